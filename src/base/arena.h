@@ -1,0 +1,37 @@
+/* arena: memory with a named lifetime.  What is taken from an arena is given back all at once.
+ *
+ * For: the many small pieces of one request.  Not for: what outlives it (cache entries are malloc'ed).
+ * No function returns NULL: when memory runs out the process ends with a log line, so every size
+ * that comes from outside is limited before it is allocated.  Built with AddressSanitizer each piece
+ * is a malloc of its own, so that a write past its end is seen. */
+#ifndef STAMPD_BASE_ARENA_H
+#define STAMPD_BASE_ARENA_H
+
+#include "base/base.h"
+
+struct arena;
+
+struct arena *arena_create(const char *name);
+void arena_destroy(struct arena *arena);
+
+/* Returns `size` bytes, aligned for any object, not cleared. */
+void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2), returns_nonnull));
+/* The same, cleared; `count` times `size` is checked for overflow. */
+void *arena_zalloc(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+/* Copies `size` bytes and adds a NUL behind them. */
+char *arena_copy(struct arena *arena, const void *data, size_t size) __attribute__((returns_nonnull));
+/* printf into the arena. */
+char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Runs `function(pointer)` at the next reset, last deferred first: PQclear, close, document_release. */
+void arena_defer(struct arena *arena, void (*function)(void *), void *pointer);
+
+/* Runs what was deferred and takes all memory back; keeps one block for the next use. */
+void arena_reset(struct arena *arena);
+/* Bytes handed out since the last reset. */
+size_t arena_used(const struct arena *arena);
+
+#define ARENA_NEW(arena, type) ((type *)arena_zalloc((arena), 1, sizeof(type)))
+#define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count), sizeof(type)))
+
+#endif

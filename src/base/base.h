@@ -1,0 +1,23 @@
+/* base: attributes and small helpers that every file may use. */
+#ifndef STAMPD_BASE_H
+#define STAMPD_BASE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The caller must look at the result. */
+#define MUST_USE __attribute__((warn_unused_result))
+/* Arguments are checked like printf's. */
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
+#define NORETURN __attribute__((noreturn))
+#define UNUSED __attribute__((unused))
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#ifdef NDEBUG
+#error "asserts stay on in production"
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+/* bytes: UTF-8 check, integers, growing buffers. */
+#include "base/bytes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/* Length of the well-formed sequence at p (RFC 3629 table), 0 when it is malformed. */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+    unsigned char low = 0x80, high = 0xBF;
+    size_t length;
+    if (p[0] >= 0xC2 && p[0] <= 0xDF) {
+        length = 2;
+    } else if (p[0] >= 0xE0 && p[0] <= 0xEF) {
+        length = 3;
+        if (p[0] == 0xE0)
+            low = 0xA0;
+        else if (p[0] == 0xED)
+            high = 0x9F; /* surrogates */
+    } else if (p[0] >= 0xF0 && p[0] <= 0xF4) {
+        length = 4;
+        if (p[0] == 0xF0)
+            low = 0x90;
+        else if (p[0] == 0xF4)
+            high = 0x8F; /* above U+10FFFF */
+    } else {
+        return 0;
+    }
+    if (left < length || p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (p[i] < 0x80 || p[i] > 0xBF)
+            return 0;
+    return length;
+}
+
+bool bytes_is_utf8(struct bytes text)
+{
+    const unsigned char *p = (const unsigned char *)text.data;
+    size_t left = text.size;
+    while (left) {
+        uint64_t word;
+        while (left >= sizeof word) { /* eight ASCII bytes at a time */
+            memcpy(&word, p, sizeof word);
+            if (word & 0x8080808080808080u)
+                break;
+            p += sizeof word;
+            left -= sizeof word;
+        }
+        if (!left)
+            break;
+        size_t length = p[0] < 0x80 ? 1 : utf8_sequence(p, left);
+        if (!length)
+            return false;
+        p += length;
+        left -= length;
+    }
+    return true;
+}
+
+bool bytes_to_i64(struct bytes text, int64_t *value_r)
+{
+    bool negative = text.size && text.data[0] == '-';
+    size_t i = negative ? 1 : 0;
+    if (i == text.size)
+        return false;
+    int64_t value = 0; /* built on the negative side, which reaches one further */
+    for (; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, text.data[i] - '0', &value))
+            return false;
+    }
+    if (!negative && value == INT64_MIN)
+        return false;
+    *value_r = negative ? value : -value;
+    return true;
+}
+
+char *builder_reserve(struct builder *builder, size_t more)
+{
+    if (builder->capacity - builder->size < more) {
+        size_t need, capacity;
+        if (__builtin_add_overflow(builder->size, more, &need) || __builtin_mul_overflow(need, 2, &capacity))
+            log_fatal("size overflow builder bytes=%zu more=%zu", builder->size, more);
+        if (capacity < 256)
+            capacity = 256;
+        char *data = realloc(builder->data, capacity);
+        if (!data)
+            log_fatal("out of memory builder bytes=%zu", capacity);
+        builder->data = data;
+        builder->capacity = capacity;
+    }
+    return builder->data + builder->size;
+}
+
+void builder_add(struct builder *builder, const void *data, size_t size)
+{
+    if (!size)
+        return;
+    memcpy(builder_reserve(builder, size), data, size);
+    builder->size += size;
+}
+
+void builder_add_i64(struct builder *builder, int64_t value)
+{
+    char digits[20], *p = digits + sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        *--p = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--p = '-';
+    builder_add(builder, p, (size_t)(digits + sizeof digits - p));
+}
+
+void builder_printf(struct builder *builder, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    assert(size >= 0);
+    char *at = builder_reserve(builder, (size_t)size + 1);
+    va_start(arguments, format);
+    vsnprintf(at, (size_t)size + 1, format, arguments);
+    va_end(arguments);
+    builder->size += (size_t)size;
+}
+
+void builder_clear(struct builder *builder, size_t keep)
+{
+    if (builder->capacity > keep)
+        builder_free(builder);
+    builder->size = 0;
+}
+
+void builder_free(struct builder *builder)
+{
+    free(builder->data);
+    *builder = (struct builder){0};
+}

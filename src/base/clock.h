@@ -1,0 +1,14 @@
+/* clock: wall time for stamps, monotonic time for limits and ages. */
+#ifndef STAMPD_BASE_CLOCK_H
+#define STAMPD_BASE_CLOCK_H
+
+#include "base/base.h"
+
+/* Milliseconds since 1970-01-01 UTC; may step back when the host's clock is set. */
+int64_t clock_wall_ms(void);
+/* Milliseconds of a clock that never goes back; the same for all processes of a host. */
+int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void);
+void clock_sleep_ms(int64_t ms);
+
+#endif

@@ -1,0 +1,26 @@
+/* fault: the result of everything that can fail for outside reasons.  The layer that knows the cause logs
+ * it once; layers above pass the fault on; serve/response.c alone turns it into an HTTP answer. */
+#ifndef STAMPD_BASE_FAULT_H
+#define STAMPD_BASE_FAULT_H
+
+#include "base/base.h"
+
+enum fault {
+    FAULT_NONE,
+#define FAULT(name, words) FAULT_##name,
+#include "base/fault_table.h"
+#undef FAULT
+    FAULT_STALE, /* inside the server only: verification failed, the operation is to be run again */
+    FAULT_COUNT
+};
+
+/* "AVERSION". */
+const char *fault_code(enum fault fault);
+/* One English sentence. */
+const char *fault_words(enum fault fault);
+/* The number of the class, 1 to 7 (seed 000). */
+int fault_major(enum fault fault);
+/* May the operation be run again by the server (classes B, X, C; not XUNKNOWN, XTIME, XAWAY)? */
+bool fault_is_retried(enum fault fault);
+
+#endif

@@ -1,0 +1,110 @@
+/* log: a line is composed in one buffer and written by one write(), so that processes do not mix. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *program_name = "stampd";
+static enum log_level wanted_level = LOG_LEVEL_INFO;
+static bool use_syslog;
+static const char *request_id;
+
+static const char *const level_words[] = {"error", "warning", "info", "debug"};
+static const int syslog_levels[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+
+void log_open(const char *program, enum log_level level, bool to_syslog)
+{
+    program_name = program;
+    wanted_level = level;
+    use_syslog = to_syslog;
+    if (to_syslog)
+        openlog(program, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+}
+
+void log_set_level(enum log_level level)
+{
+    wanted_level = level;
+}
+
+void log_set_request_id(const char *id)
+{
+    request_id = id;
+}
+
+static void emit(enum log_level level, const char *format, va_list arguments)
+{
+    if (level > wanted_level)
+        return;
+    int saved_errno = errno;
+    char line[2048];
+    size_t used = 0;
+    if (!use_syslog) {
+        struct timespec now;
+        struct tm parts;
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &parts);
+        used = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &parts);
+        used += (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
+                                 program_name, (int)getpid(), level_words[level]);
+    }
+    int wrote = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
+    if (wrote > 0)
+        used += (size_t)wrote < sizeof line - used - 1 ? (size_t)wrote : sizeof line - used - 2;
+    if (request_id) {
+        wrote = snprintf(line + used, sizeof line - used - 1, " request=%s", request_id);
+        if (wrote > 0 && (size_t)wrote < sizeof line - used - 1)
+            used += (size_t)wrote;
+    }
+    for (size_t i = 0; i < used; i++) /* what a client sent must not forge a second line */
+        if ((unsigned char)line[i] < ' ')
+            line[i] = ' ';
+    if (use_syslog) {
+        line[used] = '\0';
+        syslog(syslog_levels[level], "%s", line);
+    } else {
+        line[used++] = '\n';
+        if (write(STDERR_FILENO, line, used) < 0)
+            use_syslog = false; /* nowhere left to complain */
+    }
+    errno = saved_errno;
+}
+
+#define LOG_AT(level)                                                                                        \
+    do {                                                                                                     \
+        va_list arguments;                                                                                   \
+        va_start(arguments, format);                                                                         \
+        emit(level, format, arguments);                                                                      \
+        va_end(arguments);                                                                                   \
+    } while (0)
+
+void log_error(const char *format, ...)
+{
+    LOG_AT(LOG_LEVEL_ERROR);
+}
+
+void log_warning(const char *format, ...)
+{
+    LOG_AT(LOG_LEVEL_WARNING);
+}
+
+void log_info(const char *format, ...)
+{
+    LOG_AT(LOG_LEVEL_INFO);
+}
+
+void log_debug(const char *format, ...)
+{
+    LOG_AT(LOG_LEVEL_DEBUG);
+}
+
+void log_fatal(const char *format, ...)
+{
+    LOG_AT(LOG_LEVEL_ERROR);
+    exit(1);
+}

@@ -1,0 +1,23 @@
+/* log: one line per event on standard error or to syslog: time, level, pid, message with key=value.
+ * Verbs rank severity.  Never log a secret: keys, bodies, contents of documents. */
+#ifndef STAMPD_BASE_LOG_H
+#define STAMPD_BASE_LOG_H
+
+#include "base/base.h"
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* `program` is kept, not copied.  Before this call lines go to standard error at level info. */
+void log_open(const char *program, enum log_level level, bool to_syslog);
+void log_set_level(enum log_level level);
+/* Every line of the current request bears this id until it is set to NULL; kept, not copied. */
+void log_set_request_id(const char *id);
+
+void log_error(const char *format, ...) PRINTF_LIKE(1, 2);
+void log_warning(const char *format, ...) PRINTF_LIKE(1, 2);
+void log_info(const char *format, ...) PRINTF_LIKE(1, 2);
+void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
+/* Logs an error and ends the process with status 1. */
+void log_fatal(const char *format, ...) PRINTF_LIKE(1, 2) NORETURN;
+
+#endif

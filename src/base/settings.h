@@ -1,0 +1,22 @@
+/* settings: one ini file without sections, every name listed in settings_table.h with its limits and default. */
+#ifndef STAMPD_BASE_SETTINGS_H
+#define STAMPD_BASE_SETTINGS_H
+
+#include "base/base.h"
+
+struct settings {
+#define TEXT(name, value, description) char *name;
+#define NUMBER(name, value, least, most, unit, description) int64_t name;
+#include "base/settings_table.h"
+#undef TEXT
+#undef NUMBER
+};
+
+/* Fills in the defaults, then reads the file at `path`.  On failure returns false and writes one line that
+ * names the file, the line number and what is wrong to `problem`.  Texts belong to the settings. */
+MUST_USE bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size);
+void settings_free(struct settings *settings);
+/* Writes every setting with unit, limits, default and description, as a commented sample file. */
+void settings_describe(void (*write_line)(const char *line));
+
+#endif

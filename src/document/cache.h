@@ -1,0 +1,36 @@
+/* cache: the documents that this worker keeps, each with the tag that proves it the newest (freshness.md).
+ * Bounded in bytes, least recently used out first; what was not used for the maximum age goes too.  Documents
+ * known not to exist are kept like others.  Process-local, no locks. */
+#ifndef STAMPD_DOCUMENT_CACHE_H
+#define STAMPD_DOCUMENT_CACHE_H
+
+#include "base/base.h"
+#include "document/document.h"
+
+struct cache;
+
+struct cache_entry {
+    struct document *document; /* the cache's reference */
+    uint64_t tag;              /* the slot's stamp seen before the document was loaded */
+    int64_t fresh_ms;          /* monotonic: when it was last known to be the newest */
+    uint64_t hash;
+    uint32_t slot;
+    bool is_tagged; /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
+    int space;
+};
+
+struct cache *cache_create(size_t budget_bytes, int64_t age_ms);
+void cache_destroy(struct cache *cache);
+
+/* The entry, moved to the young end; NULL when there is none.  Valid until the next put, drop or trim. */
+struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int space, struct bytes class, struct bytes id);
+/* Keeps the document (takes a reference of its own) in place of an older copy. */
+struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int space, struct document *document);
+void cache_drop(struct cache *cache, struct cache_entry *entry);
+/* Drops what is too old; called now and then. */
+void cache_trim(struct cache *cache, int64_t now_ms);
+
+size_t cache_bytes(const struct cache *cache);
+size_t cache_count(const struct cache *cache);
+
+#endif

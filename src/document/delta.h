@@ -1,0 +1,40 @@
+/* delta: what brings a holder's copy of a document up to date (seed 000, "Mémoires persistante de référence
+ * et cache", cases 1 and 2), and its application to a holder's copy.  Pure.
+ *
+ *   source does not exist        header with v 0 only
+ *   other life, or nothing held  complete copy: live items, no tombstone; dt = the highest tombstone left out, or dtime
+ *   v >= dtime (case 1)          items and tombstones newer than v; dt = max(dt held, dtime)
+ *   v <  dtime (case 2)          the same, and `clkeys`: the live items that are not newer; dt = dtime
+ *   v > version of the source    (a holder from before a restore) as case 2 with v 0: clkeys is empty, all items come
+ */
+#ifndef STAMPD_DOCUMENT_DELTA_H
+#define STAMPD_DOCUMENT_DELTA_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "document/document.h"
+
+/* What the holder says it has; version 0: nothing. */
+struct held {
+    int64_t version, ctime, dtime;
+};
+
+struct delta {
+    const struct document *source; /* items and header come from it; must live as long */
+    int64_t dtime;                 /* the holder's new dtime */
+    int64_t since;                 /* items with a version above this are in */
+    bool with_tombstones;          /* tombstones above `since` are in */
+    bool with_keys;                /* the live items up to `since` are listed by class and key */
+};
+
+struct delta delta_compute(const struct document *source, struct held held);
+
+/* Appends {"c","id","v","ct","dt","items":[…],"dels":[…]} and `clkeys` in case 2; of a document that does not
+ * exist {"c","id","v":0,"ct":0,"dt":0}.  An unchanged document costs one copy of the ready header. */
+void delta_write_json(const struct delta *delta, struct builder *builder);
+
+/* The holder's copy after the delta; `copy` may be NULL (nothing held).  A new snapshot. */
+struct document *delta_apply(const struct delta *delta, const struct document *copy)
+    __attribute__((returns_nonnull));
+
+#endif

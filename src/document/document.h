@@ -1,0 +1,56 @@
+/* document: an immutable snapshot of one document, with its JSON ready to send.
+ *
+ * A snapshot is one block of memory, counted by references; nothing in it ever changes.  It knows all live
+ * items and all tombstones newer than `dtime`, sorted by class and key.  A document that does not exist has a
+ * snapshot too (`ctime` 0, no items): its `version` is then that of its zombie row, 0 when there is no row.
+ * Pure: no I/O (seed 000, "Documents et items", "Mémoires persistante de référence et cache"). */
+#ifndef STAMPD_DOCUMENT_DOCUMENT_H
+#define STAMPD_DOCUMENT_DOCUMENT_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+#include "document/item.h"
+
+struct header {
+    struct bytes class; /* ^[A-Z][A-Za-z0-9]{0,15}$ */
+    struct bytes id;    /* 1 to 255 bytes of UTF-8 */
+    int64_t version;    /* stamp of the last operation that changed the document; see above when it does not exist */
+    int64_t ctime;      /* birth of this life; 0: does not exist */
+    int64_t dtime;      /* removals later than this are known */
+    int64_t v1;         /* bytes of the keys and contents of its live items */
+    int64_t v2;         /* bytes of its attachments */
+    int64_t floor;      /* no row: a version given at birth must be above this (commit.md section 6) */
+};
+
+struct document {
+    struct header header;
+    uint32_t references;
+    uint32_t item_count; /* tombstones included */
+    size_t block_bytes;  /* memory of the whole snapshot */
+    struct bytes json;   /* {"c":…,"id":…,"v":…,"ct":…,"dt":…,"items":[live items]}; not existing: v, ct, dt 0 */
+    size_t json_header;  /* its first bytes up to before `,"items":[` */
+    struct item items[];
+};
+
+/* Builds a snapshot from a header and items sorted without doubles; copies everything, computes v1, starts
+ * with one reference.  Items' `json` is not read.  ctime 0: item_count must be 0. */
+struct document *document_build(const struct header *header, const struct item *items, size_t item_count)
+    __attribute__((returns_nonnull));
+
+/* What has become of `copy` (same life) when `header` and `newer` were loaded above copy->header.version:
+ * newer replace or join the copy's items, tombstones not newer than header->dtime go. */
+struct document *document_merge(const struct document *copy, const struct header *header, const struct item *newer,
+                                size_t newer_count) __attribute__((returns_nonnull));
+
+struct document *document_hold(struct document *document);
+void document_release(struct document *document); /* NULL is allowed */
+
+static inline bool document_exists(const struct document *document)
+{
+    return document->header.ctime != 0;
+}
+
+/* Binary search; tombstones are found too; NULL when there is none. */
+const struct item *document_find_item(const struct document *document, struct bytes iclass, struct bytes key);
+
+#endif

@@ -1,0 +1,61 @@
+/* documents: the one door through which operations reach cache, stamps and store.
+ *
+ * struct documents lives as long as the worker.  struct transaction is one try of an operation: the documents
+ * it asked for, what it changed, and their validation (design.md 4, 5; freshness.md; seed 000, "Cohérence
+ * temporelle entre documents"). */
+#ifndef STAMPD_DOCUMENT_DOCUMENTS_H
+#define STAMPD_DOCUMENT_DOCUMENTS_H
+
+#include "base/arena.h"
+#include "base/fault.h"
+#include "base/settings.h"
+#include "document/document.h"
+#include "document/draft.h"
+#include "document/stamps.h"
+#include "document/store.h"
+
+struct documents;
+
+struct documents *documents_create(const struct settings *settings, struct stamps *stamps);
+void documents_destroy(struct documents *documents);
+/* Between requests: drops what grew old. */
+void documents_rest(struct documents *documents);
+struct store *documents_store(struct documents *documents);
+/* Index of a database; -1 when the table of the segment is full. */
+int documents_space(struct documents *documents, struct bytes database);
+
+/* The newest copy, by itself (synchronisation, configuration): no database call when the cache proves it. The
+ * arena holds it until its reset. */
+MUST_USE enum fault documents_newest(struct documents *documents, int space, struct arena *arena, struct bytes class,
+                                     struct bytes id, const struct document **document_r);
+/* Brings those of the named documents that are not proven the newest into the cache, in few round trips. */
+struct name {
+    struct bytes class, id;
+};
+MUST_USE enum fault documents_prefetch(struct documents *documents, int space, struct arena *arena,
+                                       const struct name *names, size_t count);
+
+/* --- one try of an operation --- */
+struct transaction;
+
+/* `in_snapshot`: every document is read in one REPEATABLE READ transaction (after validations failed);
+ * nothing may be changed then. */
+MUST_USE enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
+                                      struct transaction **transaction_r);
+/* Tolerance 0: the newest, one object for the whole operation, may be changed, verified at validation.
+ * FAULT_ALIMIT above limit_documents. */
+MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct bytes class, struct bytes id,
+                                      struct draft **draft_r);
+/* Tolerance above 0: a copy at most that old, for reading.  The same document asked at 0 later is promoted when
+ * the copy is still the newest (else FAULT_STALE: the operation runs again).  One asked at 0 before stays that. */
+MUST_USE enum fault transaction_read(struct transaction *transaction, struct bytes class, struct bytes id,
+                                     int64_t tolerance_s, const struct document **document_r);
+/* Loads what is missing of a list in one round trip; the fetches after it find it. */
+MUST_USE enum fault transaction_prefetch(struct transaction *transaction, const struct name *names, size_t count);
+/* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
+ * shared memory alone.  FAULT_STALE: run again.  version_r: that of the commit, 0 when nothing was written. */
+MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
+/* Ends the try, validated or not. */
+void transaction_end(struct transaction *transaction);
+
+#endif

@@ -1,0 +1,25 @@
+/* session: the only way to a connection with a namespace's database: open(ns) of freshness.md.
+ *
+ * A session holds the advisory lock of its process (installation, generation, index) for as long as it lives, so
+ * who waits for that lock knows that the former session of the index has ended, its commit included.  For
+ * workers, heirs and readers alike. */
+#ifndef STAMPD_DOCUMENT_SESSION_H
+#define STAMPD_DOCUMENT_SESSION_H
+
+#include "base/fault.h"
+#include "base/settings.h"
+#include "document/stamps.h"
+#include "edge/pg.h"
+
+/* Opens a session on the database of `space` for the process that `stamps` says we are: connects, cleans away
+ * sessions of former generations at first use, takes the lock (ends its other holder), prepares all
+ * statements.  One attempt; back-off is the caller's.  FAULT_XAWAY, FAULT_ODATABASE (missing, or its schema is
+ * not the expected one), FAULT_OTWIN (another installation serves the database and hosts = one). */
+MUST_USE enum fault session_open(const struct settings *settings, struct stamps *stamps, int space, struct pg **pg_r);
+
+/* heir(index): when the entry of our index names a database, opens a session there (again with growing delay;
+ * a missing database is enough too), moves and unmarks the slots of our bit.  Returns false when `give_up`
+ * became true while waiting. */
+MUST_USE bool session_inherit(const struct settings *settings, struct stamps *stamps, bool (*give_up)(void));
+
+#endif

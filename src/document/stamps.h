@@ -1,0 +1,76 @@
+/* stamps: the shared memory by which no worker ever answers with a stale document (freshness.md; README.md
+ * beside this file).  A table of slots, one cache line each; a document belongs to the slot of its hash.  A
+ * slot has a stamp, moved at each commit, and one mark bit for each process.  Names of steps are those of
+ * freshness.md.  No locks, no pointers in the segment; every access is memory_order_seq_cst. */
+#ifndef STAMPD_DOCUMENT_STAMPS_H
+#define STAMPD_DOCUMENT_STAMPS_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+
+enum { STAMPS_PROCESSES = 448, STAMPS_NAMESPACES = 256, STAMPS_NO_INDEX = -1 };
+
+struct stamps; /* this process's handle: the mapped segment and its own index */
+
+enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_DIRTY };
+
+/* Creates or attaches the segment (master, before fork).  `slots` is a power of two. */
+MUST_USE bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, char *problem, size_t problem_size);
+void stamps_close(struct stamps *stamps);
+
+uint32_t stamps_installation(const struct stamps *stamps); /* top byte 'S' */
+uint64_t stamps_generation(const struct stamps *stamps);
+uint64_t stamps_seed(const struct stamps *stamps); /* of the hash of names, the same for all instances */
+
+/* --- slots --- */
+struct look {
+    bool busy;      /* some process may have a commit in flight */
+    uint64_t stamp; /* read after the marks */
+};
+/* Hash of a document's name: database (its index), class, id. */
+uint64_t stamps_hash(const struct stamps *stamps, int space, struct bytes class, struct bytes id);
+uint32_t stamps_slot(const struct stamps *stamps, uint64_t hash);
+struct look stamps_see(const struct stamps *stamps, uint32_t slot);
+
+/* One commit at a time, in this order: begin, mark, (send, await the answer), publish or not, unmark, end.
+ * `slots` without doubles.  mark ends with the fence that must precede the send. */
+void stamps_begin(struct stamps *stamps, int space);
+void stamps_mark(struct stamps *stamps, const uint32_t *slots, size_t count, uint64_t *own_r);
+void stamps_publish(struct stamps *stamps, const uint32_t *slots, size_t count, uint64_t *moved_r); /* moved_r may be NULL */
+void stamps_unmark(struct stamps *stamps, const uint32_t *slots, size_t count);
+void stamps_end(struct stamps *stamps);
+
+/* Moves every stamp: after a reconnection of the herald, fail-over, restore. */
+void stamps_move_all(struct stamps *stamps);
+
+/* --- databases, found or added by name; the index is `space` everywhere --- */
+/* FULL table or name too long: -1. */
+int stamps_space(struct stamps *stamps, struct bytes database);
+const char *stamps_space_database(const struct stamps *stamps, int space);
+int stamps_space_count(const struct stamps *stamps);
+bool stamps_space_is_clean(const struct stamps *stamps, int space);
+void stamps_space_set_clean(struct stamps *stamps, int space);
+
+/* --- entries: one for each process that may commit --- */
+/* The child's first act: whose bit it sets. */
+void stamps_become(struct stamps *stamps, int index);
+int stamps_index(const struct stamps *stamps);
+/* Takes `count` FREE entries for an instance; false when fewer are free. */
+MUST_USE bool stamps_take_entries(struct stamps *stamps, uint32_t instance, int count, int *indexes_r);
+enum entry_state stamps_entry_state(const struct stamps *stamps, int index);
+void stamps_entry_set(struct stamps *stamps, int index, enum entry_state state, uint32_t pid);
+uint32_t stamps_entry_instance(const struct stamps *stamps, int index);
+uint32_t stamps_entry_pid(const struct stamps *stamps, int index);
+int stamps_entry_space(const struct stamps *stamps, int index); /* where a commit may be in flight; -1: nowhere */
+void stamps_release_entry(struct stamps *stamps, int index);    /* FREE and of no instance */
+/* heir: moves the stamp of each slot that bears the own index's bit, then clears the bit; then entry.ns := 0. */
+size_t stamps_sweep(struct stamps *stamps);
+
+/* --- what the master watches and metrics show, written by the process of the index --- */
+struct pulse {
+    _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
+    _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
+};
+struct pulse *stamps_pulse(struct stamps *stamps, int index);
+
+#endif

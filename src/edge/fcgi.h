@@ -1,0 +1,4 @@
+#ifndef STAMPD_EDGE_FCGI_H
+#define STAMPD_EDGE_FCGI_H
+
+#endif

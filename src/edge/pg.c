@@ -1,0 +1,1 @@
+#include "edge/pg.h"

@@ -1,0 +1,99 @@
+/* pg: PostgreSQL behind libpq: connect, prepare, run, pipelines, SQLSTATE to fault.
+ *
+ * Statements are prepared by the caller's table at connection, in one round trip.  Parameters and results are
+ * binary: no text is quoted, lengths are exact.  Every wait has a limit.  A connection that failed is not
+ * used again: pg_is_usable is false and the owner closes it. */
+#ifndef STAMPD_EDGE_PG_H
+#define STAMPD_EDGE_PG_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+
+struct pg;        /* one connection */
+struct pg_result; /* rows of one statement; lives until the arena's reset */
+
+struct pg_statement {
+    const char *name;
+    const char *sql;
+    int parameters;
+};
+
+struct pg_options {
+    const char *conninfo;      /* without dbname; may be "" */
+    const char *database;      /* dbname */
+    const char *role_settings; /* value of libpq's `options`: "-c jit=off …"; may be "" */
+    int connect_timeout_s;
+    int64_t statement_timeout_ms; /* limit of each wait for an answer, and statement_timeout of the session */
+    int64_t lock_timeout_ms;
+};
+
+/* Connects.  FAULT_XAWAY: not reached; FAULT_ODATABASE: no such database (3D000).  Logged once. */
+MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
+/* Prepares all statements in one round trip. */
+MUST_USE enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count);
+void pg_close(struct pg *pg); /* NULL is allowed */
+bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
+int pg_backend_pid(const struct pg *pg);
+
+/* --- parameters; arrays and numbers are encoded into the arena, texts are borrowed --- */
+enum { PG_PARAMETERS_MAX = 32 };
+struct pg_params {
+    struct arena *arena;
+    int count;
+    const char *values[PG_PARAMETERS_MAX];
+    int lengths[PG_PARAMETERS_MAX];
+};
+void pg_params_start(struct pg_params *params, struct arena *arena);
+void pg_add_i64(struct pg_params *params, int64_t value);
+void pg_add_i32(struct pg_params *params, int32_t value);
+void pg_add_text(struct pg_params *params, struct bytes text); /* data NULL: null */
+void pg_add_i64_array(struct pg_params *params, const int64_t *values, size_t count);
+void pg_add_i32_array(struct pg_params *params, const int32_t *values, size_t count);
+void pg_add_text_array(struct pg_params *params, const struct bytes *values, size_t count); /* data NULL: null */
+void pg_add_bool_array(struct pg_params *params, const bool *values, size_t count);
+
+/* --- one statement --- */
+/* Runs a prepared statement; not inside a pipeline. */
+MUST_USE enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
+                           struct pg_result **result_r);
+/* Runs SQL text without parameters (begin, rollback, listen, administration); results are dropped. */
+MUST_USE enum fault pg_execute(struct pg *pg, const char *sql);
+/* SQLSTATE of the last error, "" when there was none; its message (for logs and administrators only). */
+const char *pg_sqlstate(const struct pg *pg);
+const char *pg_message(const struct pg *pg);
+
+int pg_rows(const struct pg_result *result);
+bool pg_is_null(const struct pg_result *result, int row, int column);
+int64_t pg_get_i64(const struct pg_result *result, int row, int column); /* int2, int4, int8; null is 0 */
+bool pg_get_bool(const struct pg_result *result, int row, int column);
+struct bytes pg_get_text(const struct pg_result *result, int row, int column); /* null: NO_BYTES */
+
+/* --- a pipeline: one implicit transaction, one round trip --- */
+enum pg_outcome {
+    PG_COMMITTED, /* the sync came and nothing before it was an error */
+    PG_REFUSED,   /* the server reported an error; rolled back; the connection lives and is idle */
+    PG_UNKNOWN,   /* anything else: the connection must be closed */
+};
+struct pg_verdict {
+    enum pg_outcome outcome;
+    int failed;              /* refused: which statement, from 0 */
+    char sqlstate[6];        /* refused */
+    const char *detail;      /* refused: DETAIL, in the arena; may be NULL */
+    const char *constraint;  /* refused: its name, in the arena; may be NULL */
+    struct pg_result **results; /* committed: one for each statement */
+};
+MUST_USE enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena);
+void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params);
+/* Sends everything, then one sync, and reads all answers; `timeout_ms` bounds the whole. */
+void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r);
+
+/* 40001 40P01 55P03 → STALE, 57014 → XTIME, 53100 → XFULL, 08… 57P… → XAWAY, 3D000 → ODATABASE, else XDATABASE. */
+enum fault pg_fault_of_sqlstate(const char *sqlstate);
+
+/* --- notifications (the herald) --- */
+int pg_socket(const struct pg *pg);
+/* Takes the next notification that has come, without waiting; false: none.  Texts live in the arena. */
+bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *channel_r, struct bytes *payload_r);
+
+#endif

@@ -1,0 +1,1 @@
+#include "edge/segment.h"

@@ -1,0 +1,4 @@
+#ifndef STAMPD_OPERATION_ACCESS_H
+#define STAMPD_OPERATION_ACCESS_H
+
+#endif

@@ -1,0 +1,45 @@
+/* call: what a caller asks, and the reply: the only currency between processes and operations, so operations
+ * run in unit tests as they are.  No FastCGI and no HTTP here. */
+#ifndef STAMPD_OPERATION_CALL_H
+#define STAMPD_OPERATION_CALL_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+#include "edge/json.h"
+
+enum call_route { CALL_PING, CALL_NAMESPACE_PING, CALL_OPERATION, CALL_LIVE, CALL_READY, CALL_METRICS };
+
+struct call {
+    struct arena *arena; /* of the request */
+    enum call_route route;
+    struct bytes space;     /* code of the namespace, from nginx */
+    struct bytes database;  /* its database, from nginx's map; empty: nginx does not know the namespace */
+    struct bytes operation; /* name, from the path */
+    const struct json *param, *syncs; /* NULL: absent */
+    struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
+    struct bytes build;     /* X-Stampd-Build; NO_BYTES: absent */
+    const char *request_id;
+    int64_t deadline_ms; /* monotonic */
+};
+
+enum { REPLY_ARGUMENTS_MAX = 8 };
+
+/* Phases of an operation (seed 000, "Phase de traitement"). */
+enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_SEND };
+
+struct reply {
+    enum fault fault;
+    enum phase phase; /* where the fault was met */
+    int argument_count;
+    const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
+    const char *detail;                         /* one more sentence for people; may be NULL */
+    const char *mime;
+    struct builder *body; /* cleared by the caller before; kept over requests */
+};
+
+/* Records a fault with its arguments (NULL ends them) and returns it. */
+enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
+    __attribute__((sentinel));
+
+#endif

@@ -1,0 +1,20 @@
+/* operation: runs a call: finds the operation, checks the right, and goes through the cycle
+ * work → validation → afterwork → sync with its retries (seed 000, "Opérations"; design.md 5). */
+#ifndef STAMPD_OPERATION_OPERATION_H
+#define STAMPD_OPERATION_OPERATION_H
+
+#include "base/settings.h"
+#include "document/documents.h"
+#include "operation/call.h"
+
+/* What a worker has for its operations. */
+struct workshop {
+    const struct settings *settings;
+    struct stamps *stamps;
+    struct documents *documents;
+};
+
+/* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault. */
+void operation_run(struct workshop *workshop, struct call *call, struct reply *reply);
+
+#endif

@@ -1,0 +1,1 @@
+#include "operation/registry.h"

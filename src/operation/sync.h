@@ -1,0 +1,4 @@
+#ifndef STAMPD_OPERATION_SYNC_H
+#define STAMPD_OPERATION_SYNC_H
+
+#endif

@@ -1,0 +1,1 @@
+#include "serve/arguments.h"

@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_ARGUMENTS_H
+#define STAMPD_SERVE_ARGUMENTS_H
+
+#endif

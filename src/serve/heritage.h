@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_HERITAGE_H
+#define STAMPD_SERVE_HERITAGE_H
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_INSTANCE_H
+#define STAMPD_SERVE_INSTANCE_H
+
+#endif

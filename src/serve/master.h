@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_MASTER_H
+#define STAMPD_SERVE_MASTER_H
+
+#endif

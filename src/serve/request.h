@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_REQUEST_H
+#define STAMPD_SERVE_REQUEST_H
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_RESPONSE_H
+#define STAMPD_SERVE_RESPONSE_H
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef STAMPD_SERVE_WORKER_H
+#define STAMPD_SERVE_WORKER_H
+
+#endif

@@ -1,0 +1,7 @@
+# Unit tests (cmocka): test/unit/test_<module>.c, one line each here.
+if HAVE_CMOCKA
+UNIT_TESTS += test/unit/test_base
+check_PROGRAMS += $(UNIT_TESTS)
+endif
+test_unit_test_base_SOURCES = test/unit/test_base.c
+test_unit_test_base_LDADD = $(UNIT_LDADD)
