@@ -53,13 +53,17 @@ static void emit(enum log_level level, const char *format, va_list arguments)
         used += (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
                                  program_name, (int)getpid(), level_words[level]);
     }
-    int wrote = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
+    int wrote = vsnprintf(line + used, sizeof line - used - 80, format, arguments);
     if (wrote > 0)
-        used += (size_t)wrote < sizeof line - used - 1 ? (size_t)wrote : sizeof line - used - 2;
+        used += (size_t)wrote < sizeof line - used - 80 ? (size_t)wrote : sizeof line - used - 81;
     if (request_id) {
-        wrote = snprintf(line + used, sizeof line - used - 1, " request=%s", request_id);
-        if (wrote > 0 && (size_t)wrote < sizeof line - used - 1)
-            used += (size_t)wrote;
+        static const char label[] = " request=";
+        size_t id_size = strnlen(request_id, 64);
+        if (sizeof label + id_size < sizeof line - used) {
+            memcpy(line + used, label, sizeof label - 1);
+            memcpy(line + used + sizeof label - 1, request_id, id_size);
+            used += sizeof label - 1 + id_size;
+        }
     }
     for (size_t i = 0; i < used; i++) /* what a client sent must not forge a second line */
         if ((unsigned char)line[i] < ' ')
