@@ -1,7 +1,10 @@
 # Unit tests (cmocka): test/unit/test_<module>.c, one line each here.
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
+UNIT_TESTS += test/unit/test_stamp
 check_PROGRAMS += $(UNIT_TESTS)
 endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
 test_unit_test_base_LDADD = $(UNIT_LDADD)
+test_unit_test_stamp_SOURCES = test/unit/test_stamp.c
+test_unit_test_stamp_LDADD = $(UNIT_LDADD)
