@@ -23,9 +23,11 @@ struct cache *cache_create(size_t budget_bytes, int64_t age_ms);
 void cache_destroy(struct cache *cache);
 
 /* The entry, moved to the young end; NULL when there is none.  Valid until the next put, drop or trim. */
-struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int space, struct bytes class, struct bytes id);
+struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int space, struct bytes class,
+                               struct bytes id);
 /* Keeps the document (takes a reference of its own) in place of an older copy. */
-struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int space, struct document *document);
+struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int space,
+                              struct document *document);
 void cache_drop(struct cache *cache, struct cache_entry *entry);
 /* Drops what is too old; called now and then. */
 void cache_trim(struct cache *cache, int64_t now_ms);

@@ -1,1 +1,231 @@
+/* documents: read(doc) of freshness.md for one worker: cache, stamps, store. */
 #include "document/documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/documents_private.h"
+
+struct documents *documents_create(const struct settings *settings, struct stamps *stamps)
+{
+    struct documents *documents = calloc(1, sizeof *documents);
+    if (!documents)
+        log_fatal("out of memory");
+    documents->settings = settings;
+    documents->stamps = stamps;
+    documents->store = store_create(settings, stamps);
+    documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
+    documents->pulse = stamps_pulse(stamps, stamps_index(stamps));
+    documents->deadline_ms = INT64_MAX;
+    documents->other_hosts = strcmp(settings->hosts, "many") == 0;
+    documents_rest(documents);
+    return documents;
+}
+
+void documents_destroy(struct documents *documents)
+{
+    if (!documents)
+        return;
+    cache_destroy(documents->cache);
+    store_destroy(documents->store);
+    free(documents);
+}
+
+void documents_rest(struct documents *documents)
+{
+    documents->now_ms = clock_monotonic_ms();
+    cache_trim(documents->cache, documents->now_ms);
+}
+
+void documents_begin_request(struct documents *documents, int64_t deadline_ms)
+{
+    documents_rest(documents);
+    documents->deadline_ms = deadline_ms;
+}
+
+bool documents_must_exit(const struct documents *documents)
+{
+    return documents->must_exit;
+}
+
+struct store *documents_store(struct documents *documents)
+{
+    return documents->store;
+}
+
+int documents_space(struct documents *documents, struct bytes database)
+{
+    return stamps_space(documents->stamps, database);
+}
+
+static void release(void *document)
+{
+    document_release(document);
+}
+
+/* One cached or loaded copy joins what was found; the arena keeps it alive. */
+static void keep(struct arena *arena, struct found *found, struct document *document)
+{
+    found->document = document_hold(document);
+    arena_defer(arena, release, document);
+}
+
+static struct cache_entry *look_up(struct documents *documents, int space, struct name name,
+                                   struct found *found, struct look *look_r)
+{
+    found->hash = stamps_hash(documents->stamps, space, name.class, name.id);
+    found->slot = stamps_slot(documents->stamps, found->hash);
+    *look_r = stamps_see(documents->stamps, found->slot);
+    found->tag = look_r->stamp;
+    return cache_find(documents->cache, found->hash, space, name.class, name.id);
+}
+
+static bool is_proven(const struct cache_entry *entry, struct look look)
+{
+    return entry && entry->is_tagged && !look.busy && entry->tag == look.stamp;
+}
+
+/* What the database has to be asked for, and where the answers go. */
+struct wanted {
+    struct load *loads;
+    struct found **found; /* parallel to loads */
+    size_t count;
+};
+
+static void want(struct arena *arena, struct wanted *wanted, size_t most, struct name name,
+                 struct found *found, const struct cache_entry *entry)
+{
+    if (!wanted->loads) {
+        wanted->loads = ARENA_ARRAY(arena, struct load, most);
+        wanted->found = ARENA_ARRAY(arena, struct found *, most);
+    }
+    struct document *copy = entry ? document_hold(entry->document) : NULL;
+    if (copy)
+        arena_defer(arena, release, copy); /* the cache may drop it while others are loaded */
+    wanted->loads[wanted->count] = (struct load){.class = name.class, .id = name.id, .copy = copy};
+    wanted->found[wanted->count++] = found;
+}
+
+/* hosts = many: the cached copies are compared with the database, in one query; those that moved are wanted.
+ */
+static enum fault verify_cached(struct documents *documents, int space, struct arena *arena,
+                                const struct name *names, struct found *found, size_t count,
+                                struct wanted *wanted)
+{
+    struct commit commit = {.documents = ARENA_ARRAY(arena, struct commit_document, count)};
+    struct found **cached = ARENA_ARRAY(arena, struct found *, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!found[i].document)
+            continue;
+        cached[commit.count] = &found[i];
+        commit.documents[commit.count++] =
+            (struct commit_document){.base = found[i].document, .act = DRAFT_READ};
+    }
+    if (!commit.count)
+        return FAULT_NONE;
+    enum fault fault = store_verify(documents->store, space, arena, &commit);
+    if (fault && fault != FAULT_STALE)
+        return fault;
+    for (size_t i = 0; i < commit.count; i++) {
+        if (!commit.documents[i].moved)
+            continue;
+        struct cache_entry entry = {.document = cached[i]->document};
+        want(arena, wanted, count, names[cached[i] - found], cached[i], &entry);
+    }
+    return FAULT_NONE;
+}
+
+static enum fault load_wanted(struct documents *documents, int space, struct arena *arena,
+                              struct wanted *wanted)
+{
+    if (clock_monotonic_ms() > documents->deadline_ms)
+        return FAULT_XTIME;
+    enum fault fault = wanted->count == 1
+                           ? store_load(documents->store, space, arena, wanted->loads)
+                           : store_load_many(documents->store, space, arena, wanted->loads, wanted->count);
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < wanted->count; i++) {
+        struct found *found = wanted->found[i];
+        struct document *document = wanted->loads[i].document;
+        struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
+        entry->tag = found->tag; /* seen before the query: a right tag, also when a writer was marked */
+        entry->is_tagged = true;
+        entry->fresh_ms = documents->now_ms;
+        found->document = document;
+        found->from_database = true;
+        arena_defer(arena, release, document);
+    }
+    return FAULT_NONE;
+}
+
+enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
+                                 const struct name *names, size_t count, struct found *found_r)
+{
+    struct wanted wanted = {0};
+    size_t hits = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct look look;
+        struct found *found = &found_r[i];
+        *found = (struct found){0};
+        struct cache_entry *entry = look_up(documents, space, names[i], found, &look);
+        if (is_proven(entry, look)) {
+            keep(arena, found, entry->document);
+            entry->fresh_ms = documents->now_ms;
+            hits++;
+        } else {
+            want(arena, &wanted, count, names[i], found, entry);
+        }
+    }
+    enum fault fault = FAULT_NONE;
+    if (documents->other_hosts && hits)
+        fault = verify_cached(documents, space, arena, names, found_r, count, &wanted);
+    atomic_fetch_add_explicit(&documents->pulse->hits, count - wanted.count, memory_order_relaxed);
+    if (fault || !wanted.count)
+        return fault;
+    atomic_fetch_add_explicit(&documents->pulse->misses, wanted.count, memory_order_relaxed);
+    return load_wanted(documents, space, arena, &wanted);
+}
+
+enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
+                                    struct name name, int64_t tolerance_ms, struct found *found_r)
+{
+    struct look look;
+    *found_r = (struct found){0};
+    struct cache_entry *entry = look_up(documents, space, name, found_r, &look);
+    if (is_proven(entry, look)) {
+        if (!documents->other_hosts)
+            entry->fresh_ms = documents->now_ms;
+    } else if (!entry || documents->now_ms - entry->fresh_ms > tolerance_ms) {
+        struct wanted wanted = {0};
+        want(arena, &wanted, 1, name, found_r, entry);
+        atomic_fetch_add_explicit(&documents->pulse->misses, 1, memory_order_relaxed);
+        return load_wanted(documents, space, arena, &wanted);
+    }
+    found_r->tag = entry->is_tagged ? entry->tag : look.stamp - 1; /* no tag: never equal to a later look */
+    keep(arena, found_r, entry->document);
+    atomic_fetch_add_explicit(&documents->pulse->hits, 1, memory_order_relaxed);
+    return FAULT_NONE;
+}
+
+enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
+                            const struct name *names, size_t count, const struct document **documents_r)
+{
+    struct found *found = ARENA_ARRAY(arena, struct found, count);
+    enum fault fault = documents_find_newest(documents, space, arena, names, count, found);
+    for (size_t i = 0; !fault && i < count; i++)
+        documents_r[i] = found[i].document;
+    return fault;
+}
+
+void documents_distrust(struct documents *documents, int space, const struct found *found)
+{
+    const struct header *header = &found->document->header;
+    struct cache_entry *entry = cache_find(documents->cache, found->hash, space, header->class, header->id);
+    if (!entry)
+        return;
+    entry->is_tagged = false;
+    entry->fresh_ms = INT64_MIN / 2;
+}

@@ -18,42 +18,52 @@ struct documents;
 
 struct documents *documents_create(const struct settings *settings, struct stamps *stamps);
 void documents_destroy(struct documents *documents);
-/* Between requests: drops what grew old. */
+/* Now and then: drops what grew old. */
 void documents_rest(struct documents *documents);
+/* Before each request: reads the clock once for all; after `deadline_ms` (monotonic) nothing is loaded:
+ * FAULT_XTIME. */
+void documents_begin_request(struct documents *documents, int64_t deadline_ms);
+/* The outcome of a commit is unknown and its database stays away: this process must end after its answer; its
+ * heir goes on (freshness.md 2, the last line of commit). */
+bool documents_must_exit(const struct documents *documents);
 struct store *documents_store(struct documents *documents);
 /* Index of a database; -1 when the table of the segment is full. */
 int documents_space(struct documents *documents, struct bytes database);
 
-/* The newest copy, by itself (synchronisation, configuration): no database call when the cache proves it. The
- * arena holds it until its reset. */
-MUST_USE enum fault documents_newest(struct documents *documents, int space, struct arena *arena, struct bytes class,
-                                     struct bytes id, const struct document **document_r);
-/* Brings those of the named documents that are not proven the newest into the cache, in few round trips. */
+/* What a document is asked by. */
 struct name {
     struct bytes class, id;
 };
-MUST_USE enum fault documents_prefetch(struct documents *documents, int space, struct arena *arena,
-                                       const struct name *names, size_t count);
+
+/* The newest copies, each by itself (synchronisation, configuration).  No database call for those that the
+ * shared segment proves; all others are loaded in as few round trips as possible.  The arena holds the
+ * documents until its reset. */
+MUST_USE enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
+                                     const struct name *names, size_t count,
+                                     const struct document **documents_r);
 
 /* --- one try of an operation --- */
 struct transaction;
 
-/* `in_snapshot`: every document is read in one REPEATABLE READ transaction (after validations failed);
- * nothing may be changed then. */
-MUST_USE enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
-                                      struct transaction **transaction_r);
+/* `in_snapshot`: every document is read in one REPEATABLE READ transaction (after validations in shared
+ * memory have failed): what it sees was true at one instant, whatever others write. */
+MUST_USE enum fault transaction_begin(struct documents *documents, int space, struct arena *arena,
+                                      bool in_snapshot, struct transaction **transaction_r);
 /* Tolerance 0: the newest, one object for the whole operation, may be changed, verified at validation.
  * FAULT_ALIMIT above limit_documents. */
-MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct bytes class, struct bytes id,
+MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct name name,
                                       struct draft **draft_r);
-/* Tolerance above 0: a copy at most that old, for reading.  The same document asked at 0 later is promoted when
- * the copy is still the newest (else FAULT_STALE: the operation runs again).  One asked at 0 before stays that. */
-MUST_USE enum fault transaction_read(struct transaction *transaction, struct bytes class, struct bytes id,
-                                     int64_t tolerance_s, const struct document **document_r);
-/* Loads what is missing of a list in one round trip; the fetches after it find it. */
-MUST_USE enum fault transaction_prefetch(struct transaction *transaction, const struct name *names, size_t count);
+/* The same for a list: what is missing is loaded in one round trip. */
+MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names,
+                                           size_t count, struct draft **drafts_r);
+/* Tolerance above 0: a copy at most that old, for reading.  The same document asked at 0 later is promoted
+ * when the copy is still the newest (else FAULT_STALE: the operation runs again); one asked at 0 before stays
+ * that. */
+MUST_USE enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
+                                     const struct document **document_r);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
- * shared memory alone.  FAULT_STALE: run again.  version_r: that of the commit, 0 when nothing was written. */
+ * shared memory alone.  FAULT_STALE: run again.  version_r: that of the commit, 0 when nothing was written.
+ */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
 /* Ends the try, validated or not. */
 void transaction_end(struct transaction *transaction);

@@ -1,1 +1,380 @@
-#include "base/base.h"
+/* transaction: one try of an operation: what it asked for, what it changed, validate() and commit() of
+ * freshness.md. */
+#include "document/documents.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/documents_private.h"
+#include "document/stamp.h"
+
+/* How long a worker waits for the end of the old backend after an unknown outcome. */
+enum { UNKNOWN_PATIENCE_MS = 5000 };
+
+/* A document that the operation asked for. */
+struct asked {
+    struct found found;
+    struct draft *draft; /* NULL: asked with a tolerance, read-only */
+};
+
+struct transaction {
+    struct documents *documents;
+    struct arena *arena;
+    int space;
+    bool in_snapshot;
+    struct asked *asked;
+    size_t count, capacity;
+    size_t fetched; /* those at tolerance 0 */
+};
+
+enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
+                             struct transaction **transaction_r)
+{
+    struct transaction *transaction = ARENA_NEW(arena, struct transaction);
+    transaction->documents = documents;
+    transaction->arena = arena;
+    transaction->space = space;
+    if (in_snapshot) {
+        enum fault fault = store_snapshot_begin(documents->store, space);
+        if (fault)
+            return fault;
+        transaction->in_snapshot = true;
+    }
+    *transaction_r = transaction;
+    return FAULT_NONE;
+}
+
+void transaction_end(struct transaction *transaction)
+{
+    if (transaction->in_snapshot)
+        store_snapshot_end(transaction->documents->store, transaction->space);
+    transaction->in_snapshot = false;
+}
+
+static struct asked *find_asked(struct transaction *transaction, struct name name)
+{
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct header *header = &transaction->asked[i].found.document->header;
+        if (bytes_equal(header->id, name.id) && bytes_equal(header->class, name.class))
+            return &transaction->asked[i];
+    }
+    return NULL;
+}
+
+static struct asked *add_asked(struct transaction *transaction, const struct found *found)
+{
+    if (transaction->count == transaction->capacity) {
+        size_t capacity = transaction->capacity ? transaction->capacity * 2 : 8;
+        struct asked *asked = ARENA_ARRAY(transaction->arena, struct asked, capacity);
+        if (transaction->count)
+            memcpy(asked, transaction->asked, transaction->count * sizeof *asked);
+        transaction->asked = asked;
+        transaction->capacity = capacity;
+    }
+    struct asked *asked = &transaction->asked[transaction->count++];
+    *asked = (struct asked){.found = *found};
+    return asked;
+}
+
+static void release(void *document)
+{
+    document_release(document);
+}
+
+/* Inside the REPEATABLE READ snapshot: what is loaded there is older than the stamps, so it is not cached. */
+static enum fault find_in_snapshot(struct transaction *transaction, const struct name *names, size_t count,
+                                   struct found *found)
+{
+    struct documents *documents = transaction->documents;
+    struct load *loads = ARENA_ARRAY(transaction->arena, struct load, count);
+    for (size_t i = 0; i < count; i++)
+        loads[i] = (struct load){.class = names[i].class, .id = names[i].id};
+    enum fault fault =
+        store_load_many(documents->store, transaction->space, transaction->arena, loads, count);
+    for (size_t i = 0; !fault && i < count; i++) {
+        arena_defer(transaction->arena, release, loads[i].document);
+        found[i] = (struct found){.document = loads[i].document, .from_database = true};
+        found[i].hash = stamps_hash(documents->stamps, transaction->space, names[i].class, names[i].id);
+        found[i].slot = stamps_slot(documents->stamps, found[i].hash);
+    }
+    return fault;
+}
+
+static enum fault find_newest(struct transaction *transaction, const struct name *names, size_t count,
+                              struct found *found)
+{
+    return transaction->in_snapshot ? find_in_snapshot(transaction, names, count, found)
+                                    : documents_find_newest(transaction->documents, transaction->space,
+                                                            transaction->arena, names, count, found);
+}
+
+/* A document read with a tolerance is now asked for at 0: its copy serves when it is still the newest. */
+static enum fault promote(struct transaction *transaction, struct asked *asked)
+{
+    struct documents *documents = transaction->documents;
+    struct look look = stamps_see(documents->stamps, asked->found.slot);
+    if (!transaction->in_snapshot && (look.busy || look.stamp != asked->found.tag)) {
+        documents_distrust(documents, transaction->space, &asked->found);
+        return FAULT_STALE;
+    }
+    asked->draft = draft_open(transaction->arena, asked->found.document);
+    transaction->fetched++;
+    return FAULT_NONE;
+}
+
+enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names, size_t count,
+                                  struct draft **drafts_r)
+{
+    struct name *missing = ARENA_ARRAY(transaction->arena, struct name, count);
+    size_t missing_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct asked *asked = find_asked(transaction, names[i]);
+        if (!asked) {
+            missing[missing_count++] = names[i];
+        } else if (!asked->draft) {
+            enum fault fault = promote(transaction, asked);
+            if (fault)
+                return fault;
+        }
+    }
+    struct found *found = ARENA_ARRAY(transaction->arena, struct found, missing_count);
+    enum fault fault = missing_count ? find_newest(transaction, missing, missing_count, found) : FAULT_NONE;
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < missing_count; i++) {
+        if (find_asked(transaction, missing[i]))
+            continue; /* named twice */
+        if ((int64_t)++transaction->fetched > transaction->documents->settings->limit_documents)
+            return FAULT_ALIMIT;
+        struct asked *asked = add_asked(transaction, &found[i]);
+        asked->draft = draft_open(transaction->arena, asked->found.document);
+    }
+    for (size_t i = 0; i < count; i++)
+        drafts_r[i] = find_asked(transaction, names[i])->draft;
+    return FAULT_NONE;
+}
+
+enum fault transaction_fetch(struct transaction *transaction, struct name name, struct draft **draft_r)
+{
+    return transaction_fetch_many(transaction, &name, 1, draft_r);
+}
+
+enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
+                            const struct document **document_r)
+{
+    struct asked *asked = find_asked(transaction, name);
+    if (!asked) {
+        struct found found;
+        enum fault fault =
+            transaction->in_snapshot
+                ? find_in_snapshot(transaction, &name, 1, &found)
+                : documents_find_tolerated(transaction->documents, transaction->space, transaction->arena,
+                                           name, tolerance_s * 1000, &found);
+        if (fault)
+            return fault;
+        asked = add_asked(transaction, &found);
+    }
+    *document_r = asked->found.document;
+    return FAULT_NONE;
+}
+
+/* --- validation of an operation that changed nothing --- */
+
+/* hosts = many: the stamps do not tell of other hosts' commits, the database does. */
+static enum fault verify_in_database(struct transaction *transaction)
+{
+    struct documents *documents = transaction->documents;
+    struct commit commit = {
+        .documents = ARENA_ARRAY(transaction->arena, struct commit_document, transaction->fetched)};
+    struct asked **asked = ARENA_ARRAY(transaction->arena, struct asked *, transaction->fetched);
+    for (size_t i = 0; i < transaction->count; i++) {
+        if (!transaction->asked[i].draft)
+            continue;
+        asked[commit.count] = &transaction->asked[i];
+        commit.documents[commit.count++] =
+            (struct commit_document){.base = transaction->asked[i].found.document, .act = DRAFT_READ};
+    }
+    enum fault fault = store_verify(documents->store, transaction->space, transaction->arena, &commit);
+    for (size_t i = 0; fault == FAULT_STALE && i < commit.count; i++)
+        if (commit.documents[i].moved)
+            documents_distrust(documents, transaction->space, &asked[i]->found);
+    return fault;
+}
+
+/* validate() of freshness.md: none moved, none marked: all was true at one same instant. */
+static enum fault verify_in_memory(struct transaction *transaction)
+{
+    /* One document was true at the instant of its look or of its load: nothing to compare it with. */
+    if (transaction->fetched < 2)
+        return FAULT_NONE;
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct asked *asked = &transaction->asked[i];
+        if (!asked->draft)
+            continue;
+        struct look look = stamps_see(transaction->documents->stamps, asked->found.slot);
+        if (look.busy || look.stamp != asked->found.tag)
+            return FAULT_STALE;
+    }
+    return FAULT_NONE;
+}
+
+/* --- commit --- */
+
+struct writing {
+    struct commit commit;
+    struct asked **asked;  /* parallel to commit.documents */
+    uint32_t *slots;       /* of what is written, no doubles */
+    uint64_t *own, *moved; /* parallel to slots: stamps before and at the move */
+    size_t slot_count;
+};
+
+static int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* version = max(now, 1 + the highest seen, zombies and floor included): commit.md section 6. */
+static int64_t choose_version(const struct transaction *transaction, int64_t now)
+{
+    int64_t version = now;
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct asked *asked = &transaction->asked[i];
+        if (!asked->draft)
+            continue;
+        const struct header *header = &asked->found.document->header;
+        version = max_i64(version, stamp_next(header->version));
+        if (header->version == 0 && draft_act(asked->draft) == DRAFT_WRITE)
+            version = max_i64(version, stamp_next(header->floor));
+    }
+    return version;
+}
+
+static void add_slot(struct writing *writing, uint32_t slot)
+{
+    for (size_t i = 0; i < writing->slot_count; i++)
+        if (writing->slots[i] == slot)
+            return;
+    writing->slots[writing->slot_count++] = slot;
+}
+
+static void prepare_writing(struct transaction *transaction, struct writing *writing)
+{
+    struct arena *arena = transaction->arena;
+    size_t count = transaction->fetched;
+    int64_t now = stamp_now();
+    int64_t horizon = stamp_add_ms(now, -1000 * transaction->documents->settings->tombstone_s);
+    *writing = (struct writing){.commit = {.version = choose_version(transaction, now)}};
+    writing->commit.documents = ARENA_ARRAY(arena, struct commit_document, count);
+    writing->asked = ARENA_ARRAY(arena, struct asked *, count);
+    writing->slots = ARENA_ARRAY(arena, uint32_t, count);
+    writing->own = ARENA_ARRAY(arena, uint64_t, count);
+    writing->moved = ARENA_ARRAY(arena, uint64_t, count);
+    for (size_t i = 0; i < transaction->count; i++) {
+        struct asked *asked = &transaction->asked[i];
+        if (!asked->draft)
+            continue;
+        writing->asked[writing->commit.count] = asked;
+        struct commit_document *document = &writing->commit.documents[writing->commit.count++];
+        *document = (struct commit_document){.base = asked->found.document};
+        if (!draft_is_changed(asked->draft))
+            continue;
+        document->act = draft_act(asked->draft);
+        draft_seal(asked->draft, writing->commit.version, horizon, &document->rows);
+        add_slot(writing, asked->found.slot);
+    }
+}
+
+/* The documents as written join the cache, with a tag only when no other commit fell into their slot
+ * meanwhile. */
+static void keep_written(struct transaction *transaction, const struct writing *writing)
+{
+    struct documents *documents = transaction->documents;
+    for (size_t i = 0; i < writing->commit.count; i++) {
+        const struct commit_document *written = &writing->commit.documents[i];
+        const struct found *found = &writing->asked[i]->found;
+        if (written->act == DRAFT_READ)
+            continue;
+        size_t s = 0;
+        while (writing->slots[s] != found->slot)
+            s++;
+        struct document *document = draft_snapshot(writing->asked[i]->draft, &written->rows);
+        struct cache_entry *entry =
+            cache_put(documents->cache, found->hash, found->slot, transaction->space, document);
+        entry->is_tagged = writing->moved[s] == writing->own[s];
+        entry->tag = writing->moved[s] + 1;
+        entry->fresh_ms = documents->now_ms;
+        document_release(document);
+    }
+}
+
+static void distrust_moved(struct transaction *transaction, const struct writing *writing, bool all)
+{
+    for (size_t i = 0; i < writing->commit.count; i++)
+        if (all || writing->commit.documents[i].moved)
+            documents_distrust(transaction->documents, transaction->space, &writing->asked[i]->found);
+}
+
+/* The old backend must be gone before anybody may believe in these slots again. */
+static void settle_unknown(struct transaction *transaction, struct writing *writing)
+{
+    struct documents *documents = transaction->documents;
+    log_error("commit outcome unknown documents=%zu version=%lld", writing->commit.count,
+              (long long)writing->commit.version);
+    distrust_moved(transaction, writing, true);
+    enum fault fault = store_reconnect(documents->store, transaction->space, UNKNOWN_PATIENCE_MS);
+    if (fault) {
+        documents->must_exit = true; /* never unmark: the heir goes on */
+        return;
+    }
+    stamps_publish(documents->stamps, writing->slots, writing->slot_count, NULL); /* as if committed */
+    stamps_unmark(documents->stamps, writing->slots, writing->slot_count);
+    stamps_end(documents->stamps);
+}
+
+static enum fault commit(struct transaction *transaction, int64_t *version_r)
+{
+    struct documents *documents = transaction->documents;
+    struct stamps *stamps = documents->stamps;
+    transaction_end(transaction); /* a snapshot has served: the commit verifies what was read in it */
+    enum fault fault = store_connect(documents->store, transaction->space); /* not after the marks */
+    if (fault)
+        return fault;
+    struct writing writing;
+    prepare_writing(transaction, &writing);
+    stamps_begin(stamps, transaction->space);
+    stamps_mark(stamps, writing.slots, writing.slot_count, writing.own);
+    switch (store_commit(documents->store, transaction->space, transaction->arena, &writing.commit, &fault)) {
+    case COMMIT_DONE:
+        stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
+        keep_written(transaction, &writing);
+        *version_r = writing.commit.version;
+        atomic_fetch_add_explicit(&documents->pulse->commits, 1, memory_order_relaxed);
+        fault = FAULT_NONE;
+        break;
+    case COMMIT_REFUSED:
+        distrust_moved(transaction, &writing, false);
+        if (fault == FAULT_STALE)
+            atomic_fetch_add_explicit(&documents->pulse->conflicts, 1, memory_order_relaxed);
+        break;
+    case COMMIT_UNKNOWN:
+        settle_unknown(transaction, &writing);
+        return FAULT_XUNKNOWN;
+    }
+    stamps_unmark(stamps, writing.slots, writing.slot_count);
+    stamps_end(stamps);
+    return fault;
+}
+
+enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)
+{
+    *version_r = 0;
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))
+            return commit(transaction, version_r);
+    if (transaction->in_snapshot || !transaction->fetched)
+        return FAULT_NONE;
+    if (transaction->documents->other_hosts)
+        return verify_in_database(transaction);
+    return verify_in_memory(transaction);
+}

@@ -1,4 +1,25 @@
+/* access: may this call run this operation in this namespace?  Deny by default.
+ *
+ * A namespace's configuration is the document Namespace/<code> of the namespace z, singleton Conf:
+ * {"database":…,"access":"closed|read|open","off":"words"}.  It is read like any document: from the cache
+ * when the shared segment proves it the newest, so a change is obeyed at the next request of every worker. */
 #ifndef STAMPD_OPERATION_ACCESS_H
 #define STAMPD_OPERATION_ACCESS_H
+
+#include "operation/registry.h"
+
+enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
+
+struct space_conf {
+    enum access_mode mode;
+    struct bytes off; /* why the namespace is closed for maintenance; empty: it is not */
+};
+
+/* The configuration of the call's namespace; `off` lives in the call's arena. */
+MUST_USE enum fault access_configuration(struct workshop *workshop, struct call *call,
+                                         struct space_conf *conf_r);
+/* FAULT_SKEY: a wrong administrator's key; FAULT_SCLOSED; FAULT_OOFF.  Recorded in the reply. */
+MUST_USE enum fault access_check(struct workshop *workshop, struct call *call, struct reply *reply,
+                                 const struct operation *operation);
 
 #endif

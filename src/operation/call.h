@@ -16,9 +16,9 @@ struct call {
     struct bytes space;     /* code of the namespace, from nginx */
     struct bytes database;  /* its database, from nginx's map; empty: nginx does not know the namespace */
     struct bytes operation; /* name, from the path */
-    const struct json *param, *syncs; /* NULL: absent */
+    const struct json *param, *syncs;             /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
-    struct bytes build;     /* X-Stampd-Build; NO_BYTES: absent */
+    struct bytes build;                           /* X-Stampd-Build; NO_BYTES: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
 };
@@ -38,7 +38,7 @@ struct reply {
     struct builder *body; /* cleared by the caller before; kept over requests */
 };
 
-/* Records a fault with its arguments (NULL ends them) and returns it. */
+/* Records a fault with its arguments (texts with NUL, copied; NULL ends them) and returns it. */
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
     __attribute__((sentinel));
 

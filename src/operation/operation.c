@@ -1,1 +1,174 @@
+/* operation: the cycle work → validation → afterwork → synchronisation, its retries, its phases. */
 #include "operation/operation.h"
+
+#include "config.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/stamp.h"
+#include "edge/crypto.h"
+#include "operation/access.h"
+#include "operation/registry.h"
+#include "operation/sync.h"
+
+enum { TRIES = 3 };
+
+/* The longest pause before the second and the third try; the pause itself is random. */
+static const int64_t pause_ms[TRIES] = {0, 10, 60};
+
+static void pause_before(int try)
+{
+    uint32_t random;
+    crypto_random(&random, sizeof random);
+    if (pause_ms[try])
+        clock_sleep_ms(1 + random % pause_ms[try]);
+}
+
+/* A fault that no deeper function has explained. */
+static enum fault note(struct call *call, struct reply *reply, enum fault fault)
+{
+    return reply->fault == fault ? fault : reply_fault(call, reply, fault, NULL, NULL);
+}
+
+static bool is_late(const struct call *call)
+{
+    return clock_monotonic_ms() > call->deadline_ms;
+}
+
+/* work and validation, once. */
+static enum fault attempt_once(struct attempt *attempt, const struct operation *operation, bool in_snapshot)
+{
+    struct reply *reply = attempt->reply;
+    reply->phase = PHASE_WORK;
+    enum fault fault = transaction_begin(attempt->workshop->documents, attempt->space, attempt->call->arena,
+                                         in_snapshot, &attempt->transaction);
+    if (fault)
+        return fault;
+    fault = operation->work ? operation->work(attempt) : FAULT_NONE;
+    if (!fault && is_late(attempt->call))
+        fault = FAULT_XTIME;
+    if (!fault) {
+        reply->phase = PHASE_VALIDATION;
+        fault = transaction_validate(attempt->transaction, &attempt->version);
+    }
+    transaction_end(attempt->transaction);
+    return fault;
+}
+
+/* Up to TRIES times; what the tries leave in the arena goes with the request. */
+static enum fault attempt_often(struct attempt *attempt, const struct operation *operation, size_t body_start)
+{
+    enum fault fault = FAULT_NONE;
+    struct reply *reply = attempt->reply;
+    for (int try = 0; try < TRIES; try++) {
+        pause_before(try);
+        reply->body->size = body_start;
+        reply->fault = FAULT_NONE;
+        /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
+         */
+        fault = attempt_once(attempt, operation, try == TRIES - 1 && fault == FAULT_STALE);
+        if (!fault || !fault_is_retried(fault) || is_late(attempt->call))
+            break;
+        log_debug("try again operation=%s code=%s try=%d", operation->name, fault_code(fault), try + 1);
+    }
+    return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
+}
+
+static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
+{
+    struct call *call = attempt->call;
+    struct reply *reply = attempt->reply;
+    struct sync_request *syncs;
+    enum fault fault = sync_read(attempt->workshop, call, reply, &syncs);
+    if (fault)
+        return fault;
+    builder_add_text(reply->body, "{\"out\":");
+    size_t body_start = reply->body->size;
+    fault = attempt_often(attempt, operation, body_start);
+    if (!fault && operation->afterwork) {
+        reply->phase = PHASE_AFTERWORK;
+        fault = operation->afterwork(attempt);
+    }
+    if (fault)
+        return fault;
+    if (reply->body->size == body_start)
+        reply->body->size = 1; /* no result: only the brace stays */
+    if (syncs) {
+        reply->phase = PHASE_SYNC;
+        if (reply->body->size > 1)
+            builder_add_text(reply->body, ",");
+        builder_add_text(reply->body, "\"syncs\":");
+        fault = sync_write(attempt->workshop, call, attempt->space, syncs, reply->body);
+    }
+    builder_add_text(reply->body, "}");
+    return fault;
+}
+
+static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    if (!call->database.size)
+        return reply_fault(call, reply, FAULT_NNAMESPACE, NULL, "namespace", NULL);
+    const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
+    if (call->build.data && !bytes_equal(call->build, bytes_of(build)))
+        return reply_fault(call, reply, FAULT_DBUILD, NULL,
+                           arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
+    const struct operation *operation = registry_find(call->operation);
+    if (!operation)
+        return reply_fault(call, reply, FAULT_NOPERATION, NULL,
+                           arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
+    enum fault fault = access_check(workshop, call, reply, operation);
+    if (fault)
+        return fault;
+    struct attempt attempt = {.workshop = workshop, .call = call, .reply = reply};
+    attempt.space = documents_space(workshop->documents, call->database);
+    if (attempt.space < 0)
+        return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    return run_cycle(&attempt, operation);
+}
+
+static void answer_ping(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
+    builder_printf(reply->body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
+    json_add_string(reply->body, bytes_of(build));
+    if (call->route == CALL_NAMESPACE_PING) {
+        struct space_conf conf;
+        int space = documents_space(workshop->documents, call->database);
+        struct load load = {.class = BYTES("Ping"), .id = BYTES("ping")};
+        enum fault fault = access_configuration(workshop, call, &conf);
+        builder_add_text(reply->body, ",\"off\":");
+        if (conf.off.size)
+            json_add_string(reply->body, conf.off);
+        else
+            builder_add_text(reply->body, "0");
+        if (!fault)
+            fault = space < 0 ? FAULT_BINTERNAL
+                              : store_load(documents_store(workshop->documents), space, call->arena, &load);
+        if (fault) {
+            builder_add_text(reply->body, ",\"db\":\"?\"");
+        } else {
+            document_release(load.document);
+            builder_add_text(reply->body, ",\"db\":\"ok\"");
+        }
+    }
+    builder_add_text(reply->body, "}");
+}
+
+void operation_run(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    reply->fault = FAULT_NONE;
+    reply->phase = PHASE_BEFORE;
+    reply->argument_count = 0;
+    reply->detail = NULL;
+    reply->mime = "application/json";
+    documents_begin_request(workshop->documents, call->deadline_ms);
+    if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
+        answer_ping(workshop, call, reply);
+        return;
+    }
+    enum fault fault = run_operation(workshop, call, reply);
+    if (fault) {
+        reply->body->size = 0;
+        note(call, reply, fault);
+    }
+}

@@ -14,7 +14,8 @@ struct workshop {
     struct documents *documents;
 };
 
-/* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault. */
+/* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.
+ */
 void operation_run(struct workshop *workshop, struct call *call, struct reply *reply);
 
 #endif

@@ -1,4 +1,33 @@
+/* registry: the operations by name; and what an operation is given. */
 #ifndef STAMPD_OPERATION_REGISTRY_H
 #define STAMPD_OPERATION_REGISTRY_H
+
+#include "document/documents.h"
+#include "operation/call.h"
+#include "operation/operation.h"
+
+/* One try of one operation. */
+struct attempt {
+    struct workshop *workshop;
+    struct call *call;
+    struct reply *reply;
+    struct transaction *transaction;
+    int space;
+    int64_t version; /* in afterwork: of the commit; 0: nothing was written */
+    void *state;     /* work may leave something for afterwork, in the arena of the call */
+};
+
+enum right { RIGHT_READ, RIGHT_WRITE };
+
+struct operation {
+    const char *name;
+    enum right right;
+    /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
+    enum fault (*work)(struct attempt *attempt);
+    /* After the validation; may be NULL.  Appends to the body too. */
+    enum fault (*afterwork)(struct attempt *attempt);
+};
+
+const struct operation *registry_find(struct bytes name);
 
 #endif

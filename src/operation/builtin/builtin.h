@@ -1,4 +1,9 @@
+/* builtin: the generic operations (design.md 6), a namespace's first tools. */
 #ifndef STAMPD_OPERATION_BUILTIN_BUILTIN_H
 #define STAMPD_OPERATION_BUILTIN_BUILTIN_H
+
+#include "operation/registry.h"
+
+extern const struct operation builtin_get, builtin_list, builtin_put, builtin_sync;
 
 #endif

@@ -1,1 +1,159 @@
-#include "base/base.h"
+/* put: documents created, changed, deleted, all in one commit.
+ * param {"docs":[{"c","id","if":version,"items":[{"c","k","j"|"s"} | {"c","k","del":true}],"delete":true}]} →
+ * out {"v"}. Items named are set or removed ("j":null removes too), the others stay; a document that does not
+ * exist is created, without items too; delete ends its life, and with items a new life begins.  `v`: the
+ * version of the commit, or, when everything was as wanted already, the highest version among the documents
+ * named. */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+
+#include "document/stamp.h"
+#include "operation/reader.h"
+
+/* One document of the request. */
+struct order {
+    struct name name;
+    const struct json *items; /* NULL: none */
+    int64_t expected;         /* version; -1: any */
+    bool is_delete;
+};
+
+static enum fault read_order(const struct reader *reader, const struct json *element, struct order *order)
+{
+    if (element->kind != JSON_OBJECT)
+        return reader_wrong(reader, "docs", "Objects with c, id, if, items and delete are expected.");
+    enum fault fault = reader_name(reader, element, &order->name);
+    if (!fault)
+        fault = reader_integer(reader, element, "if", 0, STAMP_MAX, -1, &order->expected);
+    if (!fault)
+        fault = reader_boolean(reader, element, "delete", &order->is_delete);
+    const struct json *items = json_member(element, "items");
+    if (!fault && items && items->kind != JSON_NULL) {
+        if (items->kind != JSON_ARRAY || items->is_shallow)
+            return reader_wrong(reader, "items", "An array is expected.");
+        order->items = items;
+    }
+    return fault;
+}
+
+/* c and k of an item; an absent key is that of a singleton. */
+static enum fault read_item_name(const struct reader *reader, const struct json *item, struct bytes *iclass,
+                                 struct bytes *key)
+{
+    if (item->kind != JSON_OBJECT || item->is_shallow)
+        return reader_wrong(reader, "items", "Objects with c, k and one of j, s, del are expected.");
+    enum fault fault = reader_class(reader, item, "c", iclass);
+    if (!fault)
+        fault = reader_text(reader, item, "k", key);
+    if (fault)
+        return fault;
+    if (key->data)
+        return reader_check_length(reader, "k", *key);
+    *key = BYTES("");
+    return FAULT_NONE;
+}
+
+static enum fault apply_item(const struct reader *reader, struct draft *draft, const struct json *item)
+{
+    struct bytes iclass, key, text = NO_BYTES;
+    bool is_removal = false;
+    enum fault fault = read_item_name(reader, item, &iclass, &key);
+    if (!fault)
+        fault = reader_boolean(reader, item, "del", &is_removal);
+    if (!fault)
+        fault = reader_text(reader, item, "s", &text);
+    if (fault)
+        return fault;
+    const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
+    if ((json != NULL) + (string != NULL) + is_removal != 1)
+        return reader_wrong(reader, "items", "Exactly one of j, s and del is expected.");
+    if (is_removal || (json ? json->kind : string->kind) == JSON_NULL) {
+        draft_remove_item(draft, iclass, key);
+        return FAULT_NONE;
+    }
+    struct bytes content = json ? json->text : text;
+    if ((int64_t)content.size > reader->settings->limit_content_bytes)
+        return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
+                           (int64_t)content.size);
+    draft_set_item(draft, iclass, key, !json, content);
+    return FAULT_NONE;
+}
+
+static enum fault check_version(const struct reader *reader, const struct order *order,
+                                const struct draft *draft)
+{
+    const struct header *header = &draft_base(draft)->header;
+    int64_t present = header->ctime ? header->version : 0;
+    if (order->expected < 0 || order->expected == present)
+        return FAULT_NONE;
+    struct arena *arena = reader->call->arena;
+    return reply_fault(reader->call, reader->reply, FAULT_AVERSION, NULL,
+                       arena_copy(arena, header->class.data, header->class.size),
+                       arena_copy(arena, header->id.data, header->id.size),
+                       arena_printf(arena, "%" PRId64, present), NULL);
+}
+
+static enum fault apply_order(const struct reader *reader, const struct order *order, struct draft *draft)
+{
+    enum fault fault = check_version(reader, order, draft);
+    if (fault)
+        return fault;
+    bool has_items = order->items && order->items->count;
+    if (order->is_delete)
+        draft_delete(draft);
+    if (!order->is_delete || has_items)
+        draft_create(draft);
+    for (const struct json *item = has_items ? order->items->first : NULL; item; item = item->next) {
+        fault = apply_item(reader, draft, item);
+        if (fault)
+            return fault;
+    }
+    int64_t volume = draft_volume(draft);
+    if (volume > reader->settings->limit_document_bytes)
+        return reader_over(reader, "limit_document_bytes", reader->settings->limit_document_bytes, volume);
+    return FAULT_NONE;
+}
+
+static enum fault put_work(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    const struct reader reader = {settings, attempt->call, attempt->reply};
+    struct arena *arena = attempt->call->arena;
+    const struct json *docs;
+    enum fault fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                                    settings->limit_documents, &docs);
+    if (fault)
+        return fault;
+    struct order *orders = ARENA_ARRAY(arena, struct order, docs->count);
+    struct name *names = ARENA_ARRAY(arena, struct name, docs->count);
+    struct draft **drafts = ARENA_ARRAY(arena, struct draft *, docs->count);
+    size_t count = 0;
+    for (const struct json *element = docs->first; element; element = element->next, count++) {
+        fault = read_order(&reader, element, &orders[count]);
+        if (fault)
+            return fault;
+        names[count] = orders[count].name;
+    }
+    fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
+    int64_t *highest = attempt->state = ARENA_NEW(arena, int64_t);
+    for (size_t i = 0; !fault && i < count; i++) {
+        const struct header *header = &draft_base(drafts[i])->header;
+        if (header->ctime && header->version > *highest)
+            *highest = header->version;
+        fault = apply_order(&reader, &orders[i], drafts[i]);
+    }
+    return fault;
+}
+
+static enum fault put_afterwork(struct attempt *attempt)
+{
+    int64_t version = attempt->version ? attempt->version : *(int64_t *)attempt->state;
+    builder_add_text(attempt->reply->body, "{\"v\":");
+    builder_add_i64(attempt->reply->body, version);
+    builder_add_text(attempt->reply->body, "}");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_put = {
+    .name = "put", .right = RIGHT_WRITE, .work = put_work, .afterwork = put_afterwork};

@@ -1,0 +1,38 @@
+/* documents_private: shared by documents.c and transaction.c only. */
+#ifndef STAMPD_DOCUMENT_DOCUMENTS_PRIVATE_H
+#define STAMPD_DOCUMENT_DOCUMENTS_PRIVATE_H
+
+#include "document/cache.h"
+#include "document/documents.h"
+
+struct documents {
+    const struct settings *settings;
+    struct stamps *stamps;
+    struct store *store;
+    struct cache *cache;
+    struct pulse *pulse;
+    int64_t now_ms;      /* monotonic, read at the start of the request */
+    int64_t deadline_ms; /* of the request */
+    bool other_hosts;    /* hosts = many: stamps do not tell of all changes */
+    bool must_exit;
+};
+
+/* A document as it was found, with what is needed to prove later that it is still the newest. */
+struct found {
+    struct document *document; /* the arena's reference */
+    uint64_t hash;
+    uint64_t tag; /* the slot's stamp seen before the copy was loaded, or seen unmoved */
+    uint32_t slot;
+    bool from_database; /* loaded just now, not taken from the cache */
+};
+
+/* read(doc, tolerance 0) of freshness.md for a list of names. */
+MUST_USE enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
+                                          const struct name *names, size_t count, struct found *found_r);
+/* A copy at most `tolerance_ms` old, from the cache or loaded. */
+MUST_USE enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
+                                             struct name name, int64_t tolerance_ms, struct found *found_r);
+/* The cached copy of the name proves nothing any more. */
+void documents_distrust(struct documents *documents, int space, const struct found *found);
+
+#endif
