@@ -182,10 +182,10 @@ enum fault documents_find_newest(struct documents *documents, int space, struct 
     enum fault fault = FAULT_NONE;
     if (documents->other_hosts && hits)
         fault = verify_cached(documents, space, arena, names, found_r, count, &wanted);
-    atomic_fetch_add_explicit(&documents->pulse->hits, count - wanted.count, memory_order_relaxed);
+    pulse_count(&documents->pulse->hits, count - wanted.count);
     if (fault || !wanted.count)
         return fault;
-    atomic_fetch_add_explicit(&documents->pulse->misses, wanted.count, memory_order_relaxed);
+    pulse_count(&documents->pulse->misses, wanted.count);
     return load_wanted(documents, space, arena, &wanted);
 }
 
@@ -201,12 +201,12 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
     } else if (!entry || documents->now_ms - entry->fresh_ms > tolerance_ms) {
         struct wanted wanted = {0};
         want(arena, &wanted, 1, name, found_r, entry);
-        atomic_fetch_add_explicit(&documents->pulse->misses, 1, memory_order_relaxed);
+        pulse_count(&documents->pulse->misses, 1);
         return load_wanted(documents, space, arena, &wanted);
     }
     found_r->tag = entry->is_tagged ? entry->tag : look.stamp - 1; /* no tag: never equal to a later look */
     keep(arena, found_r, entry->document);
-    atomic_fetch_add_explicit(&documents->pulse->hits, 1, memory_order_relaxed);
+    pulse_count(&documents->pulse->hits, 1);
     return FAULT_NONE;
 }
 

@@ -5,6 +5,8 @@
 #ifndef STAMPD_DOCUMENT_STAMPS_H
 #define STAMPD_DOCUMENT_STAMPS_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 #include "base/bytes.h"
 
@@ -72,5 +74,12 @@ struct pulse {
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
 };
 struct pulse *stamps_pulse(struct stamps *stamps, int index);
+
+/* A pulse has one writer: no locked instruction is needed to count. */
+static inline void pulse_count(_Atomic uint64_t *counter, uint64_t more)
+{
+    uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, count + more, memory_order_relaxed);
+}
 
 #endif

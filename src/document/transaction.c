@@ -349,13 +349,13 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
         keep_written(transaction, &writing);
         *version_r = writing.commit.version;
-        atomic_fetch_add_explicit(&documents->pulse->commits, 1, memory_order_relaxed);
+        pulse_count(&documents->pulse->commits, 1);
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)
-            atomic_fetch_add_explicit(&documents->pulse->conflicts, 1, memory_order_relaxed);
+            pulse_count(&documents->pulse->conflicts, 1);
         break;
     case COMMIT_UNKNOWN:
         settle_unknown(transaction, &writing);
