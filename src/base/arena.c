@@ -1,4 +1,4 @@
-/* arena: blocks chained from the newest; the first one is kept over resets. */
+/* arena: blocks chained from the newest; one is kept over resets. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -8,16 +8,19 @@
 
 #include "base/log.h"
 
+/* In a sanitized build every piece gets its own block, so that ASan guards each. */
 #if defined(__SANITIZE_ADDRESS__)
-#define BLOCK_BYTES 1 /* every piece gets its own block, so ASan guards each */
+#define IS_SANITIZED true
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define BLOCK_BYTES 1
+#define IS_SANITIZED true
 #endif
 #endif
-#ifndef BLOCK_BYTES
-#define BLOCK_BYTES (64 * 1024)
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
 #endif
+
+enum { BLOCK_BYTES = 64 * 1024 };
 
 struct block {
     struct block *older;
@@ -40,7 +43,8 @@ struct arena {
 
 static struct block *block_create(const struct arena *arena, size_t size, struct block *older)
 {
-    struct block *block = malloc(sizeof *block + size);
+    size_t whole;
+    struct block *block = __builtin_add_overflow(sizeof *block, size, &whole) ? NULL : malloc(whole);
     if (!block)
         log_fatal("out of memory arena=%s bytes=%zu", arena->name, size);
     *block = (struct block){.older = older, .size = size};
@@ -65,6 +69,15 @@ void arena_destroy(struct arena *arena)
     free(arena);
 }
 
+/* A large piece gets a block of its own behind the newest, whose rest is still used. */
+static struct block *block_for_large(struct arena *arena, size_t size)
+{
+    struct block *newest = arena->newest;
+    if (!newest)
+        return arena->newest = block_create(arena, size, NULL);
+    return newest->older = block_create(arena, size, newest->older);
+}
+
 void *arena_alloc(struct arena *arena, size_t size)
 {
     size_t need;
@@ -72,13 +85,12 @@ void *arena_alloc(struct arena *arena, size_t size)
         log_fatal("size overflow arena=%s bytes=%zu", arena->name, size);
     need &= ~(sizeof(max_align_t) - 1);
     struct block *block = arena->newest;
-    if (!block || block->size - block->used < need) {
-        /* In a sanitized build the block is just as large as asked. */
-        size_t block_size = BLOCK_BYTES == 1 ? (size ? size : 1) : need > BLOCK_BYTES ? need : BLOCK_BYTES;
-        block = arena->newest = block_create(arena, block_size, block);
-        if (BLOCK_BYTES == 1)
-            need = block_size;
-    }
+    if (IS_SANITIZED)
+        block = block_for_large(arena, need = size ? size : 1); /* just as large as asked */
+    else if (need > BLOCK_BYTES / 4)
+        block = block_for_large(arena, need);
+    else if (!block || block->size - block->used < need)
+        block = arena->newest = block_create(arena, BLOCK_BYTES, block);
     void *piece = (char *)block->data + block->used;
     block->used += need;
     arena->used += need;
@@ -95,7 +107,10 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size)
 
 char *arena_copy(struct arena *arena, const void *data, size_t size)
 {
-    char *copy = arena_alloc(arena, size + 1);
+    size_t with_nul;
+    if (__builtin_add_overflow(size, 1, &with_nul))
+        log_fatal("size overflow arena=%s bytes=%zu", arena->name, size);
+    char *copy = arena_alloc(arena, with_nul);
     if (size)
         memcpy(copy, data, size);
     copy[size] = '\0';
@@ -130,15 +145,17 @@ void arena_reset(struct arena *arena)
         arena->deferred = deferred->older;
         deferred->function(deferred->pointer);
     }
-    struct block *block = arena->newest;
-    while (block && (block->older || BLOCK_BYTES == 1 || block->size > BLOCK_BYTES)) {
-        struct block *older = block->older;
-        free(block);
-        block = older;
+    struct block *kept = NULL;
+    for (struct block *block = arena->newest, *older; block; block = older) {
+        older = block->older;
+        if (!kept && !IS_SANITIZED && block->size == BLOCK_BYTES)
+            kept = block;
+        else
+            free(block);
     }
-    if (block)
-        block->used = 0;
-    arena->newest = block;
+    if (kept)
+        *kept = (struct block){.size = BLOCK_BYTES};
+    arena->newest = kept;
     arena->used = 0;
 }
 

@@ -31,7 +31,7 @@ void arena_reset(struct arena *arena);
 /* Bytes handed out since the last reset. */
 size_t arena_used(const struct arena *arena);
 
-#define ARENA_NEW(arena, type) ((type *)arena_zalloc((arena), 1, sizeof(type)))
+#define ARENA_NEW(arena, type)          ((type *)arena_zalloc((arena), 1, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count), sizeof(type)))
 
 #endif

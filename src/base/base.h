@@ -1,6 +1,6 @@
 /* base: attributes and small helpers that every file may use. */
-#ifndef STAMPD_BASE_H
-#define STAMPD_BASE_H
+#ifndef STAMPD_BASE_BASE_H
+#define STAMPD_BASE_BASE_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 #define MUST_USE __attribute__((warn_unused_result))
 /* Arguments are checked like printf's. */
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
-#define NORETURN __attribute__((noreturn))
-#define UNUSED __attribute__((unused))
+#define NORETURN                 __attribute__((noreturn))
+#define UNUSED                   __attribute__((unused))
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -15,7 +15,7 @@ struct bytes {
 };
 
 #define BYTES(literal) ((struct bytes){("" literal), sizeof(literal) - 1})
-#define NO_BYTES ((struct bytes){NULL, 0})
+#define NO_BYTES       ((struct bytes){NULL, 0})
 
 static inline struct bytes bytes_of(const char *text)
 {

@@ -1,3 +1,4 @@
+/* clock: the kernel's clocks, read without a system call where the vDSO has them. */
 #include "base/clock.h"
 
 #include <errno.h>

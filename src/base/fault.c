@@ -1,3 +1,4 @@
+/* fault: names, words and classes, all from the one table. */
 #include "base/fault.h"
 
 static const char *const codes[] = {

@@ -20,7 +20,8 @@ const char *fault_code(enum fault fault);
 const char *fault_words(enum fault fault);
 /* The number of the class, 1 to 7 (seed 000). */
 int fault_major(enum fault fault);
-/* May the operation be run again by the server (classes B, X, C; not XUNKNOWN, XTIME, XAWAY)? */
+/* May the server run the operation again by itself?  Of the classes B, X and C those that another try can
+ * mend: not XUNKNOWN (it may have happened), XTIME, XAWAY, XFULL, BREADONLY. */
 bool fault_is_retried(enum fault fault);
 
 #endif

@@ -1,6 +1,8 @@
 /* Every exception once: FAULT(name, words).  The code sent to clients is the name; its first letter is the
  * class (seed 000, "Codes MAJOR / MINOR"): A functional, N not found, B bug, X unexpected, D outdated build,
- * C contention, O off, S not authorised.  Only B, X and C are run again by the server. */
+ * C contention, O off, S not authorised.  Which ones the server runs again by itself: fault_is_retried.
+ * scripts/check-settings holds the table of doc/protocol.md to it. */
+/* clang-format off */
 FAULT(AARG, "An argument is missing or is not of the expected kind.")
 FAULT(AJSON, "The text is not valid JSON.")
 FAULT(AUTF8, "The text is not valid UTF-8.")
@@ -26,3 +28,4 @@ FAULT(ODATABASE, "The database of the namespace does not exist or is not usable.
 FAULT(OTWIN, "The database is in use by another installation.")
 FAULT(SKEY, "The key is wrong.")
 FAULT(SCLOSED, "This needs an authorisation that the request does not bear.")
+/* clang-format on */

@@ -50,8 +50,9 @@ static void emit(enum log_level level, const char *format, va_list arguments)
         clock_gettime(CLOCK_REALTIME, &now);
         gmtime_r(&now.tv_sec, &parts);
         used = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &parts);
-        used += (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
-                                 program_name, (int)getpid(), level_words[level]);
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
+                             program_name, (int)getpid(), level_words[level]);
     }
     int wrote = vsnprintf(line + used, sizeof line - used - 80, format, arguments);
     if (wrote > 0)
@@ -73,8 +74,8 @@ static void emit(enum log_level level, const char *format, va_list arguments)
         syslog(syslog_levels[level], "%s", line);
     } else {
         line[used++] = '\n';
-        if (write(STDERR_FILENO, line, used) < 0)
-            use_syslog = false; /* nowhere left to complain */
+        /* When this fails, nowhere is left to complain. */
+        ssize_t written UNUSED = write(STDERR_FILENO, line, used);
     }
     errno = saved_errno;
 }

@@ -1,12 +1,14 @@
-/* Every setting once, in alphabetical order.
+/* Every setting once, in alphabetical order (of bytes), one a line; scripts/check-settings holds the manual page and
+ * the sample file to it.
  * TEXT(name, default, description)
  * NUMBER(name, default, least, most, unit, description) */
+/* clang-format off */
 TEXT(admin_key_sha256, "", "SHA-256 of the administrator's key, 64 hexadecimal digits; empty: nobody is administrator.")
 TEXT(build, "", "Build name that clients are compared with; empty: the program's version.")
 NUMBER(cache_age_s, 7200, 1, 864000, "s", "A cached document that was not used for this long is dropped.")
 NUMBER(cache_mb, 64, 1, 65536, "MiB", "Memory that the documents cached by one worker may take.")
-NUMBER(connections, 8, 1, 128, "connections", "PostgreSQL connections that one worker may hold, one a namespace; the least recently used is closed.")
 NUMBER(connect_timeout_s, 5, 1, 300, "s", "Time to reach PostgreSQL.")
+NUMBER(connections, 8, 1, 128, "connections", "PostgreSQL connections that one worker may hold, one a namespace; the least recently used is closed.")
 TEXT(database, "", "libpq connection string of the PostgreSQL server, without dbname: the namespace brings it.")
 NUMBER(drain_s, 30, 1, 3600, "s", "A stopping worker may serve the connections that nginx keeps for this long.")
 TEXT(hosts, "one", "one: only workers of this host change documents, freshness is exact without asking the database; many: tolerance 0 verifies versions in the database.")
@@ -31,3 +33,4 @@ NUMBER(tombstone_s, 691200, 0, 315360000, "s", "Removed items are remembered at 
 TEXT(user, "", "User to run as when started as root.")
 NUMBER(workers, 8, 1, 128, "processes", "Worker processes; nginx lists one socket for each.")
 TEXT(z_database, "stampd_z", "Database of the namespace z, which holds the configuration of all namespaces.")
+/* clang-format on */

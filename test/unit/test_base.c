@@ -6,13 +6,17 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/settings.h"
 
 static void utf8_is_judged_by_rfc_3629(void **state)
@@ -29,7 +33,7 @@ static void utf8_is_judged_by_rfc_3629(void **state)
         {"\xE2\x82\xAC", 3, true},
         {"\xF0\x9F\x98\x80", 4, true},
         {"\xF4\x8F\xBF\xBF", 4, true},
-        {"12345678\xC3", 9, false},        /* truncated */
+        {"12345678\xC3", 9, false},         /* truncated */
         {"\x80", 1, false},                 /* continuation alone */
         {"\xC0\x80", 2, false},             /* overlong NUL */
         {"\xE0\x9F\xBF", 3, false},         /* overlong */
@@ -78,6 +82,20 @@ static void a_builder_grows_and_keeps(void **state)
     builder_free(&builder);
 }
 
+static void bytes_are_ordered_as_unsigned(void **state)
+{
+    (void)state;
+    assert_true(bytes_compare(BYTES("a"), BYTES("b")) < 0);
+    assert_true(bytes_compare(BYTES("a"), BYTES("aa")) < 0);
+    assert_true(bytes_compare(BYTES("z"), BYTES("\xC3\xA9")) < 0);
+    assert_true(bytes_compare(BYTES("a\0b"), BYTES("a\0a")) > 0);
+    assert_int_equal(bytes_compare(BYTES(""), NO_BYTES), 0);
+    assert_true(bytes_equal(BYTES(""), NO_BYTES));
+    assert_false(bytes_equal(BYTES("a"), BYTES("b")));
+    assert_int_equal(bytes_of(NULL).size, 0);
+    assert_null(bytes_of(NULL).data);
+}
+
 static int freed[3], freed_count;
 
 static void note_freed(void *pointer)
@@ -104,37 +122,260 @@ static void an_arena_gives_back_in_reverse(void **state)
     arena_destroy(arena);
 }
 
-static bool load(struct settings *settings, const char *text, char *problem, size_t size)
+static void an_arena_keeps_pieces_of_every_size(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 3, PIECES = 400 };
+    struct arena *arena = arena_create("test");
+    for (int round = 0; round < ROUNDS; round++) {
+        char *pieces[PIECES];
+        size_t total = 0;
+        for (size_t i = 0; i < PIECES; i++) { /* 1 byte to 4 blocks, so small and large ones alternate */
+            size_t size = i % 7 ? i + 1 : i * 640 + 1;
+            pieces[i] = arena_alloc(arena, size);
+            memset(pieces[i], (int)(i % 251), size);
+            total += size;
+        }
+        for (size_t i = 0; i < PIECES; i++) {
+            size_t size = i % 7 ? i + 1 : i * 640 + 1;
+            for (size_t j = 0; j < size; j++)
+                assert_int_equal((unsigned char)pieces[i][j], i % 251);
+        }
+        assert_true(arena_used(arena) >= total);
+        int *cleared = ARENA_ARRAY(arena, int, 100);
+        for (int i = 0; i < 100; i++)
+            assert_int_equal(cleared[i], 0);
+        assert_string_equal(arena_copy(arena, "abc", 2), "ab");
+        assert_string_equal(arena_copy(arena, NULL, 0), "");
+        arena_reset(arena);
+        assert_int_equal(arena_used(arena), 0);
+    }
+    arena_destroy(arena);
+    arena_destroy(NULL);
+}
+
+/* Runs `crime` in a child and says how it ended: its exit status, 256 for a signal. */
+static int end_of(void (*crime)(void))
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDERR_FILENO);
+        crime();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256;
+}
+
+static volatile size_t too_many = SIZE_MAX;
+
+static void take_too_much(void)
+{
+    arena_alloc(arena_create("test"), too_many - 40);
+}
+
+static void take_too_many(void)
+{
+    arena_zalloc(arena_create("test"), too_many / 2, 3);
+}
+
+static void reserve_too_much(void)
+{
+    struct builder builder = {0};
+    builder_add_text(&builder, "x");
+    builder_reserve(&builder, too_many);
+}
+
+static void sizes_that_overflow_end_the_process(void **state)
+{
+    (void)state;
+    assert_int_equal(end_of(take_too_much), 1);
+    assert_int_equal(end_of(take_too_many), 1);
+    assert_int_equal(end_of(reserve_too_much), 1);
+}
+
+static void write_a_wild_line(void)
+{
+    static char id[200];
+    memset(id, 'i', sizeof id - 1);
+    log_open("test", LOG_LEVEL_INFO, false);
+    log_set_request_id(id);
+    log_debug("not written");
+    char *text = malloc(5000);
+    memset(text, 'x', 4999);
+    text[4999] = '\0';
+    memcpy(text, "a\nb\tc\033d", 7);
+    log_info("%s", text);
+    free(text);
+}
+
+static void a_log_line_is_one_bounded_line(void **state)
+{
+    (void)state;
+    int ends[2];
+    char seen[8192];
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        write_a_wild_line();
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t size = 0;
+    for (ssize_t more; (more = read(ends[0], seen + size, sizeof seen - 1 - size)) > 0;)
+        size += (size_t)more;
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    seen[size] = '\0';
+    assert_in_range(size, 1000, 2048);
+    assert_ptr_equal(strchr(seen, '\n'), seen + size - 1);
+    assert_non_null(strstr(seen, " test["));
+    assert_non_null(strstr(seen, "] info: a b c dxxx"));
+    assert_null(strstr(seen, "not written"));
+    const char *id = strstr(seen, " request=");
+    assert_non_null(id);
+    assert_int_equal(strspn(id + 9, "i"), 64);
+}
+
+static bool load_bytes(struct settings *settings, const char *text, size_t text_size, char *problem,
+                       size_t size)
 {
     char path[] = "/tmp/stampd-test-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    fputs(text, file);
-    fclose(file);
+    assert_int_equal(write(fd, text, text_size), text_size);
+    close(fd);
     bool good = settings_load(settings, path, problem, size);
     unlink(path);
     return good;
 }
 
-static void settings_are_checked(void **state)
+static bool load(struct settings *settings, const char *text, char *problem, size_t size)
+{
+    return load_bytes(settings, text, strlen(text), problem, size);
+}
+
+static void settings_are_read(void **state)
 {
     (void)state;
     struct settings settings;
-    char problem[512];
+    char problem[512], *text, *long_value;
     assert_true(load(&settings, "workers = 3\ndatabase = host=/tmp user=x\n", problem, sizeof problem));
     assert_int_equal(settings.workers, 3);
     assert_int_equal(settings.limit_documents, 32);
     assert_string_equal(settings.database, "host=/tmp user=x");
     settings_free(&settings);
-    assert_false(load(&settings, "# x\nworkers = 0\n", problem, sizeof problem));
-    assert_non_null(strstr(problem, ":2: workers = 0: expected a number of processes from 1 to 128"));
-    assert_false(load(&settings, "worker = 1\n", problem, sizeof problem));
-    assert_non_null(strstr(problem, "no such setting"));
-    assert_false(load(&settings, "hosts = some\n", problem, sizeof problem));
-    assert_false(load(&settings, "segment_slots = 1025\n", problem, sizeof problem));
-    assert_false(load(&settings, "admin_key_sha256 = abc\n", problem, sizeof problem));
+    assert_true(load(&settings, "; x\n\n# y = 1\nworkers=4 \t\r\nbuild =\ndatabase = password='a;b # c'",
+                     problem, sizeof problem));
+    assert_int_equal(settings.workers, 4);
+    assert_string_equal(settings.build, "");
+    assert_string_equal(settings.database, "password='a;b # c'");
+    settings_free(&settings);
+    long_value = calloc(1, 5000);
+    memset(long_value, 'v', 4999);
+    assert_true(asprintf(&text, "database = %s\nworkers = 5\n", long_value) > 0);
+    assert_true(load(&settings, text, problem, sizeof problem));
+    assert_string_equal(settings.database, long_value);
+    assert_int_equal(settings.workers, 5);
+    settings_free(&settings);
+    free(text);
+    free(long_value);
+}
+
+static void wrong_settings_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *problem;
+    } cases[] = {
+        {"# x\nworkers = 0\n", ":2: workers = 0: expected a number of processes from 1 to 128"},
+        {"workers = 129\n", ":1: workers = 129: expected a number of processes from 1 to 128"},
+        {"workers = 1x\n", ":1: workers = 1x: expected"},
+        {"workers =\n", ":1: workers = : expected"},
+        {"worker = 1\n", ":1: worker: there is no such setting"},
+        {"workers = 2\nnonsense\nworker = 1\n", ":2: expected name = value"},
+        {"= 2\n", ":1: expected name = value"},
+        {"workers = 2\nbuild = x\nworkers = 3\n", ":3: workers: given a second time"},
+        {"database = host=x\n  user = y\n", ":2: a blank before the name"},
+        {"[stampd]\nworkers = 2\n", ":1: [stampd]: the file has no sections"},
+        {"hosts = some\n", ": hosts = some: expected one or many"},
+        {"log_to = file\n", ": log_to = file: expected stderr or syslog"},
+        {"log_level = loud\n", ": log_level = loud: expected"},
+        {"segment_slots = 1025\n", ": segment_slots = 1025: expected a power of two"},
+        {"admin_key_sha256 = abc\n", ": admin_key_sha256: expected 64 hexadecimal digits"},
+        {"run_directory = run\n", ": run_directory = run: expected an absolute path"},
+        {"segment = s\n", ": segment = s: expected an absolute path"},
+    };
+    struct settings settings;
+    char problem[512];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_false(load(&settings, cases[i].text, problem, sizeof problem));
+        if (!strstr(problem, cases[i].problem))
+            fail_msg("%s: got \"%s\"", cases[i].problem, problem);
+    }
+    assert_false(load_bytes(&settings, "workers = 3\0\n", 13, problem, sizeof problem));
+    assert_non_null(strstr(problem, ":1: a NUL byte"));
     assert_false(settings_load(&settings, "/nonexistent/x.conf", problem, sizeof problem));
+    assert_string_equal(problem, "/nonexistent/x.conf: No such file or directory");
+    assert_false(settings_load(&settings, "/", problem, sizeof problem));
+    char tiny[8];
+    assert_false(load(&settings, "worker = 1\n", tiny, sizeof tiny));
+    assert_int_equal(strlen(tiny), sizeof tiny - 1);
+}
+
+static struct builder described;
+
+static void take_line(const char *line)
+{
+    builder_printf(&described, "%s\n", line);
+}
+
+/* The sample in doc/ is what the program says of itself, and its lines are good settings. */
+static void the_sample_is_the_table(void **state)
+{
+    (void)state;
+    struct settings settings, standard;
+    char problem[512], sample[65536];
+    settings_describe(take_line);
+    FILE *file = fopen(STAMPD_SAMPLE, "r");
+    assert_non_null(file);
+    size_t size = fread(sample, 1, sizeof sample - 1, file);
+    fclose(file);
+    sample[size] = '\0';
+    builder_add(&described, "", 1);
+    const char *first = strstr(sample, "\n\n");
+    assert_non_null(first);
+    assert_string_equal(first + 1, described.data);
+    for (char *hash = sample; (hash = strstr(hash, "\n#")); hash += 2)
+        if (hash[2] >= 'a' && hash[2] <= 'z') /* a setting: taken out of its comment */
+            hash[1] = '\n';
+    assert_true(load(&settings, sample, problem, sizeof problem));
+    assert_true(load(&standard, "", problem, sizeof problem));
+#define TEXT(name, value, description)                      assert_string_equal(settings.name, standard.name);
+#define NUMBER(name, value, least, most, unit, description) assert_int_equal(settings.name, standard.name);
+#include "base/settings_table.h"
+#undef TEXT
+#undef NUMBER
+    settings_free(&settings);
+    settings_free(&standard);
+    builder_free(&described);
+}
+
+static void clocks_go_forward(void **state)
+{
+    (void)state;
+    int64_t before = clock_monotonic_us();
+    clock_sleep_ms(2);
+    assert_true(clock_monotonic_us() - before >= 2000);
+    assert_true(clock_monotonic_ms() >= before / 1000 + 2);
+    assert_in_range(clock_wall_ms(), INT64_C(1600000000000), INT64_C(4102444800000));
 }
 
 static void faults_know_their_class(void **state)
@@ -153,9 +394,19 @@ static void faults_know_their_class(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(utf8_is_judged_by_rfc_3629), cmocka_unit_test(integers_are_whole_and_fit),
-        cmocka_unit_test(a_builder_grows_and_keeps),  cmocka_unit_test(an_arena_gives_back_in_reverse),
-        cmocka_unit_test(settings_are_checked),       cmocka_unit_test(faults_know_their_class),
+        cmocka_unit_test(utf8_is_judged_by_rfc_3629),
+        cmocka_unit_test(integers_are_whole_and_fit),
+        cmocka_unit_test(a_builder_grows_and_keeps),
+        cmocka_unit_test(bytes_are_ordered_as_unsigned),
+        cmocka_unit_test(an_arena_gives_back_in_reverse),
+        cmocka_unit_test(an_arena_keeps_pieces_of_every_size),
+        cmocka_unit_test(sizes_that_overflow_end_the_process),
+        cmocka_unit_test(a_log_line_is_one_bounded_line),
+        cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(wrong_settings_are_named),
+        cmocka_unit_test(the_sample_is_the_table),
+        cmocka_unit_test(faults_know_their_class),
+        cmocka_unit_test(clocks_go_forward),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
