@@ -1,0 +1,95 @@
+# packages.sh: what must be installed.  The lists are beside this file: packages.run (to build and run),
+# packages.test (to test as well); one Debian package a line.
+
+PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
+
+# packages_missing LIST...: names on these lists that are not installed.
+packages_missing() {
+    local list
+    for list in "$@"; do
+        sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$PACKAGE_LISTS/packages.$list"
+    done | while read -r package; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+    done
+}
+
+# as_admin COMMAND...: as root, through sudo for others.
+as_admin() {
+    if [ "$IS_ROOT" = yes ]; then
+        "$@"
+    elif ! command -v sudo >/dev/null; then
+        fail "this must be run as root or by a user with sudo: $*"
+    elif [ -t 0 ]; then
+        sudo "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+# apt WORDS...: apt-get that asks nothing; what it says goes to PACKAGE_LOG.
+apt_get() {
+    as_admin env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none \
+        apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$PACKAGE_LOG" 2>&1
+}
+
+packages_update() {
+    apt_get update || fail "apt-get update failed: $(package_problem) (all of it: $PACKAGE_LOG)"
+}
+
+package_problem() {
+    local line
+    line=$(grep -E '^(E|Err|W|sudo|dpkg)[: ]' "$PACKAGE_LOG" | tail -n 1)
+    [ -n "$line" ] || line=$(tail -n 1 "$PACKAGE_LOG")
+    echo "${line:-no word of explanation}"
+}
+
+# While packages are installed their own services must not start, and PostgreSQL's must make no cluster: both are
+# said in files that are removed again.
+SERVICES_POLICY=/usr/sbin/policy-rc.d
+CLUSTER_FOLDER=/etc/postgresql-common/createcluster.d
+CLUSTER_POLICY=$CLUSTER_FOLDER/stampd.conf
+
+services_forbid() {
+    if [ ! -e "$SERVICES_POLICY" ]; then
+        policy_written=yes
+        printf '#!/bin/sh\nexit 101\n' | as_admin tee "$SERVICES_POLICY" >/dev/null
+        as_admin chmod 755 "$SERVICES_POLICY"
+    fi
+    as_admin mkdir -p "$CLUSTER_FOLDER"
+    echo 'create_main_cluster = false' | as_admin tee "$CLUSTER_POLICY" >/dev/null
+}
+
+services_allow() {
+    if [ "${policy_written:-no}" = yes ]; then as_admin rm -f "$SERVICES_POLICY"; fi
+    as_admin rm -f "$CLUSTER_POLICY"
+    as_admin rmdir --ignore-fail-on-non-empty "$CLUSTER_FOLDER"
+    policy_written=no
+}
+
+# packages_install LIST...: installs what is missing of these lists and nothing else.
+packages_install() {
+    local missing
+    missing=$(packages_missing "$@")
+    [ -n "$missing" ] || return 0
+    say "Installing Debian packages: $(echo $missing)"
+    packages_update
+    trap services_allow EXIT
+    services_forbid
+    apt_get install --no-install-recommends $missing ||
+        fail "the packages could not be installed: $(package_problem) (all of it: $PACKAGE_LOG)"
+    services_allow
+    trap - EXIT
+    services_disable $missing
+}
+
+# services_disable PACKAGES...: those just installed do not start with the machine either.
+services_disable() {
+    local package
+    command -v systemctl >/dev/null || return 0
+    for package in "$@"; do
+        case $package in
+            nginx) as_admin systemctl disable nginx.service ;;
+            postgresql-[0-9]*) as_admin systemctl disable postgresql.service ;;
+        esac
+    done >>"$PACKAGE_LOG" 2>&1 || true
+}

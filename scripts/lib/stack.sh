@@ -1,0 +1,301 @@
+# stack.sh: a private PostgreSQL, nginx and stampd under one folder, for the demonstration and for the system tests.
+#
+#   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl
+#   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
+#   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
+#   STACK_SETTINGS more lines for stampd.conf
+#   STACK_DATABASE folder of PostgreSQL's socket (its own)
+#
+# In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log.
+# Started by root, each part has the user of its own that it would have in production; else all run as the caller.
+# PostgreSQL knows who asks by the owner of the asking process (peer): there is no password anywhere.
+
+if [ "$IS_ROOT" = yes ]; then
+    POSTGRES_USER=postgres STAMPD_USER=daemon NGINX_USER=www-data
+else
+    POSTGRES_USER=$ME STAMPD_USER=$ME NGINX_USER=$ME
+fi
+POSTGRES_BIN=${POSTGRES_BIN:-/usr/lib/postgresql/15/bin}
+NGINX_BIN=${NGINX_BIN:-/usr/sbin/nginx}
+STACK_WORKERS=${STACK_WORKERS:-8}
+STACK_PATH_LONGEST=76 # a socket's path may have 107 bytes, ours add up to 31
+
+# stack_locate HOME NAME: prints where the stack of HOME is.  That is HOME/state, where that is already or can be: the
+# servers' users could not enter it in a closed folder, and programs could not take some names.  Else it is
+# /var/tmp/NAME-<hash>, and HOME/state leads there.
+stack_locate() {
+    local home=$1 inside=$1/state
+    if realpath -e -- "$inside" 2>/dev/null; then return; fi
+    case $inside in
+        *[!A-Za-z0-9_./+-]*) inside= ;;
+        *) [ ${#inside} -le "$STACK_PATH_LONGEST" ] || inside= ;;
+    esac
+    if [ -n "$inside" ] && [ "$IS_ROOT" = yes ]; then
+        as_user nobody test -x "$home" || inside=
+    fi
+    echo "${inside:-/var/tmp/$2-$(echo "$home" | sha256sum | head -c 12)}"
+}
+
+# stack_make HOME: the folder that stack_locate named in STACK; in /var/tmp anybody could have been there first.
+stack_make() {
+    local home=$1
+    if [ -L "$home/state" ] && [ ! -e "$home/state" ]; then rm -f "$home/state"; fi
+    if [ "$STACK" != "$home/state" ]; then
+        mkdir -m 711 "$STACK" 2>/dev/null || { [ -O "$STACK" ] && [ ! -L "$STACK" ]; } ||
+            fail "$STACK cannot be made or belongs to somebody else"
+        ln -sfn "$STACK" "$home/state"
+    fi
+    stack_prepare
+}
+
+# stack_remove HOME
+stack_remove() {
+    if [ -e "$STACK" ] && [ ! -e "$STACK/etc/stack" ]; then
+        fail "$STACK was not made by these scripts; it stays"
+    fi
+    rm -rf "$STACK"
+    if [ -L "$1/state" ]; then rm -f "$1/state"; fi
+}
+
+# stack_prepare: the folders, each owned by who writes there.
+stack_prepare() {
+    mkdir -p "$STACK"/etc "$STACK"/log "$STACK"/run/nginx ||
+        fail "$STACK cannot be written"
+    chmod 711 "$STACK"
+    stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
+    stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
+    STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
+    : >>"$STACK/etc/stack"
+}
+
+stack_folder() {
+    mkdir -p "$1"
+    chmod "$3" "$1"
+    [ "$IS_ROOT" = no ] || chown "$2:" "$1"
+}
+
+# stack_why LOG WORDS: fails with the cause found in LOG; a full disk is said as such.
+stack_why() {
+    local log=$1 cause
+    shift
+    if [ "$(free_mb "$STACK")" -lt 16 ] || tail -n 50 "$log" 2>/dev/null | grep -q 'No space left on device'; then
+        fail "$*: the disk of $STACK is full ($(free_mb "$STACK") MB free)"
+    fi
+    cause=$(tail -n 50 "$log" 2>/dev/null | grep -aE 'FATAL|PANIC|emerg|error|rror:' | tail -n 1)
+    [ -n "$cause" ] || cause=$(tail -n 1 "$log" 2>/dev/null)
+    fail "$*: ${cause:-it left no word} (log: $log)"
+}
+
+# --- PostgreSQL ---
+
+postgres_create() {
+    [ ! -e "$STACK/pg" ] || return 0
+    rm -rf "$STACK/pg.new"
+    id "$POSTGRES_USER" >/dev/null 2>&1 || fail "the user $POSTGRES_USER does not exist (package postgresql-common makes it)"
+    mkdir "$STACK/pg.new"
+    chmod 700 "$STACK/pg.new"
+    [ "$IS_ROOT" = no ] || chown "$POSTGRES_USER:" "$STACK/pg.new"
+    as_user "$POSTGRES_USER" "$POSTGRES_BIN/initdb" -D "$STACK/pg.new" --username=postgres --auth=peer \
+        --encoding=UTF8 --locale=C.UTF-8 >"$STACK/log/initdb.log" 2>&1 ||
+        stack_why "$STACK/log/initdb.log" "PostgreSQL's cluster could not be made"
+    mv "$STACK/pg.new" "$STACK/pg"
+}
+
+postgres_configure() {
+    cat >"$STACK/pg/postgresql.auto.conf" <<CONF
+listen_addresses = ''
+unix_socket_directories = '$STACK/run/postgres'
+cluster_name = '$(postgres_name)'
+max_connections = 100
+shared_buffers = 256MB
+max_wal_size = 2GB
+fsync = on
+synchronous_commit = on
+log_line_prefix = '%m [%p] %q%u@%d '
+logging_collector = off
+log_min_error_statement = panic
+${STACK_POSTGRES:-}
+CONF
+    cat >"$STACK/pg/pg_hba.conf" <<CONF
+local all all peer map=stack
+CONF
+    cat >"$STACK/pg/pg_ident.conf" <<CONF
+stack $POSTGRES_USER postgres
+stack $ME postgres
+stack $ME stampd
+stack $STAMPD_USER stampd
+CONF
+}
+
+postgres_start() {
+    local file=$STACK/run/postgres.pid log=$STACK/log/postgresql.log
+    if process_runs "$file"; then return 0; fi
+    # The backends of a killed postmaster have sessions of their own and end by themselves; while one lives, it is
+    # attached to the memory of the cluster, and the new server would refuse to start.
+    wait_until 30 postgres_has_no_orphans || fail "backends of a former PostgreSQL do not end: $(postgres_orphans)"
+    rm -f "$STACK/pg/postmaster.pid" "$STACK"/run/postgres/.s.PGSQL.*
+    postgres_configure
+    : >>"$log"
+    process_start "$file" "$log" / "$POSTGRES_USER" "$POSTGRES_BIN/postgres" -D "$STACK/pg" || true
+    wait_until 120 postgres_is_decided || true
+    postgres_answers || stack_why "$log" "PostgreSQL does not start"
+}
+
+# The title of every backend begins with the cluster's name.
+postgres_orphans() { processes_titled "postgres: $(postgres_name): "; }
+postgres_has_no_orphans() { [ -z "$(postgres_orphans)" ]; }
+postgres_name() { echo "stampd-$(echo "$STACK" | sha256sum | head -c 12)"; }
+
+postgres_answers() { "$POSTGRES_BIN/pg_isready" -q -h "$STACK/run/postgres"; }
+postgres_is_decided() { postgres_answers || ! process_runs "$STACK/run/postgres.pid"; }
+
+# postgres_stop [fast|immediate|kill]
+postgres_stop() {
+    local file=$STACK/run/postgres.pid
+    case ${1:-fast} in
+        fast) process_stop "$file" postgres INT:60 QUIT:20 ;;
+        immediate) process_stop "$file" postgres QUIT:20 ;;
+        kill) process_stop "$file" postgres KILL:20 ;;
+    esac || return 1
+    wait_until 30 postgres_has_no_orphans || return 1
+    rm -f "$STACK"/run/postgres/.s.PGSQL.*
+}
+
+# stack_psql DATABASE WORDS...: as the administrator's role.
+stack_psql() {
+    local database=$1
+    shift
+    "$POSTGRES_BIN/psql" -X -v ON_ERROR_STOP=1 -h "$STACK/run/postgres" -U postgres -d "$database" "$@"
+}
+
+# --- stampd ---
+
+# stampd_configure KEY_FILE: writes the settings; the administrator's key is made when it is missing.
+stampd_configure() {
+    local key=$1
+    [ -s "$key" ] || stampctl key new "$key" >/dev/null
+    {
+        echo "# Written anew at each start."
+        echo "database = host=$STACK_DATABASE user=stampd"
+        echo "run_directory = $STACK/run/stampd"
+        echo "workers = $STACK_WORKERS"
+        echo "drain_s = 10"
+        echo "admin_key_sha256 = $(stampctl key hash "$key")"
+        if [ "$IS_ROOT" = yes ]; then
+            echo "user = $STAMPD_USER"
+            echo "socket_group = $(id -gn "$NGINX_USER")"
+        fi
+        printf '%s\n' "${STACK_SETTINGS:-}"
+    } >"$STACK/etc/stampd.conf"
+}
+
+stampctl() { "$STACK_BUILD/src/stampctl" "$@"; }
+
+# stampctl_admin WORDS...: a command that works on the databases.
+stampctl_admin() {
+    STAMPD_SQL=$SOURCE/sql stampctl "$@" --config "$STACK/etc/stampd.conf" \
+        --admin-conninfo "host=$STACK_DATABASE user=postgres"
+}
+
+# namespace_create CODE ACCESS: harmless when it exists.
+namespace_create() {
+    local log=$STACK/log/namespaces.log
+    stampctl_admin ns create "$1" --access "$2" >>"$log" 2>&1 || stack_why "$log" "namespace $1 could not be made"
+}
+
+stampd_start() {
+    local file=$STACK/run/stampd.pid log=$STACK/log/stampd.log
+    if process_runs "$file"; then return 0; fi
+    process_stop "$file" stampd || fail "processes of a former stampd do not end: $(process_session "$file" stampd)"
+    : >>"$log"
+    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stampd" --config "$STACK/etc/stampd.conf" || true
+    wait_until 20 stampd_is_decided || true
+    stampd_listens || stack_why "$log" "stampd does not start"
+}
+
+stampd_listens() { [ -S "$STACK/run/stampd/worker-$((STACK_WORKERS - 1)).sock" ] && process_runs "$STACK/run/stampd.pid"; }
+stampd_is_decided() { stampd_listens || ! process_runs "$STACK/run/stampd.pid"; }
+
+stampd_stop() {
+    process_stop "$STACK/run/stampd.pid" stampd TERM:20 || return 1
+    rm -f "$STACK"/run/stampd/worker-*.sock
+}
+
+# --- nginx ---
+
+nginx_configure() {
+    if ! openssl x509 -in "$STACK/etc/certificate.pem" -noout -checkend 86400 >/dev/null 2>&1; then
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 825 -subj /CN=localhost \
+            -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' -addext basicConstraints=critical,CA:FALSE \
+            -keyout "$STACK/etc/certificate.key" -out "$STACK/etc/certificate.pem" 2>"$STACK/log/openssl.log" ||
+            stack_why "$STACK/log/openssl.log" "the certificate could not be made"
+        chmod 600 "$STACK/etc/certificate.key"
+    fi
+    set -- --listen "127.0.0.1:$STACK_PORT" --probe-listen "127.0.0.1:$STACK_PROBE_PORT" \
+        --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
+    [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
+    stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
+        stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"
+}
+
+# stack_ports_are_free: one clear line about a port that somebody else has.
+stack_ports_are_free() {
+    process_session_is_empty "$STACK/run/nginx.pid" nginx || return 0
+    port_must_be_free STAMPD_PORT "$STACK_PORT"
+    port_must_be_free STAMPD_PROBE_PORT "$STACK_PROBE_PORT"
+}
+
+port_must_be_free() {
+    ! port_is_taken "$2" || fail "port $2 of 127.0.0.1 is taken; choose another with $1=..."
+}
+
+nginx_start() {
+    local file=$STACK/run/nginx.pid log=$STACK/log/nginx.log
+    if process_runs "$file"; then return 0; fi
+    process_stop "$file" nginx || fail "processes of a former nginx do not end: $(process_session "$file" nginx)"
+    stack_ports_are_free
+    : >>"$log"
+    process_start "$file" "$log" "$STACK/run/nginx" "$ME" "$NGINX_BIN" -e "$log" -c "$STACK/etc/nginx.conf" -g 'daemon off;' || true
+    wait_until 20 nginx_is_decided || true
+    nginx_listens || stack_why "$log" "nginx does not start"
+}
+
+nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.pid"; }
+nginx_is_decided() { nginx_listens || ! process_runs "$STACK/run/nginx.pid"; }
+nginx_stop() { process_stop "$STACK/run/nginx.pid" nginx QUIT:5 TERM:5; }
+
+# --- all of it ---
+
+# stack_start KEY_FILE [CODE=ACCESS...]: starts what does not run yet; the namespaces are made when missing.
+stack_start() {
+    local key=$1 namespace
+    shift
+    postgres_create
+    postgres_start
+    stampd_configure "$key" # stampctl reads it too
+    for namespace in "$@"; do
+        namespace_create "${namespace%=*}" "${namespace#*=}"
+    done
+    stack_instance "$key"
+}
+
+# stack_instance KEY_FILE: stampd and nginx only.
+stack_instance() {
+    stampd_configure "$1"
+    stampd_start
+    nginx_configure
+    nginx_start
+}
+
+# Nothing of it is left running; false, with a line, when something does not end.
+stack_stop() {
+    local part left=0
+    for part in nginx stampd postgres; do
+        "${part}_stop" || { echo "$SCRIPT_NAME: $part does not end" >&2; left=1; }
+    done
+    return "$left"
+}
+
+stack_runs() {
+    process_runs "$STACK/run/postgres.pid" && process_runs "$STACK/run/stampd.pid" && process_runs "$STACK/run/nginx.pid"
+}
