@@ -9,15 +9,39 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "edge/segment.h"
 
-enum { STAMPS_PROCESSES = 448, STAMPS_NAMESPACES = 256, STAMPS_NO_INDEX = -1 };
+enum {
+    STAMPS_PROCESSES = 448,
+    STAMPS_WORDS = STAMPS_PROCESSES / 64, /* of mark bits in a slot */
+    STAMPS_NAMESPACES = 256,
+    STAMPS_DATABASE_BYTES = 63, /* longest name of a database */
+    STAMPS_NO_INDEX = -1
+};
 
-struct stamps; /* this process's handle: the mapped segment and its own index */
+struct stamps_slot {
+    _Alignas(64) _Atomic uint64_t stamp;
+    _Atomic uint64_t mark[STAMPS_WORDS];
+};
+
+struct stamps_board; /* what lies in the segment */
+
+/* This process's handle: the mapped segment and its own index.  Its fields are for this module only; they
+ * stand here because stamps_see is inlined. */
+struct stamps {
+    struct stamps_slot *slots;
+    _Atomic uint32_t *words; /* mark words in use by indexes ever taken */
+    struct stamps_board *board;
+    struct segment segment;
+    uint32_t slot_mask;
+    int index;
+};
 
 enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_DIRTY };
 
 /* Creates or attaches the segment (master, before fork).  `slots` is a power of two. */
-MUST_USE bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, char *problem, size_t problem_size);
+MUST_USE bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, char *problem,
+                          size_t problem_size);
 void stamps_close(struct stamps *stamps);
 
 uint32_t stamps_installation(const struct stamps *stamps); /* top byte 'S' */
@@ -31,14 +55,34 @@ struct look {
 };
 /* Hash of a document's name: database (its index), class, id. */
 uint64_t stamps_hash(const struct stamps *stamps, int space, struct bytes class, struct bytes id);
-uint32_t stamps_slot(const struct stamps *stamps, uint64_t hash);
-struct look stamps_see(const struct stamps *stamps, uint32_t slot);
+
+static inline uint32_t stamps_slot(const struct stamps *stamps, uint64_t hash)
+{
+    return (uint32_t)hash & stamps->slot_mask;
+}
+
+/* see(slot): marks FIRST, then the stamp.  The number of words is read at each look: a word that comes into
+ * use later has no bit for a commit that was over before the look. */
+static inline struct look stamps_see(const struct stamps *stamps, uint32_t slot)
+{
+    struct stamps_slot *line = &stamps->slots[slot];
+    uint32_t words = atomic_load(stamps->words);
+    uint64_t marks = 0;
+    for (uint32_t word = 0; word < words; word++)
+        marks |= atomic_load(&line->mark[word]);
+    uint64_t stamp = atomic_load(&line->stamp);
+    return (struct look){.busy = marks != 0, .stamp = stamp};
+}
 
 /* One commit at a time, in this order: begin, mark, (send, await the answer), publish or not, unmark, end.
- * `slots` without doubles.  mark ends with the fence that must precede the send. */
+ * `slots` without doubles. */
 void stamps_begin(struct stamps *stamps, int space);
+/* Sets our bit in each slot, then notes the stamps in `own_r`; ends with the fence that must precede the
+ * send. */
 void stamps_mark(struct stamps *stamps, const uint32_t *slots, size_t count, uint64_t *own_r);
-void stamps_publish(struct stamps *stamps, const uint32_t *slots, size_t count, uint64_t *moved_r); /* moved_r may be NULL */
+/* Moves the stamps.  `moved_r` (may be NULL): what they were just before: a copy written by the commit is
+ * tagged moved + 1 when moved = own, else it gets no tag.  For the herald too, which has no index. */
+void stamps_publish(struct stamps *stamps, const uint32_t *slots, size_t count, uint64_t *moved_r);
 void stamps_unmark(struct stamps *stamps, const uint32_t *slots, size_t count);
 void stamps_end(struct stamps *stamps);
 
@@ -46,31 +90,38 @@ void stamps_end(struct stamps *stamps);
 void stamps_move_all(struct stamps *stamps);
 
 /* --- databases, found or added by name; the index is `space` everywhere --- */
-/* FULL table or name too long: -1. */
+/* Full table, or no name of a database (empty, too long, with a NUL): -1. */
 int stamps_space(struct stamps *stamps, struct bytes database);
+/* NULL: a process died or is busy writing the name; nobody uses that space yet. */
 const char *stamps_space_database(const struct stamps *stamps, int space);
 int stamps_space_count(const struct stamps *stamps);
+/* Are the sessions of former generations gone from it? */
 bool stamps_space_is_clean(const struct stamps *stamps, int space);
 void stamps_space_set_clean(struct stamps *stamps, int space);
 
 /* --- entries: one for each process that may commit --- */
 /* The child's first act: whose bit it sets. */
 void stamps_become(struct stamps *stamps, int index);
-int stamps_index(const struct stamps *stamps);
-/* Takes `count` FREE entries for an instance; false when fewer are free. */
-MUST_USE bool stamps_take_entries(struct stamps *stamps, uint32_t instance, int count, int *indexes_r);
+int stamps_index(const struct stamps *stamps); /* STAMPS_NO_INDEX before */
+/* Takes at most `count` entries that belong to no instance; returns how many.  `lock_file` is the inode of
+ * the instance's lock file. */
+MUST_USE int stamps_take_entries(struct stamps *stamps, uint32_t instance, uint64_t lock_file, int count,
+                                 int *indexes_r);
 enum entry_state stamps_entry_state(const struct stamps *stamps, int index);
 void stamps_entry_set(struct stamps *stamps, int index, enum entry_state state, uint32_t pid);
-uint32_t stamps_entry_instance(const struct stamps *stamps, int index);
+uint32_t stamps_entry_instance(const struct stamps *stamps, int index); /* 0: none */
+uint64_t stamps_entry_lock_file(const struct stamps *stamps, int index);
 uint32_t stamps_entry_pid(const struct stamps *stamps, int index);
-int stamps_entry_space(const struct stamps *stamps, int index); /* where a commit may be in flight; -1: nowhere */
-void stamps_release_entry(struct stamps *stamps, int index);    /* FREE and of no instance */
-/* heir: moves the stamp of each slot that bears the own index's bit, then clears the bit; then entry.ns := 0. */
+int stamps_entry_space(const struct stamps *stamps,
+                       int index); /* where a commit may be in flight; -1: nowhere */
+void stamps_release_entry(struct stamps *stamps, int index); /* FREE and of no instance */
+/* heir: moves the stamp of each slot that bears the own index's bit, then clears the bit; then entry.ns := 0.
+ * Returns how many slots.  Only when the backend of the index's former process is gone. */
 size_t stamps_sweep(struct stamps *stamps);
 
 /* --- what the master watches and metrics show, written by the process of the index --- */
 struct pulse {
-    _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
+    _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
 };
 struct pulse *stamps_pulse(struct stamps *stamps, int index);

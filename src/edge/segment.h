@@ -9,21 +9,27 @@ struct segment {
     void *memory; /* MAP_SHARED; starts with struct segment_head */
     size_t size;
     int fd;      /* bears the shared lock; inherited by fork, O_CLOEXEC, never unlocked by hand */
-    bool is_new; /* nobody lived: the memory behind the head is zero and the generation has grown */
+    bool is_new; /* this call made it: nobody lived, the generation has grown */
 };
 
+/* Who attaches finds a whole head and behind it what the living made of memory that was zero: zero must be a
+ * valid beginning of whatever lies there, because nobody is alone with a new segment. */
 struct segment_head {
     uint64_t magic;        /* which program's segment */
-    uint32_t layout;       /* version of the structures behind the head */
-    uint32_t installation; /* random, drawn when the file is first made; kept */
+    uint32_t layout;       /* version of the structures behind the head, never 0; 0: its making was cut off */
+    uint32_t installation; /* random, top byte 'S', drawn when the file is first made; kept */
     uint64_t size;         /* bytes of the whole file */
     uint64_t generation;   /* grows at each start without living users */
+    uint64_t seed;         /* random, drawn anew for each generation */
+    uint64_t reserved[3];
 };
 
-/* Creates or attaches the segment at `path`.  Living users with another magic, layout or size: refused.  On
- * failure returns false with one line in `problem`. */
-MUST_USE bool segment_open(struct segment *segment, const char *path, uint64_t magic, uint32_t layout, size_t size,
-                           char *problem, size_t problem_size);
+enum { SEGMENT_INSTALLATION_MARK = 0x53 }; /* top byte of every installation */
+
+/* Creates or attaches the segment at `path`.  Living users with another magic, layout or size: refused; so is
+ * a file that is no segment.  On failure returns false with one line in `problem`. */
+MUST_USE bool segment_open(struct segment *segment, const char *path, uint64_t magic, uint32_t layout,
+                           size_t size, char *problem, size_t problem_size);
 void segment_close(struct segment *segment);
 
 #endif
