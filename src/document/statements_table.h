@@ -1,0 +1,105 @@
+/* Every statement once: STATEMENT(NAME, "name", parameters, "sql").  Included several times.
+ *
+ * Traps that shaped them (each was met in an experiment): a part of a WITH that nobody reads never runs,
+ * neither its locks nor its fail(); all parts of a statement see one snapshot, so what was waited for must be
+ * looked at in a later statement; rows are locked in one sorted pass, whose sorted subquery must stay a
+ * subquery. */
+
+/* $1 class, $2 id.  One row with the floor (the header), and a row for each item; in no order. */
+STATEMENT(LOAD, "load", 2,
+          "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
+          " null::text, null::text, null::bigint, null::bigint, null::text, null::boolean"
+          " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+          " union all"
+          " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
+          " from item where class = $1 and id = $2")
+
+/* $3, $4: version and ctime of a copy held.  Items newer than the copy when its life goes on and it knows all
+ * removals that the document has forgotten; else all items.  The reader decides the same from the header. */
+STATEMENT(LOAD_NEWER, "load_newer", 4,
+          "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
+          " null::text, null::text, null::bigint, null::bigint, null::text, null::boolean"
+          " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+          " union all"
+          " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
+          " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
+          " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
+
+/* Absence is held by an advisory lock on the hash of the name, taken a statement before the look.
+ * $1 class[], $2 id[], $3 seen[], $4 act[]: those of all documents; seen 0 are those absent. */
+STATEMENT(
+    ABSENT, "absent", 4,
+    "select count(case when act > 0 then pg_advisory_xact_lock(h) else pg_advisory_xact_lock_shared(h) end)"
+    " from (select hashtextextended(a.class || '.' || a.id, 0) as h, max(a.act) as act"
+    " from unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) a(class, id, seen, act)"
+    " where a.seen = 0 group by 1 order by 1) o")
+
+/* Locks, judges, writes.  ST001: some moved; DETAIL is a JSON list of [class, id, version now] of all of
+ * them. $1 version; documents: $2 class[], $3 id[], $4 seen[], $5 act[] (enum draft_act), $6 ctime[], $7
+ * dtime[], $8 v1[], $9 v2[]; items: $10 n[] (place of the document, from 1), $11 iclass[], $12 key[], $13
+ * vop[], $14 content[] (null: tombstone), $15 raw[]. */
+STATEMENT(
+    CORE, "core", 15,
+    "with locked as materialized ("
+    " select u.class, u.id, u.seen, coalesce(w.version, r.version, 0) as now"
+    " from (select * from unnest($2::text[], $3::text[], $4::bigint[], $5::int[]) a(class, id, seen, act)"
+    " order by class collate \"C\", id collate \"C\") u"
+    " left join lateral (select version from doc d"
+    " where d.class = u.class and d.id = u.id and u.act > 0 for no key update) w on true"
+    " left join lateral (select version from doc d"
+    " where d.class = u.class and d.id = u.id and u.act = 0 for share) r on true"
+    "), verdict as materialized ("
+    " select case when bool_or(now <> seen) then fail('ST001',"
+    " json_agg(json_build_array(class, id, now)) filter (where now <> seen)::text) end as bad from locked"
+    "), written as ("
+    " update doc d set version = $1, ctime = u.ctime, dtime = u.dtime, v1 = u.v1, v2 = u.v2"
+    " from verdict, unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::bigint[], $7::bigint[],"
+    " $8::bigint[], $9::bigint[]) u(class, id, seen, act, ctime, dtime, v1, v2)"
+    " where u.seen > 0 and u.act > 0 and d.class = u.class and d.id = u.id"
+    "), stored as ("
+    " insert into item (class, id, iclass, key, version, vop, content, raw)"
+    " select ($2::text[])[i.n], ($3::text[])[i.n], i.iclass, i.key, $1, i.vop, i.content, i.raw"
+    " from verdict, unnest($10::int[], $11::text[], $12::text[], $13::bigint[], $14::text[], $15::boolean[])"
+    " i(n, iclass, key, vop, content, raw)"
+    " on conflict (class, id, iclass, key) do update"
+    " set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw"
+    ") select $1::bigint as version from verdict where bad is null")
+
+/* Documents without a row are created.  ST001: the version is not above the floor.
+ * $1 version, $2 class[], $3 id[], $4 seen[], $5 act[], $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]. */
+STATEMENT(BORN, "born", 9,
+          "insert into doc (class, id, version, ctime, dtime, v1, v2)"
+          " select u.class, u.id, case when s.floor < $1 then $1 else fail('ST001', 'floor') end,"
+          " u.ctime, u.dtime, u.v1, u.v2"
+          " from space s, unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::bigint[], $7::bigint[],"
+          " $8::bigint[], $9::bigint[]) u(class, id, seen, act, ctime, dtime, v1, v2)"
+          " where s.one and u.seen = 0 and u.act = 1 order by u.class collate \"C\", u.id collate \"C\"")
+
+/* The items of a life that ended.  $1 version, $2 class[], $3 id[], $4 act[]. */
+STATEMENT(WIPE, "wipe", 4,
+          "delete from item i using unnest($2::text[], $3::text[], $4::int[]) u(class, id, act)"
+          " where u.act > 1 and i.class = u.class and i.id = u.id and i.version < $1")
+
+/* Tombstones that need not be remembered.  $1 class[], $2 id[], $3 dtime[] of the documents; $4 n[], $5
+ * iclass[], $6 key[]. */
+STATEMENT(PURGE, "purge", 6,
+          "delete from item i using unnest($4::int[], $5::text[], $6::text[]) p(n, iclass, key)"
+          " where i.class = ($1::text[])[p.n] and i.id = ($2::text[])[p.n] and i.iclass = p.iclass and i.key "
+          "= p.key"
+          " and i.content is null and i.version <= ($3::bigint[])[p.n]")
+
+/* Places (from 1) of the documents that are not at the version seen.  $1 class[], $2 id[], $3 seen[]. */
+STATEMENT(VERIFY, "verify", 3,
+          "select u.n from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality u(class, id, seen, n)"
+          " left join lateral (select version from doc d where d.class = u.class and d.id = u.id) d on true"
+          " where coalesce(d.version, 0) <> u.seen")
+
+/* A page of living documents: $1 class; ids above $2 (cursor), from $3 (prefix), below ($4, $5), a pair of
+ * class and id; versions above $6; at most $7 rows out of $8 read.  The row that is the last one read comes
+ * in any case: its number is $8. */
+STATEMENT(LIST, "list", 8,
+          "select id, version, ctime, dtime, v1, v2, number from"
+          " (select id, version, ctime, dtime, v1, v2, row_number() over (order by id) as number from doc"
+          " where class = $1 and id > $2 and id >= $3 and (class, id) < ($4::text, $5::text)"
+          " order by id limit $8::bigint) d"
+          " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
