@@ -2,10 +2,10 @@
  * et cache", cases 1 and 2), and its application to a holder's copy.  Pure.
  *
  *   source does not exist        header with v 0 only
- *   other life, or nothing held  complete copy: live items, no tombstone; dt = the highest tombstone left out, or dtime
- *   v >= dtime (case 1)          items and tombstones newer than v; dt = max(dt held, dtime)
- *   v <  dtime (case 2)          the same, and `clkeys`: the live items that are not newer; dt = dtime
- *   v > version of the source    (a holder from before a restore) as case 2 with v 0: clkeys is empty, all items come
+ *   other life, or nothing held  complete copy: live items, no tombstone; dt = the highest tombstone left
+ * out, or dtime v >= dtime (case 1)          items and tombstones newer than v; dt = max(dt held, dtime) v <
+ * dtime (case 2)          the same, and `clkeys`: the live items that are not newer; dt = dtime v > version
+ * of the source    (a holder from before a restore) as case 2 with v 0: clkeys is empty, all items come
  */
 #ifndef STAMPD_DOCUMENT_DELTA_H
 #define STAMPD_DOCUMENT_DELTA_H

@@ -14,33 +14,41 @@
 struct header {
     struct bytes class; /* ^[A-Z][A-Za-z0-9]{0,15}$ */
     struct bytes id;    /* 1 to 255 bytes of UTF-8 */
-    int64_t version;    /* stamp of the last operation that changed the document; see above when it does not exist */
-    int64_t ctime;      /* birth of this life; 0: does not exist */
-    int64_t dtime;      /* removals later than this are known */
-    int64_t v1;         /* bytes of the keys and contents of its live items */
-    int64_t v2;         /* bytes of its attachments */
-    int64_t floor;      /* no row: a version given at birth must be above this (commit.md section 6) */
+    int64_t
+        version; /* stamp of the last operation that changed the document; see above when it does not exist */
+    int64_t ctime; /* birth of this life; 0: does not exist */
+    int64_t dtime; /* removals later than this are known */
+    int64_t v1;    /* bytes of the keys and contents of its live items */
+    int64_t v2;    /* bytes of its attachments */
+    int64_t floor; /* no row: a version given at birth must be above this (commit.md section 6) */
 };
 
 struct document {
     struct header header;
     uint32_t references;
     uint32_t item_count; /* tombstones included */
-    size_t block_bytes;  /* memory of the whole snapshot */
-    struct bytes json;   /* {"c":…,"id":…,"v":…,"ct":…,"dt":…,"items":[live items]}; not existing: v, ct, dt 0 */
-    size_t json_header;  /* its first bytes up to before `,"items":[` */
+    uint32_t tombstone_count;
+    int64_t oldest_tombstone, newest_tombstone; /* their lowest and highest version; 0 when there is none */
+    size_t block_bytes;                         /* memory of the whole snapshot */
+    struct bytes
+        json; /* {"c":…,"id":…,"v":…,"ct":…,"dt":…,"items":[live items]}; not existing: v, ct, dt 0 */
+    size_t json_header; /* its first bytes up to before `,"items":[` */
     struct item items[];
 };
 
 /* Builds a snapshot from a header and items sorted without doubles; copies everything, computes v1, starts
- * with one reference.  Items' `json` is not read.  ctime 0: item_count must be 0. */
+ * with one reference.  Items' `json` is not read.  ctime 0: item_count must be 0.  Tombstones not newer than
+ * dtime are kept: a draft purges them with the next change. */
 struct document *document_build(const struct header *header, const struct item *items, size_t item_count)
     __attribute__((returns_nonnull));
 
-/* What has become of `copy` (same life) when `header` and `newer` were loaded above copy->header.version:
- * newer replace or join the copy's items, tombstones not newer than header->dtime go. */
-struct document *document_merge(const struct document *copy, const struct header *header, const struct item *newer,
-                                size_t newer_count) __attribute__((returns_nonnull));
+/* What has become of `copy` (same life) when `header` and `newer` were loaded above copy->header.version, or
+ * are a commit on top of it: newer replace or join the copy's items, tombstones not newer than header->dtime
+ * go. `newer` is sorted without doubles, its `json` is not read; of items unchanged the ready JSON is taken
+ * over. */
+struct document *document_merge(const struct document *copy, const struct header *header,
+                                const struct item *newer, size_t newer_count)
+    __attribute__((returns_nonnull));
 
 struct document *document_hold(struct document *document);
 void document_release(struct document *document); /* NULL is allowed */

@@ -3,11 +3,24 @@ if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_stamp
 UNIT_TESTS += test/unit/test_cache
+UNIT_TESTS += test/unit/test_json
+UNIT_TESTS += test/unit/test_document
+UNIT_TESTS += test/unit/test_delta
+UNIT_TESTS += test/unit/test_fcgi
 check_PROGRAMS += $(UNIT_TESTS)
 endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
 test_unit_test_base_LDADD = $(UNIT_LDADD)
+test_unit_test_base_CPPFLAGS = $(AM_CPPFLAGS) -DSTAMPD_SAMPLE='"$(abs_top_srcdir)/doc/stampd.conf.sample"'
 test_unit_test_stamp_SOURCES = test/unit/test_stamp.c
 test_unit_test_stamp_LDADD = $(UNIT_LDADD)
 test_unit_test_cache_SOURCES = test/unit/test_cache.c
 test_unit_test_cache_LDADD = $(UNIT_LDADD)
+test_unit_test_json_SOURCES = test/unit/test_json.c
+test_unit_test_json_LDADD = $(UNIT_LDADD)
+test_unit_test_document_SOURCES = test/unit/test_document.c
+test_unit_test_document_LDADD = $(UNIT_LDADD)
+test_unit_test_delta_SOURCES = test/unit/test_delta.c
+test_unit_test_delta_LDADD = $(UNIT_LDADD)
+test_unit_test_fcgi_SOURCES = test/unit/test_fcgi.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h
+test_unit_test_fcgi_LDADD = $(UNIT_LDADD)
