@@ -1,0 +1,169 @@
+/* json_string: escapes undone and made. */
+#include "edge/json_string.h"
+
+#include "edge/json.h"
+
+static unsigned hex_value(char digit)
+{
+    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 0x20) - 'a' + 10);
+}
+
+static unsigned unit_at(const char *digits)
+{
+    return hex_value(digits[0]) << 12 | hex_value(digits[1]) << 8 | hex_value(digits[2]) << 4 |
+           hex_value(digits[3]);
+}
+
+/* Reads the character whose \u escape is at `at`, one or two of them; returns NULL or what is wrong. */
+static const char *read_character(const char **at, const char *end, unsigned *code_r)
+{
+    unsigned unit = unit_at(*at + 2);
+    if (unit == 0)
+        return "the character U+0000";
+    if (unit < 0xD800 || unit > 0xDFFF) {
+        *at += 6;
+        *code_r = unit;
+        return NULL;
+    }
+    bool has_second = unit < 0xDC00 && end - *at >= 12 && (*at)[6] == '\\' && (*at)[7] == 'u';
+    unsigned second = has_second ? unit_at(*at + 8) : 0;
+    if (second < 0xDC00 || second > 0xDFFF)
+        return "a surrogate without its other half";
+    *at += 12;
+    *code_r = 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00);
+    return NULL;
+}
+
+static size_t write_utf8(char *at, unsigned code)
+{
+    if (code < 0x80) {
+        at[0] = (char)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+        at[i] = (char)(0x80 | (code & 0x3F));
+    at[0] = (char)((0xF00 >> length & 0xFF) | code); /* as many ones on top as bytes */
+    return length;
+}
+
+static char letter_escape(char letter)
+{
+    switch (letter) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    default:
+        return letter; /* quote, backslash, slash */
+    }
+}
+
+const char *json_decode_string(struct bytes raw, char *value, size_t *size_r, size_t *offset_r)
+{
+    const char *at = raw.data, *end = raw.data + raw.size;
+    size_t size = 0;
+    while (at < end) {
+        const char *escape = memchr(at, '\\', (size_t)(end - at));
+        size_t plain = (size_t)((escape ? escape : end) - at), length = 1;
+        if (value)
+            memcpy(value + size, at, plain);
+        size += plain;
+        at += plain;
+        if (!escape)
+            break;
+        char character[4];
+        if (at[1] == 'u') {
+            unsigned code = 0;
+            const char *wrong = read_character(&at, end, &code);
+            if (wrong) {
+                *offset_r = (size_t)(at - raw.data);
+                return wrong;
+            }
+            length = write_utf8(character, code);
+        } else {
+            character[0] = letter_escape(at[1]);
+            at += 2;
+        }
+        if (value)
+            memcpy(value + size, character, length);
+        size += length;
+    }
+    *size_r = size;
+    return NULL;
+}
+
+/* Bytes that a byte takes in a JSON string, less one: 0 as it is, 1 `\n`, 5 `\u001f`. */
+static const unsigned char escape_cost[256] = {5, 5, 5, 5, 5, 5, 5, 5, 1,         1,         1, 5,
+                                               1, 1, 5, 5, 5, 5, 5, 5, 5,         5,         5, 5,
+                                               5, 5, 5, 5, 5, 5, 5, 5, ['"'] = 1, ['\\'] = 1};
+
+/* Eight bytes at a time: is there one below 0x20, a quote or a backslash?  May be wrong towards "yes" only.
+ */
+static bool word_needs_escape(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t quotes = word ^ (ones * '"'), slashes = word ^ (ones * '\\');
+    return (((word - ones * 0x20) & ~word) | ((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes)) &
+           tops;
+}
+
+/* Length of the beginning of the text that needs no escape. */
+static size_t plain_length(const char *data, size_t size)
+{
+    size_t i = 0;
+    for (uint64_t word; size - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, data + i, sizeof word);
+        if (word_needs_escape(word))
+            break;
+    }
+    while (i < size && !escape_cost[(unsigned char)data[i]])
+        i++;
+    return i;
+}
+
+static size_t write_escape(char *at, unsigned char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    at[0] = '\\';
+    if (escape_cost[byte] == 1) {
+        at[1] = byte < sizeof letters ? letters[byte] : (char)byte;
+        return 2;
+    }
+    memcpy(at + 1, "u00", 3);
+    at[4] = digits[byte >> 4];
+    at[5] = digits[byte & 15];
+    return 6;
+}
+
+size_t json_string_size(struct bytes text)
+{
+    size_t size = text.size + 2;
+    for (size_t i = 0; i < text.size; i++) {
+        i += plain_length(text.data + i, text.size - i);
+        if (i < text.size)
+            size += escape_cost[(unsigned char)text.data[i]];
+    }
+    return size;
+}
+
+void json_add_string(struct builder *builder, struct bytes text)
+{
+    builder_add_text(builder, "\"");
+    for (size_t i = 0; i < text.size; i++) {
+        size_t plain = plain_length(text.data + i, text.size - i);
+        builder_add(builder, text.data + i, plain);
+        i += plain;
+        if (i == text.size)
+            break;
+        builder->size += write_escape(builder_reserve(builder, 6), (unsigned char)text.data[i]);
+    }
+    builder_add_text(builder, "\"");
+}
