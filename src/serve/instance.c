@@ -1,1 +1,343 @@
+/* instance: numbers, lock files, claims, and whose turn it is to be repaired.
+ *
+ * An entry is ours when it bears our number, or that of a claim: the lock on the file of an instance that is
+ * gone, held until the last of its entries is released.  When we die, the kernel drops our claims; whoever
+ * claims next finds what is left.  An instance whose file was removed by hand cannot be told living from
+ * dead: its entries are left alone until a new generation. */
 #include "serve/instance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+    NUMBER_MAX = STAMPS_PROCESSES, /* an instance has an entry at least */
+    CLAIMS_MAX = 32,               /* more wait for the next second */
+    HEIR_DELAY_LEAST_MS = 100,
+    HEIR_DELAY_MOST_MS = 10000,
+};
+
+struct claim {
+    uint32_t number; /* 0: none */
+    int fd;
+};
+
+struct heir {
+    bool is_running;
+    int64_t delay_ms, not_before_ms;
+};
+
+struct instance {
+    struct stamps *stamps;
+    char prefix[PATH_MAX]; /* of lock files */
+    uint32_t number;
+    int fd; /* bears the lock EX */
+    int count, indexes[STAMPS_PROCESSES];
+    struct claim claims[CLAIMS_MAX];
+    struct heir heirs[STAMPS_PROCESSES];
+    bool is_told[NUMBER_MAX + 1]; /* that the file of this number is missing */
+};
+
+bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size)
+{
+    int size = *settings->segment ? snprintf(path_r, path_size, "%s", settings->segment)
+                                  : snprintf(path_r, path_size, "%s/segment", settings->run_directory);
+    return size > 0 && (size_t)size < path_size;
+}
+
+/* --- lock files --- */
+
+/* Opens and locks the file of a number.  -1 with errno: EWOULDBLOCK when a process of it lives. */
+static int lock_file(const struct instance *instance, uint32_t number, int flags, struct stat *status_r)
+{
+    char path[PATH_MAX + 16];
+    struct stat named;
+    snprintf(path, sizeof path, "%s%u", instance->prefix, number);
+    int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, status_r) == 0 && stat(path, &named) == 0) {
+        if (named.st_ino == status_r->st_ino && named.st_dev == status_r->st_dev)
+            return fd;
+        errno = ENOENT; /* removed in between */
+    }
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool has_entries(const struct stamps *stamps, uint32_t number)
+{
+    for (int i = 0; i < STAMPS_PROCESSES; i++)
+        if (stamps_entry_instance(stamps, i) == number)
+            return true;
+    return false;
+}
+
+/* A number that no entry bears, living or to be repaired, and whose file nobody has locked.  Entries of a
+ * number are taken only by the holder of its file, so the second look is final. */
+static bool take_number(struct instance *instance, struct stat *status_r)
+{
+    for (uint32_t number = 1; number <= NUMBER_MAX; number++) {
+        if (has_entries(instance->stamps, number))
+            continue;
+        int fd = lock_file(instance, number, O_CREAT, status_r);
+        if (fd >= 0 && !has_entries(instance->stamps, number)) {
+            instance->number = number;
+            instance->fd = fd;
+            return true;
+        }
+        if (fd >= 0)
+            close(fd);
+        else if (errno != EWOULDBLOCK && errno != ENOENT)
+            return false;
+    }
+    errno = EUSERS;
+    return false;
+}
+
+bool instance_start(const struct settings *settings, struct stamps *stamps, const char *segment_path,
+                    struct instance **instance_r, char *problem, size_t problem_size)
+{
+    struct instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
+        log_fatal("out of memory starting an instance");
+    instance->stamps = stamps;
+    int size = snprintf(instance->prefix, sizeof instance->prefix, "%s.instance-", segment_path);
+    struct stat status;
+    if (size < 0 || (size_t)size >= sizeof instance->prefix) {
+        snprintf(problem, problem_size, "segment: the path is too long");
+    } else if (!take_number(instance, &status)) {
+        snprintf(problem, problem_size, "%s…: %s", instance->prefix, strerror(errno));
+    } else {
+        int wanted = 2 * (int)settings->workers + 8;
+        instance->count =
+            stamps_take_entries(stamps, instance->number, (uint64_t)status.st_ino,
+                                wanted < STAMPS_PROCESSES ? wanted : STAMPS_PROCESSES, instance->indexes);
+        if (instance->count >= settings->workers) {
+            log_info("instance number=%u generation=%llu entries=%d", instance->number,
+                     (unsigned long long)stamps_generation(stamps), instance->count);
+            *instance_r = instance;
+            return true;
+        }
+        snprintf(problem, problem_size, "segment %s: only %d free entries for %lld workers", segment_path,
+                 instance->count, (long long)settings->workers);
+        instance_stop(instance);
+        return false;
+    }
+    free(instance);
+    return false;
+}
+
+void instance_stop(struct instance *instance)
+{
+    for (int i = 0; i < instance->count; i++)
+        if (stamps_entry_state(instance->stamps, instance->indexes[i]) == ENTRY_FREE)
+            stamps_release_entry(instance->stamps, instance->indexes[i]);
+    instance_drop_claims(instance);
+    close(instance->fd);
+    free(instance);
+}
+
+uint32_t instance_number(const struct instance *instance)
+{
+    return instance->number;
+}
+
+int instance_entry_count(const struct instance *instance)
+{
+    return instance->count;
+}
+
+int instance_entry(const struct instance *instance, int number)
+{
+    assert(number >= 0 && number < instance->count);
+    return instance->indexes[number];
+}
+
+/* --- workers --- */
+
+int instance_take_index(struct instance *instance)
+{
+    for (int i = 0; i < instance->count; i++) {
+        int index = instance->indexes[i];
+        if (stamps_entry_state(instance->stamps, index) != ENTRY_FREE)
+            continue;
+        stamps_entry_set(instance->stamps, index, ENTRY_HELD, 0);
+        return index;
+    }
+    return STAMPS_NO_INDEX;
+}
+
+void instance_worker_forked(struct instance *instance, int index, pid_t pid)
+{
+    stamps_entry_set(instance->stamps, index, ENTRY_HELD, (uint32_t)pid);
+}
+
+/* The process of an entry is dead: was a commit in flight? */
+static void settle(struct instance *instance, int index)
+{
+    bool in_doubt = stamps_entry_space(instance->stamps, index) >= 0;
+    atomic_store(&stamps_pulse(instance->stamps, index)->request_since_ms, 0);
+    stamps_entry_set(instance->stamps, index, in_doubt ? ENTRY_DIRTY : ENTRY_FREE, 0);
+    if (in_doubt)
+        log_info("entry in doubt index=%d instance=%u", index,
+                 stamps_entry_instance(instance->stamps, index));
+}
+
+void instance_worker_gone(struct instance *instance, int index)
+{
+    assert(stamps_entry_instance(instance->stamps, index) == instance->number);
+    assert(stamps_entry_state(instance->stamps, index) == ENTRY_HELD);
+    settle(instance, index);
+}
+
+/* --- claims --- */
+
+static struct claim *find_claim(struct instance *instance, uint32_t number)
+{
+    for (int i = 0; i < CLAIMS_MAX; i++)
+        if (instance->claims[i].number == number)
+            return &instance->claims[i];
+    return NULL;
+}
+
+/* Says once that an instance's entries cannot be judged, because its lock file was removed. */
+static void tell_missing(struct instance *instance, uint32_t number)
+{
+    if (!instance->is_told[number])
+        log_warning(
+            "%s%u is missing or was replaced: its entries stay in doubt until all instances have stopped",
+            instance->prefix, number);
+    instance->is_told[number] = true;
+}
+
+/* Did the instance lock this very file, not one made later in its place? */
+static bool is_its_file(const struct stamps *stamps, uint32_t number, const struct stat *status)
+{
+    for (int i = 0; i < STAMPS_PROCESSES; i++) {
+        uint64_t inode = stamps_entry_lock_file(stamps, i);
+        if (stamps_entry_instance(stamps, i) == number && inode && inode != (uint64_t)status->st_ino)
+            return false;
+    }
+    return true;
+}
+
+/* Releases what needs no repair of a claim's entries; when all are, lets the claim go. */
+static void settle_claim(struct instance *instance, struct claim *claim)
+{
+    struct stamps *stamps = instance->stamps;
+    int left = 0;
+    for (int i = 0; i < STAMPS_PROCESSES; i++) {
+        if (stamps_entry_instance(stamps, i) != claim->number)
+            continue;
+        if (stamps_entry_space(stamps, i) >= 0) {
+            left++;
+            if (stamps_entry_state(stamps, i) != ENTRY_DIRTY)
+                settle(instance, i);
+        } else if (!instance->heirs[i].is_running) {
+            stamps_release_entry(stamps, i);
+        } else {
+            left++; /* swept, the heir is about to end */
+        }
+    }
+    if (left)
+        return;
+    log_info("former instance settled number=%u", claim->number);
+    close(claim->fd);
+    claim->number = 0;
+}
+
+static void try_claim(struct instance *instance, uint32_t number, struct claim *claim)
+{
+    struct stat status;
+    int fd = lock_file(instance, number, 0, &status);
+    if (fd < 0) {
+        if (errno == ENOENT)
+            tell_missing(instance, number);
+        else if (errno != EWOULDBLOCK)
+            log_warning("%s%u: %s", instance->prefix, number, strerror(errno));
+        return;
+    }
+    if (!is_its_file(instance->stamps, number, &status)) {
+        tell_missing(instance, number);
+        close(fd);
+        return;
+    }
+    *claim = (struct claim){.number = number, .fd = fd};
+    settle_claim(instance, claim);
+}
+
+void instance_claim(struct instance *instance)
+{
+    bool is_known[NUMBER_MAX + 1] = {[0] = true};
+    is_known[instance->number] = true;
+    for (int i = 0; i < CLAIMS_MAX; i++)
+        is_known[instance->claims[i].number] = true;
+    for (int i = 0; i < STAMPS_PROCESSES; i++) {
+        uint32_t number = stamps_entry_instance(instance->stamps, i);
+        struct claim *unused = find_claim(instance, 0);
+        if (number > NUMBER_MAX || is_known[number] || !unused)
+            continue;
+        is_known[number] = true;
+        try_claim(instance, number, unused);
+    }
+}
+
+void instance_drop_claims(struct instance *instance)
+{
+    for (int i = 0; i < CLAIMS_MAX; i++) {
+        if (instance->claims[i].number)
+            close(instance->claims[i].fd);
+        instance->claims[i].number = 0;
+    }
+}
+
+/* --- heirs --- */
+
+int instance_next_orphan(struct instance *instance)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    for (int i = 0; i < STAMPS_PROCESSES; i++) {
+        struct heir *heir = &instance->heirs[i];
+        if (stamps_entry_state(instance->stamps, i) != ENTRY_DIRTY || heir->is_running ||
+            now_ms < heir->not_before_ms)
+            continue;
+        uint32_t number = stamps_entry_instance(instance->stamps, i);
+        if (number != instance->number && (number == 0 || !find_claim(instance, number)))
+            continue;
+        heir->is_running = true;
+        return i;
+    }
+    return STAMPS_NO_INDEX;
+}
+
+void instance_heir_gone(struct instance *instance, int index)
+{
+    struct heir *heir = &instance->heirs[index];
+    assert(heir->is_running && stamps_entry_state(instance->stamps, index) == ENTRY_DIRTY);
+    heir->is_running = false;
+    if (stamps_entry_space(instance->stamps, index) >= 0) { /* it died: the next begins again */
+        heir->delay_ms = heir->delay_ms ? heir->delay_ms * 2 : HEIR_DELAY_LEAST_MS;
+        if (heir->delay_ms > HEIR_DELAY_MOST_MS)
+            heir->delay_ms = HEIR_DELAY_MOST_MS;
+        heir->not_before_ms = clock_monotonic_ms() + heir->delay_ms;
+        return;
+    }
+    *heir = (struct heir){0};
+    uint32_t number = stamps_entry_instance(instance->stamps, index);
+    if (number == instance->number)
+        stamps_entry_set(instance->stamps, index, ENTRY_FREE, 0);
+    else
+        settle_claim(instance, find_claim(instance, number));
+}
