@@ -1,0 +1,293 @@
+-- Documents, items, zombies and their floor.  README.md in this folder tells the model.
+--
+-- Run in one transaction by the administrator's role, which owns what is made here; the workers' role `stampd`
+-- gets what it needs and no more.  A second run fails: the schema is there.
+
+do $$
+begin
+  if not exists (select from pg_roles where rolname = 'stampd') then
+    create role stampd login;
+  end if;
+exception when duplicate_object then null; -- made meanwhile for another database
+end $$;
+
+create schema stampd;
+comment on schema stampd is 'Documents of one namespace of stampd.';
+grant usage on schema stampd to stampd;
+
+-- --- tables ---
+
+create table stampd.migration (
+  number  int primary key,
+  name    text not null,
+  applied timestamptz not null default now()
+);
+comment on table stampd.migration is 'Migrations that were applied; stampctl keeps it.';
+grant select on stampd.migration to stampd;
+
+create table stampd.space (
+  one   boolean primary key default true check (one),
+  floor bigint not null
+);
+insert into stampd.space (floor) values (0);
+comment on table stampd.space is 'Exactly one row: what concerns the whole namespace.';
+comment on column stampd.space.floor is
+  'No zombie that was purged had a higher version: a document without a row is born above it.';
+grant select, update on stampd.space to stampd;
+
+create table stampd.doc (
+  class   text collate "C" not null,
+  id      text collate "C" not null,
+  version bigint not null,
+  ctime   bigint not null,
+  dtime   bigint not null,
+  v1      bigint not null,
+  v2      bigint not null,
+  primary key (class, id)
+) with (fillfactor = 80);
+comment on table stampd.doc is
+  'Headers of documents.  A row with ctime 0 is a zombie: the document was deleted.  Never delete a row by hand.';
+comment on column stampd.doc.version is 'Stamp of the last operation that changed the document; of a zombie, that of its deletion.';
+comment on column stampd.doc.ctime is 'Stamp of the birth of this life; 0: the document does not exist.';
+comment on column stampd.doc.dtime is 'Removals of items later than this stamp are known as tombstones; 0 for a zombie.';
+comment on column stampd.doc.v1 is 'Bytes of the keys and contents of its items, tombstones left out.';
+comment on column stampd.doc.v2 is 'Bytes of its attachments.';
+-- The predicate changes at birth and death only, so other commits stay heap-only updates.
+create index doc_zombie on stampd.doc (class, id) where ctime = 0;
+grant select, insert, update, delete on stampd.doc to stampd;
+
+create table stampd.item (
+  class   text collate "C" not null,
+  id      text collate "C" not null,
+  iclass  text collate "C" not null,
+  key     text collate "C" not null,
+  version bigint not null,
+  vop     bigint not null,
+  content text,
+  raw     boolean not null default false,
+  primary key (class, id, iclass, key)
+) with (fillfactor = 80);
+comment on table stampd.item is
+  'Items of documents.  No foreign key: whoever writes an item holds the lock of its document''s row.';
+comment on column stampd.item.iclass is 'Class of the item.';
+comment on column stampd.item.key is 'Key in its class; empty: a singleton.';
+comment on column stampd.item.version is 'Stamp of the operation that last wrote or removed it in this document.';
+comment on column stampd.item.vop is 'Stamp of the operation that made the content; 0 for a tombstone.';
+comment on column stampd.item.content is 'JSON as it was given, or text when raw; null: a tombstone, the item was removed.';
+comment on column stampd.item.raw is 'The content is text, not JSON; false for a tombstone.';
+grant select, insert, update, delete on stampd.item to stampd;
+
+create table stampd.once (
+  account text collate "C" not null,
+  key     text collate "C" not null,
+  answer  text,
+  at      bigint not null,
+  primary key (account, key)
+);
+comment on table stampd.once is 'Answers kept under an Idempotency-Key, written by the commit of the operation.';
+comment on column stampd.once.at is 'Version of the commit.';
+grant select, insert, delete on stampd.once to stampd;
+
+-- --- refusing a commit ---
+
+create function stampd.fail(state text, what text) returns int language plpgsql volatile as $$
+begin
+  raise exception using errcode = state, message = 'commit refused', detail = what;
+end $$;
+comment on function stampd.fail(text, text) is
+  'Refuses the whole commit.  ST001: documents are not at the versions seen, listed in the detail as JSON [class, id, version].';
+
+-- --- telling the workers of changes that they did not make ---
+
+create function stampd.tell_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' then
+    perform pg_notify('stampd', old.class || '.' || old.id);
+  else
+    perform pg_notify('stampd', new.class || '.' || new.id);
+  end if;
+  return null;
+end $$;
+comment on function stampd.tell_change() is 'Trigger: tells the channel stampd the class and id of a document.';
+
+create trigger tell_change after insert or update or delete on stampd.doc
+  for each row when (current_setting('stampd.worker', true) is distinct from 'on')
+  execute function stampd.tell_change();
+comment on trigger tell_change on stampd.doc is
+  'For changes of administrators and other programs: sessions of workers set stampd.worker = on and publish by themselves.';
+
+-- --- stamps ---
+
+create function stampd.stamp_of(moment timestamptz) returns bigint language sql stable as $$
+  select to_char(moment at time zone 'UTC', 'YYMMDDHH24MISSMS')::bigint
+$$;
+comment on function stampd.stamp_of(timestamptz) is 'A moment as a stamp: yymmddhhmmssmmm, UTC.';
+
+create function stampd.stamp_now() returns bigint language sql volatile as $$
+  select stampd.stamp_of(clock_timestamp())
+$$;
+comment on function stampd.stamp_now() is 'The present as a stamp.';
+
+create function stampd.version_above(highest bigint) returns bigint language plpgsql volatile as $$
+declare
+  present constant bigint := stampd.stamp_now();
+begin
+  if highest is null or highest < present then
+    return present;
+  elsif highest % 1000 < 999 then
+    return highest + 1;
+  end if;
+  return to_char(make_timestamp(2000 + (highest / 10000000000000)::int, (highest / 100000000000 % 100)::int,
+      (highest / 1000000000 % 100)::int, (highest / 10000000 % 100)::int, (highest / 100000 % 100)::int,
+      (highest % 100000) / 1000.0) + interval '1 millisecond', 'YYMMDDHH24MISSMS')::bigint;
+end $$;
+comment on function stampd.version_above(bigint) is
+  'The version of a change: the present, or the next stamp above the highest version seen when that is later.';
+
+-- --- administrators' functions ---
+
+create function stampd.lock_document(class text, id text) returns stampd.doc
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  held doc;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  select * into held from doc d
+    where d.class = lock_document.class and d.id = lock_document.id for no key update;
+  if found then
+    return held;
+  end if;
+  -- Absence is held as workers hold it: by a lock on the name, taken in a statement before the look.
+  perform pg_advisory_xact_lock(hashtextextended(lock_document.class || '.' || lock_document.id, 0));
+  select * into held from doc d
+    where d.class = lock_document.class and d.id = lock_document.id for no key update;
+  return held;
+end $$;
+comment on function stampd.lock_document(text, text) is
+  'Locks the row of a document, or its absence, until the end of the transaction; null when there is no row.';
+
+create function stampd.put_item(class text, id text, iclass text, key text, content text, raw boolean default false)
+  returns bigint language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  is_raw  constant boolean := coalesce(put_item.raw, false) and put_item.content is not null;
+  held    doc;
+  present item;
+  changed bigint;
+  volume  bigint;
+begin
+  if put_item.class is null or put_item.class !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
+    raise exception 'not a name for a class of documents: %', put_item.class using errcode = '22023';
+  elsif put_item.iclass is null or put_item.iclass !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
+    raise exception 'not a name for a class of items: %', put_item.iclass using errcode = '22023';
+  elsif put_item.id is null or octet_length(put_item.id) not between 1 and 255 then
+    raise exception 'an id has 1 to 255 bytes' using errcode = '22023';
+  elsif put_item.key is null or octet_length(put_item.key) > 255 then
+    raise exception 'a key has 0 to 255 bytes' using errcode = '22023';
+  end if;
+  if not is_raw then
+    perform put_item.content::jsonb; -- refuses what is no JSON
+  end if;
+
+  held := lock_document(put_item.class, put_item.id);
+  if coalesce(held.ctime, 0) <> 0 then
+    select * into present from item i
+      where i.class = put_item.class and i.id = put_item.id and i.iclass = put_item.iclass and i.key = put_item.key;
+    if present.content is not distinct from put_item.content and coalesce(present.raw, false) = is_raw then
+      return held.version; -- the same content is no change
+    end if;
+  elsif put_item.content is null then
+    return null;
+  end if;
+
+  changed := version_above(coalesce(held.version, (select floor from space where one)));
+  select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) into volume from item i
+    where i.class = put_item.class and i.id = put_item.id and i.content is not null
+      and (i.iclass, i.key) <> (put_item.iclass, put_item.key);
+  volume := volume + coalesce(octet_length(put_item.key) + octet_length(put_item.content), 0);
+  if held.class is null then
+    insert into doc (class, id, version, ctime, dtime, v1, v2)
+      values (put_item.class, put_item.id, changed, changed, changed, volume, 0);
+  else
+    update doc d set version = changed, v1 = volume,
+        ctime = case when d.ctime = 0 then changed else d.ctime end,
+        dtime = case when d.ctime = 0 then changed else d.dtime end
+      where d.class = put_item.class and d.id = put_item.id;
+  end if;
+  insert into item (class, id, iclass, key, version, vop, content, raw)
+    values (put_item.class, put_item.id, put_item.iclass, put_item.key, changed,
+            case when put_item.content is null then 0 else changed end, put_item.content, is_raw)
+    on conflict on constraint item_pkey do update
+      set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw;
+  return changed;
+end $$;
+comment on function stampd.put_item(text, text, text, text, text, boolean) is
+  'Sets an item (key empty: a singleton; raw: the content is text, not JSON) and creates the document when it does not '
+  'exist; a null content removes the item.  Returns the version of the document, null when there is none.  Several '
+  'documents in one transaction: in the order of class and id, or it may meet a deadlock with a worker.';
+
+create function stampd.delete_document(class text, id text) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  held    doc;
+  changed bigint;
+begin
+  held := lock_document(delete_document.class, delete_document.id);
+  if coalesce(held.ctime, 0) = 0 then
+    return null;
+  end if;
+  changed := version_above(held.version);
+  update doc d set version = changed, ctime = 0, dtime = 0, v1 = 0, v2 = 0
+    where d.class = delete_document.class and d.id = delete_document.id;
+  delete from item i where i.class = delete_document.class and i.id = delete_document.id;
+  return changed;
+end $$;
+comment on function stampd.delete_document(text, text) is
+  'Deletes a document: its items go, its row stays as a zombie.  Returns the version of the deletion, null when there was '
+  'no document.';
+
+create function stampd.purge_zombies(older_than_stamp bigint, batch int default 1000) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  classes text[];
+  ids     text[];
+  highest bigint;
+  purged  bigint;
+  -- A zombie stamped in the future waits for its time, so that the floor stays behind the clock.
+  before constant bigint := least(older_than_stamp, stamp_now());
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  select array_agg(z.class), array_agg(z.id) into classes, ids
+    from (select d.class, d.id from doc d
+            where d.ctime = 0 and d.version < before
+            order by d.class, d.id limit batch for update) z;
+  with gone as (
+    delete from doc d using unnest(classes, ids) z(class, id) where d.class = z.class and d.id = z.id
+    returning d.version
+  ) select count(*), max(version) into purged, highest from gone;
+  update space set floor = highest where one and floor < highest;
+  return purged;
+end $$;
+comment on function stampd.purge_zombies(bigint, int) is
+  'Forgets up to `batch` documents deleted before the stamp and moves the floor over their versions.  Returns how many; call '
+  'again until it returns 0.  The stamp must lie further back than any holder of copies may stay away.';
+
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.fail(text, text), stampd.stamp_of(timestamptz), stampd.stamp_now() to stampd;
+
+-- --- the workers' role ---
+
+do $$
+begin
+  -- Refusals are everyday errors; without this each one logs the whole statement.
+  execute format('alter role stampd in database %I set log_min_error_statement = panic', current_database());
+exception when insufficient_privilege then
+  raise notice 'a superuser may run: alter role stampd in database % set log_min_error_statement = panic',
+    quote_ident(current_database());
+end $$;
