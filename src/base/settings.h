@@ -1,7 +1,8 @@
-/* settings: one file of lines `name = value`, every name listed in settings_table.h with its limits and default.
+/* settings: one file of lines `name = value`, every name listed in settings_table.h with its limits and
+ * default.
  *
- * Empty lines and lines that begin with # or ; are skipped.  A value is the rest of its line without the blanks
- * around it, taken as it stands.  A setting given twice is refused. */
+ * Empty lines and lines that begin with # or ; are skipped.  A value is the rest of its line without the
+ * blanks around it, taken as it stands.  A setting given twice is refused. */
 #ifndef STAMPD_BASE_SETTINGS_H
 #define STAMPD_BASE_SETTINGS_H
 

@@ -1,0 +1,16 @@
+# Manual pages, documents, the sample of the settings and the systemd unit.
+dist_doc_DATA = LICENSE
+
+dist_pkgdata_DATA = doc/stampd.conf.sample
+
+systemdsystemunit_DATA = doc/stampd.service
+CLEANFILES += $(systemdsystemunit_DATA)
+EXTRA_DIST += doc/stampd.service.in
+doc/stampd.service: doc/stampd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		$(srcdir)/doc/stampd.service.in >$@.new && mv $@.new $@
+
+# The sample says what the settings table says; check-settings fails when it does not.
+.PHONY: update-sample
+update-sample:
+	$(srcdir)/scripts/check-settings --write-sample $(srcdir)

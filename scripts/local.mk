@@ -1,0 +1,14 @@
+# What the house demands of its files: run by make check, on any tree, in git or not.
+HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
+	test/house/test_checks.sh
+EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/check-dist \
+	.clang-format
+
+# Folders of tests and tools that are not built: a release gets the files that git knows.
+DIST_FOLDERS = test/system test/bench test/sql test/race test/model test/fuzz scripts
+dist-hook:
+	@cd $(srcdir) && scripts/list-files $(DIST_FOLDERS) | while IFS= read -r file; do \
+		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \
+		cp -p "$$file" "$(abs_builddir)/$(distdir)/$$file" || exit 1; \
+	done
+	@$(srcdir)/scripts/check-dist $(srcdir) $(distdir)

@@ -1,0 +1,353 @@
+#!/bin/sh
+# test_checks: each house check can fail.  A small tree that passes them all is made in a private folder; each case
+# plants one fault in a copy of it and expects its check to refuse the copy with the right words.
+#
+# Run by make check.  Needs what the checks need: a POSIX shell and awk; git and clang-format 14 where there are some.
+set -u
+export LC_ALL=C
+unset STAMPD_ALLOW_NO_FORMAT CLANG_FORMAT
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+area=$(mktemp -d "${TMPDIR:-/tmp}/stampd-house-XXXXXX")
+trap 'rm -rf "$area"' EXIT
+trap 'exit 1' HUP INT TERM
+good=$area/good
+failures=0
+cases=0
+
+put()
+{
+    mkdir -p "$(dirname "$good/$1")"
+    cat >"$good/$1"
+}
+
+make_good_tree()
+{
+    mkdir -p "$good/scripts" "$good/test"
+    cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/list-files" "$good/scripts/"
+    cp "$root/.clang-format" "$good/"
+    put src/base/low.h <<'END'
+/* low: the bottom of a tree that only tests see. */
+#ifndef STAMPD_BASE_LOW_H
+#define STAMPD_BASE_LOW_H
+
+#include <stdint.h>
+
+int low_add(int a, int b);
+
+#endif
+END
+    put src/base/low.c <<'END'
+/* low: adds.  It calls neither atoi() nor strcpy() but may speak of them. */
+#include "base/low.h"
+
+#include <stdio.h>
+
+int low_add(int a, int b)
+{
+    puts("not a call: sprintf(x) /* nor a comment");
+    return a + b; // system() is only named here
+}
+END
+    put src/base/settings_table.h <<'END'
+/* Every setting. */
+/* clang-format off */
+TEXT(database, "", "Where, exactly.")
+NUMBER(limit_name_bytes, 255, 16, 255, "bytes", "Longest name.")
+TEXT(log_to, "stderr", "stderr or syslog.")
+/* clang-format on */
+END
+    put src/base/fault_table.h <<'END'
+/* Every fault. */
+FAULT(AARG, "An argument is wrong.")
+FAULT(AUTF8, "The text is not UTF-8.")
+END
+    put src/edge/wire.h <<'END'
+/* wire: a foreign library. */
+#ifndef STAMPD_EDGE_WIRE_H
+#define STAMPD_EDGE_WIRE_H
+
+#include "base/low.h"
+
+#endif
+END
+    put src/edge/wire.c <<'END'
+/* wire: wraps a library. */
+#include "edge/wire.h"
+
+#include <libpq-fe.h>
+#include <openssl/evp.h>
+
+#include "base/low.h"
+END
+    put src/document/paper.h <<'END'
+/* paper: a document. */
+#ifndef STAMPD_DOCUMENT_PAPER_H
+#define STAMPD_DOCUMENT_PAPER_H
+
+#include "edge/wire.h"
+
+#endif
+END
+    put src/serve/door.h <<'END'
+/* door: a server. */
+#ifndef STAMPD_SERVE_DOOR_H
+#define STAMPD_SERVE_DOOR_H
+
+#include "document/paper.h"
+
+#endif
+END
+    put src/control/desk.h <<'END'
+/* desk: a tool. */
+#ifndef STAMPD_CONTROL_DESK_H
+#define STAMPD_CONTROL_DESK_H
+
+#include "document/paper.h"
+
+#endif
+END
+    put src/main.c <<'END'
+/* main: knows everybody. */
+#include "control/desk.h"
+#include "serve/door.h"
+END
+    put doc/stampd.conf.5 <<'END'
+.TH STAMPD.CONF 5
+.SH SETTINGS
+.TP
+.B database
+Where.
+.br
+Default: empty.
+.TP
+.B limit_name_bytes
+Longest name.
+.br
+Default: 255 bytes; from 16 to 255.
+.TP
+.B log_to
+Target.
+.br
+Default: stderr.
+.SH FILES
+END
+    put doc/protocol.md <<'END'
+# Protocol
+
+## Limits
+
+| setting | default |
+| --- | --- |
+| `limit_name_bytes` | 255 |
+
+## Faults
+
+See [above](#limits), [the readme](../README.md#hello-world) and `src/base/low.c`.
+
+| code | words |
+| --- | --- |
+| `AARG` | An argument is wrong. |
+| `AUTF8` | The text is not UTF-8. |
+END
+    put README.md <<'END'
+# Hello, world
+
+[Protocol](doc/protocol.md)
+END
+    (cd "$good" && scripts/check-settings --write-sample)
+}
+
+fail()
+{
+    echo "FAIL: $1"
+    failures=$((failures + 1))
+}
+
+# The check passes on the good tree (77: without clang-format).
+expect_good()
+{
+    cases=$((cases + 1))
+    output=$("$good/scripts/$1" "$good" 2>&1)
+    case $? in
+        0 | 77) ;;
+        *)
+            fail "$1 refuses the good tree"
+            printf '%s\n' "$output"
+            ;;
+    esac
+}
+
+# insert file line text: puts a line behind that line.  replace file pattern text.
+helpers='
+insert() { awk -v at="$2" -v text="$3" "{ print } NR == at { print text }" "$1" >x && mv x "$1"; }
+replace() { sed "s%$2%$3%" "$1" >x && ! cmp -s x "$1" && mv x "$1"; }
+'
+
+# plant name check words script: the script plants the fault in a copy, which the check must refuse with the words.
+plant()
+{
+    cases=$((cases + 1))
+    rm -rf "$area/bad"
+    cp -R "$good" "$area/bad"
+    (cd "$area/bad" && sh -euc "$helpers$4") || fail "$1: the fault was not planted"
+    output=$("$area/bad/scripts/$2" "$area/bad" 2>&1)
+    result=$?
+    if [ "$result" -eq 0 ] || [ "$result" -eq 77 ]; then
+        fail "$1: $2 saw nothing"
+    elif ! printf '%s\n' "$output" | grep -Eq -- "$3"; then
+        fail "$1: $2 did not say \"$3\" but:"
+        printf '%s\n' "$output"
+    fi
+}
+
+make_good_tree
+for check in check-layers check-settings check-style check-docs; do
+    expect_good "$check"
+done
+
+# --- check-layers ---
+plant 'upward include' check-layers '^src/base/low.h:5: upward include: base must not know edge/wire.h' \
+    'insert src/base/low.h 4 "#include \"edge/wire.h\""'
+plant 'include of a main' check-layers 'src/serve/door.h:5: upward include' \
+    'printf "/* x. */\n#ifndef STAMPD_X_H\n#define STAMPD_X_H\n#endif\n" >src/x.h
+     insert src/serve/door.h 4 "#include \"x.h\""'
+plant 'sideways include' check-layers '^src/serve/door.h:5: sideways include' \
+    'insert src/serve/door.h 4 "#include \"control/desk.h\""'
+plant 'circular include' check-layers 'circular include' \
+    'sed -e s/low/lower/ -e s/LOW/LOWER/ src/base/low.h >src/base/lower.h
+     insert src/base/lower.h 4 "#include \"base/low.h\""
+     insert src/base/low.h 4 "#include \"base/lower.h\""'
+plant 'include without folder' check-layers '"low.h" is no file of src/' \
+    'insert src/edge/wire.h 4 "#include \"low.h\""'
+plant 'folder without layer' check-layers 'folder attic has no layer' \
+    'mkdir src/attic && echo "/* x: y. */" >src/attic/x_table.h'
+plant 'library in two files' check-layers '^src/edge/xray.c:3: <libpq-fe.h> is already used by src/edge/wire.c' \
+    'printf "/* x: y. */\n#include \"edge/wire.h\"\n#include <libpq-fe.h>\n" >src/edge/xray.c'
+plant 'library of a family in two files' check-layers '<openssl/sha.h> is already used' \
+    'printf "/* x: y. */\n#include \"edge/wire.h\"\n#include <openssl/sha.h>\n" >src/edge/xray.c'
+plant 'library above the edge' check-layers '<yajl/yajl_parse.h> belongs to yajl' \
+    'insert src/document/paper.h 4 "#include <yajl/yajl_parse.h>"'
+plant 'library in a header of the edge' check-layers '<curl/curl.h> belongs to libcurl' \
+    'insert src/edge/wire.h 4 "#include <curl/curl.h>"'
+plant 'mapped memory above the edge' check-layers '<sys/mman.h> belongs to mapped memory' \
+    'insert src/base/low.c 3 "#include <sys/mman.h>"'
+plant 'unknown header' check-layers '<frob.h> is unknown' \
+    'insert src/base/low.c 3 "#include <frob.h>"'
+plant 'fcgi_stdio.h' check-layers 'fcgi_stdio.h redefines stdio' \
+    'insert src/edge/wire.c 3 "#include <fcgi_stdio.h>"'
+plant 'own header not first' check-layers '^src/base/low.c:2: the first include must be "base/low.h"' \
+    'insert src/base/low.c 1 "#include <stdlib.h>"'
+plant 'no header of the layer first' check-layers 'must be the header of this layer' \
+    'printf "/* x: y. */\n#include \"base/low.h\"\n" >src/edge/xray.c'
+plant 'wrong guard' check-layers 'the guard must be STAMPD_BASE_LOW_H' \
+    'replace src/base/low.h STAMPD_BASE_LOW_H STAMPD_LOW_H'
+plant 'no guard' check-layers '^src/base/low.h:1: the header has no guard' \
+    'echo "/* low: x. */" >src/base/low.h'
+for name in strcpy strcat sprintf vsprintf atoi setlocale system; do
+    plant "a call of $name" check-layers "^src/base/low.c:9: $name\\(\\) is refused" \
+        "insert src/base/low.c 8 '    (void)(1 + $name (x));'"
+done
+
+# --- check-settings ---
+plant 'settings out of order' check-settings 'settings_table.h:4: alpha stands behind database' \
+    'insert src/base/settings_table.h 3 "TEXT(alpha, \"\", \"First.\")"'
+plant 'default outside the limits' check-settings 'the default 300 is outside' \
+    'replace src/base/settings_table.h ", 255, 16" ", 300, 16"'
+plant 'setting without manual' check-settings 'settings_table.h:[0-9]*: zeta is not in the section SETTINGS' \
+    'insert src/base/settings_table.h 5 "TEXT(zeta, \"\", \"Last.\")"; scripts/check-settings --write-sample'
+plant 'manual of no setting' check-settings 'stampd.conf.5:[0-9]*: zeta: there is no such setting' \
+    'insert doc/stampd.conf.5 17 ".TP
+.B zeta
+None.
+.br
+Default: empty."'
+plant 'manual with another default' check-settings '"Default: syslog." should be "Default: stderr."' \
+    'replace doc/stampd.conf.5 "Default: stderr" "Default: syslog"'
+plant 'manual with other limits' check-settings 'should be "Default: 255 bytes; from 16 to 255."' \
+    'replace doc/stampd.conf.5 "from 16" "from 17"'
+plant 'manual without default' check-settings 'log_to: the line "Default: stderr." is missing' \
+    'replace doc/stampd.conf.5 "Default: stderr" "stderr"'
+plant 'stale sample' check-settings 'stampd.conf.sample:[0-9]*: this is not what .* says' \
+    'replace doc/stampd.conf.sample "#log_to = stderr" "#log_to = syslog"'
+plant 'no sample' check-settings 'stampd.conf.sample:1: this is not what' \
+    'rm doc/stampd.conf.sample'
+plant 'fault not documented' check-settings 'fault_table.h:4: AZ is not in the table of faults' \
+    'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\")"'
+plant 'fault documented that is none' check-settings 'protocol.md:[0-9]*: AZ: there is no such fault' \
+    'echo "| \`AZ\` | Z. |" >>doc/protocol.md'
+plant 'fault with other words' check-settings 'AARG: the words should be "An argument is wrong."' \
+    'replace doc/protocol.md "argument is wrong" "argument is right"'
+plant 'limit with another default' check-settings 'limit_name_bytes: the default is 255, not 256' \
+    'replace doc/protocol.md "| 255 |" "| 256 |"'
+plant 'limit not documented' check-settings 'limit_name_bytes is not in the table of limits' \
+    'replace doc/protocol.md "| .limit_name_bytes. | 255 |" ""'
+plant 'no manual' check-settings 'the manual page is not there' 'rm doc/stampd.conf.5'
+
+# --- check-style ---
+plant 'long file' check-style '^src/base/low.c:6[0-9]*: 6[0-9]* lines, 600 are the most' \
+    'i=0; while [ $i -lt 600 ]; do echo; i=$((i + 1)); done >>src/base/low.c; echo "/* end */" >>src/base/low.c'
+plant 'long function' check-style '^src/base/low.c:7: a function of 84 lines, 80 are the most' \
+    'i=0; while [ $i -lt 80 ]; do insert src/base/low.c 8 "    puts(\"x\");"; i=$((i + 1)); done'
+plant 'nameless file' check-style '^src/base/low.c:1: the first line must say' \
+    'replace src/base/low.c "^/[*] low:.*" ""'
+plant 'tab' check-style '^src/base/low.c:[0-9]*: a tab' \
+    'replace src/base/low.c "    return" "	return"'
+plant 'trailing blank' check-style '^README.md:3: a blank at the end' \
+    'replace README.md "protocol.md)$" "protocol.md) "'
+plant 'carriage return' check-style '^README.md:[0-9]*: a blank at the end' \
+    'printf "x\r\n" >>README.md'
+plant 'no last newline' check-style '^src/base/low.c:[0-9]*: no newline at the end' \
+    'printf "/* end */" >>src/base/low.c'
+for word in TODO FIXME XXX; do
+    plant "$word" check-style "^src/base/low.c:2: \"$word\": do it now" \
+        "insert src/base/low.c 1 '/* $word: more. */'"
+done
+if clang-format-14 --version >/dev/null 2>&1; then
+    plant 'format' check-style '^src/base/low.c:9: not as .clang-format wants it' \
+        'replace src/base/low.c "a + b" "a  +  b"'
+fi
+cases=$((cases + 1))
+mkdir "$area/tools"
+for tool in sh awk sed grep find sort xargs cat cmp tail od tr wc dirname mkdir; do
+    ln -s "$(command -v "$tool")" "$area/tools/$tool"
+done
+PATH="$area/tools" "$good/scripts/check-style" "$good" >/dev/null 2>&1
+[ $? -eq 77 ] || fail 'check-style without clang-format is not skipped'
+PATH="$area/tools" STAMPD_ALLOW_NO_FORMAT=1 "$good/scripts/check-style" "$good" >/dev/null 2>&1 ||
+    fail 'STAMPD_ALLOW_NO_FORMAT=1 does not let check-style pass without clang-format'
+
+# --- check-docs ---
+plant 'dead link' check-docs '^README.md:5: the link doc/none.md leads nowhere' \
+    'printf "\n[none](doc/none.md)\n" >>README.md'
+plant 'dead heading' check-docs 'the link doc/protocol.md#nothing leads to no heading' \
+    'printf "\n[none](doc/protocol.md#nothing)\n" >>README.md'
+plant 'file that is none' check-docs '.src/base/none.c. is no file of the project' \
+    'printf "\nSee \`src/base/none.c\`.\n" >>README.md'
+plant 'setting that is none' check-docs '.limit_none. is no setting' \
+    'printf "\nSee \`limit_none\`.\n" >>README.md'
+plant 'private path' check-docs "a path of somebody's machine" \
+    'printf "\nSee /home/%s/x.\n" joe >>README.md'
+
+# --- check-dist ---
+if git --version >/dev/null 2>&1; then
+    cases=$((cases + 3))
+    repository=$area/repository
+    cp -R "$good" "$repository"
+    (cd "$repository" && git init -q . && git add -A)
+    cp -R "$good" "$area/release"
+    "$good/scripts/check-dist" "$repository" "$area/release" || fail 'check-dist refuses a whole release'
+    rm "$area/release/src/base/low.c"
+    "$good/scripts/check-dist" "$repository" "$area/release" | grep -q '^src/base/low.c:1: is not in the release' ||
+        fail 'check-dist does not see a missing file'
+    cp "$good/src/base/low.c" "$area/release/src/base/"
+    echo x >"$area/release/junk"
+    "$good/scripts/check-dist" "$repository" "$area/release" | grep -q '^junk:1: is in the release but unknown' ||
+        fail 'check-dist does not see a file too many'
+fi
+
+if [ "$failures" -gt 0 ]; then
+    echo "test_checks: $failures of $cases failed"
+    exit 1
+fi
+echo "test_checks: $cases cases, each check can fail"
