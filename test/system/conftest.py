@@ -1,0 +1,68 @@
+"""Fixtures of the system tests.  A test file that takes `stack` has one of its own; its variable STACK may hold
+arguments of stack.Stack.  The folder is removed at the end, unless a test failed: then the ends of the logs are shown."""
+import os
+import re
+import shutil
+import sys
+
+import pytest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(__file__))
+
+from stack import BUILD, Stack, StackError  # noqa: E402
+
+LOG_LINES = 40
+SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
+
+
+def pytest_configure(config):
+    if not (BUILD / 'src/stampd').exists():
+        pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
+
+
+def ends_of_logs(stack):
+    for part in ('stampd', 'nginx', 'postgres'):
+        lines = stack.log(part).splitlines()[-LOG_LINES:]
+        if lines:
+            yield f'end of the log of {part}', '\n'.join(lines)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        item.getparent(pytest.Module).has_failed = True
+        stack = getattr(item, 'funcargs', {}).get('stack')
+        if stack:
+            report.sections += ends_of_logs(stack)
+
+
+@pytest.fixture(scope='module')
+def stack(request):
+    name = request.module.__name__.replace('test_', '')
+    stack = Stack(name, **getattr(request.module, 'STACK', {}))
+    try:
+        stack.start()
+    except StackError as error:
+        stack.stop()
+        pytest.fail('\n'.join([str(error), f'kept: {stack.path}', *(f'{head}:\n{text}' for head, text in ends_of_logs(stack))]),
+                    pytrace=False)
+    yield stack
+    stack.stop()
+    reports = [line for line in stack.log().splitlines() if SANITIZER.search(line)]
+    if reports or getattr(request.node, 'has_failed', False):
+        print(f'kept: {stack.path}')
+    else:
+        stack.remove()
+    assert not reports, reports
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A folder that only its owner may enter."""
+    path = tmp_path / 'home'
+    path.mkdir(mode=0o700)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)

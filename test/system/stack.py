@@ -1,0 +1,256 @@
+"""A private PostgreSQL, nginx and stampd for one file of system tests.
+
+Everything that starts or ends a process is in scripts/lib/stack.sh, which the demonstration uses too; this is its
+Python face, with the requests and the looks behind the scenes that tests need.
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg2
+import requests
+
+SOURCE = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
+NAMESPACES = {'z': 'closed', 'demo': 'read', 'lab': 'open'}
+# Where tests put their folders: PostgreSQL's user must be able to enter.
+ROOM = '/var/tmp'
+
+
+class StackError(Exception):
+    """A step of the shell functions failed; the words are its own."""
+
+
+class Problem(Exception):
+    """An answer application/problem+json."""
+
+    def __init__(self, response):
+        self.response = response
+        self.status = response.status_code
+        self.body = response.json()
+        self.code = self.body.get('code')
+        super().__init__(f'{self.status} {json.dumps(self.body)}')
+
+
+def free_port():
+    """A loopback port below those that the kernel gives to clients."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(('127.0.0.1', port))
+                return port
+            except OSError:
+                continue
+
+
+def wait_until(look, seconds=10, what='it'):
+    """Calls `look` until it returns something true, which is returned."""
+    end = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < end, f'{what} did not come true in {seconds} s'
+        time.sleep(0.02)
+
+
+def children(pid):
+    found = []
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / 'stat').read_text().rpartition(')')[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[1]) == pid and fields[0] != 'Z':
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+class Stack:
+    """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
+    used, for a second instance of stampd."""
+
+    def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None):
+        self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
+        self.path.chmod(0o711)
+        self.workers = workers
+        self.settings = dict(settings or {})
+        self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
+        self.namespaces = NAMESPACES if namespaces is None else namespaces
+        self.beside = beside
+        self.port, self.probe_port = free_port(), free_port()
+        self.url = f'https://127.0.0.1:{self.port}'
+        self.probe_url = f'http://127.0.0.1:{self.probe_port}'
+        self.key_file = beside.key_file if beside else self.path / 'admin.key'
+        self.http = requests.Session()
+        self.http.trust_env = False
+        self.http.verify = str(self.path / 'etc/certificate.pem')
+        self.connections = {}
+
+    # --- life ---
+
+    def start(self):
+        try:
+            if self.beside:
+                self.step('instance', str(self.key_file))
+            else:
+                self.step('start', str(self.key_file), *(f'{code}={access}' for code, access in self.namespaces.items()))
+        except StackError:
+            self.stop()
+            raise
+        return self
+
+    def stop(self):
+        self.close()
+        self.step('stop')
+
+    def remove(self):
+        self.close()
+        self.step('remove')
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self):
+        self.http.close()
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def step(self, *words):
+        environment = dict(
+            os.environ, STACK=str(self.path), STACK_BUILD=str(BUILD), STACK_PORT=str(self.port),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers),
+            STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
+            STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
+        if self.beside:
+            environment['STACK_DATABASE'] = str(self.database)
+        done = subprocess.run([SOURCE / 'scripts/stack', *words], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+        if done.returncode != 0:
+            raise StackError(f'{" ".join(words)}: {done.stderr.strip() or done.stdout.strip() or done.returncode}')
+        return done.stdout.strip()
+
+    def set(self, **settings):
+        """Changes settings of stampd, and restarts it."""
+        self.settings.update(settings)
+        self.step('stampd', 'stop')
+        self.step('instance', str(self.key_file))
+
+    # --- processes ---
+
+    def pid(self, part='stampd'):
+        return int(self.step(part, 'pid'))
+
+    def worker_pids(self):
+        """The processes that listen for requests, by number of worker."""
+        return children(self.pid())
+
+    def kill_worker(self, pid=None, how=signal.SIGKILL):
+        pid = pid or random.choice(self.worker_pids())
+        os.kill(pid, how)
+        return pid
+
+    def reload(self):
+        os.kill(self.pid(), signal.SIGHUP)
+
+    def restart_stampd(self):
+        self.step('stampd', 'stop')
+        self.step('stampd', 'start')
+
+    def stop_postgres(self, how='fast'):
+        """fast, immediate or kill"""
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+        self.step('postgres', 'stop', how)
+
+    def restart_postgres(self, how='fast'):
+        self.stop_postgres(how)
+        self.step('postgres', 'start')
+
+    def log(self, part='stampd'):
+        path = self.path / 'log' / {'postgres': 'postgresql.log'}.get(part, f'{part}.log')
+        return path.read_text(errors='replace') if path.exists() else ''
+
+    # --- requests ---
+
+    @property
+    def key(self):
+        return self.key_file.read_text().strip()
+
+    def request(self, method, path, json=None, form=None, query=None, admin=None, **more):
+        """One request; `admin` True bears the administrator's key, a text bears that.  Returns the answer."""
+        if admin is not None and admin is not False:
+            bearer = {'admin': self.key if admin is True else admin}
+            if json is not None:
+                json = {**json, **bearer}
+            elif form is not None:
+                form = {**form, **bearer}
+            else:
+                query = {**(query or {}), **bearer}
+        more.setdefault('timeout', 30)
+        return self.http.request(method, self.url + path, json=json, data=form, params=query, **more)
+
+    def op(self, ns, name, param=None, syncs=None, admin=None, **more):
+        """Runs an operation with a JSON body; returns the JSON answer or raises Problem."""
+        body = {'param': param, 'syncs': syncs, **more}
+        body = {name: value for name, value in body.items() if value is not None}
+        response = self.request('POST', f'/{ns}/op/{name}', json=body, admin=admin)
+        if response.status_code != 200:
+            raise Problem(response)
+        return response.json()
+
+    def get(self, ns, *documents, **more):
+        """The documents, each given as (class, id) or (class, id, age)."""
+        wanted = [dict(zip(('c', 'id', 'age'), document)) for document in documents]
+        found = self.op(ns, 'get', {'docs': wanted}, **more)['out']['docs']
+        return found[0] if len(documents) == 1 else found
+
+    def put(self, ns, *documents, **more):
+        """Writes documents as the operation takes them; returns the version."""
+        return self.op(ns, 'put', {'docs': list(documents)}, **more)['out']['v']
+
+    def ping(self, ns=None):
+        return self.request('GET', f'/{ns}/ping' if ns else '/ping')
+
+    def probe(self, path):
+        return self.http.get(self.probe_url + path, timeout=30)
+
+    # --- behind the scenes ---
+
+    @property
+    def database(self):
+        return self.beside.database if self.beside else self.path / 'run/postgres'
+
+    def conninfo(self, ns=None, user='postgres'):
+        return f'host={self.database} user={user} dbname={"stampd_" + ns if ns else "postgres"}'
+
+    def psql(self, ns, sql, parameters=None):
+        """Rows of a statement run by the administrator; None when it has none."""
+        connection = self.connections.get(ns)
+        if connection is None or connection.closed:
+            connection = self.connections[ns] = psycopg2.connect(self.conninfo(ns), options='-c search_path=stampd')
+            connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else None
+
+    def backends(self, ns=None):
+        """Process ids of the workers' PostgreSQL backends."""
+        rows = self.psql(None, "select pid from pg_stat_activity where usename = 'stampd' and backend_type = 'client backend'"
+                         " and (%s::text is null or datname = %s)", (ns, f'stampd_{ns}'))
+        return sorted(pid for pid, in rows)
