@@ -1,8 +1,9 @@
 /* draft: a document as an operation changes it in memory, on top of an immutable snapshot.
  *
- * Nothing of the base is copied until it is needed; content equal to the base's is no change.  At validation the
- * draft is sealed: it says which rows the commit writes.  After the commit it gives the new snapshot.  Pure.
- * Lives in the arena of its operation; contents set must live as long. (seed 000, "Opérations"; commit.md 3, 6) */
+ * Nothing of the base is copied until it is needed; content equal to the base's is no change.  At validation
+ * the draft is sealed: it says which rows the commit writes.  After the commit it gives the new snapshot.
+ * Pure.  Lives in the arena of its operation; names and contents set must live as long. (seed 000,
+ * "Opérations"; commit.md 3, 6) */
 #ifndef STAMPD_DOCUMENT_DRAFT_H
 #define STAMPD_DOCUMENT_DRAFT_H
 
@@ -24,10 +25,12 @@ void draft_create(struct draft *draft);
 /* Ends the life: all items go.  Nothing when there is none. */
 void draft_delete(struct draft *draft);
 
-/* The item in the operation's eyes, NULL when there is none (tombstones are none). */
+/* The item in the operation's eyes, NULL when there is none (tombstones are none).  One changed in this
+ * operation has version and vop 0 and no `json`.  Valid until the next change. */
 const struct item *draft_find_item(const struct draft *draft, struct bytes iclass, struct bytes key);
 /* Sets an item; begins a life if there is none.  Kind or content equal to the present one: no change. */
-void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw, struct bytes content);
+void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
+                    struct bytes content);
 /* Removes an item; nothing when there is none (no life is begun). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 
@@ -38,18 +41,22 @@ enum draft_act draft_act(const struct draft *draft);
 /* Is there anything to write?  A life begun and ended in one operation is no change. */
 bool draft_is_changed(const struct draft *draft);
 
-/* What the commit writes.  `version` is that of the commit; removals up to `horizon` (a stamp, below version)
- * need not be remembered: the new dtime is max(old dtime, horizon), of a new life `version`. */
+/* What the commit writes.  `version` is that of the commit, above all that was there.  Removals up to the
+ * stamp `horizon` need not be remembered: the new dtime is max(old dtime, horizon), but always below
+ * `version`; that of a new life is `version`.  Only for a draft that is changed. */
 struct draft_rows {
-    struct header header;      /* of the row; act DELETE: ctime = dtime = v1 = v2 = 0 */
-    const struct item **items; /* items and tombstones to upsert, sorted; their version and vop (0 of tombstones) are set */
+    struct header header; /* of the row; act DELETE: ctime = dtime = v1 = v2 = 0 */
+    /* Items and tombstones to upsert, sorted; their version and vop (0 of tombstones) are set. */
+    const struct item **items;
     size_t item_count;
-    const struct item **purges; /* tombstones of the base not above the new dtime: rows to delete */
+    /* Tombstones of the base not above the new dtime: rows to delete. */
+    const struct item **purges;
     size_t purge_count;
 };
 void draft_seal(struct draft *draft, int64_t version, int64_t horizon, struct draft_rows *rows_r);
 
-/* The snapshot after the commit of what was sealed; act DELETE: one that does not exist, with the zombie's version. */
+/* The snapshot after the commit of what was sealed; act DELETE: one that does not exist, with the zombie's
+ * version. */
 struct document *draft_snapshot(const struct draft *draft, const struct draft_rows *rows)
     __attribute__((returns_nonnull));
 
