@@ -1,0 +1,135 @@
+/* herald: LISTEN in each namespace's database, poll on all sockets, a stamp moved for each notification. */
+#include "serve/herald.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "document/item.h"
+#include "document/session.h"
+#include "edge/pg.h"
+
+enum {
+    LOOK_MS = 250,              /* for new namespaces and for connections that are due */
+    STATEMENT_TIMEOUT_MS = 5000 /* nothing but LISTEN is run */
+};
+
+/* The ear in one namespace. */
+struct ear {
+    struct pg *pg; /* NULL: not connected */
+    int failures;  /* in a row */
+    int64_t not_before_ms;
+};
+
+struct herald {
+    const struct settings *settings;
+    struct stamps *stamps;
+    struct arena *arena; /* of one batch of notifications */
+    struct ear ears[STAMPS_NAMESPACES];
+};
+
+/* "Class.id": the stamp of that document; whatever else was meant, all stamps. */
+static void hear(struct herald *herald, int space, struct bytes payload)
+{
+    const char *dot = payload.size ? memchr(payload.data, '.', payload.size) : NULL;
+    struct bytes class = dot ? (struct bytes){payload.data, (size_t)(dot - payload.data)} : NO_BYTES;
+    struct bytes id = dot ? (struct bytes){dot + 1, payload.size - class.size - 1} : NO_BYTES;
+    if (!dot || !id.size || !item_is_class_name(class)) {
+        log_info("herald database=%s: all stamps moved on request",
+                 stamps_space_database(herald->stamps, space));
+        stamps_move_all(herald->stamps);
+        return;
+    }
+    uint32_t slot = stamps_slot(herald->stamps, stamps_hash(herald->stamps, space, class, id));
+    stamps_publish(herald->stamps, &slot, 1, NULL);
+}
+
+static void put_off(struct ear *ear)
+{
+    pg_close(ear->pg);
+    ear->pg = NULL;
+    ear->failures++;
+    ear->not_before_ms = clock_monotonic_ms() + session_pause_ms(ear->failures);
+}
+
+/* Takes all that has come; a connection that is lost is closed. */
+static void drain(struct herald *herald, int space)
+{
+    struct ear *ear = &herald->ears[space];
+    struct bytes channel, payload;
+    while (pg_next_notification(ear->pg, herald->arena, &channel, &payload)) {
+        hear(herald, space, payload);
+        arena_reset(herald->arena);
+    }
+    if (pg_is_alive(ear->pg))
+        return;
+    log_warning("herald lost database=%s", stamps_space_database(herald->stamps, space));
+    put_off(ear);
+}
+
+/* LISTEN first, then all stamps: what was changed before is seen by whoever loads from now on, what is
+ * changed later is heard. */
+static void connect(struct herald *herald, int space)
+{
+    struct ear *ear = &herald->ears[space];
+    struct pg_options options = {
+        .conninfo = herald->settings->database,
+        .database = stamps_space_database(herald->stamps, space),
+        .role_settings = "",
+        .connect_timeout_s = (int)herald->settings->connect_timeout_s,
+        .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+        .lock_timeout_ms = STATEMENT_TIMEOUT_MS,
+    };
+    if (pg_open(&options, &ear->pg) ||
+        pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd")) {
+        put_off(ear);
+        return;
+    }
+    stamps_move_all(herald->stamps);
+    ear->failures = 0;
+    log_info("herald listens database=%s", options.database);
+    drain(herald, space);
+}
+
+/* Connects one of those that are due, not more: the others' notifications must not wait for slow servers.
+ * Returns how long the next may wait. */
+static int connect_due(struct herald *herald, int count, int *turn)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    for (int i = 0; i < count; i++) {
+        int space = (*turn + i) % count;
+        struct ear *ear = &herald->ears[space];
+        if (ear->pg || now_ms < ear->not_before_ms || !stamps_space_database(herald->stamps, space))
+            continue;
+        connect(herald, space);
+        *turn = space + 1;
+        return 0;
+    }
+    return LOOK_MS;
+}
+
+void herald_run(const struct settings *settings, struct stamps *stamps)
+{
+    struct herald herald = {.settings = settings, .stamps = stamps, .arena = arena_create("herald")};
+    struct pollfd sockets[STAMPS_NAMESPACES + 1];
+    sockets[STAMPS_NAMESPACES] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
+    for (int turn = 0; stop_asked() == STOP_NOT;) {
+        int count = stamps_space_count(stamps);
+        int wait_ms = connect_due(&herald, count, &turn);
+        struct pollfd *first = &sockets[STAMPS_NAMESPACES - count]; /* those in use, then the signals */
+        for (int i = 0; i < count; i++)
+            first[i] = (struct pollfd){.fd = herald.ears[i].pg ? pg_socket(herald.ears[i].pg) : -1,
+                                       .events = POLLIN};
+        if (poll(first, (nfds_t)count + 1, wait_ms) <= 0)
+            continue;
+        for (int i = 0; i < count; i++)
+            if (first[i].revents)
+                drain(&herald, i);
+    }
+    for (int i = 0; i < STAMPS_NAMESPACES; i++)
+        pg_close(herald.ears[i].pg);
+    arena_destroy(herald.arena);
+}
