@@ -1,4 +1,50 @@
-int main(void)
+/* stampctl: the administrator's command line. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#include "config.h"
+
+static int version(struct control *control UNUSED, int argc UNUSED, char **argv UNUSED)
 {
-    return 0;
+    printf("stampctl %s\n", PACKAGE_VERSION);
+    return CONTROL_DONE;
+}
+
+static int run(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
+        {"key", "Makes the administrator's key.", control_key},
+        {"nginx", "Writes nginx's configuration.", control_nginx},
+        {"version", "Shows the version.", version},
+    };
+    static const char details[] = "Administers stampd, the document database server.\n";
+    /* -c may stand before the command as well */
+    if (argc > 2 && (strcmp(argv[1], "-c") == 0 || strcmp(argv[1], "--config") == 0)) {
+        control->config = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        return version(control, argc, argv);
+    return options_choose("", details, choices, COUNT_OF(choices), control, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct control control = {.arena = arena_create("process"), .config = CONTROL_CONFIG_DEFAULT};
+    log_open("stampctl", LOG_LEVEL_ERROR, false);
+    int status = run(&control, argc, argv);
+    if (fflush(stdout) != 0 && status == CONTROL_DONE) {
+        say("standard output: %m");
+        status = CONTROL_FAILED;
+    }
+    arena_destroy(control.arena);
+    if (control.has_settings)
+        settings_free(&control.settings);
+    return status;
 }

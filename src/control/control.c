@@ -1,0 +1,218 @@
+#include "control/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */
+    ADMIN_LOCK_MS = 30 * 1000,            /* but must not make others queue behind its wait for a lock */
+    FILE_MAX = 64 << 20,
+};
+
+bool control_load_settings(struct control *control)
+{
+    char problem[1024];
+    if (control->has_settings)
+        return true;
+    if (!settings_load(&control->settings, control->config, problem, sizeof problem)) {
+        say("%s", problem);
+        return false;
+    }
+    control->has_settings = true;
+    return true;
+}
+
+/* --- PostgreSQL --- */
+
+static void close_connection(void *pg)
+{
+    pg_close(pg);
+}
+
+static enum fault open_connection(struct control *control, const struct pg_options *options, struct pg **pg_r)
+{
+    enum fault fault = pg_open(options, pg_r);
+    if (fault == FAULT_NONE)
+        arena_defer(control->arena, close_connection, *pg_r);
+    return fault;
+}
+
+enum fault control_connect(struct control *control, const char *database, struct pg **pg_r)
+{
+    static const char *const workers_own[] = {"user", "password", "passfile", "dbname", NULL};
+    const char *conninfo = control->admin_conninfo;
+    if (!conninfo)
+        conninfo = pg_conninfo_without(control->arena, control->settings.database, workers_own);
+    if (!conninfo) {
+        say("%s: setting database is no connection string", control->config);
+        return FAULT_AARG;
+    }
+    struct pg_options options = {.conninfo = conninfo,
+                                 .database = database,
+                                 .role_settings = "-c search_path=stampd",
+                                 .connect_timeout_s = (int)control->settings.connect_timeout_s,
+                                 .statement_timeout_ms = ADMIN_STATEMENT_MS,
+                                 .lock_timeout_ms = ADMIN_LOCK_MS};
+    return open_connection(control, &options, pg_r);
+}
+
+enum fault control_connect_worker(struct control *control, const char *database, struct pg **pg_r)
+{
+    struct pg_options options = {.conninfo = control->settings.database,
+                                 .database = database,
+                                 .role_settings = "-c search_path=stampd",
+                                 .connect_timeout_s = (int)control->settings.connect_timeout_s,
+                                 .statement_timeout_ms = control->settings.statement_timeout_ms,
+                                 .lock_timeout_ms = control->settings.lock_timeout_ms};
+    return open_connection(control, &options, pg_r);
+}
+
+const char *control_worker_role(struct control *control)
+{
+    const char *user = pg_conninfo_value(control->arena, control->settings.database, "user");
+    return user ? user : "stampd";
+}
+
+static void explain(struct pg *pg, const char *what)
+{
+    const char *message = pg_message(pg);
+    say("%s: %.*s", what, (int)strcspn(message, "\n"), message);
+}
+
+bool control_query(struct control *control, struct pg *pg, const char *what, const char *sql,
+                   const struct pg_params *params, struct pg_result **result_r)
+{
+    static int number;
+    struct pg_params none;
+    if (!params) {
+        pg_params_start(&none, control->arena);
+        params = &none;
+    }
+    struct pg_statement *statement = ARENA_NEW(control->arena, struct pg_statement);
+    *statement =
+        (struct pg_statement){arena_printf(control->arena, "control_%d", ++number), sql, params->count};
+    if (pg_prepare(pg, statement, 1) == FAULT_NONE && pg_run(pg, statement, params, result_r) == FAULT_NONE)
+        return true;
+    explain(pg, what);
+    return false;
+}
+
+bool control_execute(struct pg *pg, const char *what, const char *sql)
+{
+    if (pg_execute(pg, sql) == FAULT_NONE)
+        return true;
+    explain(pg, what);
+    return false;
+}
+
+/* --- files --- */
+
+/* The folder `name` of the build tree when the program is TREE/src/stampctl, else NULL. */
+static const char *build_tree(struct arena *arena, const char *name)
+{
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (size <= 0)
+        return NULL;
+    path[size] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    slash = strrchr(path, '/');
+    if (!slash || strcmp(slash, "/src") != 0)
+        return NULL;
+    *slash = '\0';
+    static const char *const sources[] = {"/source", ""}; /* configure's link, when they are elsewhere */
+    for (size_t i = 0; i < COUNT_OF(sources); i++) {
+        const char *folder = arena_printf(arena, "%s%s/%s", path, sources[i], name);
+        struct stat status;
+        if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
+            return folder;
+    }
+    return NULL;
+}
+
+const char *control_directory(struct arena *arena, const char *variable, const char *name,
+                              const char *installed)
+{
+    const char *folder = getenv(variable);
+    if (folder && *folder)
+        return folder;
+    folder = build_tree(arena, name);
+    return folder ? folder : installed;
+}
+
+static bool read_all(int fd, struct builder *builder)
+{
+    for (;;) {
+        ssize_t got = read(fd, builder_reserve(builder, 65536), 65536);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got == 0;
+        builder->size += (size_t)got;
+        if (builder->size > FILE_MAX) {
+            errno = EFBIG;
+            return false;
+        }
+    }
+}
+
+bool control_read_file(struct arena *arena, const char *path, struct bytes *text_r)
+{
+    struct builder builder = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_read = fd >= 0 && read_all(fd, &builder);
+    if (!is_read)
+        say("%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    *text_r = (struct bytes){arena_copy(arena, builder_bytes(&builder).data, builder.size), builder.size};
+    builder_free(&builder);
+    return is_read;
+}
+
+static bool write_all(int fd, struct bytes text)
+{
+    while (text.size) {
+        ssize_t put = write(fd, text.data, text.size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        text.data += put;
+        text.size -= (size_t)put;
+    }
+    return true;
+}
+
+bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode)
+{
+    char *draft = arena_printf(arena, "%s.XXXXXX", path);
+    int fd = mkostemp(draft, O_CLOEXEC);
+    if (fd < 0) {
+        say("%s: %s", path, strerror(errno));
+        return false;
+    }
+    bool is_written = write_all(fd, text) && fchmod(fd, (mode_t)mode) == 0 && fsync(fd) == 0;
+    int why = errno;
+    if (close(fd) != 0 && is_written) {
+        is_written = false;
+        why = errno;
+    }
+    if (is_written && rename(draft, path) != 0) {
+        is_written = false;
+        why = errno;
+    }
+    if (!is_written) {
+        unlink(draft);
+        say("%s: %s", path, strerror(why));
+    }
+    return is_written;
+}

@@ -1,0 +1,69 @@
+/* control: what the commands of stampctl share: exit statuses, settings, connections as administrator,
+ * folders. */
+#ifndef STAMPD_CONTROL_CONTROL_H
+#define STAMPD_CONTROL_CONTROL_H
+
+#include "base/arena.h"
+#include "base/settings.h"
+#include "control/options.h"
+#include "edge/pg.h"
+
+/* Exit statuses: done, failed, wrong usage. */
+enum control_status { CONTROL_DONE, CONTROL_FAILED, CONTROL_WRONG };
+
+struct control {
+    struct arena *arena;
+    const char *config;         /* path of stampd's settings */
+    const char *admin_conninfo; /* --admin-conninfo, or NULL: setting `database` without its user */
+    struct settings settings;
+    bool has_settings;
+};
+
+#define CONTROL_CONFIG_DEFAULT "/etc/stampd/stampd.conf"
+/* The lines of the options that many commands have. */
+#define CONTROL_CONFIG_LINE(control)                                                                         \
+    {                                                                                                        \
+        .name = "config", .letter = 'c', .argument = "FILE", .help = "Settings of stampd.",                  \
+        .text = &(control)->config                                                                           \
+    }
+#define CONTROL_ADMIN_LINE(control)                                                                          \
+    {                                                                                                        \
+        .name = "admin-conninfo", .argument = "CONNINFO",                                                    \
+        .help = "Connect to PostgreSQL as administrator with this.", .text = &(control)->admin_conninfo      \
+    }
+
+/* Reads the settings at `config`; on failure says why. */
+MUST_USE bool control_load_settings(struct control *control);
+
+/* Connects to `database` as administrator; closed at the reset of the arena.  FAULT_ODATABASE (there is no
+ * such database) is left to the caller to explain, all else has been said. */
+MUST_USE enum fault control_connect(struct control *control, const char *database, struct pg **pg_r);
+/* Connects as the workers do. */
+MUST_USE enum fault control_connect_worker(struct control *control, const char *database, struct pg **pg_r);
+/* The role that the workers connect as: `user` of setting `database`, default stampd. */
+const char *control_worker_role(struct control *control);
+
+/* Runs one statement, with parameters or NULL; on failure says `what` and why. */
+MUST_USE bool control_query(struct control *control, struct pg *pg, const char *what, const char *sql,
+                            const struct pg_params *params, struct pg_result **result_r);
+/* The same for SQL text without parameters and without result. */
+MUST_USE bool control_execute(struct pg *pg, const char *what, const char *sql);
+
+/* A folder of the package: the environment's, the build tree's when the program runs from there, or the
+ * installed one. */
+const char *control_directory(struct arena *arena, const char *variable, const char *name,
+                              const char *installed);
+/* Reads a whole file into the arena; on failure says why. */
+MUST_USE bool control_read_file(struct arena *arena, const char *path, struct bytes *text_r);
+/* Replaces the file in one step: a reader sees the old text or the new one; on failure says why. */
+MUST_USE bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode);
+
+/* --- the commands --- */
+int control_ns(struct control *control, int argc, char **argv);
+int control_load(struct control *control, int argc, char **argv);
+int control_ping(struct control *control, int argc, char **argv);
+int control_check_config(struct control *control, int argc, char **argv);
+int control_key(struct control *control, int argc, char **argv);
+int control_nginx(struct control *control, int argc, char **argv);
+
+#endif

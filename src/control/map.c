@@ -1,0 +1,64 @@
+/* map: nginx's list of namespaces and their databases. */
+#include "control/namespaces.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+/* Words that nginx would take for parameters of its own. */
+static bool is_map_word(const char *code)
+{
+    return strcmp(code, "default") == 0 || strcmp(code, "hostnames") == 0 || strcmp(code, "include") == 0 ||
+           strcmp(code, "volatile") == 0;
+}
+
+struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
+                         const char *but)
+{
+    struct builder builder = {0};
+    builder_add_text(&builder, "# Namespaces and their databases; written by stampctl, overwritten by it.\n");
+    for (size_t i = 0; i < count; i++)
+        if (!but || strcmp(confs[i].code, but) != 0)
+            builder_printf(&builder, "%s%s %s;\n", is_map_word(confs[i].code) ? "\\" : "", confs[i].code,
+                           confs[i].database);
+    struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
+    builder_free(&builder);
+    return text;
+}
+
+const char *map_path(struct control *control, const struct map_options *options)
+{
+    if (options->path)
+        return options->path;
+    const char *slash = strrchr(control->config, '/');
+    return slash ? arena_printf(control->arena, "%.*s/namespaces.map", (int)(slash - control->config),
+                                control->config)
+                 : "namespaces.map";
+}
+
+static bool tell_nginx(struct control *control, const char *path)
+{
+    struct bytes text;
+    int64_t pid;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    while (text.size && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == ' '))
+        text.size--;
+    if (!bytes_to_i64(text, &pid) || pid < 2 || pid > INT32_MAX) {
+        say("%s: expected the process id of nginx", path);
+        return false;
+    }
+    if (kill((pid_t)pid, SIGHUP) != 0) {
+        say("nginx, process %lld: %s", (long long)pid, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+bool map_write(struct control *control, const struct map_options *options, const struct namespace_conf *confs,
+               size_t count, const char *but)
+{
+    return control_write_file(control->arena, map_path(control, options),
+                              map_compose(control->arena, confs, count, but), 0644) &&
+           (!options->nginx_pid || tell_nginx(control, options->nginx_pid));
+}

@@ -1,0 +1,27 @@
+/* migrate: the numbered SQL files of the package and the databases that have them. */
+#ifndef STAMPD_CONTROL_MIGRATE_H
+#define STAMPD_CONTROL_MIGRATE_H
+
+#include "base/bytes.h"
+#include "control/control.h"
+
+struct migration {
+    int number;       /* 1 for 0001_base.sql */
+    const char *name; /* "0001_base.sql" */
+    const char *path;
+};
+
+/* The number of a file NNNN_name.sql; 0 when the name has another form. */
+int migration_number(const char *name);
+/* The line, from 1, of the character number `position` (from 1) of a UTF-8 text. */
+int migration_line(struct bytes text, int64_t position);
+
+/* All files of the package, by number, which runs from 1 without gap; on failure says why. */
+MUST_USE bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r);
+/* The highest number applied to a database, 0 for one without schema; on failure says why. */
+MUST_USE bool migrations_applied(struct control *control, struct pg *pg, int *number_r);
+/* Applies what is missing, each file in a transaction of its own, one stampctl at a time, and gives the role
+ * of the workers its rights; says what is done and on failure why. */
+MUST_USE bool migrations_apply(struct control *control, struct pg *pg, const char *database);
+
+#endif

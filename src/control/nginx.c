@@ -1,0 +1,272 @@
+/* nginx: `stampctl nginx` writes nginx's configuration from the template and stampd's settings. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "control/namespaces.h"
+#include "control/template.h"
+#include "edge/json.h"
+
+enum { READ_TIMEOUT_ABOVE_S = 20 /* an operation's own limit, and time to say so, come first */ };
+
+struct nginx_options {
+    const char *listen, *probe_listen, *certificate, *key, *user, *name;
+    const char *folder, *access_log, *error_log, *template_path, *output;
+    struct map_options map;
+    int64_t workers;
+};
+
+/* What nginx refuses by itself, as a worker would have said it. */
+static const struct refusal {
+    int status;
+    const char *listed; /* as error_page knows it */
+    const char *code, *words;
+} refusals[] = {
+    {400, "400 495 496 497 =400", "AARG", "The request is not understood."},
+    {403, "403", "SCLOSED", "This door is not for your address."},
+    {404, "404", "NPATH", "Nothing is served at this address."},
+    {405, "405", "AMETHOD", "The method is not allowed here."},
+    {408, "408", "ABODY", "The request came too slowly."},
+    {413, "413", "ALIMIT", "The body of the request is too large."},
+    {414, "414", "ALIMIT", "The address of the request is too long."},
+    {429, "429", "XBUSY", "Too many requests from this address."},
+    {431, "431 494 =431", "ALIMIT", "The header of the request is too large."},
+    {500, "500", "XINTERNAL", "The front of the server met a state that should never be."},
+    {502, "502", "XAWAY", "The server ended before it answered."},
+    {503, "503", "XAWAY", "The server cannot take the request at present."},
+    {504, "504", "XAWAY", "The server did not answer in time."},
+};
+
+static int major_of(char letter)
+{
+    static const char letters[] = "ABXDCOS"; /* 1 to 7; N counts with A */
+    const char *at = strchr(letters, letter);
+    return at ? (int)(at - letters) + 1 : 1;
+}
+
+static const char *compose_refusals(struct arena *arena)
+{
+    struct builder builder = {0};
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
+                       refusals[i].status);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        builder_printf(
+            &builder,
+            "        location = /.stampd/%d {\n"
+            "            internal;\n"
+            "            default_type application/problem+json;\n"
+            "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\","
+            "\"major\":%d,\"phase\":0}';\n"
+            "        }%s",
+            refusals[i].status, refusals[i].status, refusals[i].words, refusals[i].status, refusals[i].code,
+            major_of(refusals[i].code[0]), i + 1 < COUNT_OF(refusals) ? "\n" : "");
+    const char *text = arena_copy(arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
+
+static const char *compose_servers(struct control *control)
+{
+    struct builder builder = {0};
+    for (int i = 0; i < control->settings.workers; i++)
+        builder_printf(&builder, "%s        server unix:%s/worker-%d.sock max_fails=0;", i ? "\n" : "",
+                       control->settings.run_directory, i);
+    const char *text = arena_copy(control->arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
+
+/* Can it stand unquoted in nginx's file?  Says so when it cannot. */
+static bool is_plain(const char *what, const char *value)
+{
+    if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
+        return true;
+    say("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what, value);
+    return false;
+}
+
+static bool are_plain(const struct control *control, const struct nginx_options *options)
+{
+    const char *const words[][2] = {
+        {"--listen", options->listen},
+        {"--probe-listen", options->probe_listen},
+        {"--certificate", options->certificate},
+        {"--key", options->key},
+        {"--name", options->name},
+        {"--folder", options->folder},
+        {"--access-log", options->access_log},
+        {"--error-log", options->error_log},
+        {"--map", options->map.path},
+        {"run_directory", control->settings.run_directory},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (!is_plain(words[i][0], words[i][1]))
+            return false;
+    return !options->user || is_plain("--user", options->user);
+}
+
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char here[4096];
+    if (*path == '/' || !getcwd(here, sizeof here))
+        return path;
+    return arena_printf(arena, "%s/%s", here, path);
+}
+
+static void complete(struct control *control, struct nginx_options *options)
+{
+    struct arena *arena = control->arena;
+    if (!options->folder)
+        options->folder = arena_printf(arena, "%s/nginx", control->settings.run_directory);
+    options->folder = absolute(arena, options->folder);
+    if (!options->error_log)
+        options->error_log = arena_printf(arena, "%s/error.log", options->folder);
+    options->certificate = absolute(arena, options->certificate);
+    options->key = absolute(arena, options->key);
+    options->map.path = absolute(arena, map_path(control, &options->map));
+    if (!options->template_path)
+        options->template_path =
+            arena_printf(arena, "%s/nginx.conf.in",
+                         control_directory(arena, "STAMPD_NGINX", "nginx", STAMPD_NGINX_DIRECTORY));
+}
+
+static bool fill(struct control *control, const struct nginx_options *options, struct bytes text,
+                 struct builder *builder)
+{
+    struct arena *arena = control->arena;
+    const struct settings *settings = &control->settings;
+    const struct template_value values[] = {
+        {"ACCESS_LOG", options->access_log},
+        {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
+        {"CERTIFICATE", options->certificate},
+        {"ERRORS", compose_refusals(arena)},
+        {"ERROR_LOG", options->error_log},
+        {"FOLDER", options->folder},
+        {"KEY", options->key},
+        {"LISTEN", options->listen},
+        {"MAP", options->map.path},
+        {"PROBE_LISTEN", options->probe_listen},
+        {"READ_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
+        {"SERVERS", compose_servers(control)},
+        {"SERVER_NAME", options->name},
+        {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
+        {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
+    };
+    struct bytes name;
+    int line;
+    if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
+        return true;
+    say("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
+    return false;
+}
+
+static bool write_configuration(struct control *control, struct nginx_options *options)
+{
+    struct builder builder = {0};
+    struct bytes text;
+    complete(control, options);
+    if (!are_plain(control, options) || !control_read_file(control->arena, options->template_path, &text))
+        return false;
+    bool is_done = fill(control, options, text, &builder);
+    if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
+        say("%s: %m", options->folder);
+        is_done = false;
+    }
+    if (is_done && options->output)
+        is_done = control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);
+    else if (is_done)
+        is_done = fwrite(builder.data, 1, builder.size, stdout) == builder.size;
+    builder_free(&builder);
+    if (is_done && access(options->map.path, R_OK) != 0)
+        say("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
+            options->map.path);
+    return is_done;
+}
+
+int control_nginx(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "nginx",
+        "",
+        0,
+        0,
+        "Writes nginx's configuration, with the limits of stampd's settings.",
+        "With --output, the folder for nginx's own files is made when it is missing; it must belong to the "
+        "user\n"
+        "that starts nginx.  Try the result with: nginx -t -c FILE\n"};
+    struct nginx_options options = {
+        .listen = "443", .probe_listen = "127.0.0.1:8081", .name = "_", .access_log = "off"};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "listen",
+         .argument = "ADDRESS:PORT",
+         .help = "HTTPS (default: 443 of all addresses).",
+         .text = &options.listen},
+        {.name = "certificate",
+         .argument = "FILE",
+         .help = "Certificate with its chain, PEM.  Needed.",
+         .text = &options.certificate},
+        {.name = "key",
+         .argument = "FILE",
+         .help = "Private key of the certificate, PEM.  Needed.",
+         .text = &options.key},
+        {.name = "name",
+         .argument = "HOST",
+         .help = "Name of the server (default: any).",
+         .text = &options.name},
+        {.name = "user",
+         .argument = "NAME",
+         .help = "User of nginx's workers, when root starts it.",
+         .text = &options.user},
+        {.name = "probe-listen",
+         .argument = "ADDRESS:PORT",
+         .help = "/live /ready /metrics (default: 127.0.0.1:8081).",
+         .text = &options.probe_listen},
+        {.name = "workers",
+         .argument = "N",
+         .help = "nginx's processes (default: one a processor).",
+         .number = &options.workers,
+         .least = 1,
+         .most = 256},
+        {.name = "folder",
+         .argument = "FOLDER",
+         .help = "nginx's pid file and temporary files (default: nginx in run_directory).",
+         .text = &options.folder},
+        {.name = "map",
+         .argument = "FILE",
+         .help = "Map of namespaces (default: namespaces.map beside the settings).",
+         .text = &options.map.path},
+        {.name = "access-log",
+         .argument = "FILE",
+         .help = "A line a request (default: off).",
+         .text = &options.access_log},
+        {.name = "error-log",
+         .argument = "FILE",
+         .help = "nginx's complaints (default: error.log in the folder).",
+         .text = &options.error_log},
+        {.name = "template", .argument = "FILE", .help = "Another template.", .text = &options.template_path},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "Write there (default: standard output).",
+         .text = &options.output},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+    if (!options.certificate || !options.key) {
+        say("nginx: --certificate and --key are needed");
+        return CONTROL_WRONG;
+    }
+    return control_load_settings(control) && write_configuration(control, &options) ? CONTROL_DONE
+                                                                                    : CONTROL_FAILED;
+}

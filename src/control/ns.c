@@ -1,0 +1,277 @@
+#include "control/ns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/migrate.h"
+
+bool ns_check_code(const char *command, const char *code)
+{
+    if (!namespace_is_code(code))
+        say("%s: %s: a code is 1 to 16 of a-z and 0-9, a letter first", command, code);
+    else if (namespace_is_reserved(code))
+        say("%s: %s: the code is reserved", command, code);
+    else
+        return true;
+    return false;
+}
+
+/* The common beginning: options, settings, the namespaces.  False: `status_r` is the exit status. */
+static bool begin(struct control *control, const struct command *command, const struct option_line *lines,
+                  size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
+{
+    int word_count;
+    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
+    if (result != OPTIONS_READ) {
+        *status_r = result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return false;
+    }
+    if (!word_count)
+        *words_r = NULL;
+    *status_r = CONTROL_FAILED;
+    return control_load_settings(control);
+}
+
+struct registry {
+    struct pg *z;
+    struct namespace_conf *confs;
+    size_t count;
+};
+
+static bool open_registry(struct control *control, struct registry *registry_r)
+{
+    return namespaces_open(control, &registry_r->z) &&
+           namespaces_read(control, registry_r->z, &registry_r->confs, &registry_r->count);
+}
+
+static const struct namespace_conf *find_or_say(const struct registry *registry, const char *code)
+{
+    const struct namespace_conf *conf = namespaces_find(registry->confs, registry->count, code);
+    if (!conf)
+        say("%s: there is no such namespace", code);
+    return conf;
+}
+
+/* --- list --- */
+
+static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(database));
+    if (!control_query(control, pg, database,
+                       "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
+                       &result))
+        return false;
+    *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
+    return true;
+}
+
+/* Both numbers are those of PostgreSQL's statistics: to count would read the whole table. */
+static bool read_inside(struct control *control, const char *database, int *schema_r, int64_t *documents_r)
+{
+    struct pg *pg;
+    struct pg_result *result;
+    *documents_r = 0;
+    if (control_connect(control, database, &pg) != FAULT_NONE || !migrations_applied(control, pg, schema_r))
+        return false;
+    if (!*schema_r)
+        return true;
+    if (!control_query(
+            control, pg, database,
+            "select greatest(c.reltuples, s.n_live_tup, 0)::bigint from pg_class c "
+            "left join pg_stat_user_tables s on s.relid = c.oid where c.oid = 'stampd.doc'::regclass",
+            NULL, &result))
+        return false;
+    *documents_r = pg_get_i64(result, 0, 0);
+    return true;
+}
+
+static bool list(struct control *control)
+{
+    struct registry registry;
+    struct pg *maintenance;
+    if (!open_registry(control, &registry) || !ns_open_maintenance(control, &maintenance))
+        return false;
+    bool is_whole = true;
+    printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS", "SCHEMA",
+           "ACCESS", "OFF");
+    for (size_t i = 0; i < registry.count; i++) {
+        const struct namespace_conf *conf = &registry.confs[i];
+        int64_t size, documents = 0;
+        int schema = 0;
+        if (!read_size(control, maintenance, conf->database, &size))
+            return false;
+        bool is_there = size >= 0 && read_inside(control, conf->database, &schema, &documents);
+        is_whole = is_whole && is_there;
+        if (is_there)
+            printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %s\n", conf->code, conf->database,
+                   (double)size / 1e6, (long long)documents, schema, conf->access, conf->off);
+        else
+            printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", conf->code, conf->database, "missing", "-",
+                   "-", conf->access, conf->off);
+    }
+    return is_whole;
+}
+
+static int ns_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns list", "", 0, 0, "Lists the namespaces: database, size, estimated documents, schema.", NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return list(control) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* --- migrate --- */
+
+static bool migrate_one(struct control *control, const struct namespace_conf *conf)
+{
+    struct pg *pg;
+    enum fault fault = control_connect(control, conf->database, &pg);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database %s does not exist", conf->code, conf->database);
+    return fault == FAULT_NONE && migrations_apply(control, pg, conf->database);
+}
+
+/* z comes first: the others are read from it. */
+static bool migrate(struct control *control, const char *code)
+{
+    struct registry registry;
+    struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
+    if (!code && !migrate_one(control, &z))
+        return false;
+    if (!open_registry(control, &registry))
+        return false;
+    if (code) {
+        const struct namespace_conf *conf = find_or_say(&registry, code);
+        return conf && migrate_one(control, conf);
+    }
+    bool is_done = true;
+    for (size_t i = 0; i < registry.count; i++)
+        if (strcmp(registry.confs[i].code, "z") != 0)
+            is_done = migrate_one(control, &registry.confs[i]) && is_done;
+    return is_done;
+}
+
+static int ns_migrate(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
+    bool is_all = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "all", .help = "All namespaces, z first.", .flag = &is_all},
+        CONTROL_ADMIN_LINE(control),
+    };
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (is_all == (words != NULL)) {
+        say("ns migrate: expected a CODE or --all");
+        return CONTROL_WRONG;
+    }
+    return migrate(control, is_all ? NULL : words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* --- access, off, on: one member of the configuration --- */
+
+static bool change(struct control *control, const char *code, const char *member, const char *value)
+{
+    struct registry registry;
+    const struct namespace_conf *conf = NULL;
+    if (open_registry(control, &registry))
+        conf = find_or_say(&registry, code);
+    if (!conf)
+        return false;
+    struct bytes text = namespace_set_member(control->arena, conf->text, member, value);
+    return bytes_equal(text, conf->text) || namespaces_store(control, registry.z, code, text);
+}
+
+static int change_command(struct control *control, const struct command *command, int argc, char **argv,
+                          const char *member, bool (*check)(const char *value))
+{
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    const char *value = command->least == 2 ? words[1] : NULL;
+    if (value && !check(value)) {
+        say("%s: \"%s\": expected %s", command->name, value, command->arguments);
+        return CONTROL_WRONG;
+    }
+    return change(control, words[0], member, value) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static bool is_words(const char *value)
+{
+    return *value && bytes_is_utf8(bytes_of(value));
+}
+
+static int ns_access(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns access",
+                                           "CODE closed|read|open",
+                                           2,
+                                           2,
+                                           "Says who may call without a key: nobody, who reads, everybody.",
+                                           NULL};
+    return change_command(control, &command, argc, argv, "access", namespace_is_access);
+}
+
+static int ns_off(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns off", "CODE WORDS", 2, 2, "Closes a namespace for maintenance; callers are told the words.",
+        NULL};
+    return change_command(control, &command, argc, argv, "off", is_words);
+}
+
+static int ns_on(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns on", "CODE", 1, 1, "Opens a namespace again after `ns off`.",
+                                           NULL};
+    return change_command(control, &command, argc, argv, "off", NULL);
+}
+
+/* --- map --- */
+
+static int ns_map(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns map", "", 0, 0, "Writes nginx's map of the namespaces again.",
+                                           NULL};
+    struct map_options map = {0};
+    struct registry registry;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        NS_MAP_LINES(&map)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_registry(control, &registry) || !map_write(control, &map, registry.confs, registry.count, NULL))
+        return CONTROL_FAILED;
+    printf("%s: %zu namespaces\n", map_path(control, &map), registry.count);
+    return CONTROL_DONE;
+}
+
+int control_ns(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"create", "Makes a namespace.", ns_create},
+        {"drop", "Destroys a namespace with all its documents.", ns_drop},
+        {"list", "Lists the namespaces.", ns_list},
+        {"migrate", "Brings schemas to this release.", ns_migrate},
+        {"access", "Says who may call without a key.", ns_access},
+        {"off", "Closes a namespace for maintenance.", ns_off},
+        {"on", "Opens a namespace again.", ns_on},
+        {"map", "Writes nginx's map again.", ns_map},
+    };
+    return options_choose("ns", "Namespaces: one application's documents, in one PostgreSQL database.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
+}

@@ -1,0 +1,160 @@
+#include "control/options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "control/control.h"
+
+enum { OPTIONS_MAX = 32, LONG_ONLY = 256 /* codes of getopt_long above every letter */ };
+
+void say(const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "stampctl: %s\n", line);
+}
+
+static void print_option(char letter, const char *name, const char *argument, const char *help)
+{
+    char head[64];
+    snprintf(head, sizeof head, "%c%c%s--%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
+             letter ? ", " : "  ", name, argument ? " " : "", argument ? argument : "");
+    if (strlen(head) > 28)
+        printf("  %s\n%*s%s\n", head, 32, "", help);
+    else
+        printf("  %-28s  %s\n", head, help);
+}
+
+static void print_help(const struct command *command, const struct option_line *lines, size_t count)
+{
+    printf("usage: stampctl %s [OPTION]...%s%s\n%s\n", command->name, *command->arguments ? " " : "",
+           command->arguments, command->summary);
+    if (command->details)
+        printf("\n%s", command->details);
+    printf("\nOptions:\n");
+    for (size_t i = 0; i < count; i++)
+        print_option(lines[i].letter, lines[i].name, lines[i].argument, lines[i].help);
+    print_option('h', "help", NULL, "Show this and exit.");
+}
+
+static bool take_value(const struct command *command, const struct option_line *line, const char *value)
+{
+    if (line->flag) {
+        *line->flag = true;
+    } else if (line->text) {
+        *line->text = value;
+    } else if (!bytes_to_i64(bytes_of(value), line->number) || *line->number < line->least ||
+               *line->number > line->most) {
+        say("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name, value,
+            (long long)line->least, (long long)line->most);
+        return false;
+    }
+    return true;
+}
+
+/* getopt's two notations of the table; --help comes last. */
+static void describe(const struct option_line *lines, size_t count, char *letters, struct option *longs)
+{
+    *letters++ = ':'; /* a missing value is told apart from an unknown option */
+    for (size_t i = 0; i < count; i++) {
+        longs[i] = (struct option){lines[i].name, lines[i].argument ? required_argument : no_argument, NULL,
+                                   LONG_ONLY + (int)i};
+        if (lines[i].letter) {
+            *letters++ = lines[i].letter;
+            if (lines[i].argument)
+                *letters++ = ':';
+        }
+    }
+    longs[count] = (struct option){"help", no_argument, NULL, 'h'};
+    longs[count + 1] = (struct option){0};
+    *letters++ = 'h';
+    *letters = '\0';
+}
+
+static const struct option_line *find_line(const struct option_line *lines, size_t count, int code)
+{
+    if (code >= LONG_ONLY)
+        return &lines[code - LONG_ONLY];
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].letter == code)
+            return &lines[i];
+    return NULL;
+}
+
+static enum options_result check_words(const struct command *command, char **words, int count)
+{
+    if (count < command->least)
+        say("%s: expected %s (see stampctl %s --help)", command->name, command->arguments, command->name);
+    else if (count > command->most)
+        say("%s: %s: unexpected argument (see stampctl %s --help)", command->name, words[command->most],
+            command->name);
+    else
+        return OPTIONS_READ;
+    return OPTIONS_WRONG;
+}
+
+enum options_result options_read(const struct command *command, const struct option_line *lines, size_t count,
+                                 int argc, char **argv, char ***words_r, int *word_count_r)
+{
+    char letters[3 * OPTIONS_MAX];
+    struct option longs[OPTIONS_MAX + 2];
+    assert(count <= OPTIONS_MAX - 1);
+    describe(lines, count, letters, longs);
+    optind = 0; /* begin anew: an outer command line has been read before */
+    opterr = 0;
+    for (int code; (code = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+        if (code == 'h') {
+            print_help(command, lines, count);
+            return OPTIONS_HELP;
+        }
+        if (code == ':') {
+            say("%s: %s: a value is missing", command->name, argv[optind - 1]);
+            return OPTIONS_WRONG;
+        }
+        const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
+        if (!line) {
+            say("%s: %s: there is no such option (see stampctl %s --help)", command->name, argv[optind - 1],
+                command->name);
+            return OPTIONS_WRONG;
+        }
+        if (!take_value(command, line, optarg))
+            return OPTIONS_WRONG;
+    }
+    *words_r = argv + optind;
+    *word_count_r = argc - optind;
+    return check_words(command, *words_r, *word_count_r);
+}
+
+static void print_choices(const char *group, const char *details, const struct choice *choices, size_t count)
+{
+    printf("usage: stampctl%s%s COMMAND [OPTION]... [ARGUMENT]...\n%s\nCommands:\n", *group ? " " : "", group,
+           details);
+    for (size_t i = 0; i < count; i++)
+        printf("  %-14s  %s\n", choices[i].name, choices[i].summary);
+    printf("\n`stampctl %s%sCOMMAND --help` tells more of each.\n", group, *group ? " " : "");
+}
+
+int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
+                   struct control *control, int argc, char **argv)
+{
+    const char *space = *group ? " " : "";
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        print_choices(group, details, choices, count);
+        return CONTROL_DONE;
+    }
+    for (size_t i = 0; argc > 1 && i < count; i++)
+        if (strcmp(argv[1], choices[i].name) == 0)
+            return choices[i].run(control, argc - 1, argv + 1);
+    if (argc > 1)
+        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, space, argv[1], group,
+            space);
+    else
+        say("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group, space);
+    return CONTROL_WRONG;
+}

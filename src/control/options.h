@@ -1,0 +1,50 @@
+/* options: a command's options in one table, from which both its reading and its --help are made. */
+#ifndef STAMPD_CONTROL_OPTIONS_H
+#define STAMPD_CONTROL_OPTIONS_H
+
+#include "base/base.h"
+
+/* One option.  Exactly one of `text`, `number` and `flag` is not NULL; it holds the default before, the value
+ * after. */
+struct option_line {
+    const char *name;     /* "batch": --batch */
+    char letter;          /* 'b': -b; 0: none */
+    const char *argument; /* "LINES"; NULL for a flag */
+    const char *help;
+    const char **text;
+    int64_t *number;
+    int64_t least, most; /* of a number */
+    bool *flag;
+};
+
+struct command {
+    const char *name;      /* "ns create" */
+    const char *arguments; /* "CODE", as written in the usage line; "" when there are none */
+    int least, most;       /* how many of them */
+    const char *summary;   /* one line */
+    const char *details;   /* paragraphs that end with a newline; NULL: none */
+};
+
+enum options_result { OPTIONS_READ, OPTIONS_HELP, OPTIONS_WRONG };
+
+/* Reads argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are no
+ * options, in argv. OPTIONS_HELP: --help was given and has been answered on standard output; OPTIONS_WRONG:
+ * one line went to standard error. */
+MUST_USE enum options_result options_read(const struct command *command, const struct option_line *lines,
+                                          size_t count, int argc, char **argv, char ***words_r,
+                                          int *word_count_r);
+
+/* --- commands of commands: `stampctl`, `stampctl ns` --- */
+struct control;
+struct choice {
+    const char *name, *summary;
+    int (*run)(struct control *control, int argc, char **argv); /* argv[0] is the name */
+};
+/* Runs the choice that argv[1] names, with what follows; answers --help.  Returns the exit status. */
+int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
+                   struct control *control, int argc, char **argv);
+
+/* One line "stampctl: …" on standard error. */
+void say(const char *format, ...) PRINTF_LIKE(1, 2);
+
+#endif
