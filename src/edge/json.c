@@ -128,7 +128,8 @@ static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
         char byte = reader->text.data[at];
         if (byte == '\v' || byte == '\f')
             return refuse(reader, FAULT_AJSON, "white space that JSON does not know", at);
-        if (byte != ' ' && byte != ',' && byte != ':' && byte != '\n' && byte != '\r' && byte != '\t')
+        if (byte > ' ' ? byte != ',' && byte != ':'
+                       : byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t')
             break;
     }
     *start_r = at;
@@ -272,7 +273,8 @@ static int open_array(void *context)
 
 static bool names_equal(const struct name *a, const struct name *b)
 {
-    return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+    return a->size == b->size &&
+           (a->size == 0 || (*a->data == *b->data && memcmp(a->data, b->data, a->size) == 0));
 }
 
 static int order_names(const void *left, const void *right)

@@ -1,1 +1,316 @@
+/* arguments: query strings, forms and JSON bodies become one struct; paths become pieces. */
 #include "serve/arguments.h"
+
+#include <strings.h>
+
+/* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
+ * is nested deeper is content, wanted as text. */
+enum { ITEM_LEVEL_IN_PARAM = 5, ITEM_LEVEL_IN_BODY = ITEM_LEVEL_IN_PARAM + 1 };
+
+struct reading {
+    struct arena *arena;
+    const struct argument_limits *limits;
+    struct arguments *arguments;
+    struct json_problem *problem;
+};
+
+static enum fault refuse(struct reading *reading, enum fault fault, const char *wrong, const char *what)
+{
+    reading->arguments->wrong = wrong;
+    reading->problem->what = what;
+    return fault;
+}
+
+/* --- percent-encoding ---------------------------------------------------------------------------- */
+
+static int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* Undoes percent escapes, and '+' as a space when asked; without any of them the text itself is the result.
+ */
+static enum fault decode(struct arena *arena, struct bytes text, bool plus_is_space, struct bytes *decoded_r,
+                         const char **what_r)
+{
+    bool is_plain = true, has_nul = false;
+    for (size_t i = 0; i < text.size; i++) {
+        is_plain = is_plain && text.data[i] != '%' && !(plus_is_space && text.data[i] == '+');
+        has_nul = has_nul || text.data[i] == '\0';
+    }
+    *decoded_r = text;
+    if (!is_plain) {
+        char *decoded = arena_alloc(arena, text.size);
+        size_t size = 0;
+        for (size_t i = 0; i < text.size; i++) {
+            char byte = text.data[i];
+            if (byte == '%') {
+                int high = text.size - i > 2 ? hex_value(text.data[i + 1]) : -1;
+                int low = text.size - i > 2 ? hex_value(text.data[i + 2]) : -1;
+                if (high < 0 || low < 0) {
+                    *what_r = "a percent sign without two hexadecimal digits";
+                    return FAULT_AARG;
+                }
+                byte = (char)(high << 4 | low);
+                i += 2;
+            } else if (byte == '+' && plus_is_space) {
+                byte = ' ';
+            }
+            has_nul = has_nul || byte == '\0';
+            decoded[size++] = byte;
+        }
+        *decoded_r = (struct bytes){decoded, size};
+    }
+    if (has_nul) {
+        *what_r = "the character U+0000";
+        return FAULT_AARG;
+    }
+    return FAULT_NONE;
+}
+
+/* --- arguments ----------------------------------------------------------------------------------- */
+
+struct argument {
+    const char *name;
+    size_t place; /* of its field in struct arguments */
+    enum json_kind kind;
+    bool may_be_number;
+};
+
+static const struct argument known[] = {
+    {"param", offsetof(struct arguments, param), JSON_OBJECT, false},
+    {"syncs", offsetof(struct arguments, syncs), JSON_ARRAY, false},
+    {"account", offsetof(struct arguments, account), JSON_STRING, false},
+    {"key", offsetof(struct arguments, key), JSON_STRING, false},
+    {"admin", offsetof(struct arguments, admin), JSON_STRING, false},
+    {"lang", offsetof(struct arguments, lang), JSON_STRING, false},
+    {"dhop", offsetof(struct arguments, dhop), JSON_STRING, true},
+};
+
+static const struct argument *find_argument(struct bytes name)
+{
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (bytes_equal(bytes_of(known[i].name), name))
+            return &known[i];
+    return NULL;
+}
+
+static bool is_tree(const struct argument *argument)
+{
+    return argument->kind != JSON_STRING;
+}
+
+static const struct json **tree_field(struct arguments *arguments, const struct argument *argument)
+{
+    return (const struct json **)(void *)((char *)arguments + argument->place);
+}
+
+static struct bytes *text_field(struct arguments *arguments, const struct argument *argument)
+{
+    return (struct bytes *)(void *)((char *)arguments + argument->place);
+}
+
+static bool is_given(struct arguments *arguments, const struct argument *argument)
+{
+    return is_tree(argument) ? *tree_field(arguments, argument) != NULL
+                             : text_field(arguments, argument)->data != NULL;
+}
+
+static enum fault set_tree(struct reading *reading, const struct argument *argument, const struct json *tree)
+{
+    if (tree->kind != argument->kind)
+        return refuse(reading, FAULT_AARG, argument->name,
+                      argument->kind == JSON_OBJECT ? "a JSON object is expected"
+                                                    : "a JSON array is expected");
+    *tree_field(reading->arguments, argument) = tree;
+    return FAULT_NONE;
+}
+
+/* Takes the value of an argument of a query string or form. */
+static enum fault set_text(struct reading *reading, const struct argument *argument, struct bytes value)
+{
+    if (!is_tree(argument)) {
+        if (!bytes_is_utf8(value))
+            return refuse(reading, FAULT_AUTF8, argument->name, "malformed UTF-8");
+        *text_field(reading->arguments, argument) = value;
+        return FAULT_NONE;
+    }
+    struct json_limits limits = {reading->limits->depth - 1, ITEM_LEVEL_IN_PARAM, reading->limits->nodes};
+    struct json *tree;
+    enum fault fault = json_read(reading->arena, value, &limits, &tree, reading->problem);
+    if (fault != FAULT_NONE) {
+        reading->arguments->wrong = argument->name;
+        return fault;
+    }
+    return set_tree(reading, argument, tree);
+}
+
+/* Cuts off the text before the separator; the rest is what follows it. */
+static struct bytes cut(struct bytes *rest, char separator)
+{
+    const char *at = rest->size ? memchr(rest->data, separator, rest->size) : NULL;
+    struct bytes piece = {rest->data, at ? (size_t)(at - rest->data) : rest->size};
+    size_t taken = piece.size + (at ? 1 : 0);
+    *rest = (struct bytes){taken ? rest->data + taken : rest->data, rest->size - taken};
+    return piece;
+}
+
+static enum fault read_pair(struct reading *reading, struct bytes pair, const char *where)
+{
+    struct bytes name, value;
+    const char *what;
+    enum fault fault = decode(reading->arena, cut(&pair, '='), true, &name, &what);
+    if (fault != FAULT_NONE)
+        return refuse(reading, fault, where, what);
+    const struct argument *argument = find_argument(name);
+    if (!argument || is_given(reading->arguments, argument))
+        return FAULT_NONE;
+    fault = decode(reading->arena, pair, true, &value, &what);
+    if (fault != FAULT_NONE)
+        return refuse(reading, fault, argument->name, what);
+    return set_text(reading, argument, value);
+}
+
+/* Reads name=value pairs joined by '&'. */
+static enum fault read_pairs(struct reading *reading, struct bytes pairs, const char *where)
+{
+    enum fault fault = FAULT_NONE;
+    while (pairs.size && fault == FAULT_NONE)
+        fault = read_pair(reading, cut(&pairs, '&'), where);
+    return fault;
+}
+
+static enum fault set_member(struct reading *reading, const struct argument *argument,
+                             const struct json *member)
+{
+    if (is_tree(argument))
+        return set_tree(reading, argument, member);
+    if (member->kind != JSON_STRING && !(member->kind == JSON_NUMBER && argument->may_be_number))
+        return refuse(reading, FAULT_AARG, argument->name,
+                      argument->may_be_number ? "a JSON string or number is expected"
+                                              : "a JSON string is expected");
+    *text_field(reading->arguments, argument) = member->value;
+    return FAULT_NONE;
+}
+
+static enum fault read_json(struct reading *reading, struct bytes body)
+{
+    struct json_limits limits = {reading->limits->depth, ITEM_LEVEL_IN_BODY, reading->limits->nodes};
+    struct json *root;
+    enum fault fault = json_read(reading->arena, body, &limits, &root, reading->problem);
+    if (fault != FAULT_NONE) {
+        reading->arguments->wrong = "body";
+        return fault;
+    }
+    if (root->kind != JSON_OBJECT)
+        return refuse(reading, FAULT_AARG, "body", "a JSON object is expected");
+    for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {
+        const struct argument *argument = find_argument(member->name);
+        if (argument && !is_given(reading->arguments, argument))
+            fault = set_member(reading, argument, member);
+    }
+    return fault;
+}
+
+/* --- types of content ---------------------------------------------------------------------------- */
+
+static struct bytes trimmed(struct bytes text)
+{
+    while (text.size && (*text.data == ' ' || *text.data == '\t')) {
+        text.data++;
+        text.size--;
+    }
+    while (text.size && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+static bool is_word(struct bytes text, const char *word)
+{
+    return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
+}
+
+/* Are the parameters of the type well-formed, and the character set, if told, UTF-8? */
+static bool parameters_are_fine(struct bytes parameters)
+{
+    while (parameters.size) {
+        struct bytes value = trimmed(cut(&parameters, ';'));
+        if (!value.size)
+            continue;
+        const char *equals = memchr(value.data, '=', value.size);
+        struct bytes name = cut(&value, '=');
+        if (!equals || !name.size)
+            return false;
+        if (value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"')
+            value = (struct bytes){value.data + 1, value.size - 2};
+        if (is_word(name, "charset") && !is_word(value, "utf-8"))
+            return false;
+    }
+    return true;
+}
+
+static enum fault read_body(struct reading *reading, const struct argument_source *source)
+{
+    struct bytes parameters = source->content_type;
+    struct bytes type = trimmed(cut(&parameters, ';'));
+    if (!parameters_are_fine(parameters))
+        return refuse(reading, FAULT_ATYPE, "body", "the character set must be utf-8");
+    if (is_word(type, "application/json"))
+        return read_json(reading, source->body);
+    if (is_word(type, "application/x-www-form-urlencoded"))
+        return read_pairs(reading, source->body, "body");
+    return refuse(reading, FAULT_ATYPE, "body", "the body must be application/json or a urlencoded form");
+}
+
+enum fault arguments_read(struct arena *arena, const struct argument_source *source,
+                          const struct argument_limits *limits, struct arguments *arguments_r,
+                          struct json_problem *problem_r)
+{
+    struct reading reading = {arena, limits, arguments_r, problem_r};
+    *arguments_r = (struct arguments){0};
+    *problem_r = (struct json_problem){0};
+    enum fault fault = read_pairs(&reading, source->query, "query");
+    if (fault == FAULT_NONE && source->body.size)
+        fault = read_body(&reading, source);
+    return fault;
+}
+
+/* --- paths --------------------------------------------------------------------------------------- */
+
+static enum fault decode_piece(struct arena *arena, struct bytes encoded, struct bytes *piece_r)
+{
+    const char *what;
+    enum fault fault = decode(arena, encoded, false, piece_r, &what);
+    if (fault != FAULT_NONE)
+        return fault;
+    if (!bytes_is_utf8(*piece_r))
+        return FAULT_AUTF8;
+    bool is_dots = bytes_equal(*piece_r, BYTES(".")) || bytes_equal(*piece_r, BYTES(".."));
+    return is_dots || piece_r->size == 0 ? FAULT_NPATH : FAULT_NONE;
+}
+
+enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r, size_t most,
+                      size_t *count_r)
+{
+    *count_r = 0;
+    struct bytes path = cut(&request_uri, '?');
+    if (!path.size || path.data[0] != '/' || memchr(path.data, '#', path.size))
+        return FAULT_NPATH;
+    bool has_more = path.size > 1;
+    path = (struct bytes){path.data + 1, path.size - 1};
+    while (has_more) {
+        /* A slash at the end has an empty piece behind it. */
+        has_more = path.size && memchr(path.data, '/', path.size);
+        struct bytes encoded = cut(&path, '/');
+        if (*count_r == most)
+            return FAULT_NPATH;
+        enum fault fault = decode_piece(arena, encoded, &pieces_r[*count_r]);
+        if (fault != FAULT_NONE)
+            return fault;
+        ++*count_r;
+    }
+    return FAULT_NONE;
+}

@@ -1,4 +1,53 @@
+/* arguments: what a request asks for, out of its query string and body, and the pieces of its path.
+ *
+ * The arguments are param, syncs, account, key, admin, lang and dhop.  They come in the query string, and in
+ * a body that is a form (application/x-www-form-urlencoded) or one JSON object with members of these names.
+ * The first of repeated ones wins, the query string before the body; other names are ignored.  All is copied
+ * or decoded into the arena, or slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
 #define STAMPD_SERVE_ARGUMENTS_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+#include "edge/json.h"
+
+struct argument_source {
+    struct bytes query;        /* behind the '?', as sent */
+    struct bytes content_type; /* as sent; ignored when there is no body */
+    struct bytes body;
+};
+
+/* A tree of arguments never takes more memory than this many nodes: 80 MB, and enough for 100,000 syncs. */
+enum { ARGUMENT_NODES = 1000000 };
+
+struct argument_limits {
+    int depth;    /* deepest nesting of a JSON body (setting limit_depth); one less for param in a form */
+    size_t nodes; /* ARGUMENT_NODES */
+};
+
+struct arguments {
+    const struct json *param;                     /* an object; NULL: absent */
+    const struct json *syncs;                     /* an array; NULL: absent */
+    struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
+    const char *wrong; /* name of the argument that a fault is about, "body" or "query"; NULL: no fault */
+};
+
+/* Reads all of them.  FAULT_AARG: a wrong escape, a NUL, a wrong kind of JSON.  FAULT_AUTF8, FAULT_AJSON,
+ * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set.  On a fault
+ * `arguments_r->wrong` and `problem_r` tell more (offset: in the JSON text; 0 elsewhere).
+ *
+ * Trees are built as deep as the generic operations need: arrays and objects inside an item of a document
+ * (docs, document, items, item) stay shallow, so that a content `j` is found as its text. */
+MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_source *source,
+                                   const struct argument_limits *limits, struct arguments *arguments_r,
+                                   struct json_problem *problem_r);
+
+/* Splits the path of a raw request URI at its slashes and decodes the pieces ("%2F" stays inside its piece);
+ * "/" has none.  The URI is read up to its '?'.  FAULT_NPATH: not beginning with a slash, more than `most`
+ * pieces, an empty piece, "." or ".." however written, a '#'.  FAULT_AARG: a wrong escape or a NUL.
+ * FAULT_AUTF8. */
+MUST_USE enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r,
+                               size_t most, size_t *count_r);
 
 #endif

@@ -10,6 +10,7 @@ UNIT_TESTS += test/unit/test_fcgi
 UNIT_TESTS += test/unit/test_transaction
 UNIT_TESTS += test/unit/test_operation
 UNIT_TESTS += test/unit/test_draft
+UNIT_TESTS += test/unit/test_arguments
 check_PROGRAMS += $(UNIT_TESTS)
 endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
@@ -33,3 +34,5 @@ test_unit_test_operation_SOURCES = test/unit/test_operation.c test/unit/fake_sto
 test_unit_test_operation_LDADD = $(UNIT_LDADD)
 test_unit_test_draft_SOURCES = test/unit/test_draft.c
 test_unit_test_draft_LDADD = $(UNIT_LDADD)
+test_unit_test_arguments_SOURCES = test/unit/test_arguments.c
+test_unit_test_arguments_LDADD = $(UNIT_LDADD)

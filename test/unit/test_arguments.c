@@ -1,0 +1,373 @@
+/* arguments: query strings, forms, JSON bodies, content types, paths. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "serve/arguments.h"
+
+static struct arena *arena;
+static struct arguments arguments;
+static struct json_problem problem;
+
+static int open_arena(void **state)
+{
+    (void)state;
+    arena = arena_create("test");
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+/* A copy of exactly that size, so that a sanitizer sees a byte read too far. */
+static struct bytes exact(struct bytes text)
+{
+    char *copy = arena_alloc(arena, text.size);
+    if (text.size)
+        memcpy(copy, text.data, text.size);
+    return text.data ? (struct bytes){copy, text.size} : NO_BYTES;
+}
+
+static enum fault read_source(struct bytes query, struct bytes type, struct bytes body)
+{
+    static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES};
+    struct argument_source source = {exact(query), exact(type), exact(body)};
+    enum fault fault = arguments_read(arena, &source, &limits, &arguments, &problem);
+    assert_true((fault == FAULT_NONE) == (arguments.wrong == NULL));
+    assert_true((fault == FAULT_NONE) == (problem.what == NULL));
+    return fault;
+}
+
+static enum fault read_query(struct bytes query)
+{
+    return read_source(query, NO_BYTES, NO_BYTES);
+}
+
+static enum fault read_form(struct bytes body)
+{
+    return read_source(NO_BYTES, BYTES("application/x-www-form-urlencoded"), body);
+}
+
+static enum fault read_json(struct bytes body)
+{
+    return read_source(NO_BYTES, BYTES("application/json"), body);
+}
+
+static void assert_bytes(struct bytes got, const char *wanted)
+{
+    assert_int_equal(got.size, strlen(wanted));
+    assert_non_null(got.data);
+    assert_memory_equal(got.data, wanted, got.size);
+}
+
+static void nothing_is_fine(void **state)
+{
+    (void)state;
+    static const struct bytes types[] = {
+        {NULL, 0}, BYTES(""), BYTES("text/plain"), BYTES("application/json; charset=latin1")};
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        assert_int_equal(read_source(NO_BYTES, types[i], i ? BYTES("") : NO_BYTES), FAULT_NONE);
+        assert_null(arguments.param);
+        assert_null(arguments.syncs);
+        assert_null(arguments.account.data);
+        assert_null(arguments.key.data);
+        assert_null(arguments.admin.data);
+        assert_null(arguments.lang.data);
+        assert_null(arguments.dhop.data);
+    }
+}
+
+/* The same seven arguments by each of the roads. */
+static void all_arguments_come_by_each_road(void **state)
+{
+    (void)state;
+    static const struct bytes pairs = BYTES("param=%7B%22a%22:%5b1,2%5D%7d&syncs=[{\"c\":\"A\"}]&account=x%"
+                                            "26y+z&key=%c3%A9&admin=a%3Db=c&lang=fr&dhop=261121000000000");
+    static const struct bytes json = BYTES("{\"param\":{\"a\":[1,2]},\"syncs\":[{\"c\":\"A\"}],\"account\":"
+                                           "\"x&y z\",\"key\":\"\\u00e9\",\"admin\":\"a=b=c\","
+                                           "\"lang\":\"fr\",\"dhop\":261121000000000}");
+    for (int road = 0; road < 3; road++) {
+        enum fault fault = road == 0 ? read_query(pairs) : road == 1 ? read_form(pairs) : read_json(json);
+        assert_int_equal(fault, FAULT_NONE);
+        assert_bytes(arguments.param->text, "{\"a\":[1,2]}");
+        assert_int_equal(json_member(arguments.param, "a")->count, 2);
+        assert_int_equal(arguments.syncs->kind, JSON_ARRAY);
+        assert_bytes(json_member(arguments.syncs->first, "c")->value, "A");
+        assert_bytes(arguments.account, "x&y z");
+        assert_bytes(arguments.key, "\xC3\xA9");
+        assert_bytes(arguments.admin, "a=b=c");
+        assert_bytes(arguments.lang, "fr");
+        assert_bytes(arguments.dhop, "261121000000000");
+    }
+    assert_int_equal(read_json(BYTES("{\"dhop\":\"12\"}")), FAULT_NONE);
+    assert_bytes(arguments.dhop, "12");
+}
+
+static void the_first_of_repeated_arguments_wins(void **state)
+{
+    (void)state;
+    assert_int_equal(read_query(BYTES("lang=fr&lang=en&lang=%zz")), FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_int_equal(read_query(BYTES("lang=&lang=en")), FAULT_NONE);
+    assert_bytes(arguments.lang, "");
+    assert_int_equal(read_query(BYTES("lang&lang=en")), FAULT_NONE);
+    assert_bytes(arguments.lang, "");
+    assert_int_equal(read_query(BYTES("param={}&param=[")), FAULT_NONE);
+
+    struct bytes form = BYTES("application/x-www-form-urlencoded"), json = BYTES("application/json");
+    assert_int_equal(read_source(BYTES("lang=fr&param={\"q\":1}"), form, BYTES("lang=en&key=k&param=[]")),
+                     FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_bytes(arguments.key, "k");
+    assert_bytes(arguments.param->text, "{\"q\":1}");
+    assert_int_equal(
+        read_source(BYTES("lang=fr&param={\"q\":1}"), json, BYTES("{\"lang\":1,\"key\":\"k\",\"param\":[]}")),
+        FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_bytes(arguments.key, "k");
+    assert_bytes(arguments.param->text, "{\"q\":1}");
+}
+
+static void other_names_are_ignored(void **state)
+{
+    (void)state;
+    static const struct bytes pairs =
+        BYTES("&&x&=&=1&Lang=de&langs=de&lan=de&y=%zz%00%ff&la%6Eg=fr&&%6cang=en&lang%20=no&");
+    assert_int_equal(read_query(pairs), FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_int_equal(read_form(pairs), FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_int_equal(read_json(BYTES("{\"x\":[1],\"Lang\":1,\"l\\u0061ng\":\"fr\",\"wrong\":null}")),
+                     FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+}
+
+static void wrong_arguments_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        char road; /* q, f, j */
+        struct bytes text;
+        enum fault fault;
+        const char *wrong;
+    } cases[] = {
+        {'q', BYTES("lang=%"), FAULT_AARG, "lang"},
+        {'q', BYTES("lang=%4"), FAULT_AARG, "lang"},
+        {'q', BYTES("lang=%4&x=1"), FAULT_AARG, "lang"},
+        {'q', BYTES("key=1&lang=%4G"), FAULT_AARG, "lang"},
+        {'q', BYTES("lang=%G4"), FAULT_AARG, "lang"},
+        {'q', BYTES("lang=%+4"), FAULT_AARG, "lang"},
+        {'q', BYTES("lang=%%41"), FAULT_AARG, "lang"},
+        {'q', BYTES("account=a%00b"), FAULT_AARG, "account"},
+        {'q', BYTES("account=a\0b"), FAULT_AARG, "account"},
+        {'f', BYTES("account=a%00b"), FAULT_AARG, "account"},
+        {'q', BYTES("param=%00"), FAULT_AARG, "param"},
+        {'q', BYTES("%zz=1"), FAULT_AARG, "query"},
+        {'q', BYTES("a%00=1"), FAULT_AARG, "query"},
+        {'f', BYTES("la%ng=1"), FAULT_AARG, "body"},
+        {'q', BYTES("key=%C0%80"), FAULT_AUTF8, "key"},
+        {'q', BYTES("key=%ED%A0%80"), FAULT_AUTF8, "key"},
+        {'f', BYTES("key=\xFF"), FAULT_AUTF8, "key"},
+        {'q', BYTES("param={\"a\":\"%ff\"}"), FAULT_AUTF8, "param"},
+        {'q', BYTES("param="), FAULT_AJSON, "param"},
+        {'q', BYTES("param"), FAULT_AJSON, "param"},
+        {'q', BYTES("param={\"a\":1"), FAULT_AJSON, "param"},
+        {'q', BYTES("param={\"a\":1,\"a\":1}"), FAULT_AJSON, "param"},
+        {'q', BYTES("param=[]"), FAULT_AARG, "param"},
+        {'q', BYTES("param=null"), FAULT_AARG, "param"},
+        {'q', BYTES("param=\"{}\""), FAULT_AARG, "param"},
+        {'q', BYTES("syncs={}"), FAULT_AARG, "syncs"},
+        {'f', BYTES("syncs=1"), FAULT_AARG, "syncs"},
+        {'f', BYTES("syncs=[1"), FAULT_AJSON, "syncs"},
+        {'j', BYTES(" "), FAULT_AJSON, "body"},
+        {'j', BYTES("{\"param\":{}"), FAULT_AJSON, "body"},
+        {'j', BYTES("{\"x\":\"\xC0\x80\"}"), FAULT_AUTF8, "body"},
+        {'j', BYTES("[]"), FAULT_AARG, "body"},
+        {'j', BYTES("null"), FAULT_AARG, "body"},
+        {'j', BYTES("{\"param\":[]}"), FAULT_AARG, "param"},
+        {'j', BYTES("{\"param\":\"{}\"}"), FAULT_AARG, "param"},
+        {'j', BYTES("{\"param\":null}"), FAULT_AARG, "param"},
+        {'j', BYTES("{\"syncs\":{}}"), FAULT_AARG, "syncs"},
+        {'j', BYTES("{\"account\":1}"), FAULT_AARG, "account"},
+        {'j', BYTES("{\"key\":null}"), FAULT_AARG, "key"},
+        {'j', BYTES("{\"lang\":[\"fr\"]}"), FAULT_AARG, "lang"},
+        {'j', BYTES("{\"dhop\":true}"), FAULT_AARG, "dhop"},
+        {'j', BYTES("{\"param\":{},\"param\":{}}"), FAULT_AJSON, "body"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        enum fault fault = cases[i].road == 'q'   ? read_query(cases[i].text)
+                           : cases[i].road == 'f' ? read_form(cases[i].text)
+                                                  : read_json(cases[i].text);
+        if (fault != cases[i].fault)
+            fail_msg("%.*s: %s", (int)cases[i].text.size, cases[i].text.data, fault_code(fault));
+        assert_string_equal(arguments.wrong, cases[i].wrong);
+    }
+    assert_int_equal(read_query(BYTES("lang=fr&param=%7B%22a%22:x}")), FAULT_AJSON);
+    assert_in_range(problem.offset, 5, 6); /* in the decoded text */
+}
+
+static void types_of_content_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes type;
+        bool is_json, is_form;
+    } cases[] = {
+        {BYTES("application/json"), true, false},
+        {BYTES("Application/JSON"), true, false},
+        {BYTES(" application/json "), true, false},
+        {BYTES("application/json;"), true, false},
+        {BYTES("application/json; charset=utf-8"), true, false},
+        {BYTES("application/json;charset=UTF-8"), true, false},
+        {BYTES("application/json ; Charset=\"utf-8\" ; x=y"), true, false},
+        {BYTES("application/x-www-form-urlencoded"), false, true},
+        {BYTES("application/X-WWW-Form-urlencoded; charset=UTF-8"), false, true},
+        {BYTES("application/json; charset=iso-8859-1"), false, false},
+        {BYTES("application/json; charset="), false, false},
+        {BYTES("application/json; charset=\""), false, false},
+        {BYTES("application/json; charset"), false, false},
+        {BYTES("application/json; =utf-8"), false, false},
+        {BYTES("application/json; charset=utf-8; charset=latin1"), false, false},
+        {BYTES("application/jsonp"), false, false},
+        {BYTES("application/json, text/plain"), false, false},
+        {BYTES("multipart/form-data; boundary=x"), false, false},
+        {BYTES("text/plain"), false, false},
+        {BYTES(";"), false, false},
+        {BYTES(""), false, false},
+        {{NULL, 0}, false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        enum fault json = read_source(NO_BYTES, cases[i].type, BYTES("{\"lang\":\"fr\"}"));
+        assert_true((json == FAULT_NONE && arguments.lang.data) == cases[i].is_json);
+        enum fault form = read_source(NO_BYTES, cases[i].type, BYTES("lang=fr"));
+        assert_true((form == FAULT_NONE) == cases[i].is_form);
+        if (!cases[i].is_json && !cases[i].is_form) {
+            assert_int_equal(json, FAULT_ATYPE);
+            assert_int_equal(form, FAULT_ATYPE);
+            assert_string_equal(arguments.wrong, "body");
+        }
+    }
+}
+
+#define PUT_ITEM  "{\"c\":\"I\",\"k\":\"k\",\"j\":{\"a\" : [1]}}"
+#define PUT_PARAM "{\"docs\":[{\"c\":\"A\",\"id\":\"i\",\"items\":[" PUT_ITEM "]}]}"
+
+static void contents_of_items_stay_shallow(void **state)
+{
+    (void)state;
+    for (int road = 0; road < 3; road++) {
+        assert_int_equal(road == 0   ? read_query(BYTES("param=" PUT_PARAM))
+                         : road == 1 ? read_form(BYTES("param=" PUT_PARAM))
+                                     : read_json(BYTES("{\"param\":" PUT_PARAM "}")),
+                         FAULT_NONE);
+        const struct json *document = json_member(arguments.param, "docs")->first;
+        const struct json *item = json_member(document, "items")->first;
+        assert_false(item->is_shallow);
+        assert_bytes(json_member(item, "k")->value, "k");
+        assert_true(json_member(item, "j")->is_shallow);
+        assert_bytes(json_member(item, "j")->text, "{\"a\" : [1]}");
+    }
+}
+
+static void limits_hold_alike_on_each_road(void **state)
+{
+    (void)state;
+    static const struct argument_limits limits = {.depth = 4, .nodes = 10};
+    static const struct {
+        struct bytes query, body;
+        enum fault fault;
+    } cases[] = {
+        {BYTES("param={\"a\":[[1]]}"), BYTES("{\"param\":{\"a\":[[1]]}}"), FAULT_NONE},
+        {BYTES("param={\"a\":[[[]]]}"), BYTES("{\"param\":{\"a\":[[[]]]}}"), FAULT_ALIMIT},
+        {BYTES("syncs=[1,2,3,4,5,6,7,8]"), BYTES("{\"syncs\":[1,2,3,4,5,6,7,8]}"), FAULT_NONE},
+        {BYTES("syncs=[1,2,3,4,5,6,7,8,9,10]"), BYTES("{\"syncs\":[1,2,3,4,5,6,7,8,9]}"), FAULT_ALIMIT},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct argument_source source = {.query = cases[i].query};
+        assert_int_equal(arguments_read(arena, &source, &limits, &arguments, &problem), cases[i].fault);
+        source = (struct argument_source){.content_type = BYTES("application/json"), .body = cases[i].body};
+        assert_int_equal(arguments_read(arena, &source, &limits, &arguments, &problem), cases[i].fault);
+    }
+}
+
+static void paths_are_split_and_decoded(void **state)
+{
+    (void)state;
+    enum { MOST = 4 };
+    static const struct {
+        struct bytes uri;
+        enum fault fault;
+        size_t count;
+        const char *pieces[MOST];
+    } cases[] = {
+        {BYTES("/"), FAULT_NONE, 0, {NULL}},
+        {BYTES("/?a=/b"), FAULT_NONE, 0, {NULL}},
+        {BYTES("/ping"), FAULT_NONE, 1, {"ping"}},
+        {BYTES("/ping?x#y//%zz"), FAULT_NONE, 1, {"ping"}},
+        {BYTES("/a/op/Get/x"), FAULT_NONE, 4, {"a", "op", "Get", "x"}},
+        {BYTES("/a%2Fb/c+d/%C3%a9/..."), FAULT_NONE, 4, {"a/b", "c+d", "\xC3\xA9", "..."}},
+        {BYTES("/%3F%23%25"), FAULT_NONE, 1, {"?#%"}},
+        {BYTES("/a/b/c/d/e"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/b/c/d/"), FAULT_NPATH, 0, {NULL}},
+        {BYTES(""), FAULT_NPATH, 0, {NULL}},
+        {{NULL, 0}, FAULT_NPATH, 0, {NULL}},
+        {BYTES("?"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("ping"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("http://host/ping"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("//"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("//a"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a//b"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/?"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/."), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/../b"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/%2e%2E/b"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a/%2e"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a#b"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a#?b"), FAULT_NPATH, 0, {NULL}},
+        {BYTES("/a%"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/a%4"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/a%4/1"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/a%xy"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/a%00"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/a\0b"), FAULT_AARG, 0, {NULL}},
+        {BYTES("/%C0%AF"), FAULT_AUTF8, 0, {NULL}},
+        {BYTES("/\xFF"), FAULT_AUTF8, 0, {NULL}},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct bytes pieces[MOST];
+        size_t count;
+        enum fault fault = path_split(arena, exact(cases[i].uri), pieces, MOST, &count);
+        if (fault != cases[i].fault)
+            fail_msg("%.*s: %s", (int)cases[i].uri.size, cases[i].uri.data, fault_code(fault));
+        if (fault != FAULT_NONE)
+            continue;
+        assert_int_equal(count, cases[i].count);
+        for (size_t k = 0; k < count; k++)
+            assert_bytes(pieces[k], cases[i].pieces[k]);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_fine),
+        TEST(all_arguments_come_by_each_road),
+        TEST(the_first_of_repeated_arguments_wins),
+        TEST(other_names_are_ignored),
+        TEST(wrong_arguments_are_named),
+        TEST(types_of_content_are_checked),
+        TEST(contents_of_items_stay_shallow),
+        TEST(limits_hold_alike_on_each_road),
+        TEST(paths_are_split_and_decoded),
+    };
+    return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
+}
