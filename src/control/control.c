@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 enum {
     ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */
     ADMIN_LOCK_MS = 30 * 1000,            /* but must not make others queue behind its wait for a lock */
@@ -36,7 +38,9 @@ static void close_connection(void *pg)
 
 static enum fault open_connection(struct control *control, const struct pg_options *options, struct pg **pg_r)
 {
+    log_set_level(LOG_LEVEL_WARNING); /* only its log line says why a connection was refused */
     enum fault fault = pg_open(options, pg_r);
+    log_set_level(LOG_LEVEL_ERROR);
     if (fault == FAULT_NONE)
         arena_defer(control->arena, close_connection, *pg_r);
     return fault;

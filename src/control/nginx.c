@@ -60,6 +60,7 @@ static const char *compose_refusals(struct arena *arena)
             &builder,
             "        location = /.stampd/%d {\n"
             "            internal;\n"
+            "            client_max_body_size 0;\n"
             "            default_type application/problem+json;\n"
             "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\","
             "\"major\":%d,\"phase\":0}';\n"
