@@ -1,1 +1,170 @@
+/* store: the sessions of this process, one a namespace, and snapshots.  store_load.c reads documents,
+ * store_commit.c writes and verifies them, store_list.c lists them. */
 #include "document/store.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/session.h"
+#include "document/store_private.h"
+
+struct store *store_create(const struct settings *settings, struct stamps *stamps)
+{
+    struct store *store = calloc(1, sizeof *store);
+    if (!store)
+        log_fatal("out of memory store");
+    store->settings = settings;
+    store->stamps = stamps;
+    return store;
+}
+
+void store_destroy(struct store *store)
+{
+    if (!store)
+        return;
+    for (int space = 0; space < STAMPS_NAMESPACES; space++)
+        store_close(store, space);
+    free(store);
+}
+
+void store_close(struct store *store, int space)
+{
+    struct store_session *session = &store->sessions[space];
+    if (!session->pg)
+        return;
+    pg_close(session->pg);
+    session->pg = NULL;
+    session->in_snapshot = false;
+    store->open_count--;
+}
+
+int64_t store_pipeline_ms(const struct store *store)
+{
+    return 2 * store->settings->statement_timeout_ms;
+}
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+/* Closes the least recently used sessions beyond the limit, but none whose snapshot is being read. */
+static void make_room(struct store *store)
+{
+    while (store->open_count >= store->settings->connections) {
+        int oldest = -1;
+        for (int space = 0; space < STAMPS_NAMESPACES; space++) {
+            const struct store_session *session = &store->sessions[space];
+            if (session->pg && !session->in_snapshot &&
+                (oldest < 0 || session->used < store->sessions[oldest].used))
+                oldest = space;
+        }
+        if (oldest < 0)
+            return;
+        store_close(store, oldest);
+    }
+}
+
+static enum fault open_session(struct store *store, int space)
+{
+    struct store_session *session = &store->sessions[space];
+    make_room(store);
+    enum fault fault = session_open(store->settings, store->stamps, space, &session->pg);
+    if (fault) {
+        session->pg = NULL;
+        session->reason = fault;
+        session->failures++;
+        session->retry_ms = clock_monotonic_ms() + session_pause_ms(session->failures);
+        return fault;
+    }
+    store->open_count++;
+    session->failures = 0;
+    session->in_snapshot = false;
+    session->used = ++store->turn;
+    return FAULT_NONE;
+}
+
+static enum fault open_when_due(struct store *store, int space)
+{
+    const struct store_session *session = &store->sessions[space];
+    if (session->failures && clock_monotonic_ms() < session->retry_ms)
+        return session->reason;
+    return open_session(store, space);
+}
+
+enum fault store_use(struct store *store, int space, struct pg **pg_r)
+{
+    assert(space >= 0 && space < STAMPS_NAMESPACES);
+    struct store_session *session = &store->sessions[space];
+    *pg_r = NULL;
+    if (!session->pg) {
+        enum fault fault = open_when_due(store, space);
+        if (fault)
+            return fault;
+    }
+    session->used = ++store->turn;
+    *pg_r = session->pg;
+    return FAULT_NONE;
+}
+
+enum fault store_connect(struct store *store, int space)
+{
+    assert(space >= 0 && space < STAMPS_NAMESPACES);
+    struct store_session *session = &store->sessions[space];
+    if (session->pg && !session->in_snapshot && !pg_is_alive(session->pg))
+        store_close(store, space);
+    struct pg *pg;
+    return store_use(store, space, &pg);
+}
+
+enum fault store_reconnect(struct store *store, int space, int64_t patience_ms)
+{
+    assert(space >= 0 && space < STAMPS_NAMESPACES);
+    store_close(store, space);
+    int64_t deadline_ms = clock_monotonic_ms() + patience_ms;
+    for (;;) {
+        enum fault fault = open_session(store, space);
+        if (!fault)
+            return FAULT_NONE;
+        int64_t now_ms = clock_monotonic_ms(), pause_ms = store->sessions[space].retry_ms - now_ms;
+        if (now_ms >= deadline_ms)
+            return fault;
+        if (pause_ms > deadline_ms - now_ms)
+            pause_ms = deadline_ms - now_ms;
+        clock_sleep_ms(pause_ms > 0 ? pause_ms : 0);
+    }
+}
+
+bool store_reads_again(struct store *store, int space, enum fault fault, int attempt)
+{
+    struct store_session *session = &store->sessions[space];
+    if (!fault || !session->pg || session->in_snapshot || pg_is_usable(session->pg))
+        return false;
+    store_close(store, space);
+    return fault == FAULT_XAWAY && attempt == 0;
+}
+
+/* --- snapshots ----------------------------------------------------------------------------------- */
+
+enum fault store_snapshot_begin(struct store *store, int space)
+{
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = pg_execute(pg, "begin isolation level repeatable read read only");
+    } while (store_reads_again(store, space, fault, attempt++));
+    if (!fault)
+        store->sessions[space].in_snapshot = true;
+    return fault;
+}
+
+void store_snapshot_end(struct store *store, int space)
+{
+    struct store_session *session = &store->sessions[space];
+    if (!session->in_snapshot)
+        return;
+    session->in_snapshot = false;
+    if (pg_execute(session->pg, "rollback") || !pg_is_usable(session->pg))
+        store_close(store, space);
+}

@@ -15,14 +15,15 @@ struct store;
 struct store *store_create(const struct settings *settings, struct stamps *stamps);
 void store_destroy(struct store *store);
 
-/* A session for the space exists or is opened; at once FAULT_XAWAY while a growing delay after failures runs. */
+/* A session for the space exists or is opened; at once FAULT_XAWAY while a growing delay after failures runs.
+ */
 MUST_USE enum fault store_connect(struct store *store, int space);
 /* Closes the session of the space and opens another: returns FAULT_NONE only when the old backend is gone.
  * Tries for `patience_ms`. */
 MUST_USE enum fault store_reconnect(struct store *store, int space, int64_t patience_ms);
 
-/* Loads a document: one statement, one snapshot.  `copy` (may be NULL) is a copy held: when its life goes on only
- * what is newer is read and merged.  An absent document gives a snapshot that says so. */
+/* Loads a document: one statement, one snapshot.  `copy` (may be NULL) is a copy held: when its life goes on
+ * only what is newer is read and merged.  An absent document gives a snapshot that says so. */
 struct load {
     struct bytes class, id;
     struct document *copy;     /* borrowed, may be NULL */
@@ -30,7 +31,8 @@ struct load {
 };
 MUST_USE enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load);
 /* Several in one round trip (each its own snapshot).  All or nothing. */
-MUST_USE enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads, size_t count);
+MUST_USE enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
+                                    size_t count);
 
 /* A REPEATABLE READ transaction: loads between begin and end are of one instant.  end also after a fault. */
 MUST_USE enum fault store_snapshot_begin(struct store *store, int space);
@@ -38,10 +40,10 @@ void store_snapshot_end(struct store *store, int space);
 
 /* What one operation writes and has verified; no document twice. */
 struct commit_document {
-    const struct document *base;   /* seen; its version (zombie's included, 0: no row) is verified */
+    const struct document *base; /* seen; its version (zombie's included, 0: no row) is verified */
     enum draft_act act;
-    struct draft_rows rows;        /* act READ: unused */
-    bool moved;                    /* out, REFUSED with FAULT_STALE: the database has another version */
+    struct draft_rows rows; /* act READ: unused */
+    bool moved;             /* out, REFUSED with FAULT_STALE: the database has another version */
 };
 struct commit {
     int64_t version;
@@ -49,22 +51,25 @@ struct commit {
     size_t count;
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };
-/* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which), or says why the
- * database refused.  UNKNOWN: the session is closed; store_reconnect makes sure that its backend is gone. */
+/* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which), or says
+ * why the database refused.  UNKNOWN: the session is closed; store_reconnect makes sure that its backend is
+ * gone. */
 enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
                                  enum fault *fault_r);
 
 /* Verifies versions only (hosts = many): FAULT_STALE and flags when some moved. */
 MUST_USE enum fault store_verify(struct store *store, int space, struct arena *arena, struct commit *commit);
 
-/* Headers of living documents of a class in the order of ids, above `cursor`, whose id starts with `prefix` and
- * whose version is above `after`.  Reads a bounded number of rows: `more_r` says where to go on (NO_BYTES: the end). */
+/* Headers of living documents of a class in the order of ids, above `cursor`, whose id starts with `prefix`
+ * and whose version is above `after`.  Reads a bounded number of rows: `more_r` says where to go on
+ * (NO_BYTES: the end). */
 struct list_query {
     struct bytes class, prefix, cursor; /* empty: from the start */
     int64_t after;
     int32_t limit;
 };
-MUST_USE enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,
-                               struct header **headers_r, size_t *count_r, struct bytes *more_r);
+MUST_USE enum fault store_list(struct store *store, int space, struct arena *arena,
+                               const struct list_query *query, struct header **headers_r, size_t *count_r,
+                               struct bytes *more_r);
 
 #endif

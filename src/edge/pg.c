@@ -31,7 +31,7 @@ struct pg {
     const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
     char sqlstate[6];
     char message[400];
-    int position; /* of the last error, in its SQL text */
+    int64_t position; /* of the last error in its SQL text; 0: unknown */
 };
 
 static const int all_binary[PG_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -59,7 +59,8 @@ static enum fault note_error(struct pg *pg, const PGresult *result, const char *
     snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", sqlstate);
     keep_message(pg, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
     const char *position = PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION);
-    pg->position = position ? atoi(position) : 0;
+    if (!position || !bytes_to_i64(bytes_of(position), &pg->position))
+        pg->position = 0;
     (strncmp(sqlstate, "ST", 2) == 0 ? log_debug : log_warning)(
         "postgresql error database=%s statement=%s sqlstate=%s: %s", PQdb(pg->connection), what, sqlstate,
         pg->message);
@@ -510,7 +511,7 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
     int count = pg->pipeline_count;
     assert(arena);
     pg->pipeline_arena = NULL;
-    *verdict_r = (struct pg_verdict){.outcome = PG_UNKNOWN};
+    *verdict_r = (struct pg_verdict){.outcome = PG_UNKNOWN, .fault = FAULT_XAWAY};
     int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
     if (pg->is_pipeline_lost || !PQpipelineSync(pg->connection)) {
         (void)note_loss(pg, "pipeline");
@@ -524,17 +525,21 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
             arena_defer(arena, clear_result, results[i]);
     if (refusal) {
         int failed = verdict_r->failed;
-        (void)note_error(pg, refusal,
-                         failed < count && failed < PIPELINE_NAMES ? pg->pipeline_names[failed] : "pipeline");
+        bool is_named = failed < count && failed < PIPELINE_NAMES;
+        verdict_r->fault = note_error(pg, refusal, is_named ? pg->pipeline_names[failed] : "pipeline");
         memcpy(verdict_r->sqlstate, pg->sqlstate, sizeof verdict_r->sqlstate);
         verdict_r->detail = copy_field(arena, refusal, PG_DIAG_MESSAGE_DETAIL);
         verdict_r->constraint = copy_field(arena, refusal, PG_DIAG_CONSTRAINT_NAME);
         PQclear(refusal);
     }
-    if (lost)
-        return; /* whatever the server said before: without the sync nothing is known */
+    if (lost) { /* whatever the server said before: without the sync nothing is known */
+        verdict_r->fault = lost;
+        return;
+    }
     if (!PQexitPipelineMode(pg->connection))
         (void)note_loss(pg, "pipeline");
+    if (!refusal)
+        verdict_r->fault = FAULT_NONE;
     verdict_r->outcome = refusal ? PG_REFUSED : PG_COMMITTED;
     verdict_r->results = refusal ? NULL : (struct pg_result **)results;
 }
@@ -564,7 +569,7 @@ bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *chan
 
 /* --- administration --- */
 
-int pg_position(const struct pg *pg)
+int64_t pg_position(const struct pg *pg)
 {
     return pg->position;
 }

@@ -24,7 +24,8 @@ struct pg_options {
     const char *database;      /* dbname */
     const char *role_settings; /* value of libpq's `options`: "-c jit=off …"; may be "" */
     int connect_timeout_s;
-    int64_t statement_timeout_ms; /* statement_timeout of the session; a wait for an answer lasts a little longer */
+    int64_t statement_timeout_ms; /* statement_timeout of the session; a wait for an answer lasts a little
+                                     longer */
     int64_t lock_timeout_ms;
 };
 
@@ -33,9 +34,10 @@ struct pg_options {
 MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
 /* Prepares all statements in one round trip. */
 MUST_USE enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count);
-void pg_close(struct pg *pg); /* NULL is allowed */
+void pg_close(struct pg *pg);           /* NULL is allowed */
 bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
-/* Looks at the socket without waiting: false when the server has ended the session while nothing was asked. */
+/* Looks at the socket without waiting: false when the server has ended the session while nothing was asked.
+ */
 bool pg_is_alive(struct pg *pg);
 int pg_backend_pid(const struct pg *pg);
 
@@ -54,7 +56,8 @@ void pg_add_i32(struct pg_params *params, int32_t value);
 void pg_add_text(struct pg_params *params, struct bytes text); /* data NULL: null */
 void pg_add_i64_array(struct pg_params *params, const int64_t *values, size_t count);
 void pg_add_i32_array(struct pg_params *params, const int32_t *values, size_t count);
-void pg_add_text_array(struct pg_params *params, const struct bytes *values, size_t count); /* data NULL: null */
+void pg_add_text_array(struct pg_params *params, const struct bytes *values,
+                       size_t count); /* data NULL: null */
 void pg_add_bool_array(struct pg_params *params, const bool *values, size_t count);
 /* Parameter `index` (from 0) of another statement, encoded once for both. */
 void pg_add_same(struct pg_params *params, const struct pg_params *other, int index);
@@ -64,8 +67,8 @@ MUST_USE bool pg_params_fit(const struct pg_params *params);
 /* --- one statement --- */
 /* Runs a prepared statement; not inside a pipeline.  The result lives in the arena of the parameters, its
  * pointer may be NULL.  FAULT_ALIMIT: the parameters do not fit. */
-MUST_USE enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
-                           struct pg_result **result_r);
+MUST_USE enum fault pg_run(struct pg *pg, const struct pg_statement *statement,
+                           const struct pg_params *params, struct pg_result **result_r);
 /* Runs SQL text without parameters (begin, rollback, listen, migrations; no copy); results are dropped. */
 MUST_USE enum fault pg_execute(struct pg *pg, const char *sql);
 /* SQLSTATE of the last error, "" when there was none; its message (for logs and administrators only). */
@@ -86,16 +89,19 @@ enum pg_outcome {
 };
 struct pg_verdict {
     enum pg_outcome outcome;
-    int failed;              /* refused: which statement, from 0 */
-    char sqlstate[6];        /* refused */
-    const char *detail;      /* refused: DETAIL, in the arena; may be NULL */
-    const char *constraint;  /* refused: its name, in the arena; may be NULL */
+    int failed; /* refused: which statement, from 0 */
+    enum fault
+        fault; /* refused: what its SQLSTATE means; unknown: XAWAY, or XTIME when no answer came in time */
+    char sqlstate[6];           /* refused */
+    const char *detail;         /* refused: DETAIL, in the arena; may be NULL */
+    const char *constraint;     /* refused: its name, in the arena; may be NULL */
     struct pg_result **results; /* committed: one for each statement */
 };
 MUST_USE enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena);
 void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params);
-/* Sends everything, then one sync, and reads all answers; `timeout_ms` bounds the whole.  Inside a transaction
- * begun by pg_execute the sync commits nothing; "committed" then says that no statement failed. */
+/* Sends everything, then one sync, and reads all answers; `timeout_ms` bounds the whole.  Inside a
+ * transaction begun by pg_execute the sync commits nothing; "committed" then says that no statement failed.
+ */
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r);
 
 /* 40001 40P01 55P03 → STALE, 57014 → XTIME, 53100 → XFULL, 3D000 → ODATABASE; 08… 57P…, 53300 (too many
@@ -105,14 +111,16 @@ enum fault pg_fault_of_sqlstate(const char *sqlstate);
 /* --- notifications (the herald) --- */
 int pg_socket(const struct pg *pg);
 /* Takes the next notification that has come, without waiting; false: none.  Texts live in the arena. */
-bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *channel_r, struct bytes *payload_r);
+bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *channel_r,
+                          struct bytes *payload_r);
 
 /* --- administration --- */
 /* Where in the SQL text the last error of pg_execute stands, in characters from 1; 0: unknown. */
-int pg_position(const struct pg *pg);
+int64_t pg_position(const struct pg *pg);
 /* Appends the name as a quoted SQL identifier. */
 void pg_add_identifier(struct builder *sql, struct bytes name);
-/* What a connection string (words or URI) says for a keyword; NULL: nothing, or it is no connection string. */
+/* What a connection string (words or URI) says for a keyword; NULL: nothing, or it is no connection string.
+ */
 const char *pg_conninfo_value(struct arena *arena, const char *conninfo, const char *keyword);
 /* The connection string without some keywords (NULL ends them); NULL when it is no connection string. */
 const char *pg_conninfo_without(struct arena *arena, const char *conninfo, const char *const *keywords);

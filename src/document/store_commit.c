@@ -1,0 +1,273 @@
+/* store_commit: the commit of an operation, one pipeline of the statements that it needs (commit.md section
+ * 3), and the verification of versions alone. */
+#include "document/store.h"
+
+#include "document/statements.h"
+#include "document/store_private.h"
+#include "edge/json.h"
+
+/* Parameters of CORE from 0: those that other statements use too are encoded once. */
+enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_DTIME, CORE_V1, CORE_V2 };
+
+/* What the commit has to do besides CORE. */
+struct plan {
+    size_t item_count, purge_count;
+    bool has_absent, has_births, has_wipes;
+};
+
+static struct plan plan_commit(const struct commit *commit)
+{
+    struct plan plan = {0};
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        bool is_absent = document->base->header.version == 0;
+        plan.has_absent |= is_absent;
+        if (document->act == DRAFT_READ)
+            continue;
+        assert(document->base->header.version < commit->version);
+        assert(!is_absent || document->act == DRAFT_WRITE);
+        plan.has_births |= is_absent;
+        plan.has_wipes |= document->act == DRAFT_DELETE || document->act == DRAFT_RENEW;
+        plan.item_count += document->rows.item_count;
+        plan.purge_count += document->rows.purge_count;
+    }
+    return plan;
+}
+
+/* --- parameters ---------------------------------------------------------------------------------- */
+
+static void add_names(struct pg_params *params, const struct commit *commit)
+{
+    struct bytes *classes = ARENA_ARRAY(params->arena, struct bytes, commit->count);
+    struct bytes *ids = ARENA_ARRAY(params->arena, struct bytes, commit->count);
+    int64_t *seen = ARENA_ARRAY(params->arena, int64_t, commit->count);
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct header *header = &commit->documents[i].base->header;
+        classes[i] = header->class;
+        ids[i] = header->id;
+        seen[i] = header->version;
+    }
+    pg_add_text_array(params, classes, commit->count);
+    pg_add_text_array(params, ids, commit->count);
+    pg_add_i64_array(params, seen, commit->count);
+}
+
+static void add_headers(struct pg_params *params, const struct commit *commit)
+{
+    int32_t *acts = ARENA_ARRAY(params->arena, int32_t, commit->count);
+    int64_t *columns[4];
+    for (size_t i = 0; i < COUNT_OF(columns); i++)
+        columns[i] = ARENA_ARRAY(params->arena, int64_t, commit->count);
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        acts[i] = (int32_t)document->act;
+        if (document->act == DRAFT_READ)
+            continue;
+        columns[0][i] = document->rows.header.ctime;
+        columns[1][i] = document->rows.header.dtime;
+        columns[2][i] = document->rows.header.v1;
+        columns[3][i] = document->rows.header.v2;
+    }
+    pg_add_i32_array(params, acts, commit->count);
+    for (size_t i = 0; i < COUNT_OF(columns); i++)
+        pg_add_i64_array(params, columns[i], commit->count);
+}
+
+static void add_items(struct pg_params *params, const struct commit *commit, size_t count)
+{
+    struct arena *arena = params->arena;
+    int32_t *places = ARENA_ARRAY(arena, int32_t, count);
+    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, count);
+    struct bytes *keys = ARENA_ARRAY(arena, struct bytes, count);
+    struct bytes *contents = ARENA_ARRAY(arena, struct bytes, count);
+    int64_t *vops = ARENA_ARRAY(arena, int64_t, count);
+    bool *raws = ARENA_ARRAY(arena, bool, count);
+    size_t at = 0;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        for (size_t k = 0; document->act != DRAFT_READ && k < document->rows.item_count; k++, at++) {
+            const struct item *item = document->rows.items[k];
+            places[at] = (int32_t)i + 1;
+            classes[at] = item->iclass;
+            keys[at] = item->key.data ? item->key : BYTES("");
+            contents[at] = item->content;
+            vops[at] = item->vop;
+            raws[at] = item->raw;
+        }
+    }
+    assert(at == count);
+    pg_add_i32_array(params, places, count);
+    pg_add_text_array(params, classes, count);
+    pg_add_text_array(params, keys, count);
+    pg_add_i64_array(params, vops, count);
+    pg_add_text_array(params, contents, count);
+    pg_add_bool_array(params, raws, count);
+}
+
+static void add_purges(struct pg_params *params, const struct commit *commit, size_t count)
+{
+    int32_t *places = ARENA_ARRAY(params->arena, int32_t, count);
+    struct bytes *classes = ARENA_ARRAY(params->arena, struct bytes, count);
+    struct bytes *keys = ARENA_ARRAY(params->arena, struct bytes, count);
+    size_t at = 0;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        for (size_t k = 0; document->act != DRAFT_READ && k < document->rows.purge_count; k++, at++) {
+            places[at] = (int32_t)i + 1;
+            classes[at] = document->rows.purges[k]->iclass;
+            keys[at] = document->rows.purges[k]->key.data ? document->rows.purges[k]->key : BYTES("");
+        }
+    }
+    assert(at == count);
+    pg_add_i32_array(params, places, count);
+    pg_add_text_array(params, classes, count);
+    pg_add_text_array(params, keys, count);
+}
+
+/* --- the pipeline -------------------------------------------------------------------------------- */
+
+static void add_sharing(struct pg *pg, enum statement statement, const struct pg_params *core,
+                        const int *shared, size_t count)
+{
+    struct pg_params params;
+    pg_params_start(&params, core->arena);
+    for (size_t i = 0; i < count; i++)
+        pg_add_same(&params, core, shared[i]);
+    pg_pipeline_add(pg, &statements[statement], &params);
+}
+
+/* Everything is built before the first byte may leave: locks are held from the first statement to the sync.
+ */
+static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_params *core,
+                        const struct pg_params *purge)
+{
+    static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
+    static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
+                               CORE_CTIME,   CORE_DTIME, CORE_V1, CORE_V2};
+    static const int wipe[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_ACT};
+    if (plan->has_absent)
+        add_sharing(pg, STATEMENT_ABSENT, core, absent, COUNT_OF(absent));
+    pg_pipeline_add(pg, &statements[STATEMENT_CORE], core);
+    if (plan->has_births)
+        add_sharing(pg, STATEMENT_BORN, core, born, COUNT_OF(born));
+    if (plan->has_wipes)
+        add_sharing(pg, STATEMENT_WIPE, core, wipe, COUNT_OF(wipe));
+    if (plan->purge_count)
+        pg_pipeline_add(pg, &statements[STATEMENT_PURGE], purge);
+}
+
+/* --- the verdict --------------------------------------------------------------------------------- */
+
+static void flag_all(struct commit *commit)
+{
+    for (size_t i = 0; i < commit->count; i++)
+        commit->documents[i].moved = true;
+}
+
+/* Flags the documents of the JSON list [[class, id, version], …]; returns how many. */
+static size_t flag_listed(struct commit *commit, struct arena *arena, const char *detail)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct json *list;
+    struct json_problem problem;
+    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        return 0;
+    size_t flagged = 0;
+    for (const struct json *entry = list->first; entry; entry = entry->next) {
+        const struct json *class = entry->first, *id = class ? class->next : NULL;
+        for (size_t i = 0; id && i < commit->count; i++) {
+            const struct header *header = &commit->documents[i].base->header;
+            if (bytes_equal(header->class, class->value) && bytes_equal(header->id, id->value)) {
+                commit->documents[i].moved = true;
+                flagged++;
+            }
+        }
+    }
+    return flagged;
+}
+
+static enum fault judge_refusal(const struct pg_verdict *verdict, struct arena *arena, struct commit *commit)
+{
+    if (strcmp(verdict->sqlstate, "ST001") == 0) {
+        if (flag_listed(commit, arena, verdict->detail) == 0)
+            flag_all(commit);
+        return FAULT_STALE;
+    }
+    /* Somebody created the document without holding its absence. */
+    bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
+                         strcmp(verdict->constraint, "doc_pkey") == 0;
+    enum fault fault = is_born_twice ? FAULT_STALE : verdict->fault;
+    if (fault == FAULT_STALE)
+        flag_all(commit);
+    return fault;
+}
+
+enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
+                                 enum fault *fault_r)
+{
+    struct store_session *session = &store->sessions[space];
+    assert(!session->in_snapshot);
+    for (size_t i = 0; i < commit->count; i++)
+        commit->documents[i].moved = false;
+    struct plan plan = plan_commit(commit);
+    struct pg_params core, purge;
+    pg_params_start(&core, arena);
+    pg_add_i64(&core, commit->version);
+    add_names(&core, commit);
+    add_headers(&core, commit);
+    add_items(&core, commit, plan.item_count);
+    pg_params_start(&purge, arena);
+    pg_add_same(&purge, &core, CORE_CLASS);
+    pg_add_same(&purge, &core, CORE_ID);
+    pg_add_same(&purge, &core, CORE_DTIME);
+    add_purges(&purge, commit, plan.purge_count);
+
+    *fault_r = !pg_params_fit(&core) || !pg_params_fit(&purge) ? FAULT_ALIMIT
+               : !session->pg                                  ? FAULT_XAWAY
+                                                               : pg_pipeline_begin(session->pg, arena);
+    if (*fault_r)
+        return COMMIT_REFUSED; /* nothing was sent */
+    session->used = ++store->turn;
+    send_commit(session->pg, &plan, &core, &purge);
+    struct pg_verdict verdict;
+    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    switch (verdict.outcome) {
+    case PG_COMMITTED:
+        return COMMIT_DONE;
+    case PG_REFUSED:
+        *fault_r = judge_refusal(&verdict, arena, commit);
+        if (!pg_is_usable(session->pg))
+            store_close(store, space);
+        return COMMIT_REFUSED;
+    case PG_UNKNOWN:
+    default:
+        *fault_r = FAULT_XUNKNOWN;
+        store_close(store, space);
+        return COMMIT_UNKNOWN;
+    }
+}
+
+/* --- verification alone -------------------------------------------------------------------------- */
+
+enum fault store_verify(struct store *store, int space, struct arena *arena, struct commit *commit)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    add_names(&params, commit);
+    struct pg_result *moved = NULL;
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[STATEMENT_VERIFY], &params, &moved);
+    } while (store_reads_again(store, space, fault, attempt++));
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < commit->count; i++)
+        commit->documents[i].moved = false;
+    for (int row = 0; row < pg_rows(moved); row++)
+        commit->documents[pg_get_i64(moved, row, 0) - 1].moved = true;
+    return pg_rows(moved) ? FAULT_STALE : FAULT_NONE;
+}

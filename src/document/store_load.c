@@ -1,0 +1,174 @@
+/* store_load: rows to snapshots of documents, whole or merged into a copy held (commit.md section 5). */
+#include "document/store.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "document/statements.h"
+#include "document/store_private.h"
+
+/* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers. */
+enum { LOADS_A_ROUND = 256 };
+
+/* Columns of LOAD and LOAD_NEWER. */
+enum { FLOOR, VERSION, CTIME, DTIME, V1, V2, ICLASS, KEY, ITEM_VERSION, VOP, CONTENT, RAW };
+
+static const struct pg_statement *statement_of(const struct load *load, struct pg_params *params,
+                                               struct arena *arena)
+{
+    pg_params_start(params, arena);
+    pg_add_text(params, load->class);
+    pg_add_text(params, load->id);
+    if (!load->copy || !document_exists(load->copy))
+        return &statements[STATEMENT_LOAD];
+    pg_add_i64(params, load->copy->header.version);
+    pg_add_i64(params, load->copy->header.ctime);
+    return &statements[STATEMENT_LOAD_NEWER];
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *one = a, *other = b;
+    return item_compare(one->iclass, one->key, other->iclass, other->key);
+}
+
+static void read_header(const struct pg_result *result, int row, struct header *header_r)
+{
+    header_r->floor = pg_get_i64(result, row, FLOOR);
+    header_r->version = pg_get_i64(result, row, VERSION);
+    header_r->ctime = pg_get_i64(result, row, CTIME);
+    header_r->dtime = pg_get_i64(result, row, DTIME);
+    header_r->v1 = pg_get_i64(result, row, V1);
+    header_r->v2 = pg_get_i64(result, row, V2);
+}
+
+static void read_item(const struct pg_result *result, int row, struct item *item_r)
+{
+    *item_r = (struct item){
+        .iclass = pg_get_text(result, row, ICLASS),
+        .key = pg_get_text(result, row, KEY),
+        .version = pg_get_i64(result, row, ITEM_VERSION),
+        .vop = pg_get_i64(result, row, VOP),
+        .content = pg_get_text(result, row, CONTENT),
+        .raw = pg_get_bool(result, row, RAW),
+    };
+}
+
+/* Does the copy's life go on, with all removals since the copy known?  The statement decided the same. */
+static bool goes_on(const struct document *copy, const struct header *now)
+{
+    return copy && document_exists(copy) && copy->header.ctime == now->ctime &&
+           now->dtime <= copy->header.version && copy->header.version <= now->version;
+}
+
+/* The index gives items in order, but no statement promises it: looked at here, sorted when they are not. */
+static enum fault read_document(const struct pg_result *result, struct arena *arena, struct load *load)
+{
+    int rows = pg_rows(result);
+    struct header header = {.class = load->class, .id = load->id};
+    struct item *items = arena_alloc(arena, (size_t)rows * sizeof *items);
+    size_t count = 0;
+    bool has_header = false, is_sorted = true;
+    for (int row = 0; row < rows; row++) {
+        if (!pg_is_null(result, row, FLOOR)) {
+            read_header(result, row, &header);
+            has_header = true;
+            continue;
+        }
+        read_item(result, row, &items[count]);
+        if (count && compare_items(&items[count - 1], &items[count]) > 0)
+            is_sorted = false;
+        count++;
+    }
+    if (!has_header) {
+        log_error("table space has no row");
+        return FAULT_XDATABASE;
+    }
+    if (header.ctime == 0 && count) {
+        log_warning("items without a document class=%.*s items=%zu", (int)header.class.size,
+                    header.class.data, count);
+        count = 0;
+    }
+    if (!is_sorted)
+        qsort(items, count, sizeof *items, compare_items);
+    if (!goes_on(load->copy, &header))
+        load->document = document_build(&header, items, count);
+    else if (header.version == load->copy->header.version)
+        load->document = document_hold(load->copy);
+    else
+        load->document = document_merge(load->copy, &header, items, count);
+    return FAULT_NONE;
+}
+
+static enum fault load_one(struct pg *pg, struct arena *arena, struct load *load)
+{
+    struct pg_params params;
+    const struct pg_statement *statement = statement_of(load, &params, arena);
+    struct pg_result *result;
+    enum fault fault = pg_run(pg, statement, &params, &result);
+    return fault ? fault : read_document(result, arena, load);
+}
+
+enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)
+{
+    load->document = NULL;
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = load_one(pg, arena, load);
+    } while (store_reads_again(store, space, fault, attempt++));
+    return fault;
+}
+
+static enum fault load_round(struct store *store, struct pg *pg, struct arena *arena, struct load *loads,
+                             size_t count)
+{
+    enum fault fault = pg_pipeline_begin(pg, arena);
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < count; i++) {
+        struct pg_params params;
+        const struct pg_statement *statement = statement_of(&loads[i], &params, arena);
+        pg_pipeline_add(pg, statement, &params);
+    }
+    struct pg_verdict verdict;
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return verdict.fault;
+    for (size_t i = 0; i < count && !fault; i++)
+        fault = read_document(verdict.results[i], arena, &loads[i]);
+    return fault;
+}
+
+static enum fault load_rounds(struct store *store, struct pg *pg, struct arena *arena, struct load *loads,
+                              size_t count)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND)
+        fault = load_round(store, pg, arena, loads + done,
+                           count - done < LOADS_A_ROUND ? count - done : LOADS_A_ROUND);
+    for (size_t i = 0; i < count && fault; i++) {
+        document_release(loads[i].document);
+        loads[i].document = NULL;
+    }
+    return fault;
+}
+
+enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        loads[i].document = NULL;
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = load_rounds(store, pg, arena, loads, count);
+    } while (store_reads_again(store, space, fault, attempt++));
+    return fault;
+}
