@@ -1,0 +1,202 @@
+/* fake_store: see the header. */
+#include "fake_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 128 };
+
+struct fake_store fake;
+static struct document *rows[ROWS];
+static size_t row_count;
+static int64_t floor_now;
+
+void fake_reset(void)
+{
+    for (size_t i = 0; i < row_count; i++)
+        document_release(rows[i]);
+    row_count = 0;
+    floor_now = 0;
+    fake = (struct fake_store){.outcome = COMMIT_DONE};
+}
+
+void fake_set_floor(int64_t floor)
+{
+    floor_now = floor;
+}
+
+static struct document **find(struct bytes class, struct bytes id)
+{
+    for (size_t i = 0; i < row_count; i++)
+        if (bytes_equal(rows[i]->header.class, class) && bytes_equal(rows[i]->header.id, id))
+            return &rows[i];
+    return NULL;
+}
+
+static void store_row(struct document *document)
+{
+    struct document **row = find(document->header.class, document->header.id);
+    if (row) {
+        document_release(*row);
+        *row = document;
+    } else {
+        rows[row_count++] = document;
+    }
+}
+
+void fake_change(const char *class, const char *id, int64_t version, const char *content)
+{
+    struct document **row = find(bytes_of(class), bytes_of(id));
+    int64_t birth = row && document_exists(*row) ? (*row)->header.ctime : version;
+    const struct header header = {.class = bytes_of(class),
+                                  .id = bytes_of(id),
+                                  .version = version,
+                                  .ctime = content ? birth : 0,
+                                  .dtime = content ? birth : 0};
+    const struct item item = {.iclass = strcmp(class, "Namespace") ? BYTES("Sta") : BYTES("Conf"),
+                              .key = BYTES(""),
+                              .version = version,
+                              .vop = version,
+                              .content = bytes_of(content)};
+    store_row(document_build(&header, &item, content ? 1 : 0));
+}
+
+int64_t fake_version(const char *class, const char *id)
+{
+    struct document **row = find(bytes_of(class), bytes_of(id));
+    return row ? (*row)->header.version : 0;
+}
+
+struct store *store_create(const struct settings *settings, struct stamps *stamps)
+{
+    (void)settings, (void)stamps;
+    return (struct store *)&fake;
+}
+
+void store_destroy(struct store *store)
+{
+    (void)store;
+}
+
+enum fault store_connect(struct store *store, int space)
+{
+    (void)store, (void)space;
+    return FAULT_NONE;
+}
+
+enum fault store_reconnect(struct store *store, int space, int64_t patience_ms)
+{
+    (void)store, (void)space, (void)patience_ms;
+    return fake.reconnect_fault;
+}
+
+enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count)
+{
+    (void)store, (void)space, (void)arena;
+    if (fake.load_fault)
+        return fake.load_fault;
+    fake.round_trips++;
+    for (size_t i = 0; i < count; i++) {
+        struct document **row = find(loads[i].class, loads[i].id);
+        const struct header absent = {.class = loads[i].class, .id = loads[i].id, .floor = floor_now};
+        loads[i].document = row ? document_hold(*row) : document_build(&absent, NULL, 0);
+        fake.loads++;
+    }
+    if (fake.after_load)
+        fake.after_load();
+    return FAULT_NONE;
+}
+
+enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)
+{
+    return store_load_many(store, space, arena, load, 1);
+}
+
+enum fault store_snapshot_begin(struct store *store, int space)
+{
+    (void)store, (void)space;
+    fake.snapshots++;
+    return FAULT_NONE;
+}
+
+void store_snapshot_end(struct store *store, int space)
+{
+    (void)store, (void)space;
+}
+
+static enum fault verify(struct commit *commit)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct header *header = &commit->documents[i].base->header;
+        struct document **row = find(header->class, header->id);
+        commit->documents[i].moved = (row ? (*row)->header.version : 0) != header->version;
+        if (commit->documents[i].moved)
+            fault = FAULT_STALE;
+    }
+    return fault;
+}
+
+enum fault store_verify(struct store *store, int space, struct arena *arena, struct commit *commit)
+{
+    (void)store, (void)space, (void)arena;
+    fake.verifies++;
+    return verify(commit);
+}
+
+/* What the statements would leave behind: the base's live items under those of the commit. */
+static void write_row(const struct commit_document *written, int64_t version)
+{
+    const struct draft_rows *changes = &written->rows;
+    struct header header = changes->header;
+    header.version = version;
+    size_t most = written->base->item_count + changes->item_count;
+    struct item *items = calloc(most + 1, sizeof *items);
+    size_t count = 0, b = 0, c = 0;
+    bool keeps = written->act == DRAFT_WRITE && document_exists(written->base);
+    while (c < changes->item_count || (keeps && b < written->base->item_count)) {
+        const struct item *old = keeps && b < written->base->item_count ? &written->base->items[b] : NULL;
+        const struct item *new = c < changes->item_count ? changes->items[c] : NULL;
+        int order = !old ? 1 : !new ? -1 : item_compare(old->iclass, old->key, new->iclass, new->key);
+        items[count++] = order < 0 ? *old : *new;
+        b += order <= 0;
+        c += order >= 0;
+    }
+    store_row(document_build(&header, items, written->act == DRAFT_DELETE ? 0 : count));
+    free(items);
+}
+
+enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
+                                 enum fault *fault_r)
+{
+    (void)store, (void)space, (void)arena;
+    fake.commits++;
+    if (fake.before_commit)
+        fake.before_commit();
+    *fault_r = FAULT_NONE;
+    if (fake.outcome != COMMIT_DONE) {
+        *fault_r = fake.outcome_fault;
+        return fake.outcome;
+    }
+    *fault_r = verify(commit);
+    if (*fault_r)
+        return COMMIT_REFUSED;
+    for (size_t i = 0; i < commit->count; i++)
+        if (commit->documents[i].act != DRAFT_READ)
+            write_row(&commit->documents[i], commit->version);
+    return COMMIT_DONE;
+}
+
+enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,
+                      struct header **headers_r, size_t *count_r, struct bytes *more_r)
+{
+    (void)store, (void)space;
+    *headers_r = ARENA_ARRAY(arena, struct header, ROWS);
+    *count_r = 0;
+    *more_r = NO_BYTES;
+    for (size_t i = 0; i < row_count; i++)
+        if (document_exists(rows[i]) && bytes_equal(rows[i]->header.class, query->class))
+            (*headers_r)[(*count_r)++] = rows[i]->header;
+    return FAULT_NONE;
+}

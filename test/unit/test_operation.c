@@ -1,0 +1,412 @@
+/* operation: the cycle, its retries, rights, and the generic operations, against rows in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "document/stamp.h"
+#include "edge/crypto.h"
+#include "fake_store.h"
+#include "operation/operation.h"
+
+static char build[] = "test", hosts[] = "one", z_database[] = "z", no_key[] = "";
+static struct settings settings;
+static struct stamps *stamps;
+static struct workshop workshop;
+static struct arena *arena;
+static struct builder body;
+static struct reply reply;
+static char key_digest[CRYPTO_SHA256_HEX + 1];
+
+static void configure(const char *conf)
+{
+    /* one commit of the administrator, as psql and the herald would make it */
+    static int64_t version = 101;
+    fake_change("Namespace", "lab", version++, conf);
+    stamps_move_all(stamps);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
+    int index, fd = mkstemp(path);
+    close(fd);
+    unlink(path);
+    crypto_sha256_hex(BYTES("open sesame"), key_digest);
+    settings = (struct settings){.admin_key_sha256 = key_digest,
+                                 .build = build,
+                                 .cache_mb = 1,
+                                 .cache_age_s = 1000,
+                                 .hosts = hosts,
+                                 .limit_content_bytes = 100,
+                                 .limit_document_bytes = 200,
+                                 .limit_documents = 32,
+                                 .limit_name_bytes = 255,
+                                 .limit_syncs = 50,
+                                 .tombstone_s = 100,
+                                 .z_database = z_database};
+    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
+        return fprintf(stderr, "%s\n", problem), -1;
+    unlink(path);
+    if (stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+        return -1;
+    stamps_become(stamps, index);
+    fake_reset();
+    workshop = (struct workshop){&settings, stamps, documents_create(&settings, stamps)};
+    arena = arena_create("test");
+    configure("{\"access\":\"open\"}");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    documents_destroy(workshop.documents);
+    stamps_close(stamps);
+    arena_destroy(arena);
+    builder_free(&body);
+    return 0;
+}
+
+static const struct json *parse(const char *text)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 7};
+    struct json *root;
+    struct json_problem problem;
+    assert_int_equal(json_read(arena, bytes_of(text), &limits, &root, &problem), FAULT_NONE);
+    return root;
+}
+
+/* Runs a call; `text` is a JSON object with param, syncs, admin, build. */
+static enum fault run(const char *operation, const char *text)
+{
+    const struct json *arguments = parse(text);
+    const struct json *admin = json_member(arguments, "admin"), *claim = json_member(arguments, "build");
+    struct call call = {.arena = arena,
+                        .route = CALL_OPERATION,
+                        .space = BYTES("lab"),
+                        .database = BYTES("lab"),
+                        .operation = bytes_of(operation),
+                        .param = json_member(arguments, "param"),
+                        .syncs = json_member(arguments, "syncs"),
+                        .admin = admin ? admin->value : NO_BYTES,
+                        .build = claim ? claim->value : NO_BYTES,
+                        .request_id = "test",
+                        .deadline_ms = INT64_MAX};
+    reply = (struct reply){.body = &body};
+    body.size = 0;
+    operation_run(&workshop, &call, &reply);
+    builder_add(&body, "", 1);
+    body.size--;
+    return reply.fault;
+}
+
+/* The answer with every stamp above 9 replaced by V, so that it can be compared. */
+static const char *masked(void)
+{
+    static char text[4096];
+    size_t n = 0;
+    for (const char *p = body.data; *p && n < sizeof text - 1; p++) {
+        size_t digits = strspn(p, "0123456789");
+        if (digits > 9) {
+            text[n++] = 'V';
+            p += digits - 1;
+        } else {
+            text[n++] = *p;
+        }
+    }
+    text[n] = '\0';
+    return text;
+}
+
+static int64_t answered_version(void)
+{
+    return strtoll(strstr(body.data, "\"v\":") + 4, NULL, 10);
+}
+
+static void put_then_get(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        run("put",
+            "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":{ \"n\" : "
+            "1e400 }},{\"c\":\"Line\",\"k\":\"x\",\"s\":\"raw \\\"text\\\"\"}]}]}}"),
+        FAULT_NONE);
+    assert_string_equal(masked(), "{\"out\":{\"v\":V}}");
+    int64_t version = answered_version();
+    assert_int_equal(
+        run("get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\"},{\"c\":\"Doc\",\"id\":\"no\"}]}}"),
+        FAULT_NONE);
+    assert_string_equal(
+        masked(), "{\"out\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":V,\"ct\":V,\"dt\":V,\"items\":["
+                  "{\"c\":\"Line\",\"k\":\"x\",\"v\":V,\"s\":\"raw \\\"text\\\"\"},"
+                  "{\"c\":\"Sta\",\"v\":V,\"j\":{ \"n\" : 1e400 }}]},"
+                  "{\"c\":\"Doc\",\"id\":\"no\",\"v\":0,\"ct\":0,\"dt\":0,\"items\":[]}]}}");
+    /* the same again is no change, and says the version that is there */
+    int commits = fake.commits;
+    assert_int_equal(
+        run("put",
+            "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":{ \"n\" : "
+            "1e400 }}]}]}}"),
+        FAULT_NONE);
+    assert_int_equal(answered_version(), version);
+    assert_int_equal(fake.commits, commits);
+}
+
+static void versions_expected(void **state)
+{
+    (void)state;
+    assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":5}]}}"),
+                     FAULT_AVERSION);
+    assert_string_equal(reply.arguments[0], "Doc");
+    assert_string_equal(reply.arguments[1], "a");
+    assert_string_equal(reply.arguments[2], "0");
+    assert_int_equal(reply.phase, PHASE_WORK);
+    assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":0}]}}"),
+                     FAULT_NONE);
+    int64_t version = answered_version();
+    assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":0}]}}"),
+                     FAULT_AVERSION);
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":%lld,\"delete\":true}]}}",
+             (long long)version);
+    assert_int_equal(run("put", text), FAULT_NONE);
+    assert_true(fake_version("Doc", "a") > version);
+    assert_int_equal(
+        run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":0,\"items\":[]}]}}"),
+        FAULT_NONE);
+}
+
+static void a_sync_follows_the_operation(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":1}]}]},"
+                   "\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":0,\"ct\":0,\"dt\":0},{\"c\":\"Doc\",\"id\":"
+                   "\"b\"}]}"),
+        FAULT_NONE);
+    assert_string_equal(masked(),
+                        "{\"out\":{\"v\":V},\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":V,\"ct\":V,\"dt\":V,"
+                        "\"items\":[{\"c\":\"Sta\",\"v\":V,\"j\":1}],\"dels\":[]},"
+                        "{\"c\":\"Doc\",\"id\":\"b\",\"v\":0,\"ct\":0,\"dt\":0}]}");
+    int64_t version = fake_version("Doc", "a");
+    char text[300];
+    snprintf(text, sizeof text,
+             "{\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":%lld,\"ct\":%lld,\"dt\":%lld}]}",
+             (long long)version, (long long)version, (long long)version);
+    assert_int_equal(run("sync", text), FAULT_NONE);
+    assert_string_equal(
+        masked(),
+        "{\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":V,\"ct\":V,\"dt\":V,\"items\":[],\"dels\":[]}]}");
+    assert_int_equal(run("sync", "{}"), FAULT_NONE);
+    assert_string_equal(body.data, "{}");
+    /* malformed syncs are refused before the operation, which stores nothing */
+    int commits = fake.commits;
+    assert_int_equal(
+        run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"n\"}]},\"syncs\":[{\"c\":\"Doc\"}]}"),
+        FAULT_AARG);
+    assert_int_equal(reply.phase, PHASE_BEFORE);
+    assert_int_equal(fake.commits, commits);
+}
+
+static void rights_are_denied_by_default(void **state)
+{
+    (void)state;
+    static const char get[] = "{\"param\":{\"docs\":[]}}", put[] = "{\"param\":{\"docs\":[]}}";
+    assert_int_equal(run("put", put), FAULT_NONE);
+    configure("{\"access\":\"read\"}");
+    assert_int_equal(run("get", get), FAULT_NONE);
+    assert_int_equal(run("put", put), FAULT_SCLOSED);
+    configure("{\"access\":\"closed\"}");
+    assert_int_equal(run("get", get), FAULT_SCLOSED);
+    assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_NONE);
+    assert_int_equal(run("get", "{\"admin\":\"open sesam\",\"param\":{\"docs\":[]}}"), FAULT_SKEY);
+    configure("not json");
+    assert_int_equal(run("get", get), FAULT_SCLOSED);
+    configure(NULL);
+    assert_int_equal(run("get", get), FAULT_SCLOSED);
+    configure("{\"access\":\"open\",\"off\":\"back at noon\"}");
+    assert_int_equal(run("get", get), FAULT_OOFF);
+    assert_string_equal(reply.detail, "back at noon");
+    assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_NONE);
+    settings.admin_key_sha256 = no_key;
+    assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_SKEY);
+}
+
+static void arguments_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *operation, *text;
+        enum fault fault;
+    } cases[] = {
+        {"nothing", "{}", FAULT_NOPERATION},
+        {"get", "{\"build\":\"other\"}", FAULT_DBUILD},
+        {"get", "{}", FAULT_AARG},
+        {"get", "{\"param\":{}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":{}}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[1]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"doc\",\"id\":\"a\"}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Aaaaaaaaaaaaaaaaa\",\"id\":\"a\"}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Doc\"}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"\"}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":7}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"age\":-1}]}}", FAULT_AARG},
+        {"get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"age\":1.5}]}}", FAULT_AARG},
+        {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\"}]}]}}",
+         FAULT_AARG},
+        {"put",
+         "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":1,\"s\":\"x\"}]}]"
+         "}}",
+         FAULT_AARG},
+        {"put",
+         "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"k\":\"\",\"j\":1}]}]}"
+         "}",
+         FAULT_AARG},
+        {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"s\":5}]}]}}",
+         FAULT_AARG},
+        {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"delete\":1}]}}", FAULT_AARG},
+        {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":-1}]}}", FAULT_AARG},
+        {"list", "{\"param\":{}}", FAULT_AARG},
+        {"list", "{\"param\":{\"c\":\"Doc\",\"limit\":0}}", FAULT_AARG},
+        {"list", "{\"param\":{\"c\":\"Doc\",\"limit\":1001}}", FAULT_AARG},
+        {"sync", "{\"syncs\":[3]}", FAULT_AARG},
+        {"sync", "{\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":\"1\"}]}", FAULT_AARG},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (run(cases[i].operation, cases[i].text) != cases[i].fault)
+            fail_msg("case %zu %s %s: %s", i, cases[i].operation, cases[i].text, fault_code(reply.fault));
+        assert_int_equal(body.size, 0);
+    }
+    assert_int_equal(fake.commits, 0);
+}
+
+static void limits_name_themselves_and_the_value(void **state)
+{
+    (void)state;
+    char text[2000] = "{\"param\":{\"docs\":[";
+    for (int i = 0; i < 33; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s{\"c\":\"Doc\",\"id\":\"%d\"}",
+                 i ? "," : "", i);
+    strcat(text, "]}}");
+    assert_int_equal(run("get", text), FAULT_ALIMIT);
+    assert_string_equal(reply.arguments[0], "limit_documents");
+    assert_string_equal(reply.arguments[1], "32");
+    assert_string_equal(reply.arguments[2], "33");
+    assert_int_equal(run("put", text), FAULT_ALIMIT);
+    char item[400], id[260];
+    memset(id, 'k', 256);
+    id[256] = '\0';
+    snprintf(text, sizeof text, "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"%s\"}]}}", id);
+    assert_int_equal(run("get", text), FAULT_ALIMIT);
+    assert_string_equal(reply.arguments[0], "limit_name_bytes");
+    snprintf(text, sizeof text, "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"%s\"}]}}", id + 1);
+    assert_int_equal(run("get", text), FAULT_NONE);
+    memset(item, '1', sizeof item);
+    snprintf(text, sizeof text,
+             "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":%.101s}]}]}}",
+             item);
+    assert_int_equal(run("put", text), FAULT_ALIMIT);
+    assert_string_equal(reply.arguments[0], "limit_content_bytes");
+    snprintf(text, sizeof text,
+             "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":%.99s},{"
+             "\"c\":\"Stb\",\"j\":%.100s},{\"c\":"
+             "\"Stc\",\"j\":12}]}]}}",
+             item, item);
+    assert_int_equal(run("put", text), FAULT_ALIMIT);
+    assert_string_equal(reply.arguments[0], "limit_document_bytes");
+    assert_string_equal(reply.arguments[2], "201");
+    assert_int_equal(fake.commits, 0);
+}
+
+static int interruptions;
+
+static void interrupt(void)
+{
+    if (interruptions-- > 0) {
+        fake_change("Doc", "a", stamp_add_ms(stamp_now(), 1000 * (10 - interruptions)), "9");
+        stamps_move_all(stamps);
+    }
+}
+
+static void contention_is_tried_three_times(void **state)
+{
+    (void)state;
+    static const char put[] =
+        "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":5}]}]}}";
+    fake.before_commit = interrupt;
+    interruptions = 2;
+    assert_int_equal(run("put", put), FAULT_NONE);
+    assert_int_equal(fake.commits, 3);
+    interruptions = 3;
+    fake_change("Doc", "a", stamp_add_ms(stamp_now(), 60000), "1");
+    stamps_move_all(stamps);
+    assert_int_equal(run("put", put), FAULT_CONTENTION);
+    assert_int_equal(reply.phase, PHASE_VALIDATION);
+    assert_int_equal(fake.commits, 6);
+    fake.before_commit = NULL;
+    fake.outcome = COMMIT_UNKNOWN; /* never run again by itself */
+    assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"u\"}]}}"), FAULT_XUNKNOWN);
+    assert_int_equal(fake.commits, 7);
+}
+
+static void reads_under_constant_writing_end_in_a_snapshot(void **state)
+{
+    (void)state;
+    fake.after_load = interrupt;
+    interruptions = 1 << 30;
+    assert_int_equal(
+        run("get", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\"},{\"c\":\"Doc\",\"id\":\"b\"}]}}"),
+        FAULT_NONE);
+    assert_int_equal(fake.snapshots, 1);
+}
+
+static void ping_tells_time_build_and_state(void **state)
+{
+    (void)state;
+    struct call call = {.arena = arena, .route = CALL_PING, .deadline_ms = INT64_MAX};
+    reply = (struct reply){.body = &body};
+    body.size = 0;
+    operation_run(&workshop, &call, &reply);
+    builder_add(&body, "", 1);
+    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\"}");
+    call.route = CALL_NAMESPACE_PING;
+    call.space = call.database = BYTES("lab");
+    body.size = 0;
+    operation_run(&workshop, &call, &reply);
+    builder_add(&body, "", 1);
+    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"ok\"}");
+    fake.load_fault = FAULT_XAWAY;
+    body.size = 0;
+    operation_run(&workshop, &call, &reply);
+    builder_add(&body, "", 1);
+    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"?\"}");
+    call.database = NO_BYTES;
+    operation_run(&workshop, &call, &reply);
+    assert_int_equal(reply.fault, FAULT_NNAMESPACE);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(put_then_get),
+        TEST(versions_expected),
+        TEST(a_sync_follows_the_operation),
+        TEST(rights_are_denied_by_default),
+        TEST(arguments_are_checked),
+        TEST(limits_name_themselves_and_the_value),
+        TEST(contention_is_tried_three_times),
+        TEST(reads_under_constant_writing_end_in_a_snapshot),
+        TEST(ping_tells_time_build_and_state),
+    };
+    return cmocka_run_group_tests_name("operation", tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+/* transaction: the rule of freshness and the validation, against rows in memory and a real shared segment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "document/documents.h"
+#include "document/stamp.h"
+#include "fake_store.h"
+
+#define A ((struct name){BYTES("Doc"), BYTES("a")})
+#define B ((struct name){BYTES("Doc"), BYTES("b")})
+
+static char one_host[] = "one", many_hosts[] = "many";
+static struct settings settings;
+static struct stamps *stamps;
+static struct documents *documents;
+static struct arena *arena;
+static int space;
+static int own_index, other_index;
+
+static int start(void **state)
+{
+    (void)state;
+    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
+    int indexes[2], fd = mkstemp(path);
+    close(fd);
+    unlink(path);
+    settings = (struct settings){
+        .cache_mb = 1, .cache_age_s = 1000, .hosts = one_host, .limit_documents = 32, .tombstone_s = 100};
+    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
+        return fprintf(stderr, "%s\n", problem), -1;
+    unlink(path);
+    if (stamps_take_entries(stamps, 1, 1, 2, indexes) != 2)
+        return -1;
+    own_index = indexes[0];
+    other_index = indexes[1];
+    stamps_become(stamps, own_index);
+    space = stamps_space(stamps, BYTES("one"));
+    fake_reset();
+    documents = documents_create(&settings, stamps);
+    documents_begin_request(documents, INT64_MAX);
+    arena = arena_create("test");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    documents_destroy(documents);
+    stamps_close(stamps);
+    return 0;
+}
+
+static uint32_t slot_of(struct name name)
+{
+    return stamps_slot(stamps, stamps_hash(stamps, space, name.class, name.id));
+}
+
+/* Another worker's commit: its mark, the change, the stamp, the mark gone. */
+static void commit_elsewhere(struct name name, int64_t version, const char *content)
+{
+    uint32_t slot = slot_of(name);
+    uint64_t own;
+    stamps_become(stamps, other_index);
+    stamps_begin(stamps, space);
+    stamps_mark(stamps, &slot, 1, &own);
+    fake_change(name.class.data, name.id.data, version, content);
+    stamps_publish(stamps, &slot, 1, NULL);
+    stamps_unmark(stamps, &slot, 1);
+    stamps_end(stamps);
+    stamps_become(stamps, own_index);
+}
+
+static struct transaction *begin(bool in_snapshot)
+{
+    struct transaction *transaction;
+    assert_int_equal(transaction_begin(documents, space, arena, in_snapshot, &transaction), FAULT_NONE);
+    return transaction;
+}
+
+static struct draft *fetch(struct transaction *transaction, struct name name)
+{
+    struct draft *draft;
+    assert_int_equal(transaction_fetch(transaction, name, &draft), FAULT_NONE);
+    return draft;
+}
+
+static int64_t fetched_version(struct transaction *transaction, struct name name)
+{
+    return draft_base(fetch(transaction, name))->header.version;
+}
+
+static enum fault validate(struct transaction *transaction, int64_t *version)
+{
+    enum fault fault = transaction_validate(transaction, version);
+    transaction_end(transaction);
+    return fault;
+}
+
+static int64_t newest_version(struct name name)
+{
+    const struct document *document;
+    assert_int_equal(documents_newest(documents, space, arena, &name, 1, &document), FAULT_NONE);
+    return document->header.version;
+}
+
+static void a_proven_copy_costs_no_load(void **state)
+{
+    (void)state;
+    fake_change("Doc", "a", 100, "1");
+    assert_int_equal(newest_version(A), 100);
+    assert_int_equal(newest_version(A), 100);
+    assert_int_equal(newest_version(B), 0); /* known to be absent */
+    assert_int_equal(newest_version(B), 0);
+    assert_int_equal(fake.loads, 2);
+    commit_elsewhere(A, 200, "2");
+    commit_elsewhere(B, 201, "3");
+    assert_int_equal(newest_version(A), 200);
+    assert_int_equal(newest_version(B), 201);
+    assert_int_equal(fake.loads, 4);
+}
+
+static void a_marked_slot_is_asked_for_each_time(void **state)
+{
+    (void)state;
+    fake_change("Doc", "a", 100, "1");
+    assert_int_equal(newest_version(A), 100);
+    uint32_t slot = slot_of(A);
+    uint64_t own;
+    stamps_become(stamps, other_index);
+    stamps_begin(stamps, space);
+    stamps_mark(stamps, &slot, 1, &own);
+    stamps_become(stamps, own_index);
+    assert_int_equal(newest_version(A), 100);
+    fake_change("Doc", "a", 200, "2"); /* committed, not yet published */
+    assert_int_equal(newest_version(A), 200);
+    assert_int_equal(fake.loads, 3);
+}
+
+static void missing_documents_come_in_one_round_trip(void **state)
+{
+    (void)state;
+    fake_change("Doc", "a", 100, "1");
+    const struct name names[] = {A, B, A};
+    struct draft *drafts[3];
+    struct transaction *transaction = begin(false);
+    assert_int_equal(transaction_fetch_many(transaction, names, 3, drafts), FAULT_NONE);
+    assert_ptr_equal(drafts[0], drafts[2]);
+    assert_ptr_not_equal(drafts[0], drafts[1]);
+    assert_int_equal(fake.round_trips, 1);
+    assert_ptr_equal(fetch(transaction, A), drafts[0]); /* one object for the whole operation */
+    int64_t version;
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(version, 0);
+}
+
+static void two_documents_of_different_instants_are_refused(void **state)
+{
+    (void)state;
+    int64_t version;
+    fake_change("Doc", "a", 100, "1");
+    fake_change("Doc", "b", 100, "1");
+    struct transaction *transaction = begin(false);
+    fetched_version(transaction, A);
+    commit_elsewhere(A, 200, "2");
+    fetched_version(transaction, B);
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    /* a lone document was true at its own instant */
+    transaction = begin(false);
+    fetched_version(transaction, A);
+    commit_elsewhere(A, 300, "3");
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    /* in a snapshot nothing is left to verify */
+    transaction = begin(true);
+    fetched_version(transaction, A);
+    commit_elsewhere(A, 400, "4");
+    fetched_version(transaction, B);
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(fake.snapshots, 1);
+    assert_int_equal(newest_version(A), 400); /* what the snapshot read was not cached */
+}
+
+static void a_commit_writes_and_its_copy_is_proven(void **state)
+{
+    (void)state;
+    int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
+    fake_change("Doc", "a", future, "1"); /* the clock stepped back by an hour */
+    struct transaction *transaction = begin(false);
+    draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("2"));
+    draft_set_item(fetch(transaction, B), BYTES("Sta"), BYTES(""), false, BYTES("3"));
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(version, stamp_next(future));
+    assert_int_equal(fake_version("Doc", "a"), version);
+    assert_int_equal(fake_version("Doc", "b"), version);
+    int loads = fake.loads;
+    assert_int_equal(newest_version(A), version);
+    assert_int_equal(newest_version(B), version);
+    assert_int_equal(fake.loads, loads);
+    assert_false(stamps_see(stamps, slot_of(A)).busy);
+    assert_int_equal(stamps_entry_space(stamps, own_index), -1);
+}
+
+static void same_content_is_no_commit(void **state)
+{
+    (void)state;
+    int64_t version;
+    fake_change("Doc", "a", 100, "1");
+    struct transaction *transaction = begin(false);
+    draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("1"));
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(version, 0);
+    assert_int_equal(fake.commits, 0);
+}
+
+static void a_birth_is_above_the_floor(void **state)
+{
+    (void)state;
+    int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
+    fake_set_floor(future);
+    struct transaction *transaction = begin(false);
+    draft_create(fetch(transaction, A));
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(version, stamp_next(future));
+}
+
+static void change_a_elsewhere(void)
+{
+    static int64_t seconds;
+    commit_elsewhere(A, stamp_add_ms(stamp_now(), 1000 * ++seconds), "9");
+}
+
+static void a_document_changed_meanwhile_is_a_conflict(void **state)
+{
+    (void)state;
+    int64_t version;
+    fake_change("Doc", "a", 100, "1");
+    struct transaction *transaction = begin(false);
+    draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("2"));
+    fake.before_commit = change_a_elsewhere;
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    assert_false(stamps_see(stamps, slot_of(A)).busy);
+    fake.before_commit = NULL;
+    assert_int_equal(newest_version(A), fake_version("Doc", "a"));
+    /* a document merely read counts as well */
+    transaction = begin(false);
+    fetched_version(transaction, A);
+    draft_create(fetch(transaction, B));
+    fake.before_commit = change_a_elsewhere;
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    assert_int_equal(fake_version("Doc", "b"), 0);
+}
+
+static void move_slot_of_a(void)
+{
+    uint32_t slot = slot_of(A);
+    uint64_t own;
+    stamps_become(stamps, other_index);
+    stamps_begin(stamps, space);
+    stamps_mark(stamps, &slot, 1, &own);
+    stamps_publish(stamps, &slot, 1, NULL);
+    stamps_unmark(stamps, &slot, 1);
+    stamps_end(stamps);
+    stamps_become(stamps, own_index);
+}
+
+static void another_commit_in_the_slot_takes_the_tag_away(void **state)
+{
+    (void)state;
+    int64_t version;
+    struct transaction *transaction = begin(false);
+    draft_create(fetch(transaction, A));
+    fake.before_commit = move_slot_of_a;
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    int loads = fake.loads;
+    assert_int_equal(newest_version(A), version);
+    assert_int_equal(fake.loads, loads + 1);
+}
+
+static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **state)
+{
+    (void)state;
+    int64_t version;
+    uint64_t before = stamps_see(stamps, slot_of(A)).stamp;
+    struct transaction *transaction = begin(false);
+    draft_create(fetch(transaction, A));
+    fake.outcome = COMMIT_UNKNOWN;
+    assert_int_equal(validate(transaction, &version), FAULT_XUNKNOWN);
+    assert_false(stamps_see(stamps, slot_of(A)).busy);
+    assert_int_equal(stamps_see(stamps, slot_of(A)).stamp, before + 1);
+    assert_false(documents_must_exit(documents));
+    /* the database stays away: the mark stays and the process must go */
+    transaction = begin(false);
+    draft_create(fetch(transaction, A));
+    fake.reconnect_fault = FAULT_XAWAY;
+    assert_int_equal(validate(transaction, &version), FAULT_XUNKNOWN);
+    assert_true(documents_must_exit(documents));
+    assert_true(stamps_see(stamps, slot_of(A)).busy);
+    assert_int_equal(stamps_entry_space(stamps, own_index), space);
+    assert_true(stamps_sweep(stamps) >= 1); /* the heir */
+    assert_false(stamps_see(stamps, slot_of(A)).busy);
+}
+
+static void a_tolerance_allows_an_old_copy(void **state)
+{
+    (void)state;
+    const struct document *document;
+    fake_change("Doc", "a", 100, "1");
+    assert_int_equal(newest_version(A), 100);
+    commit_elsewhere(A, 200, "2");
+    struct transaction *transaction = begin(false);
+    assert_int_equal(transaction_read(transaction, A, 10, &document), FAULT_NONE);
+    assert_int_equal(document->header.version, 100);
+    assert_int_equal(fake.loads, 1);
+    /* asked at 0 later: the copy is no longer the newest, the operation runs again and gets the newest */
+    struct draft *draft;
+    assert_int_equal(transaction_fetch(transaction, A, &draft), FAULT_STALE);
+    transaction_end(transaction);
+    transaction = begin(false);
+    assert_int_equal(transaction_read(transaction, A, 10, &document), FAULT_NONE);
+    assert_int_equal(document->header.version, 200);
+    assert_int_equal(transaction_fetch(transaction, A, &draft), FAULT_NONE); /* promoted */
+    draft_set_item(draft, BYTES("Sta"), BYTES(""), false, BYTES("3"));
+    int64_t version;
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(fake_version("Doc", "a"), version);
+}
+
+static void thirty_two_documents_and_no_more(void **state)
+{
+    (void)state;
+    struct name names[33];
+    struct draft *drafts[33];
+    char ids[33][8];
+    for (int i = 0; i < 33; i++) {
+        snprintf(ids[i], sizeof ids[i], "d%d", i);
+        names[i] = (struct name){BYTES("Doc"), bytes_of(ids[i])};
+    }
+    struct transaction *transaction = begin(false);
+    assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
+    assert_int_equal(transaction_fetch_many(transaction, names, 33, drafts), FAULT_ALIMIT);
+    transaction_end(transaction);
+}
+
+static void with_other_hosts_the_database_verifies(void **state)
+{
+    (void)state;
+    int64_t version;
+    settings.hosts = many_hosts;
+    documents_destroy(documents);
+    documents = documents_create(&settings, stamps);
+    documents_begin_request(documents, INT64_MAX);
+    fake_change("Doc", "a", 100, "1");
+    assert_int_equal(newest_version(A), 100);
+    fake_change("Doc", "a", 200, "2"); /* on another host: no stamp of ours moves */
+    assert_int_equal(newest_version(A), 200);
+    struct transaction *transaction = begin(false);
+    fetched_version(transaction, A);
+    fake_change("Doc", "a", 300, "3");
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    transaction = begin(false);
+    assert_int_equal(fetched_version(transaction, A), 300);
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+}
+
+static void a_request_that_is_late_loads_nothing(void **state)
+{
+    (void)state;
+    struct draft *draft;
+    documents_begin_request(documents, 0);
+    struct transaction *transaction = begin(false);
+    assert_int_equal(transaction_fetch(transaction, A, &draft), FAULT_XTIME);
+    assert_int_equal(fake.loads, 0);
+    transaction_end(transaction);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(a_proven_copy_costs_no_load),
+        TEST(a_marked_slot_is_asked_for_each_time),
+        TEST(missing_documents_come_in_one_round_trip),
+        TEST(two_documents_of_different_instants_are_refused),
+        TEST(a_commit_writes_and_its_copy_is_proven),
+        TEST(same_content_is_no_commit),
+        TEST(a_birth_is_above_the_floor),
+        TEST(a_document_changed_meanwhile_is_a_conflict),
+        TEST(another_commit_in_the_slot_takes_the_tag_away),
+        TEST(an_unknown_outcome_is_published_after_the_backend_is_gone),
+        TEST(a_tolerance_allows_an_old_copy),
+        TEST(thirty_two_documents_and_no_more),
+        TEST(with_other_hosts_the_database_verifies),
+        TEST(a_request_that_is_late_loads_nothing),
+    };
+    return cmocka_run_group_tests_name("transaction", tests, NULL, NULL);
+}
