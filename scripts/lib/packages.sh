@@ -38,7 +38,7 @@ packages_update() {
 
 package_problem() {
     local line
-    line=$(grep -E '^(E|Err|W|sudo|dpkg)[: ]' "$PACKAGE_LOG" | tail -n 1)
+    line=$(grep -E '^(E|Err|W|sudo|dpkg)[: ]' "$PACKAGE_LOG" | tail -n 1) || true
     [ -n "$line" ] || line=$(tail -n 1 "$PACKAGE_LOG")
     echo "${line:-no word of explanation}"
 }

@@ -81,8 +81,8 @@ stack_why() {
     if [ "$(free_mb "$STACK")" -lt 16 ] || tail -n 50 "$log" 2>/dev/null | grep -q 'No space left on device'; then
         fail "$*: the disk of $STACK is full ($(free_mb "$STACK") MB free)"
     fi
-    cause=$(tail -n 50 "$log" 2>/dev/null | grep -aE 'FATAL|PANIC|emerg|error|rror:' | tail -n 1)
-    [ -n "$cause" ] || cause=$(tail -n 1 "$log" 2>/dev/null)
+    cause=$(tail -n 50 "$log" 2>/dev/null | grep -aE 'FATAL|PANIC|emerg|error|rror:' | tail -n 1) || true
+    [ -n "$cause" ] || cause=$(tail -n 1 "$log" 2>/dev/null) || true
     fail "$*: ${cause:-it left no word} (log: $log)"
 }
 
@@ -113,7 +113,6 @@ fsync = on
 synchronous_commit = on
 log_line_prefix = '%m [%p] %q%u@%d '
 logging_collector = off
-log_min_error_statement = panic
 ${STACK_POSTGRES:-}
 CONF
     cat >"$STACK/pg/pg_hba.conf" <<CONF
@@ -197,10 +196,11 @@ stampctl_admin() {
         --admin-conninfo "host=$STACK_DATABASE user=postgres"
 }
 
-# namespace_create CODE ACCESS: harmless when it exists.
+# namespace_create CODE ACCESS: completes one that exists, and leaves its access alone.
 namespace_create() {
-    local log=$STACK/log/namespaces.log
-    stampctl_admin ns create "$1" --access "$2" >>"$log" 2>&1 || stack_why "$log" "namespace $1 could not be made"
+    local log=$STACK/log/namespaces.log access=(--access "$2")
+    if grep -qs "^$1 " "$STACK/etc/namespaces.map"; then access=(); fi
+    stampctl_admin ns create "$1" "${access[@]}" >>"$log" 2>&1 || stack_why "$log" "namespace $1 could not be made"
 }
 
 stampd_start() {
@@ -232,9 +232,10 @@ nginx_configure() {
         chmod 600 "$STACK/etc/certificate.key"
     fi
     set -- --listen "127.0.0.1:$STACK_PORT" --probe-listen "127.0.0.1:$STACK_PROBE_PORT" \
+        --folder "$STACK/run/nginx" --error-log "$STACK/log/nginx.log" \
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
-    stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
+    STAMPD_NGINX=$SOURCE/nginx stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
         stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"
 }
 

@@ -1,0 +1,207 @@
+"""scripts/demo as a newcomer meets it, with little data."""
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+import requests
+import urllib3
+
+from stack import BUILD, SOURCE, children, free_port, wait_until
+
+DOCUMENTS = 200
+
+
+class Demo:
+    def __init__(self, home):
+        self.home = home
+        self.port = free_port()
+        self.environment = {'STAMPD_HOME': str(home), 'STAMPD_PORT': str(self.port), 'STAMPD_PROBE_PORT': str(free_port()),
+                            'STAMPD_WORKERS': '3', 'STAMPD_DEMO_DOCS': str(DOCUMENTS), 'STAMPD_BUILD': str(BUILD)}
+
+    def run(self, *words, **environment):
+        return subprocess.run([SOURCE / 'scripts/demo', *words], env={**os.environ, **self.environment, **environment},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
+
+    def good(self, *words, **environment):
+        done = self.run(*words, **environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    @property
+    def state(self):
+        return (self.home / 'state').resolve()
+
+    def pid(self, part):
+        return int((self.state / f'run/{part}.pid').read_text().split()[0])
+
+    def pids(self):
+        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx')]
+        return masters + [child for master in masters for child in children(master)]
+
+    def get(self, ns, name, **more):
+        answer = requests.post(f'https://localhost:{self.port}/{ns}/op/{name}', verify=False, timeout=30, json=more)
+        return answer.status_code, answer.json()
+
+
+def one_line(done):
+    """A failure that says what is wrong in one line."""
+    assert done.returncode not in (0, 3), done.stdout
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def gone(pids):
+    return not any(Path(f'/proc/{pid}').exists() for pid in pids)
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    urllib3.disable_warnings()
+
+
+@pytest.fixture(scope='module')
+def demo(tmp_path_factory):
+    """Started once; the folder above is closed to other users, as a home folder is."""
+    closed = tmp_path_factory.mktemp('closed')
+    closed.chmod(0o700)
+    demo = Demo(closed / 'home')
+    yield demo
+    demo.run('reset')
+
+
+@pytest.fixture
+def running(demo):
+    demo.good()
+    return demo
+
+
+def test_status_before_anything(demo):
+    done = demo.run('status')
+    assert done.returncode == 3
+    assert done.stdout.count('stopped') == 3
+
+
+def test_the_first_start_shows_two_requests_and_their_answers(demo):
+    said = demo.good()
+    commands = re.findall(r"^\$ (curl .*)$", said, re.MULTILINE)
+    assert len(commands) == 2
+    first, second = (json.loads(subprocess.check_output(['bash', '-c', command])) for command in commands)
+    document = first['out']['docs'][0]
+    assert (document['c'], document['id']) == ('Package', 'libc6')
+    status = next(item for item in document['items'] if item['c'] == 'Sta')['j']
+    assert status['section'] == 'libs' and status['size'] > 100000
+    assert second['syncs'][0]['v'] == document['v'] and second['syncs'][0]['items'] == []
+    for command in commands:
+        answer = subprocess.check_output(['bash', '-c', command], text=True)
+        assert answer[:80] in said
+
+
+def test_all_documents_are_there(running):
+    found, cursor = 0, None
+    while True:
+        _, answer = running.get('demo', 'list', param={'c': 'Package', 'limit': 1000, **({'cursor': cursor} if cursor else {})})
+        found += len(answer['out']['docs'])
+        cursor = answer['out'].get('cursor')
+        if not cursor:
+            break
+    assert found == DOCUMENTS
+
+
+def test_the_namespaces_and_the_key(running):
+    put = {'docs': [{'c': 'Note', 'id': 'a', 'items': [{'c': 'Head', 'j': 1}]}]}
+    assert running.get('demo', 'put', param=put)[1]['code'] == 'SCLOSED'
+    assert running.get('lab', 'put', param=put)[0] == 200
+    assert running.get('z', 'get', param={'docs': [{'c': 'Namespace', 'id': 'lab'}]})[1]['code'] == 'SCLOSED'
+    key_file = running.home / 'admin.key'
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    assert running.get('z', 'get', param={'docs': [{'c': 'Namespace', 'id': 'lab'}]}, admin=key_file.read_text().strip())[0] == 200
+
+
+def test_starting_again_is_harmless(running):
+    pids = running.pids()
+    running.good('start')
+    assert running.pids() == pids
+    assert 'runs, pid' in running.good('status')
+
+
+def test_another_port_while_it_runs_is_refused(running):
+    assert str(running.port) in one_line(running.run(STAMPD_PORT=str(free_port())))
+
+
+@pytest.mark.parametrize('parts', [('stampd',), ('nginx',), ('postgres',), ('postgres', 'stampd', 'nginx')])
+def test_a_start_after_kill_9_heals(running, parts):
+    for part in parts:
+        os.kill(running.pid(part), signal.SIGKILL)
+    wait_until(lambda: running.run('status').returncode != 0)
+    running.good()
+    running.good('status')
+    assert running.get('demo', 'get', param={'docs': [{'c': 'Package', 'id': 'libc6'}]})[1]['out']['docs'][0]['v'] > 0
+
+
+def test_stop_leaves_no_process_and_start_keeps_the_data(running):
+    put = {'docs': [{'c': 'Note', 'id': 'kept', 'items': [{'c': 'Head', 'j': 'kept'}]}]}
+    version = running.get('lab', 'put', param=put)[1]['out']['v']
+    pids = running.pids()
+    running.good('stop')
+    assert gone(pids)
+    assert not list(running.state.glob('run/**/*.sock')) and not list(running.state.glob('run/postgres/.s*'))
+    assert running.run('status').returncode == 3
+    running.good('stop')
+    running.good('start')
+    assert running.get('lab', 'get', param={'docs': [{'c': 'Note', 'id': 'kept'}]})[1]['out']['docs'][0]['v'] == version
+
+
+def test_pids_of_strangers_are_left_alone(running):
+    """A note of another boot, or of a process that has ended, names nobody."""
+    running.good('stop')
+    sleeper = subprocess.Popen(['sleep', '600'])
+    try:
+        boot = Path('/proc/sys/kernel/random/boot_id').read_text()
+        for note in (f'{sleeper.pid} 1 {boot}', f'{sleeper.pid} 1 another-boot\n', 'nonsense\n', ''):
+            (running.state / 'run/stampd.pid').write_text(note)
+            running.good('stop')
+            running.good('start')
+            running.good('stop')
+            assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.mark.parametrize('setting', ['STAMPD_PORT', 'STAMPD_PROBE_PORT'])
+def test_a_taken_port_is_one_line(demo, setting):
+    demo.good('stop')
+    with socket.socket() as holder:
+        holder.bind(('127.0.0.1', 0))
+        holder.listen()
+        port = str(holder.getsockname()[1])
+        line = one_line(demo.run('start', **{setting: port}))
+    assert port in line and setting in line
+    assert demo.run('status').returncode == 3
+
+
+def test_a_full_disk_is_one_line(demo, tmp_path):
+    demo.good('stop')
+    (tmp_path / 'df').write_text('#!/bin/sh\nprintf " Avail\\n    7M\\n"\n')
+    (tmp_path / 'df').chmod(0o755)
+    assert '7 MB' in one_line(demo.run('start', PATH=f'{tmp_path}:{os.environ["PATH"]}'))
+
+
+@pytest.mark.parametrize('settings', [{'STAMPD_PORT': 'x'}, {'STAMPD_PORT': '65536'}, {'STAMPD_WORKERS': '0'},
+                                      {'STAMPD_DEMO_DOCS': '-1'}])
+def test_settings_that_are_wrong(demo, settings):
+    assert next(iter(settings)) in one_line(demo.run('start', **settings))
+
+
+def test_reset_removes_everything(demo):
+    demo.good()
+    state, pids = demo.state, demo.pids()
+    demo.good('reset')
+    assert gone(pids) and not state.exists() and not demo.home.exists()
