@@ -14,6 +14,7 @@ UNIT_TESTS += test/unit/test_arguments
 UNIT_TESTS += test/unit/test_segment
 UNIT_TESTS += test/unit/test_stamps
 UNIT_TESTS += test/unit/test_instance
+UNIT_TESTS += test/unit/test_pg
 check_PROGRAMS += $(UNIT_TESTS)
 endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
@@ -45,3 +46,5 @@ test_unit_test_stamps_SOURCES = test/unit/test_stamps.c test/unit/child.c test/u
 test_unit_test_stamps_LDADD = $(UNIT_LDADD)
 test_unit_test_instance_SOURCES = test/unit/test_instance.c test/unit/child.c test/unit/child.h
 test_unit_test_instance_LDADD = $(UNIT_LDADD)
+test_unit_test_pg_SOURCES = test/unit/test_pg.c
+test_unit_test_pg_LDADD = $(UNIT_LDADD)

@@ -1,0 +1,113 @@
+/* child: fork, wait, kill, and a folder that is removed. */
+#include "child.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 20000 };
+
+static char folder[] = "/tmp/stampd-test-XXXXXX";
+
+void child_demand(bool condition, const char *text, const char *file, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "%s:%d: failed in child %d: %s\n", file, line, (int)getpid(), text);
+    _exit(1);
+}
+
+pid_t child_start(void (*function)(void *argument), void *argument)
+{
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        function(argument);
+        _exit(0);
+    }
+    return pid;
+}
+
+void child_expect(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void child_kill(pid_t pid)
+{
+    int status;
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+}
+
+void gate_open(struct gate *gate)
+{
+    DEMAND(pipe(gate->ends) == 0);
+}
+
+void gate_pass(struct gate *gate)
+{
+    DEMAND(write(gate->ends[1], "", 1) == 1);
+}
+
+void gate_await(struct gate *gate)
+{
+    struct pollfd end = {.fd = gate->ends[0], .events = POLLIN};
+    char byte;
+    DEMAND(poll(&end, 1, PATIENCE_MS) == 1);
+    DEMAND(read(gate->ends[0], &byte, 1) == 1);
+}
+
+void gate_close(struct gate *gate)
+{
+    close(gate->ends[0]);
+    close(gate->ends[1]);
+}
+
+const char *folder_make(void)
+{
+    strcpy(folder + sizeof folder - 7, "XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return folder;
+}
+
+const char *folder_path(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+void folder_remove(void)
+{
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (entry->d_name[0] != '.')
+            assert_int_equal(unlink(folder_path(entry->d_name)), 0);
+    closedir(directory);
+    assert_int_equal(rmdir(folder), 0);
+}

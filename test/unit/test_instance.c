@@ -1,0 +1,403 @@
+/* instance: entries through the life and death of workers, heirs, masters and whole instances. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "child.h"
+#include "serve/instance.h"
+
+enum { WORKERS = 4, BLOCK = 2 * WORKERS + 8 };
+
+static struct settings settings;
+static char nothing[] = "";
+static struct stamps *stamps;
+static char problem[512];
+
+static struct stamps *open_segment(void)
+{
+    struct stamps *handle;
+    char path[4096], text[256];
+    DEMAND(instance_segment_path(&settings, path, sizeof path));
+    DEMAND(stamps_open(&handle, path, 1024, text, sizeof text));
+    return handle;
+}
+
+static struct instance *start(struct stamps *handle)
+{
+    char path[4096];
+    struct instance *instance = NULL;
+    DEMAND(instance_segment_path(&settings, path, sizeof path));
+    if (!instance_start(&settings, handle, path, &instance, problem, sizeof problem))
+        fprintf(stderr, "%s\n", problem);
+    DEMAND(instance != NULL);
+    return instance;
+}
+
+static int make_segment(void **state)
+{
+    (void)state;
+    settings.workers = WORKERS;
+    settings.segment = nothing;
+    settings.run_directory = (char *)(uintptr_t)folder_make();
+    stamps = open_segment();
+    return 0;
+}
+
+static int remove_segment(void **state)
+{
+    (void)state;
+    stamps_close(stamps);
+    folder_remove();
+    return 0;
+}
+
+static int entries_of(uint32_t number)
+{
+    int count = 0;
+    for (int i = 0; i < STAMPS_PROCESSES; i++)
+        count += stamps_entry_instance(stamps, i) == number;
+    return count;
+}
+
+/* What a worker or an heir does to its entry, done by this process in its place. */
+static void begin_commit(int index)
+{
+    stamps_become(stamps, index);
+    stamps_begin(stamps, 0);
+}
+
+static void repair(int index)
+{
+    stamps_become(stamps, index);
+    stamps_sweep(stamps);
+}
+
+static void each_has_its_own(void **state)
+{
+    (void)state;
+    struct instance *one = start(stamps), *two = start(stamps);
+    assert_int_equal(instance_number(one), 1);
+    assert_int_equal(instance_number(two), 2);
+    assert_int_equal(instance_entry_count(one), BLOCK);
+    assert_int_equal(entries_of(1), BLOCK);
+    assert_int_equal(entries_of(2), BLOCK);
+    assert_int_equal(stamps_entry_instance(stamps, instance_entry(two, BLOCK - 1)), 2);
+    instance_claim(one); /* the living are left alone */
+    instance_claim(two);
+    assert_int_equal(entries_of(1), BLOCK);
+    assert_int_equal(entries_of(2), BLOCK);
+    instance_stop(one);
+    assert_int_equal(entries_of(1), 0);
+    one = start(stamps);
+    assert_int_equal(instance_number(one), 1);
+    instance_stop(one);
+    instance_stop(two);
+}
+
+static void the_setting_says_where(void **state)
+{
+    (void)state;
+    char segment[] = "/x/y", directory[] = "/run/stampd", path[16];
+    struct settings own = {.segment = segment, .run_directory = directory};
+    assert_true(instance_segment_path(&own, path, sizeof path));
+    assert_string_equal(path, "/x/y");
+    own.segment = nothing;
+    assert_false(instance_segment_path(&own, path, sizeof path)); /* does not fit */
+}
+
+static void too_few_entries_are_refused(void **state)
+{
+    (void)state;
+    int indexes[STAMPS_PROCESSES];
+    assert_int_equal(stamps_take_entries(stamps, 400, 0, STAMPS_PROCESSES - WORKERS, indexes),
+                     STAMPS_PROCESSES - WORKERS);
+    struct instance *instance = start(stamps); /* bounded by what is there */
+    assert_int_equal(instance_entry_count(instance), WORKERS);
+    instance_stop(instance);
+    assert_int_equal(stamps_take_entries(stamps, 400, 0, 1, indexes), 1);
+    char path[4096];
+    assert_true(instance_segment_path(&settings, path, sizeof path));
+    assert_false(instance_start(&settings, stamps, path, &instance, problem, sizeof problem));
+    assert_non_null(strstr(problem, "only 3 free entries for 4 workers"));
+    assert_int_equal(entries_of(0), WORKERS - 1); /* what it took is back */
+}
+
+static void an_index_goes_round(void **state)
+{
+    (void)state;
+    struct instance *instance = start(stamps);
+    int indexes[BLOCK];
+    for (int i = 0; i < BLOCK; i++) {
+        indexes[i] = instance_take_index(instance);
+        assert_int_equal(stamps_entry_state(stamps, indexes[i]), ENTRY_HELD);
+    }
+    assert_int_equal(instance_take_index(instance), STAMPS_NO_INDEX);
+    instance_worker_forked(instance, indexes[5], 4711);
+    assert_int_equal(stamps_entry_pid(stamps, indexes[5]), 4711);
+    instance_worker_gone(instance, indexes[5]);
+    assert_int_equal(instance_take_index(instance), indexes[5]);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+
+    begin_commit(indexes[2]);
+    begin_commit(indexes[3]);
+    instance_worker_gone(instance, indexes[2]);
+    instance_worker_gone(instance, indexes[3]);
+    assert_int_equal(stamps_entry_state(stamps, indexes[2]), ENTRY_DIRTY);
+    assert_int_equal(instance_take_index(instance), STAMPS_NO_INDEX); /* never given away in doubt */
+    assert_int_equal(instance_next_orphan(instance), indexes[2]);
+    assert_int_equal(instance_next_orphan(instance), indexes[3]);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX); /* never two heirs for an index */
+    instance_heir_gone(instance, indexes[2]); /* died at once: again, a little later */
+    assert_int_equal(stamps_entry_state(stamps, indexes[2]), ENTRY_DIRTY);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    repair(indexes[3]);
+    instance_heir_gone(instance, indexes[3]);
+    assert_int_equal(instance_take_index(instance), indexes[3]);
+    int64_t start_ms = clock_monotonic_ms();
+    while (instance_next_orphan(instance) != indexes[2])
+        clock_sleep_ms(5);
+    assert_true(clock_monotonic_ms() - start_ms < 10000);
+    repair(indexes[2]);
+    instance_heir_gone(instance, indexes[2]);
+    assert_int_equal(instance_take_index(instance), indexes[2]);
+    instance_stop(instance);
+    assert_int_equal(entries_of(1), BLOCK); /* all were held by workers: a successor will settle them */
+}
+
+/* --- whole instances --- */
+
+static struct gate ready;
+static int *shared; /* [0], [1]: indexes in flight; [2]: pid of the worker */
+
+static void work(void)
+{
+    gate_pass(&ready);
+    for (;;)
+        pause();
+}
+
+/* A master with two commits in flight and a worker that may outlive it. */
+static void serve(void *argument)
+{
+    bool outlived = argument != NULL;
+    struct stamps *own = open_segment();
+    struct instance *instance = start(own);
+    for (int i = 0; i < 3; i++)
+        shared[i] = instance_take_index(instance);
+    for (int i = 0; i < 2; i++) {
+        stamps_become(own, shared[i]);
+        stamps_begin(own, 0);
+        uint64_t stamp;
+        uint32_t slot = 10 + (uint32_t)i;
+        stamps_mark(own, &slot, 1, &stamp);
+    }
+    pid_t worker = fork();
+    DEMAND(worker >= 0);
+    if (worker == 0) {
+        prctl(PR_SET_PDEATHSIG, outlived ? 0 : SIGKILL);
+        alarm(60);
+        work();
+    }
+    shared[2] = (int)worker;
+    for (;;)
+        pause();
+}
+
+static pid_t start_master(bool outlived)
+{
+    shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    gate_open(&ready);
+    pid_t master = child_start(serve, outlived ? shared : NULL);
+    gate_await(&ready);
+    for (int64_t end_ms = clock_monotonic_ms() + 10000; shared[2] == 0;) {
+        clock_sleep_ms(1);
+        assert_true(clock_monotonic_ms() < end_ms);
+    }
+    return master;
+}
+
+static void end_master(void)
+{
+    gate_close(&ready);
+    munmap(shared, 4096);
+}
+
+/* Claims until there is an orphan: its processes may take a moment to be gone. */
+static int await_orphan(struct instance *instance)
+{
+    for (int64_t end_ms = clock_monotonic_ms() + 10000;; clock_sleep_ms(2)) {
+        instance_claim(instance);
+        int orphan = instance_next_orphan(instance);
+        if (orphan != STAMPS_NO_INDEX)
+            return orphan;
+        assert_true(clock_monotonic_ms() < end_ms);
+    }
+}
+
+static void a_worker_that_outlives_its_master_is_waited_for(void **state)
+{
+    (void)state;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t master = start_master(true);
+    struct instance *instance = start(stamps);
+    assert_int_equal(instance_number(instance), 2);
+    child_kill(master);
+    for (int i = 0; i < 3; i++) {
+        instance_claim(instance);
+        assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    }
+    assert_int_equal(entries_of(1), BLOCK);
+    child_kill((pid_t)shared[2]);
+    int first = await_orphan(instance), second = instance_next_orphan(instance);
+    assert_true((first == shared[0] && second == shared[1]) || (first == shared[1] && second == shared[0]));
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    assert_int_equal(entries_of(1), 2); /* the others need no repair */
+
+    struct instance *third = start(stamps); /* it cannot claim what is claimed */
+    assert_int_equal(instance_number(third), 3);
+    instance_claim(third);
+    assert_int_equal(instance_next_orphan(third), STAMPS_NO_INDEX);
+    instance_stop(third);
+
+    repair(first);
+    instance_claim(instance); /* repaired, but its heir is still there */
+    assert_int_equal(entries_of(1), 2);
+    instance_heir_gone(instance, first);
+    assert_int_equal(entries_of(1), 1);
+    repair(second);
+    instance_heir_gone(instance, second);
+    assert_int_equal(entries_of(1), 0);
+    assert_false(stamps_see(stamps, 10).busy || stamps_see(stamps, 11).busy);
+    third = start(stamps); /* the number and its file are free again */
+    assert_int_equal(instance_number(third), 1);
+    instance_stop(third);
+    instance_stop(instance);
+    end_master();
+}
+
+static void claim_and_wait(void *argument)
+{
+    (void)argument;
+    struct stamps *own = open_segment();
+    struct instance *instance = start(own);
+    int orphan = STAMPS_NO_INDEX;
+    while (orphan == STAMPS_NO_INDEX) {
+        instance_claim(instance);
+        orphan = instance_next_orphan(instance);
+        clock_sleep_ms(1);
+    }
+    stamps_become(own, orphan);
+    stamps_sweep(own); /* killed when one is repaired and not yet released */
+    gate_pass(&ready);
+    for (;;)
+        pause();
+}
+
+static void a_repairer_that_dies_is_followed_by_another(void **state)
+{
+    (void)state;
+    pid_t master = start_master(false);
+    child_kill(master); /* its worker dies by itself */
+    pid_t repairer = child_start(claim_and_wait, NULL);
+    gate_await(&ready);
+    struct instance *instance = start(stamps);
+    instance_claim(instance);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    child_kill(repairer);
+    int orphan = await_orphan(instance);
+    assert_true(orphan == shared[0] || orphan == shared[1]);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX); /* the other was repaired */
+    repair(orphan);
+    instance_heir_gone(instance, orphan);
+    assert_int_equal(entries_of(1), 0);
+    instance_claim(instance);
+    assert_int_equal(entries_of(instance_number(instance)) + entries_of(0), STAMPS_PROCESSES);
+    instance_stop(instance);
+    end_master();
+}
+
+static void a_child_may_drop_the_claims(void **state)
+{
+    (void)state;
+    pid_t master = start_master(false);
+    child_kill(master);
+    struct instance *instance = start(stamps), *other = start(stamps);
+    int orphan = await_orphan(instance);
+    instance_drop_claims(instance); /* the only holder here: another may claim */
+    assert_int_equal(await_orphan(other), orphan);
+    instance_stop(other);
+    instance_stop(instance);
+    end_master();
+}
+
+static void a_lock_file_removed_says_nothing(void **state)
+{
+    (void)state;
+    pid_t master = start_master(false);
+    struct instance *instance = start(stamps);
+    assert_int_equal(unlink(folder_path("segment.instance-1")), 0);
+    instance_claim(instance);
+    FILE *again = fopen(folder_path("segment.instance-1"), "w"); /* a new file, which nobody has locked */
+    assert_non_null(again);
+    fclose(again);
+    instance_claim(instance);
+    assert_int_equal(entries_of(1), BLOCK);
+    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    child_kill(master);
+    instance_stop(instance);
+    end_master();
+}
+
+static void when_nobody_lives_all_is_new(void **state)
+{
+    (void)state;
+    pid_t master = start_master(false);
+    uint64_t generation = stamps_generation(stamps);
+    child_kill(master);
+    stamps_close(stamps); /* the worker dies by itself, a moment later */
+    for (int64_t end_ms = clock_monotonic_ms() + 10000;; clock_sleep_ms(2)) {
+        stamps = open_segment();
+        if (stamps_generation(stamps) > generation)
+            break;
+        assert_true(clock_monotonic_ms() < end_ms);
+        stamps_close(stamps);
+    }
+    assert_int_equal(entries_of(0), STAMPS_PROCESSES);
+    assert_false(stamps_see(stamps, 10).busy);
+    struct instance *instance = start(stamps);
+    assert_int_equal(instance_number(instance), 1);
+    instance_stop(instance);
+    end_master();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_segment, remove_segment)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_has_its_own),
+        TEST(the_setting_says_where),
+        TEST(too_few_entries_are_refused),
+        TEST(an_index_goes_round),
+        TEST(a_worker_that_outlives_its_master_is_waited_for),
+        TEST(a_repairer_that_dies_is_followed_by_another),
+        TEST(a_child_may_drop_the_claims),
+        TEST(a_lock_file_removed_says_nothing),
+        TEST(when_nobody_lives_all_is_new),
+    };
+    log_set_level(LOG_LEVEL_ERROR);
+    return cmocka_run_group_tests_name("instance", tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* segment: its life by flock: new, attached, refused; starters that race and die. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "child.h"
+#include "edge/segment.h"
+
+static const uint64_t MAGIC = 0x1122334455667788;
+enum { LAYOUT = 3, SIZE = 20000 };
+
+static char problem[512];
+
+static bool open_at(struct segment *segment, const char *name)
+{
+    return segment_open(segment, folder_path(name), MAGIC, LAYOUT, SIZE, problem, sizeof problem);
+}
+
+static const struct segment_head *head_of(const struct segment *segment)
+{
+    return segment->memory;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    folder_make();
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    folder_remove();
+    return 0;
+}
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(folder_path(name), "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+static void without_users_it_is_made_anew(void **state)
+{
+    (void)state;
+    struct segment segment;
+    assert_true(open_at(&segment, "segment"));
+    struct segment_head first = *head_of(&segment);
+    assert_true(segment.is_new);
+    assert_int_equal(first.generation, 1);
+    assert_int_equal(first.installation >> 24, SEGMENT_INSTALLATION_MARK);
+    assert_int_equal(segment.size, SIZE);
+    assert_true(fcntl(segment.fd, F_GETFD) & FD_CLOEXEC);
+    char *bytes = segment.memory;
+    memset(bytes + sizeof first, 'x', SIZE - sizeof first);
+    segment_close(&segment);
+
+    assert_true(open_at(&segment, "segment"));
+    assert_true(segment.is_new);
+    assert_int_equal(head_of(&segment)->generation, 2);
+    assert_int_equal(head_of(&segment)->installation, first.installation);
+    assert_true(head_of(&segment)->seed != first.seed);
+    bytes = segment.memory;
+    for (size_t i = sizeof first; i < SIZE; i++)
+        assert_int_equal(bytes[i], 0);
+    segment_close(&segment);
+}
+
+static void with_users_it_is_attached(void **state)
+{
+    (void)state;
+    struct segment one, two;
+    assert_true(open_at(&one, "segment"));
+    ((char *)one.memory)[SIZE - 1] = 'x';
+    assert_true(open_at(&two, "segment"));
+    assert_false(two.is_new);
+    assert_int_equal(((char *)two.memory)[SIZE - 1], 'x');
+    segment_close(&one);
+    assert_true(open_at(&one, "segment"));
+    assert_false(one.is_new);
+    assert_int_equal(head_of(&one)->generation, 1);
+    segment_close(&one);
+    segment_close(&two);
+    assert_true(open_at(&one, "segment"));
+    assert_true(one.is_new);
+    segment_close(&one);
+}
+
+static void hold(void *argument)
+{
+    (void)argument;
+    for (;;)
+        pause();
+}
+
+static void a_child_keeps_it_alive(void **state)
+{
+    (void)state;
+    struct segment segment, other;
+    assert_true(open_at(&segment, "segment"));
+    pid_t child = child_start(hold, NULL);
+    segment_close(&segment);
+    assert_true(open_at(&other, "segment"));
+    assert_false(other.is_new);
+    segment_close(&other);
+    child_kill(child);
+    assert_true(open_at(&other, "segment"));
+    assert_true(other.is_new);
+    assert_int_equal(head_of(&other)->generation, 2);
+    segment_close(&other);
+}
+
+static void what_does_not_match_is_refused(void **state)
+{
+    (void)state;
+    struct segment one, two;
+    assert_true(open_at(&one, "segment"));
+    assert_false(
+        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE, problem, sizeof problem));
+    assert_non_null(strstr(problem, "another release"));
+    assert_false(
+        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT, SIZE + 64, problem, sizeof problem));
+    assert_non_null(strstr(problem, "segment_slots"));
+    assert_false(
+        segment_open(&two, folder_path("segment"), MAGIC + 1, LAYOUT, SIZE, problem, sizeof problem));
+    assert_non_null(strstr(problem, "something else"));
+    assert_int_equal(truncate(folder_path("segment"), SIZE - 1), 0);
+    assert_false(open_at(&two, "segment"));
+    assert_non_null(strstr(problem, "was cut"));
+    assert_int_equal(truncate(folder_path("segment"), SIZE), 0);
+    assert_true(open_at(&two, "segment"));
+    segment_close(&two);
+    segment_close(&one);
+    /* without users another layout and size are no obstacle, and a cut file neither */
+    assert_int_equal(truncate(folder_path("segment"), 1000), 0);
+    assert_true(
+        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE / 2, problem, sizeof problem));
+    assert_int_equal(head_of(&two)->generation, 2);
+    segment_close(&two);
+}
+
+static void a_foreign_file_is_left_as_it_is(void **state)
+{
+    (void)state;
+    static const char text[] = "important words\n", zeros[300];
+    char again[sizeof text];
+    struct segment segment;
+    write_file("text", text, sizeof text);
+    assert_false(open_at(&segment, "text"));
+    assert_non_null(strstr(problem, "something else"));
+    FILE *file = fopen(folder_path("text"), "r");
+    assert_int_equal(fread(again, 1, sizeof again, file), sizeof text);
+    assert_memory_equal(again, text, sizeof text);
+    fclose(file);
+    write_file("zeros", zeros, sizeof zeros); /* longer than a head: somebody's */
+    assert_false(open_at(&segment, "zeros"));
+    assert_false(
+        segment_open(&segment, folder_path("no/where"), MAGIC, LAYOUT, SIZE, problem, sizeof problem));
+    assert_false(segment_open(&segment, "/dev/null", MAGIC, LAYOUT, SIZE, problem, sizeof problem));
+    assert_non_null(strstr(problem, "not a plain file"));
+}
+
+static void a_making_cut_off_is_begun_again(void **state)
+{
+    (void)state;
+    struct segment segment;
+    struct segment_head head = {.magic = MAGIC, .installation = 0x53001122, .generation = 41};
+    write_file("half", &head, sizeof head);
+    assert_true(open_at(&segment, "half"));
+    assert_true(segment.is_new);
+    assert_int_equal(head_of(&segment)->generation, 42);
+    assert_int_equal(head_of(&segment)->installation, 0x53001122);
+    segment_close(&segment);
+    memset(&head, 0, sizeof head);
+    write_file("blank", &head, sizeof head);
+    assert_true(open_at(&segment, "blank"));
+    assert_int_equal(head_of(&segment)->generation, 1);
+    segment_close(&segment);
+}
+
+static void fill_up(void *argument)
+{
+    (void)argument;
+    struct segment segment;
+    struct rlimit limit = {.rlim_cur = SIZE / 2, .rlim_max = SIZE / 2};
+    signal(SIGXFSZ, SIG_IGN);
+    DEMAND(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    DEMAND(!open_at(&segment, "segment"));
+    DEMAND(strstr(problem, "no room for 20000 bytes") != NULL);
+}
+
+static void no_room_is_said_at_once(void **state)
+{
+    (void)state;
+    struct segment segment;
+    struct stat status;
+    child_expect(child_start(fill_up, NULL));
+    assert_int_equal(stat(folder_path("segment"), &status), 0);
+    assert_int_equal(status.st_size, sizeof(struct segment_head));
+    assert_true(open_at(&segment, "segment"));
+    assert_int_equal(head_of(&segment)->generation, 2);
+    assert_int_equal(stat(folder_path("segment"), &status), 0);
+    assert_true(status.st_blocks * 512 >= SIZE);
+    segment_close(&segment);
+}
+
+/* Opens again and again; while it is open nobody may make it anew: our own count would be gone. */
+static void open_often(void *argument)
+{
+    int times = *(int *)argument;
+    for (int i = 0; i < times; i++) {
+        struct segment segment;
+        DEMAND(open_at(&segment, "segment"));
+        const struct segment_head *head = segment.memory;
+        _Atomic uint64_t *living = (_Atomic uint64_t *)(void *)((char *)segment.memory + SIZE - 32);
+        uint64_t generation = head->generation;
+        atomic_fetch_add(living, 1);
+        DEMAND(head->magic == MAGIC && head->layout == LAYOUT && head->size == SIZE);
+        usleep((useconds_t)(i % 3) * 50);
+        DEMAND(head->generation == generation);
+        DEMAND(atomic_fetch_sub(living, 1) >= 1);
+        segment_close(&segment);
+    }
+}
+
+static void starters_race_and_die(void **state)
+{
+    (void)state;
+    enum { STARTERS = 5, KILLED = 40 };
+    int many = 150, endless = 1000000;
+    pid_t starters[STARTERS];
+    int64_t start_ms = clock_monotonic_ms();
+    for (int i = 0; i < STARTERS; i++)
+        starters[i] = child_start(open_often, &many);
+    for (int i = 0; i < KILLED; i++) { /* one more at a time, killed wherever it is */
+        pid_t victim = child_start(open_often, &endless);
+        usleep((useconds_t)(i * 37 % 1500));
+        child_kill(victim);
+    }
+    for (int i = 0; i < STARTERS; i++)
+        child_expect(starters[i]);
+    assert_true(clock_monotonic_ms() - start_ms < 60000);
+    struct segment segment;
+    assert_true(open_at(&segment, "segment"));
+    assert_true(segment.is_new);
+    segment_close(&segment);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_users_it_is_made_anew),   TEST(with_users_it_is_attached),
+        TEST(a_child_keeps_it_alive),          TEST(what_does_not_match_is_refused),
+        TEST(a_foreign_file_is_left_as_it_is), TEST(a_making_cut_off_is_begun_again),
+        TEST(no_room_is_said_at_once),         TEST(starters_race_and_die),
+    };
+    return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
+}
