@@ -29,5 +29,5 @@ build_make() {
     local folder=$1
     shift
     make -C "$folder" -j"$(nproc)" "$@" >"$folder/make.log" 2>&1 ||
-        fail "the build failed: $(grep -hE 'error:|Error [0-9]|No space left' "$folder/make.log" | head -n 1) (all of it: $folder/make.log)"
+        fail "the build failed: $(grep -hE 'error:|\*\*\*|No space left' "$folder/make.log" | head -n 1) (all of it: $folder/make.log)"
 }

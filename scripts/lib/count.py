@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Counts test cases for scripts/check: prints "passed failed" on standard output, the logs of failures on standard error.
+What was skipped did not pass: it counts as failed.
 
 usage: count.py automake BUILD_FOLDER EXIT_STATUS | count.py junit FILE EXIT_STATUS
 """
@@ -8,8 +9,8 @@ import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (\d+) test', re.MULTILINE)
-CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (\d+) test', re.MULTILINE)
+CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (?:\S+: )?(\d+) test', re.MULTILINE)
+CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:\S+: )?(\d+) test', re.MULTILINE)
 LOG_LINES = 40
 
 
@@ -36,9 +37,9 @@ def junit(path, status):
     passed = failed = 0
     if Path(path).exists():
         for suite in xml.etree.ElementTree.parse(path).getroot().iter('testsuite'):
-            bad = int(suite.get('failures')) + int(suite.get('errors'))
+            bad = int(suite.get('failures')) + int(suite.get('errors')) + int(suite.get('skipped'))
             failed += bad
-            passed += max(0, int(suite.get('tests')) - bad - int(suite.get('skipped')))
+            passed += max(0, int(suite.get('tests')) - bad)
     return passed, max(failed, 1 if status or not passed else 0)
 
 

@@ -2,10 +2,12 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,14 +20,15 @@ DOCUMENTS = 200
 
 
 class Demo:
-    def __init__(self, home):
+    def __init__(self, home, source=SOURCE, build=BUILD, prefix=()):
         self.home = home
+        self.command = [*prefix, source / 'scripts/demo']
         self.port = free_port()
         self.environment = {'STAMPD_HOME': str(home), 'STAMPD_PORT': str(self.port), 'STAMPD_PROBE_PORT': str(free_port()),
-                            'STAMPD_WORKERS': '3', 'STAMPD_DEMO_DOCS': str(DOCUMENTS), 'STAMPD_BUILD': str(BUILD)}
+                            'STAMPD_WORKERS': '3', 'STAMPD_DEMO_DOCS': str(DOCUMENTS), 'STAMPD_BUILD': str(build)}
 
     def run(self, *words, **environment):
-        return subprocess.run([SOURCE / 'scripts/demo', *words], env={**os.environ, **self.environment, **environment},
+        return subprocess.run([*self.command, *words], env={**os.environ, **self.environment, **environment},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
 
     def good(self, *words, **environment):
@@ -205,3 +208,30 @@ def test_reset_removes_everything(demo):
     state, pids = demo.state, demo.pids()
     demo.good('reset')
     assert gone(pids) and not state.exists() and not demo.home.exists()
+
+
+def test_as_a_user_who_is_not_root():
+    """Everything runs as that user.  The programs are copied to where the user can read them."""
+    place = Path(tempfile.mkdtemp(prefix='stampd-user-', dir='/var/tmp'))
+    prefix = ()
+    if os.getuid() == 0:
+        prefix = ('setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups', '--')
+        shutil.chown(place, 'nobody', 'nogroup')
+    demo = Demo(place / 'home', place, place / 'build', prefix)
+    demo.environment.update(HOME=str(place), STAMPD_DEMO_DOCS='20')
+    try:
+        for folder in ('scripts', 'sql', 'nginx'):
+            shutil.copytree(SOURCE / folder, place / folder)
+        (place / 'build/src').mkdir(parents=True)
+        for program in ('stampd', 'stampctl'):
+            shutil.copy(BUILD / 'src' / program, place / 'build/src')
+        demo.good()
+        assert demo.get('demo', 'get', param={'docs': [{'c': 'Package', 'id': 'libc6'}]})[1]['out']['docs'][0]['v'] > 0
+        owners = {Path(f'/proc/{pid}').stat().st_uid for pid in demo.pids()}
+        assert owners == {place.stat().st_uid}
+        pids = demo.pids()
+        demo.good('reset')
+        assert gone(pids) and not demo.home.exists()
+    finally:
+        demo.run('stop')
+        shutil.rmtree(place, ignore_errors=True)
