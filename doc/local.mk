@@ -1,5 +1,9 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
-dist_doc_DATA = LICENSE
+dist_man_MANS = doc/stampd.conf.5
+
+dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
+	doc/architecture.md doc/glossary.md doc/operating.md doc/protocol.md
+EXTRA_DIST += HACKING.md
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
 
