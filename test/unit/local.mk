@@ -15,6 +15,7 @@ UNIT_TESTS += test/unit/test_segment
 UNIT_TESTS += test/unit/test_stamps
 UNIT_TESTS += test/unit/test_instance
 UNIT_TESTS += test/unit/test_pg
+UNIT_TESTS += test/unit/test_history
 check_PROGRAMS += $(UNIT_TESTS)
 endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
@@ -48,3 +49,6 @@ test_unit_test_instance_SOURCES = test/unit/test_instance.c test/unit/child.c te
 test_unit_test_instance_LDADD = $(UNIT_LDADD)
 test_unit_test_pg_SOURCES = test/unit/test_pg.c
 test_unit_test_pg_LDADD = $(UNIT_LDADD)
+test_unit_test_history_SOURCES = test/unit/test_history.c test/unit/history_world.c test/unit/history_world.h \
+	test/unit/foreign_client.c test/unit/foreign_client.h
+test_unit_test_history_LDADD = $(UNIT_LDADD)
