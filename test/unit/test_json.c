@@ -204,6 +204,7 @@ static void unsound_texts_are_refused_where_they_break(void **state)
         {BYTES("\"\\uDBFFx\""), FAULT_AJSON, 1},
         {BYTES("\"\\uDC00\""), FAULT_AJSON, 1},
         {BYTES("\"a\\uDFFF\\uD800\""), FAULT_AJSON, 2},
+        {BYTES("\"\\uDC00\\uDC00\""), FAULT_AJSON, 1},
         {BYTES("\"\\uD800\\u0041\""), FAULT_AJSON, 1},
         {BYTES("\"\\uD800\\uD800\\uDC00\""), FAULT_AJSON, 1},
         {BYTES("\"\\uD800\\n\""), FAULT_AJSON, 1},
