@@ -1,1 +1,502 @@
+/* fcgi: epoll in front of libfcgi.
+ *
+ * libfcgi reads: records, parameters, body.  Three things are done here instead.  Accepting, because
+ * FCGX_Accept_r would wait for a silent client, hand out connections while we drain, and leave descriptors
+ * open over exec: its requests get a connected descriptor, and no listener to fall back to.  Closing, because
+ * it lingers up to two seconds: requests are detached.  Writing, because it copies an answer into records of
+ * 8 KB, a write each: here one writev sends head, body and the end of the request from where they lie. */
 #include "edge/fcgi.h"
+
+#include <errno.h>
+#include <fastcgi.h>
+#include <fcgiapp.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+    BACKLOG = 1024,
+    EVENTS_AT_ONCE = 64,
+    ACCEPTS_AT_ONCE = 64,
+    PAUSE_MS = 100,       /* no accept for this long after descriptors ran out */
+    RECORD_BYTES = 65528, /* content of the largest record, a multiple of 8 */
+    RECORDS_AT_ONCE = 32,
+};
+
+/* How far the body was read. */
+enum input { INPUT_OPEN, INPUT_WHOLE, INPUT_BROKEN };
+
+/* A connection, and the request that it brings now. */
+struct fcgi_request {
+    FCGX_Request fcgx;
+    int fd;
+    enum input input;
+    struct fcgi *fcgi;
+    struct fcgi_request *previous, *next; /* in `living`; `next` alone in `spare` */
+};
+
+struct fcgi {
+    struct fcgi_options options;
+    int epoll;
+    bool is_listening;
+    int64_t pause_until_ms; /* accepting rests until then; 0: it does not */
+    size_t connections;
+    struct fcgi_request *living, *spare, *current;
+    int event_next, event_count;
+    struct epoll_event events[EVENTS_AT_ONCE];
+};
+
+/* --- the listening socket --- */
+
+/* Makes way for bind: false when something that lives, or is no socket, stands at the path. */
+static bool clear_path(const struct sockaddr_un *address, char *problem, size_t problem_size)
+{
+    struct stat status;
+    if (lstat(address->sun_path, &status))
+        return errno == ENOENT || (snprintf(problem, problem_size, "%s: %m", address->sun_path), false);
+    if (!S_ISSOCK(status.st_mode)) {
+        snprintf(problem, problem_size, "%s: exists and is no socket", address->sun_path);
+        return false;
+    }
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_stale = probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) &&
+                    errno == ECONNREFUSED;
+    if (probe >= 0)
+        close(probe);
+    if (!is_stale) {
+        snprintf(problem, problem_size, "%s: a living process listens there", address->sun_path);
+        return false;
+    }
+    if (unlink(address->sun_path)) {
+        snprintf(problem, problem_size, "%s: cannot remove the socket of a dead process: %m",
+                 address->sun_path);
+        return false;
+    }
+    return true;
+}
+
+/* The path is made for its owner alone, then given its group, then opened to the group. */
+static bool bind_path(int fd, const struct sockaddr_un *address, int64_t group)
+{
+    mode_t before = umask(0177);
+    int rc = bind(fd, (const struct sockaddr *)address, sizeof *address);
+    umask(before);
+    if (rc)
+        return false;
+    if (group != FCGI_NO_GROUP &&
+        (chown(address->sun_path, (uid_t)-1, (gid_t)group) || chmod(address->sun_path, 0660)))
+        return false;
+    return listen(fd, BACKLOG) == 0;
+}
+
+bool fcgi_listen(const char *path, int64_t group, int *listener_r, char *problem, size_t problem_size)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = strlen(path);
+    if (size >= sizeof address.sun_path) {
+        snprintf(problem, problem_size, "%s: a socket's path has at most %zu bytes", path,
+                 sizeof address.sun_path - 1);
+        return false;
+    }
+    memcpy(address.sun_path, path, size + 1);
+    if (!clear_path(&address, problem, problem_size))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || !bind_path(fd, &address, group)) {
+        snprintf(problem, problem_size, "%s: cannot listen: %m", path);
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    *listener_r = fd;
+    return true;
+}
+
+/* --- connections --- */
+
+static void *allocate(size_t size)
+{
+    void *memory = calloc(1, size);
+    if (!memory)
+        log_fatal("out of memory fcgi bytes=%zu", size);
+    return memory;
+}
+
+static void watch(struct fcgi *fcgi, int fd, void *whose, uint32_t events, int how)
+{
+    struct epoll_event event = {.events = events, .data.ptr = whose};
+    if (epoll_ctl(fcgi->epoll, how, fd, &event))
+        log_fatal("cannot watch a descriptor: %m");
+}
+
+/* libfcgi's own handlers of signals are taken away again: SIGPIPE is ignored, the others are base/stop's. */
+static void start_library(void)
+{
+    static const int touched[] = {SIGTERM, SIGUSR1, SIGPIPE};
+    struct sigaction before[COUNT_OF(touched)];
+    for (size_t i = 0; i < COUNT_OF(touched); i++)
+        sigaction(touched[i], NULL, &before[i]);
+    if (FCGX_Init())
+        log_fatal("cannot start libfcgi");
+    for (size_t i = 0; i < COUNT_OF(touched); i++)
+        sigaction(touched[i], &before[i], NULL);
+}
+
+struct fcgi *fcgi_open(const struct fcgi_options *options)
+{
+    struct fcgi *fcgi = allocate(sizeof *fcgi);
+    start_library();
+    fcgi->options = *options;
+    fcgi->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (fcgi->epoll < 0)
+        log_fatal("cannot make an epoll descriptor: %m");
+    fcgi->is_listening = true;
+    watch(fcgi, options->listener, &fcgi->options.listener, EPOLLIN, EPOLL_CTL_ADD);
+    if (options->wake >= 0)
+        watch(fcgi, options->wake, &fcgi->options.wake, EPOLLIN, EPOLL_CTL_ADD);
+    return fcgi;
+}
+
+static void set_timeouts(int fd, int64_t ms)
+{
+    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit))
+        log_fatal("cannot limit the time of a connection: %m");
+}
+
+static void add_connection(struct fcgi *fcgi, int fd)
+{
+    struct fcgi_request *request = fcgi->spare;
+    if (request)
+        fcgi->spare = request->next;
+    else
+        request = allocate(sizeof *request);
+    *request = (struct fcgi_request){.fd = fd, .fcgi = fcgi, .next = fcgi->living};
+    FCGX_InitRequest(&request->fcgx, -1, FCGI_FAIL_ACCEPT_ON_INTR);
+    if (fcgi->living)
+        fcgi->living->previous = request;
+    fcgi->living = request;
+    fcgi->connections++;
+    set_timeouts(fd, fcgi->options.io_timeout_ms);
+    watch(fcgi, fd, request, EPOLLIN, EPOLL_CTL_ADD);
+}
+
+/* The descriptor is closed already, or is closed here when it is not -1. */
+static void drop_connection(struct fcgi_request *request, int fd)
+{
+    struct fcgi *fcgi = request->fcgi;
+    if (fd >= 0)
+        close(fd);
+    if (request->previous)
+        request->previous->next = request->next;
+    else
+        fcgi->living = request->next;
+    if (request->next)
+        request->next->previous = request->previous;
+    request->next = fcgi->spare;
+    fcgi->spare = request;
+    fcgi->connections--;
+}
+
+static void pause_accepting(struct fcgi *fcgi)
+{
+    log_warning("no descriptor or memory left for a connection, accepting rests connections=%zu: %m",
+                fcgi->connections);
+    fcgi->pause_until_ms = clock_monotonic_ms() + PAUSE_MS;
+    watch(fcgi, fcgi->options.listener, &fcgi->options.listener, 0, EPOLL_CTL_MOD);
+}
+
+static void resume_accepting(struct fcgi *fcgi)
+{
+    fcgi->pause_until_ms = 0;
+    if (fcgi->is_listening)
+        watch(fcgi, fcgi->options.listener, &fcgi->options.listener, EPOLLIN, EPOLL_CTL_MOD);
+}
+
+/* Takes what waits, `most` at once; another worker may be quicker at the same listener. */
+static void accept_waiting(struct fcgi *fcgi, int most)
+{
+    while (fcgi->is_listening && !fcgi->pause_until_ms && most-- > 0) {
+        int fd = accept4(fcgi->options.listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            add_connection(fcgi, fd);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            pause_accepting(fcgi);
+        else if (errno != EINTR && errno != ECONNABORTED)
+            return; /* EAGAIN: nobody waits */
+    }
+}
+
+void fcgi_stop_listening(struct fcgi *fcgi)
+{
+    if (!fcgi->is_listening)
+        return;
+    accept_waiting(fcgi, BACKLOG);
+    fcgi->is_listening = false;
+    /* The master holds the same socket, so closing alone would not take it out of our epoll set. */
+    epoll_ctl(fcgi->epoll, EPOLL_CTL_DEL, fcgi->options.listener, NULL);
+    close(fcgi->options.listener);
+}
+
+bool fcgi_is_listening(const struct fcgi *fcgi)
+{
+    return fcgi->is_listening;
+}
+
+size_t fcgi_connections(const struct fcgi *fcgi)
+{
+    return fcgi->connections;
+}
+
+void fcgi_close(struct fcgi *fcgi)
+{
+    assert(!fcgi->current);
+    if (fcgi->is_listening)
+        close(fcgi->options.listener);
+    while (fcgi->living)
+        drop_connection(fcgi->living, fcgi->living->fd);
+    while (fcgi->spare) {
+        struct fcgi_request *request = fcgi->spare;
+        fcgi->spare = request->next;
+        free(request);
+    }
+    close(fcgi->epoll);
+    free(fcgi);
+}
+
+/* --- waiting --- */
+
+/* Reads the head of a request from a connection that has something to say; drops the connection when it is
+ * closed or speaks no FastCGI. */
+static bool begin_request(struct fcgi_request *request)
+{
+    FCGX_Request *fcgx = &request->fcgx;
+    fcgx->ipcFd = request->fd;
+    fcgx->keepConnection = 1; /* else FCGX_Accept_r would first close it */
+    FCGX_Detach(fcgx);
+    if (FCGX_Accept_r(fcgx) != 0) {
+        drop_connection(request, -1); /* closed by the library */
+        return false;
+    }
+    if (fcgx->role != FCGI_RESPONDER) {
+        FCGX_Free(fcgx, 0);
+        drop_connection(request, request->fd);
+        return false;
+    }
+    request->input = INPUT_OPEN;
+    request->fcgi->current = request;
+    return true;
+}
+
+enum fcgi_event fcgi_wait(struct fcgi *fcgi, int64_t timeout_ms, struct fcgi_request **request_r)
+{
+    assert(!fcgi->current);
+    int64_t until = clock_monotonic_ms() + timeout_ms;
+    for (;;) {
+        while (fcgi->event_next < fcgi->event_count) {
+            void *whose = fcgi->events[fcgi->event_next++].data.ptr;
+            if (whose == &fcgi->options.wake)
+                return FCGI_EVENT_WAKE;
+            if (whose == &fcgi->options.listener) {
+                accept_waiting(fcgi, ACCEPTS_AT_ONCE);
+            } else if (begin_request(whose)) {
+                *request_r = whose;
+                return FCGI_EVENT_REQUEST;
+            }
+        }
+        if (!fcgi->is_listening && !fcgi->connections)
+            return FCGI_EVENT_END;
+        int64_t now = clock_monotonic_ms(), end = until;
+        if (fcgi->pause_until_ms) {
+            if (now >= fcgi->pause_until_ms)
+                resume_accepting(fcgi);
+            else if (fcgi->pause_until_ms < end)
+                end = fcgi->pause_until_ms;
+        }
+        int count = epoll_wait(fcgi->epoll, fcgi->events, EVENTS_AT_ONCE, end > now ? (int)(end - now) : 0);
+        if (count < 0 && errno != EINTR)
+            log_fatal("cannot wait for requests: %m");
+        fcgi->event_next = 0;
+        fcgi->event_count = count > 0 ? count : 0;
+        if (count == 0 && clock_monotonic_ms() >= until)
+            return FCGI_EVENT_IDLE;
+    }
+}
+
+/* --- one request: in --- */
+
+struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name)
+{
+    return bytes_of(FCGX_GetParam(name, request->fcgx.envp));
+}
+
+/* After the last byte wanted: the stream must end here. */
+static enum fault end_input(struct fcgi_request *request)
+{
+    if (FCGX_GetChar(request->fcgx.in) != EOF)
+        return FAULT_ABODY; /* longer than announced; the rest is discarded with the answer */
+    request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+    return request->input == INPUT_WHOLE ? FAULT_NONE : FAULT_ABODY;
+}
+
+/* A kept connection is usable again only when the body was read to its end, whoever wants it. */
+static void discard_input(struct fcgi_request *request)
+{
+    static char waste[65536];
+    int64_t until = clock_monotonic_ms() + request->fcgi->options.io_timeout_ms;
+    while (request->input == INPUT_OPEN) {
+        if (FCGX_GetStr(waste, sizeof waste, request->fcgx.in) < (int)sizeof waste)
+            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+        else if (clock_monotonic_ms() > until)
+            request->input = INPUT_BROKEN;
+    }
+}
+
+enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body, int64_t *size_r)
+{
+    struct bytes announced = fcgi_parameter(request, "CONTENT_LENGTH");
+    int64_t length = 0;
+    if (announced.size && (!bytes_to_i64(announced, &length) || length < 0))
+        return FAULT_ABODY;
+    *size_r = length;
+    if ((uint64_t)length > limit)
+        return FAULT_ALIMIT;
+    size_t start = body->size;
+    for (size_t left = (size_t)length; left;) {
+        int want = left < 1 << 20 ? (int)left : 1 << 20;
+        int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
+        if (got > 0)
+            body->size += (size_t)got;
+        if (got < want) { /* the client gave up, or nginx went away */
+            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+            body->size = start;
+            return FAULT_ABODY;
+        }
+        left -= (size_t)want;
+    }
+    enum fault fault = end_input(request);
+    if (fault)
+        body->size = start;
+    return fault;
+}
+
+/* --- one request: out --- */
+
+/* Writes all the parts; false when the client has gone or takes nothing for too long. */
+static bool write_parts(int fd, struct iovec *parts, int count)
+{
+    while (count) {
+        ssize_t wrote = writev(fd, parts, count);
+        if (wrote < 0) {
+            if (errno == EINTR)
+                continue;
+            return false;
+        }
+        size_t left = (size_t)wrote;
+        for (; count && left >= parts->iov_len; parts++, count--)
+            left -= parts->iov_len;
+        if (count) {
+            parts->iov_base = (char *)parts->iov_base + left;
+            parts->iov_len -= left;
+        }
+    }
+    return true;
+}
+
+static FCGI_Header record_header(int type, int request_id, size_t size)
+{
+    return (FCGI_Header){
+        .version = FCGI_VERSION_1,
+        .type = (unsigned char)type,
+        .requestIdB1 = (unsigned char)(request_id >> 8),
+        .requestIdB0 = (unsigned char)request_id,
+        .contentLengthB1 = (unsigned char)(size >> 8),
+        .contentLengthB0 = (unsigned char)size,
+    };
+}
+
+/* Some records on their way, their contents where they lie. */
+struct sheet {
+    FCGI_Header headers[RECORDS_AT_ONCE];
+    struct iovec parts[RECORDS_AT_ONCE * 3 + 1];
+    int header_count, part_count;
+};
+
+static void add_part(struct sheet *sheet, const void *data, size_t size)
+{
+    sheet->parts[sheet->part_count++] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = size};
+}
+
+static void take_slice(struct sheet *sheet, struct bytes *from, size_t *room)
+{
+    size_t size = from->size < *room ? from->size : *room;
+    if (!size)
+        return;
+    add_part(sheet, from->data, size);
+    *from = (struct bytes){from->data + size, from->size - size};
+    *room -= size;
+}
+
+/* One record of output, as large as may be. */
+static void add_record(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
+{
+    FCGI_Header *header = &sheet->headers[sheet->header_count++];
+    size_t room = RECORD_BYTES;
+    add_part(sheet, header, sizeof *header);
+    take_slice(sheet, head, &room);
+    take_slice(sheet, body, &room);
+    *header = record_header(FCGI_STDOUT, request_id, RECORD_BYTES - room);
+}
+
+static bool write_answer(const struct fcgi_request *request, struct bytes head, struct bytes body)
+{
+    int id = request->fcgx.requestId;
+    struct {
+        FCGI_Header no_more;
+        FCGI_EndRequestRecord end;
+    } last = {
+        record_header(FCGI_STDOUT, id, 0),
+        {record_header(FCGI_END_REQUEST, id, sizeof(FCGI_EndRequestBody)),
+         {.protocolStatus = FCGI_REQUEST_COMPLETE}},
+    };
+    for (;;) {
+        struct sheet sheet;
+        sheet.header_count = sheet.part_count = 0;
+        while ((head.size || body.size) && sheet.header_count < RECORDS_AT_ONCE)
+            add_record(&sheet, id, &head, &body);
+        bool is_last = !head.size && !body.size;
+        if (is_last)
+            add_part(&sheet, &last, sizeof last);
+        if (!write_parts(request->fd, sheet.parts, sheet.part_count))
+            return false;
+        if (is_last)
+            return true;
+    }
+}
+
+bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body)
+{
+    struct fcgi *fcgi = request->fcgi;
+    assert(fcgi->current == request);
+    if (request->input == INPUT_OPEN)
+        discard_input(request);
+    bool was_sent = write_answer(request, head, body);
+    bool is_kept = was_sent && request->fcgx.keepConnection && request->input == INPUT_WHOLE;
+    FCGX_Free(&request->fcgx, 0);
+    if (!is_kept)
+        drop_connection(request, request->fd);
+    fcgi->current = NULL;
+    return was_sent;
+}
