@@ -15,7 +15,7 @@ struct item {
     int64_t version;      /* stamp of the operation that changed it in this document */
     int64_t vop;          /* stamp of the operation that made the content; 0 for a tombstone */
     struct bytes content; /* data NULL: tombstone */
-    struct bytes json;    /* ready to send: {"c":…,"k":…,"v":…,"j":…}, of a tombstone {"c","k","v"}; only inside a document */
+    struct bytes json;    /* in a document: ready to send, {"c","k","v","j"}, of a tombstone {"c","k","v"} */
     bool raw;             /* content is text, not JSON; false for a tombstone */
 };
 
@@ -25,7 +25,8 @@ static inline bool item_is_tombstone(const struct item *item)
 }
 
 /* Order inside a document: class, then key, as bytes. */
-static inline int item_compare(struct bytes class_a, struct bytes key_a, struct bytes class_b, struct bytes key_b)
+static inline int item_compare(struct bytes class_a, struct bytes key_a, struct bytes class_b,
+                               struct bytes key_b)
 {
     int order = bytes_compare(class_a, class_b);
     return order ? order : bytes_compare(key_a, key_b);

@@ -6,8 +6,8 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
-#define STAMP_MIN INT64_C(101000000000)    /* 2000-01-01 00:00:00.000: 000101000000000 */
-#define STAMP_MAX INT64_C(991231235959999) /* 2099-12-31 23:59:59.999 */
+#define STAMP_MIN    INT64_C(101000000000)    /* 2000-01-01 00:00:00.000: 000101000000000 */
+#define STAMP_MAX    INT64_C(991231235959999) /* 2099-12-31 23:59:59.999 */
 #define STAMP_DIGITS 15
 
 /* Milliseconds since 1970 to stamp; a time outside the century is clamped. */

@@ -98,6 +98,17 @@ static void a_first_copy_without_tombstones_keeps_its_dtime(void **state)
     document_release(source);
 }
 
+/* A tombstone that should have been purged is still none of the items that exist. */
+static void a_forgotten_tombstone_is_not_named(void **state)
+{
+    (void)state;
+    struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 90, .ctime = 10, .dtime = 80};
+    struct document *source = document_build(&header, source_items, 3);
+    assert_json(source, (struct held){70, 10, 70},
+                HEADER("90", "80") ",\"items\":[" NEW "],\"dels\":[],\"clkeys\":[\"A.old.\\\"q\\\"\"]}");
+    document_release(source);
+}
+
 static void what_does_not_exist_is_a_header(void **state)
 {
     (void)state;
@@ -222,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_says_each_case),
         cmocka_unit_test(a_first_copy_without_tombstones_keeps_its_dtime),
+        cmocka_unit_test(a_forgotten_tombstone_is_not_named),
         cmocka_unit_test(what_does_not_exist_is_a_header),
         cmocka_unit_test(copies_catch_up),
     };
