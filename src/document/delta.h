@@ -1,16 +1,17 @@
 /* delta: what brings a holder's copy of a document up to date (seed 000, "Mémoires persistante de référence
  * et cache", cases 1 and 2), and its application to a holder's copy.  Pure.
  *
- *   source does not exist        header with v 0 only
- *   other life, or nothing held  complete copy: live items, no tombstone; dt = the highest tombstone left
- * out, or dtime v >= dtime (case 1)          items and tombstones newer than v; dt = max(dt held, dtime) v <
- * dtime (case 2)          the same, and `clkeys`: the live items that are not newer; dt = dtime v > version
- * of the source    (a holder from before a restore) as case 2 with v 0: clkeys is empty, all items come
+ *   source does not exist    header with v 0 only
+ *   nothing held, other life complete copy: live items, no tombstone; dt = the highest tombstone, or dtime
+ *   v >= dtime (case 1)      items and tombstones newer than v; dt = max(dt held, dtime)
+ *   v < dtime (case 2)       the same, and `clkeys`: the live items that are not newer; dt = dtime
+ *   v > the source's version (an older source, a restored database) case 2 with v 0: clkeys is empty, all
+ * come
  */
 #ifndef STAMPD_DOCUMENT_DELTA_H
 #define STAMPD_DOCUMENT_DELTA_H
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "base/bytes.h"
 #include "document/document.h"
 
@@ -33,7 +34,8 @@ struct delta delta_compute(const struct document *source, struct held held);
  * exist {"c","id","v":0,"ct":0,"dt":0}.  An unchanged document costs one copy of the ready header. */
 void delta_write_json(const struct delta *delta, struct builder *builder);
 
-/* The holder's copy after the delta; `copy` may be NULL (nothing held).  A new snapshot. */
+/* The holder's copy after the delta; `copy` may be NULL (nothing held).  A new snapshot, which may be a
+ * source for others; of a document that does not exist with version 0. */
 struct document *delta_apply(const struct delta *delta, const struct document *copy)
     __attribute__((returns_nonnull));
 

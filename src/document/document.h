@@ -14,13 +14,12 @@
 struct header {
     struct bytes class; /* ^[A-Z][A-Za-z0-9]{0,15}$ */
     struct bytes id;    /* 1 to 255 bytes of UTF-8 */
-    int64_t
-        version; /* stamp of the last operation that changed the document; see above when it does not exist */
-    int64_t ctime; /* birth of this life; 0: does not exist */
-    int64_t dtime; /* removals later than this are known */
-    int64_t v1;    /* bytes of the keys and contents of its live items */
-    int64_t v2;    /* bytes of its attachments */
-    int64_t floor; /* no row: a version given at birth must be above this (commit.md section 6) */
+    int64_t version;    /* stamp of the operation that changed it last; see above when it does not exist */
+    int64_t ctime;      /* birth of this life; 0: does not exist */
+    int64_t dtime;      /* removals later than this are known */
+    int64_t v1;         /* bytes of the keys and contents of its live items */
+    int64_t v2;         /* bytes of its attachments */
+    int64_t floor;      /* no row: a version given at birth must be above this (commit.md section 6) */
 };
 
 struct document {
@@ -30,8 +29,8 @@ struct document {
     uint32_t tombstone_count;
     int64_t oldest_tombstone, newest_tombstone; /* their lowest and highest version; 0 when there is none */
     size_t block_bytes;                         /* memory of the whole snapshot */
-    struct bytes
-        json; /* {"c":…,"id":…,"v":…,"ct":…,"dt":…,"items":[live items]}; not existing: v, ct, dt 0 */
+    /* {"c":…,"id":…,"v":…,"ct":…,"dt":…,"items":[live items]}; not existing: v, ct, dt 0, no items. */
+    struct bytes json;
     size_t json_header; /* its first bytes up to before `,"items":[` */
     struct item items[];
 };
@@ -44,8 +43,7 @@ struct document *document_build(const struct header *header, const struct item *
 
 /* What has become of `copy` (same life) when `header` and `newer` were loaded above copy->header.version, or
  * are a commit on top of it: newer replace or join the copy's items, tombstones not newer than header->dtime
- * go. `newer` is sorted without doubles, its `json` is not read; of items unchanged the ready JSON is taken
- * over. */
+ * go.  `newer` is sorted without doubles, its `json` is not read; unchanged items keep their ready JSON. */
 struct document *document_merge(const struct document *copy, const struct header *header,
                                 const struct item *newer, size_t newer_count)
     __attribute__((returns_nonnull));
