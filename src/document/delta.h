@@ -5,8 +5,7 @@
  *   nothing held, other life complete copy: live items, no tombstone; dt = the highest tombstone, or dtime
  *   v >= dtime (case 1)      items and tombstones newer than v; dt = max(dt held, dtime)
  *   v < dtime (case 2)       the same, and `clkeys`: the live items that are not newer; dt = dtime
- *   v > the source's version (an older source, a restored database) case 2 with v 0: clkeys is empty, all
- * come
+ *   v > the source's version (older source, restored database) case 2 with v 0: `clkeys` is empty, all comes
  */
 #ifndef STAMPD_DOCUMENT_DELTA_H
 #define STAMPD_DOCUMENT_DELTA_H
