@@ -1,0 +1,637 @@
+/* session, herald: against a real server.  Not part of `make check`: STAMPD_TEST_CONNINFO names a server of
+ * this host and a superuser in it (without dbname); system tests run it.  It makes databases of its own and
+ * drops them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/session.h"
+#include "document/statements.h"
+#include "document/stamps.h"
+#include "edge/pg.h"
+#include "serve/herald.h"
+#include "test/unit/child.h"
+
+enum { PATIENCE_MS = 15000, SLOTS = 1024 };
+
+static const char *server;
+static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many";
+static struct settings settings;
+static struct stamps *stamps;
+static int space;
+static struct pg *admin; /* in the namespace's database */
+
+/* --- what the administrator does and sees --- */
+
+static struct pg *connect_admin(const char *name)
+{
+    struct pg_options options = {.conninfo = server,
+                                 .database = name,
+                                 .role_settings = "-c search_path=stampd,public",
+                                 .connect_timeout_s = 5,
+                                 .statement_timeout_ms = 30000,
+                                 .lock_timeout_ms = 5000};
+    struct pg *pg;
+    assert_int_equal(pg_open(&options, &pg), FAULT_NONE);
+    return pg;
+}
+
+PRINTF_LIKE(2, 3) static void tell(struct pg *pg, const char *format, ...)
+{
+    char sql[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sql, sizeof sql, format, arguments);
+    va_end(arguments);
+    if (pg_execute(pg, sql) != FAULT_NONE)
+        fail_msg("%s: %s", sql, pg_message(pg));
+}
+
+/* The one number that a query gives. */
+PRINTF_LIKE(2, 3) static int64_t ask(struct pg *pg, const char *format, ...)
+{
+    static int count;
+    char sql[1000], name[16];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sql, sizeof sql, format, arguments);
+    va_end(arguments);
+    snprintf(name, sizeof name, "ask%d", ++count);
+    struct pg_statement statement = {name, sql, 0};
+    struct arena *arena = arena_create("ask");
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, arena);
+    if (pg_prepare(pg, &statement, 1) || pg_run(pg, &statement, &params, &result))
+        fail_msg("%s: %s", sql, pg_message(pg));
+    int64_t number = pg_get_i64(result, 0, 0);
+    arena_destroy(arena);
+    return number;
+}
+
+static bool lives(int backend)
+{
+    return ask(admin, "select count(*) from pg_stat_activity where pid = %d", backend) > 0;
+}
+
+static void make_database(const char *name)
+{
+    struct pg *pg = connect_admin("postgres");
+    tell(pg, "drop database if exists %s with (force)", name);
+    tell(pg, "create database %s template template0 encoding 'UTF8'", name);
+    pg_close(pg);
+}
+
+static void drop_database(const char *name)
+{
+    struct pg *pg = connect_admin("postgres");
+    tell(pg, "drop database if exists %s with (force)", name);
+    pg_close(pg);
+}
+
+/* The schema as the migrations in sql/ make it. */
+static void migrate(struct pg *pg)
+{
+    for (int number = 1; number <= SCHEMA_NUMBER; number++) {
+        char command[1000];
+        struct builder sql = {0};
+        snprintf(command, sizeof command, "cat '%s'/%04d_*.sql", STAMPD_TEST_SQL, number);
+        FILE *file = popen(command, "r");
+        assert_non_null(file);
+        for (size_t size = 1; size;) {
+            size = fread(builder_reserve(&sql, 65536), 1, 65536, file);
+            sql.size += size;
+        }
+        assert_int_equal(pclose(file), 0);
+        builder_add(&sql, "", 1);
+        if (pg_execute(pg, sql.data) != FAULT_NONE)
+            fail_msg("migration %d: %s", number, pg_message(pg));
+        builder_free(&sql);
+        tell(pg, "insert into stampd.migration (number, name) values (%d, 'test') on conflict do nothing",
+             number);
+    }
+}
+
+/* --- the house of each test: a segment, a database --- */
+
+static struct stamps *open_segment(const char *name)
+{
+    struct stamps *handle;
+    char problem[300];
+    int indexes[16];
+    if (!stamps_open(&handle, folder_path(name), SLOTS, problem, sizeof problem))
+        fail_msg("%s", problem);
+    assert_int_equal(stamps_take_entries(handle, 1, 0, 16, indexes), 16);
+    return handle;
+}
+
+static int open_house(void **state)
+{
+    (void)state;
+    folder_make();
+    stamps = open_segment("segment");
+    space = stamps_space(stamps, bytes_of(database));
+    admin = connect_admin(database);
+    tell(admin, "delete from doc");
+    settings.hosts = hosts_one;
+    settings.database = workers_conninfo;
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    (void)state;
+    tell(admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid()");
+    pg_close(admin);
+    stamps_close(stamps);
+    folder_remove();
+    return 0;
+}
+
+static struct pg *open_as(struct stamps *handle, int index)
+{
+    struct pg *pg;
+    stamps_become(handle, index);
+    enum fault fault = session_open(&settings, handle, space, &pg);
+    if (fault)
+        fail_msg("session_open: %s", fault_code(fault));
+    assert_true(pg_is_usable(pg));
+    return pg;
+}
+
+static enum fault fault_of_open(struct stamps *handle, int index, int where)
+{
+    struct pg *pg;
+    stamps_become(handle, index);
+    enum fault fault = session_open(&settings, handle, where, &pg);
+    if (!fault)
+        pg_close(pg);
+    else
+        assert_null(pg);
+    return fault;
+}
+
+static bool never(void)
+{
+    return false;
+}
+
+static bool at_once(void)
+{
+    return true;
+}
+
+#define AWAIT(condition)                                                                                     \
+    for (int64_t end_ms = clock_monotonic_ms() + PATIENCE_MS; !(condition); clock_sleep_ms(5))               \
+    assert_true(clock_monotonic_ms() < end_ms)
+
+/* --- open(ns) --- */
+
+static void a_session_is_as_the_statements_need_it(void **state)
+{
+    (void)state;
+    static const char *const wanted[][2] = {
+        {"plan_cache_mode", "force_generic_plan"},
+        {"enable_seqscan", "off"},
+        {"enable_hashjoin", "off"},
+        {"enable_mergejoin", "off"},
+        {"jit", "off"},
+        {"default_transaction_isolation", "read committed"},
+        {"lock_timeout", "1s"},
+        {"statement_timeout", "5s"},
+        {"idle_in_transaction_session_timeout", "1min"},
+        {"search_path", "stampd"},
+        {"application_name", "stampd"},
+        {"stampd.worker", "on"},
+    };
+    struct pg *pg = open_as(stamps, 3);
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+        if (!ask(pg, "select (current_setting('%s') = '%s')::int", wanted[i][0], wanted[i][1]))
+            fail_msg("%s is not %s", wanted[i][0], wanted[i][1]);
+    assert_int_equal(
+        ask(pg, "select count(*) from pg_prepared_statements where name = '%s'", statements[0].name), 1);
+    assert_int_equal(
+        ask(admin,
+            "select count(*) from pg_locks where locktype = 'advisory' and objsubid = 2 and pid = %d and"
+            " classid = %u and objid = %u and granted",
+            pg_backend_pid(pg), stamps_installation(stamps), (1u << 16) + 3),
+        1);
+    assert_true(stamps_space_is_clean(stamps, space));
+    pg_close(pg);
+}
+
+static void the_former_session_of_an_index_is_ended(void **state)
+{
+    (void)state;
+    struct pg *former = open_as(stamps, 3), *other = open_as(stamps, 4);
+    tell(former,
+         "begin; insert into doc values ('A', 'left', 1, 1, 1, 0, 0)"); /* an end that nobody awaits */
+    int backend = pg_backend_pid(former);
+    struct pg *pg = open_as(stamps, 3);
+    assert_false(lives(backend));
+    assert_int_equal(ask(admin, "select count(*) from doc"), 0);
+    assert_true(pg_is_alive(other) && pg_is_alive(pg));
+    assert_false(pg_is_alive(former));
+    pg_close(former);
+    pg_close(other);
+    pg_close(pg);
+}
+
+static void one_that_does_not_end_is_waited_for_in_bounds(void **state)
+{
+    (void)state;
+    struct pg *former = open_as(stamps, 3);
+    assert_int_equal(kill(pg_backend_pid(former), SIGSTOP), 0);
+    int64_t start_ms = clock_monotonic_ms();
+    assert_int_equal(fault_of_open(stamps, 3, space), FAULT_XAWAY);
+    int64_t took_ms = clock_monotonic_ms() - start_ms;
+    assert_true(took_ms >= settings.connect_timeout_s * 1000 && took_ms < settings.connect_timeout_s * 3000);
+    assert_int_equal(fault_of_open(stamps, 4, space), FAULT_NONE); /* others are not hindered */
+    assert_int_equal(kill(pg_backend_pid(former), SIGCONT), 0);
+    assert_int_equal(fault_of_open(stamps, 3, space), FAULT_NONE);
+    pg_close(former);
+}
+
+static void a_new_generation_ends_the_former(void **state)
+{
+    (void)state;
+    struct pg *one = open_as(stamps, 1), *two = open_as(stamps, 2);
+    int first = pg_backend_pid(one), second = pg_backend_pid(two);
+    stamps_close(stamps); /* all processes are gone, but for the server's */
+    stamps = open_segment("segment");
+    assert_int_equal(stamps_generation(stamps), 2);
+    space = stamps_space(stamps, bytes_of(database));
+    assert_false(stamps_space_is_clean(stamps, space));
+    assert_true(lives(first) && lives(second));
+    struct pg *pg = open_as(stamps, 7);
+    assert_true(stamps_space_is_clean(stamps, space));
+    assert_false(lives(first) || lives(second));
+    struct pg *next = open_as(stamps, 8); /* of the same generation: nobody is ended */
+    assert_true(pg_is_alive(pg));
+    pg_close(pg);
+    pg_close(next);
+    pg_close(one);
+    pg_close(two);
+}
+
+static void another_installation_is_refused(void **state)
+{
+    (void)state;
+    struct pg *pg = open_as(stamps, 1);
+    struct stamps *twin = open_segment("twin");
+    assert_true(stamps_installation(twin) != stamps_installation(stamps));
+    assert_int_equal(stamps_space(twin, bytes_of(database)), space);
+    assert_int_equal(fault_of_open(twin, 1, space), FAULT_OTWIN);
+    assert_int_equal(fault_of_open(twin, 2, space), FAULT_OTWIN);
+    assert_true(pg_is_alive(pg));
+    settings.hosts = hosts_many;
+    assert_int_equal(fault_of_open(twin, 1, space), FAULT_NONE);
+    assert_true(pg_is_alive(pg));
+    settings.hosts = hosts_one;
+    tell(admin, "select pg_advisory_lock(1, 2), pg_advisory_lock(%d)",
+         0x53000001); /* an application's: no matter */
+    int backend = pg_backend_pid(pg);
+    pg_close(pg);
+    AWAIT(!lives(backend));
+    AWAIT(fault_of_open(twin, 1, space) == FAULT_NONE);
+    stamps_close(twin);
+}
+
+struct race {
+    _Atomic int serving[2], opened[2];
+};
+static struct race *race;
+
+static void serve_in_turn(void *argument)
+{
+    int side = *(int *)argument;
+    struct stamps *own = open_segment(side ? "right" : "left");
+    int where = stamps_space(own, bytes_of(database));
+    stamps_become(own, 5);
+    for (int64_t end_ms = clock_monotonic_ms() + 2000; clock_monotonic_ms() < end_ms;) {
+        struct pg *pg;
+        enum fault fault = session_open(&settings, own, where, &pg);
+        DEMAND(fault == FAULT_NONE || fault == FAULT_OTWIN);
+        if (!fault) {
+            atomic_fetch_add(&race->opened[side], 1);
+            atomic_store(&race->serving[side], 1);
+            DEMAND(atomic_load(&race->serving[!side]) == 0);
+            clock_sleep_ms(2);
+            DEMAND(atomic_load(&race->serving[!side]) == 0);
+            atomic_store(&race->serving[side], 0);
+            pg_close(pg);
+        }
+        clock_sleep_ms(session_pause_ms(1) / 4);
+    }
+}
+
+static void two_installations_never_serve_together(void **state)
+{
+    (void)state;
+    int sides[] = {0, 1};
+    race = mmap(NULL, sizeof *race, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t left = child_start(serve_in_turn, &sides[0]), right = child_start(serve_in_turn, &sides[1]);
+    child_expect(left);
+    child_expect(right);
+    assert_true(race->opened[0] + race->opened[1] > 0);
+    munmap(race, sizeof *race);
+}
+
+static void a_database_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    int missing = stamps_space(stamps, BYTES("session_test_missing"));
+    assert_int_equal(fault_of_open(stamps, 1, missing), FAULT_ODATABASE);
+    make_database("session_test_bare");
+    int bare = stamps_space(stamps, BYTES("session_test_bare"));
+    assert_int_equal(fault_of_open(stamps, 1, bare), FAULT_ODATABASE);
+    drop_database("session_test_bare");
+    tell(admin, "insert into migration (number, name) values (9999, 'of a later release')");
+    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_ODATABASE);
+    tell(admin, "delete from migration where number = 9999");
+    tell(admin, "create temporary table kept as table migration; delete from migration");
+    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_ODATABASE);
+    tell(admin, "insert into migration select * from kept; drop table kept");
+    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_NONE);
+    settings.database = (char *)(uintptr_t) "host=/nonexistent user=stampd";
+    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_XAWAY);
+}
+
+/* --- heir(index) --- */
+
+static const uint32_t slots[] = {10, 20};
+static struct gate reached;
+static _Atomic int *shared; /* [0] backend of the worker */
+
+/* A worker whose COMMIT lies unread in the socket of a backend that does not run; then it is killed. */
+static void commit_to_nobody(void *argument)
+{
+    (void)argument;
+    struct stamps *own = open_segment("segment");
+    struct pg *pg = NULL;
+    uint64_t stamp[2];
+    stamps_become(own, 6);
+    DEMAND(session_open(&settings, own, space, &pg) == FAULT_NONE);
+    atomic_store(shared, pg_backend_pid(pg));
+    stamps_begin(own, space);
+    stamps_mark(own, slots, 2, stamp);
+    DEMAND(kill(pg_backend_pid(pg), SIGSTOP) == 0);
+    gate_pass(&reached);
+    (void)!pg_execute(pg, "insert into doc values ('A', 'late', 1, 1, 1, 0, 0)"); /* sent; nobody answers */
+}
+
+static void inherit(void *argument)
+{
+    (void)argument;
+    struct stamps *own = open_segment("segment");
+    stamps_become(own, 6);
+    gate_pass(&reached);
+    DEMAND(session_inherit(&settings, own, never));
+}
+
+/* Leaves the worker's backend stopped, with a commit before it. */
+static int kill_in_commit(void)
+{
+    shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    gate_open(&reached);
+    pid_t worker = child_start(commit_to_nobody, NULL);
+    gate_await(&reached);
+    int backend = atomic_load(shared);
+    clock_sleep_ms(100); /* the bytes leave; when they do not, nothing is wrong either */
+    child_kill(worker);
+    assert_true(stamps_see(stamps, 10).busy && stamps_see(stamps, 20).busy);
+    munmap((void *)(uintptr_t)shared, 4096);
+    return backend;
+}
+
+static bool is_marked(void)
+{
+    return stamps_see(stamps, 10).busy && stamps_see(stamps, 20).busy && stamps_see(stamps, 10).stamp == 0;
+}
+
+static void a_late_commit_is_waited_for(void **state)
+{
+    (void)state;
+    int backend = kill_in_commit();
+    pid_t heir = child_start(inherit, NULL);
+    gate_await(&reached);
+    for (int i = 0; i < 30; i++) { /* as long as the backend is there, nothing is repaired */
+        clock_sleep_ms(10);
+        assert_true(is_marked());
+        assert_int_equal(waitpid(heir, NULL, WNOHANG), 0);
+    }
+    assert_int_equal(kill(backend, SIGCONT), 0);
+    child_expect(heir);
+    assert_false(lives(backend));
+    int64_t rows = ask(admin, "select count(*) from doc");
+    assert_false(stamps_see(stamps, 10).busy || stamps_see(stamps, 20).busy);
+    assert_int_equal(stamps_see(stamps, 10).stamp, 1);
+    assert_int_equal(stamps_see(stamps, 20).stamp, 1);
+    assert_int_equal(stamps_entry_space(stamps, 6), -1);
+    clock_sleep_ms(100);
+    assert_int_equal(ask(admin, "select count(*) from doc"), rows);
+    gate_close(&reached);
+}
+
+static void an_heir_that_is_killed_is_followed_by_another(void **state)
+{
+    (void)state;
+    int backend = kill_in_commit();
+    for (int i = 0; i < 3; i++) {
+        pid_t heir = child_start(inherit, NULL);
+        gate_await(&reached);
+        clock_sleep_ms(20 * i);
+        child_kill(heir);
+        assert_true(is_marked());
+    }
+    struct pg *left = NULL; /* the session of an heir that died holding the lock */
+    assert_int_equal(kill(backend, SIGCONT), 0);
+    left = open_as(stamps, 6);
+    int former = pg_backend_pid(left);
+    pid_t heir = child_start(inherit, NULL);
+    gate_await(&reached);
+    child_expect(heir);
+    assert_false(lives(former));
+    assert_false(stamps_see(stamps, 10).busy);
+    assert_int_equal(stamps_entry_space(stamps, 6), -1);
+    pg_close(left);
+    gate_close(&reached);
+}
+
+static void mark_as(int index, int where)
+{
+    uint64_t stamp[2];
+    stamps_become(stamps, index);
+    stamps_begin(stamps, where);
+    stamps_mark(stamps, slots, 2, stamp);
+}
+
+static void an_heir_needs_neither_schema_nor_solitude(void **state)
+{
+    (void)state;
+    assert_true(
+        session_inherit(&settings, (stamps_become(stamps, 2), stamps), at_once)); /* nothing in flight */
+    make_database("session_test_bare");
+    mark_as(2, stamps_space(stamps, BYTES("session_test_bare")));
+    assert_true(session_inherit(&settings, stamps, never));
+    assert_false(stamps_see(stamps, 10).busy);
+    drop_database("session_test_bare");
+    mark_as(3, stamps_space(stamps, BYTES("session_test_bare"))); /* gone: nobody can commit there */
+    assert_true(session_inherit(&settings, stamps, never));
+    assert_int_equal(stamps_see(stamps, 10).stamp, 2);
+    struct stamps *twin = open_segment("twin");
+    assert_int_equal(stamps_space(twin, bytes_of(database)), space);
+    struct pg *pg = open_as(twin, 1);
+    mark_as(4, space);
+    assert_true(session_inherit(&settings, stamps, never));
+    assert_true(pg_is_alive(pg));
+    pg_close(pg);
+    stamps_close(twin);
+}
+
+static void an_heir_without_server_gives_up_when_asked(void **state)
+{
+    (void)state;
+    mark_as(2, space);
+    settings.database = (char *)(uintptr_t) "host=/nonexistent user=stampd";
+    assert_false(session_inherit(&settings, stamps, at_once));
+    assert_true(is_marked());
+    assert_int_equal(stamps_entry_space(stamps, 2), space);
+    settings.database = workers_conninfo;
+    assert_true(session_inherit(&settings, stamps, never));
+}
+
+static void pauses_grow_to_some_seconds(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        assert_in_range(session_pause_ms(1), 25, 50);
+        assert_in_range(session_pause_ms(3), 100, 200);
+        assert_in_range(session_pause_ms(1000000), 2500, 5000);
+    }
+}
+
+/* --- the herald --- */
+
+static void run_herald(void *argument)
+{
+    (void)argument;
+    herald_run(&settings, stamps);
+}
+
+static uint64_t stamp_of(int where, const char *id)
+{
+    return stamps_see(stamps, stamps_slot(stamps, stamps_hash(stamps, where, BYTES("A"), bytes_of(id))))
+        .stamp;
+}
+
+static uint64_t stamp_beside(uint32_t away, const char *one, const char *two)
+{
+    uint32_t slot = away;
+    while (slot == stamps_slot(stamps, stamps_hash(stamps, space, BYTES("A"), bytes_of(one))) ||
+           slot == stamps_slot(stamps, stamps_hash(stamps, space, BYTES("A"), bytes_of(two))))
+        slot++;
+    return stamps_see(stamps, slot).stamp;
+}
+
+static int64_t listening(void)
+{
+    return ask(admin,
+               "select coalesce(max(pid), 0) from pg_stat_activity where datname = current_database()"
+               " and application_name = 'stampd herald' and query like '%%listen%%' and state = 'idle'");
+}
+
+static void the_herald_hears_what_workers_did_not_write(void **state)
+{
+    (void)state;
+    pid_t herald = child_start(run_herald, NULL);
+    AWAIT(stamp_of(space, "one") == 1); /* connected: all stamps moved */
+    struct pg *worker = open_as(stamps, 1);
+    tell(worker, "insert into doc values ('A', 'two', 1, 1, 1, 0, 0)");
+    tell(admin, "insert into doc values ('A', 'one', 1, 1, 1, 0, 0)");
+    AWAIT(stamp_of(space, "one") == 2);
+    assert_int_equal(stamp_of(space, "two"), 1); /* committed before, and not told */
+    assert_int_equal(stamp_beside(0, "one", "two"), 1);
+    tell(admin, "update doc set version = version + 1 where id = 'two'");
+    AWAIT(stamp_of(space, "two") == 2);
+    tell(admin, "notify stampd, 'A.'");
+    AWAIT(stamp_of(space, "two") == 3 && stamp_of(space, "one") == 3 && stamp_beside(0, "one", "two") == 2);
+    tell(admin, "notify stampd");
+    AWAIT(stamp_beside(0, "one", "two") == 3);
+
+    int64_t backend = listening(), next; /* its connection is ended: what is changed meanwhile counts too */
+    assert_true(backend > 0);
+    tell(admin, "select pg_terminate_backend(%lld)", (long long)backend);
+    AWAIT((next = listening()) > 0 && next != backend);
+    AWAIT(stamp_beside(0, "one", "two") == 4);
+    tell(admin, "delete from doc where id = 'one'");
+    AWAIT(stamp_of(space, "one") == 5);
+
+    make_database("session_test_next"); /* a namespace that comes later */
+    int coming = stamps_space(stamps, BYTES("session_test_next"));
+    AWAIT(stamp_beside(0, "one", "two") == 5);
+    struct pg *next_admin = connect_admin("session_test_next");
+    uint64_t before = stamp_of(coming, "x.y");
+    tell(next_admin, "notify stampd, 'A.x.y'"); /* dots belong to the id */
+    AWAIT(stamp_of(coming, "x.y") > before);
+    assert_int_equal(kill(herald, SIGTERM), 0);
+    child_expect(herald);
+    pg_close(next_admin);
+    pg_close(worker);
+    drop_database("session_test_next");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_house, close_house)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_session_is_as_the_statements_need_it),
+        TEST(the_former_session_of_an_index_is_ended),
+        TEST(one_that_does_not_end_is_waited_for_in_bounds),
+        TEST(a_new_generation_ends_the_former),
+        TEST(another_installation_is_refused),
+        TEST(two_installations_never_serve_together),
+        TEST(a_database_that_does_not_fit_is_refused),
+        TEST(a_late_commit_is_waited_for),
+        TEST(an_heir_that_is_killed_is_followed_by_another),
+        TEST(an_heir_needs_neither_schema_nor_solitude),
+        TEST(an_heir_without_server_gives_up_when_asked),
+        TEST(pauses_grow_to_some_seconds),
+        TEST(the_herald_hears_what_workers_did_not_write),
+    };
+    server = getenv("STAMPD_TEST_CONNINFO");
+    if (!server) {
+        fprintf(stderr, "STAMPD_TEST_CONNINFO is not set\n");
+        return 77;
+    }
+    log_open("session_test", getenv("STAMPD_TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, false);
+    snprintf(database, sizeof database, "session_test_%d", (int)getpid());
+    snprintf(workers_conninfo, sizeof workers_conninfo, "%s user=stampd", server);
+    settings = (struct settings){.connect_timeout_s = 2,
+                                 .statement_timeout_ms = 5000,
+                                 .lock_timeout_ms = 1000,
+                                 .limit_operation_s = 60};
+    make_database(database);
+    admin = connect_admin(database);
+    migrate(admin);
+    pg_close(admin);
+    int failed = cmocka_run_group_tests_name("session", tests, NULL, NULL);
+    drop_database(database);
+    return failed ? 1 : 0;
+}
