@@ -13,9 +13,11 @@ enum call_route { CALL_PING, CALL_NAMESPACE_PING, CALL_OPERATION, CALL_LIVE, CAL
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
-    struct bytes space;     /* code of the namespace, from nginx */
-    struct bytes database;  /* its database, from nginx's map; empty: nginx does not know the namespace */
-    struct bytes operation; /* name, from the path */
+    struct bytes space;       /* code of the namespace, from nginx */
+    struct bytes database;    /* its database, from nginx's map; empty: nginx does not know the namespace */
+    struct bytes operation;   /* name, from the path */
+    const struct bytes *path; /* what follows the operation's name in the path, decoded */
+    size_t path_count;
     const struct json *param, *syncs;             /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
     struct bytes build;                           /* X-Stampd-Build; NO_BYTES: absent */

@@ -1,1 +1,184 @@
+/* request: method, route, build, body, arguments; in this order, cheap refusals first. */
 #include "serve/request.h"
+
+#include "config.h"
+
+#include "base/clock.h"
+#include "serve/arguments.h"
+
+enum { PIECES_MAX = 64 };
+
+static struct bytes fcgi_source_parameter(const void *context, const char *name)
+{
+    return fcgi_parameter(context, name);
+}
+
+static enum fault fcgi_source_body(void *context, size_t limit, struct builder *body, int64_t *size_r)
+{
+    return fcgi_read_body(context, limit, body, size_r);
+}
+
+struct request_source request_from_fcgi(struct fcgi_request *fcgi)
+{
+    return (struct request_source){
+        .parameter = fcgi_source_parameter, .read_body = fcgi_source_body, .context = fcgi};
+}
+
+static struct bytes parameter(const struct request_source *source, const char *name)
+{
+    struct bytes value = source->parameter(source->context, name);
+    return value.data ? value : BYTES("");
+}
+
+static bool contains(struct bytes text, const char *part)
+{
+    return text.size && memmem(text.data, text.size, part, strlen(part));
+}
+
+/* How the answer will look, known before anything can go wrong. */
+static void read_form(const struct settings *settings, struct arena *arena,
+                      const struct request_source *source, struct request *request)
+{
+    struct bytes method = parameter(source, "REQUEST_METHOD");
+    struct bytes id = parameter(source, "STAMPD_REQUEST_ID");
+    request->form = (struct response_form){
+        .is_head = bytes_equal(method, BYTES("HEAD")),
+        .is_for_people =
+            bytes_equal(method, BYTES("GET")) && contains(parameter(source, "HTTP_ACCEPT"), "text/html"),
+        .request_id = id.size ? arena_copy(arena, id.data, id.size) : NULL,
+        .build = *settings->build ? settings->build : PACKAGE_VERSION,
+    };
+}
+
+static enum fault check_method(const struct request_source *source, struct call *call, struct reply *reply)
+{
+    struct bytes method = parameter(source, "REQUEST_METHOD");
+    if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("HEAD")) ||
+        bytes_equal(method, BYTES("POST")))
+        return FAULT_NONE;
+    return reply_fault(call, reply, FAULT_AMETHOD, NULL, arena_copy(call->arena, method.data, method.size),
+                       NULL);
+}
+
+static bool is_piece(struct bytes piece, const char *text)
+{
+    return bytes_equal(piece, bytes_of(text));
+}
+
+/* The probes' door is nginx's loopback listener, or another that does not reach the public. */
+static bool find_probe(const struct request_source *source, const struct bytes *pieces, size_t count,
+                       struct call *call)
+{
+    if (count != 1 || !bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("probe")))
+        return false;
+    if (is_piece(pieces[0], "live"))
+        call->route = CALL_LIVE;
+    else if (is_piece(pieces[0], "ready"))
+        call->route = CALL_READY;
+    else if (is_piece(pieces[0], "metrics"))
+        call->route = CALL_METRICS;
+    else
+        return false;
+    return true;
+}
+
+/* What follows the code of a namespace that nginx took from the address. */
+static bool find_in_namespace(const struct bytes *pieces, size_t count, struct call *call)
+{
+    if (count == 2 && is_piece(pieces[1], "ping")) {
+        call->route = CALL_NAMESPACE_PING;
+        return true;
+    }
+    if (count < 3 || !is_piece(pieces[1], "op"))
+        return false;
+    call->route = CALL_OPERATION;
+    call->operation = pieces[2];
+    call->path = pieces + 3;
+    call->path_count = count - 3;
+    return true;
+}
+
+static enum fault find_route(const struct request_source *source, struct call *call, struct reply *reply)
+{
+    struct bytes *pieces = ARENA_ARRAY(call->arena, struct bytes, PIECES_MAX);
+    size_t count = 0;
+    enum fault fault = path_split(call->arena, parameter(source, "REQUEST_URI"), pieces, PIECES_MAX, &count);
+    if (fault)
+        return reply_fault(call, reply, fault, NULL, "path", NULL);
+    if (find_probe(source, pieces, count, call))
+        return FAULT_NONE;
+    if (count == 1 && is_piece(pieces[0], "ping")) {
+        call->route = CALL_PING;
+        return FAULT_NONE;
+    }
+    call->space = parameter(source, "STAMPD_NS");
+    call->database = parameter(source, "STAMPD_DATABASE");
+    if (!call->space.size || !count || !bytes_equal(pieces[0], call->space) ||
+        !find_in_namespace(pieces, count, call))
+        return reply_fault(call, reply, FAULT_NPATH, NULL, NULL);
+    if (!call->database.size)
+        return reply_fault(call, reply, FAULT_NNAMESPACE, NULL,
+                           arena_copy(call->arena, call->space.data, call->space.size), NULL);
+    return FAULT_NONE;
+}
+
+static enum fault read_body(const struct settings *settings, const struct request_source *source,
+                            struct call *call, struct builder *body, struct reply *reply)
+{
+    int64_t size = 0;
+    enum fault fault = source->read_body(source->context, (size_t)settings->limit_body_bytes, body, &size);
+    if (fault == FAULT_ALIMIT)
+        return reply_fault(call, reply, fault, NULL, "limit_body_bytes",
+                           arena_printf(call->arena, "%lld", (long long)settings->limit_body_bytes),
+                           arena_printf(call->arena, "%lld", (long long)size), NULL);
+    return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;
+}
+
+static enum fault read_arguments(const struct settings *settings, const struct request_source *source,
+                                 struct call *call, struct bytes body, struct reply *reply)
+{
+    struct argument_source from = {
+        .query = parameter(source, "QUERY_STRING"),
+        .content_type = parameter(source, "CONTENT_TYPE"),
+        .body = body,
+    };
+    struct argument_limits limits = {.depth = (int)settings->limit_depth, .nodes = ARGUMENT_NODES};
+    struct arguments arguments;
+    struct json_problem problem = {0};
+    enum fault fault = arguments_read(call->arena, &from, &limits, &arguments, &problem);
+    if (fault) /* the offset says nothing where there is no JSON text */
+        return reply_fault(call, reply, fault, problem.what, arguments.wrong ? arguments.wrong : "body",
+                           problem.offset ? arena_printf(call->arena, "%zu", problem.offset) : NULL, NULL);
+    call->param = arguments.param;
+    call->syncs = arguments.syncs;
+    call->account = arguments.account;
+    call->key = arguments.key;
+    call->admin = arguments.admin;
+    call->lang = arguments.lang;
+    call->dhop = arguments.dhop;
+    return FAULT_NONE;
+}
+
+enum fault request_read(const struct settings *settings, struct arena *arena,
+                        const struct request_source *source, struct builder *body, struct request *request_r,
+                        struct reply *reply)
+{
+    struct call *call = &request_r->call;
+    struct bytes build = parameter(source, "HTTP_X_STAMPD_BUILD");
+    assert(!body->size);
+    read_form(settings, arena, source, request_r);
+    *call = (struct call){
+        .arena = arena,
+        .request_id = request_r->form.request_id,
+        .build = build.size ? build : NO_BYTES,
+        .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
+    };
+    enum fault fault = check_method(source, call, reply);
+    if (!fault)
+        fault = find_route(source, call, reply);
+    if (!fault && call->route != CALL_OPERATION)
+        return FAULT_NONE; /* nothing else of it matters; a body is thrown away */
+    if (!fault)
+        fault = read_body(settings, source, call, body, reply);
+    return fault ? fault : read_arguments(settings, source, call, builder_bytes(body), reply);
+}

@@ -1,4 +1,31 @@
+/* request: a FastCGI request as a call.  Method, path, arguments and sizes are checked here, so that what
+ * reaches operations is well formed. */
 #ifndef STAMPD_SERVE_REQUEST_H
 #define STAMPD_SERVE_REQUEST_H
+
+#include "base/settings.h"
+#include "edge/fcgi.h"
+#include "operation/call.h"
+#include "serve/response.h"
+
+struct request {
+    struct call call; /* its texts live until the request is answered and the arena is reset */
+    struct response_form form;
+};
+
+/* Parameters as nginx gives them, taken by name: from FastCGI, or from a table in tests. */
+struct request_source {
+    struct bytes (*parameter)(const void *context, const char *name);
+    /* Appends the body; as fcgi_read_body. */
+    enum fault (*read_body)(void *context, size_t limit, struct builder *body, int64_t *size_r);
+    void *context;
+};
+struct request_source request_from_fcgi(struct fcgi_request *fcgi);
+
+/* Fills in the request, as far as it goes also on a fault, which is recorded in the reply.  `body` is empty
+ * and keeps the body's bytes as long as the call lives. */
+MUST_USE enum fault request_read(const struct settings *settings, struct arena *arena,
+                                 const struct request_source *source, struct builder *body,
+                                 struct request *request_r, struct reply *reply);
 
 #endif

@@ -1,4 +1,28 @@
+/* response: a reply as HTTP.  The only place where a fault becomes a status and words; no text of the
+ * database, of a library or of the file system passes through here. */
 #ifndef STAMPD_SERVE_RESPONSE_H
 #define STAMPD_SERVE_RESPONSE_H
+
+#include "base/bytes.h"
+#include "operation/call.h"
+
+/* How the request wants to be answered. */
+struct response_form {
+    bool is_head;           /* the head alone, as it would be with its body */
+    bool is_for_people;     /* a browser's GET: faults as plain text */
+    const char *request_id; /* given back when it has the form of one; may be NULL */
+    const char *build;      /* of the server */
+    int status;             /* of a probe; 0: what the fault asks for */
+};
+
+/* 200, or the status of the fault: 404 for class N, else 400, but 405 and 415 for what HTTP itself has a name
+ * for, and 413 for a body over its limit. */
+int response_status(const struct reply *reply);
+
+/* Appends the CGI head, with its empty line, to `head`.  A fault's text is written to reply->body, which must
+ * be empty then; a success's body is sent as it is. */
+void response_compose(const struct response_form *form, struct reply *reply, struct builder *head);
+/* What follows the head: nothing for a HEAD request. */
+struct bytes response_body(const struct response_form *form, const struct reply *reply);
 
 #endif
