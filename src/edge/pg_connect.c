@@ -1,0 +1,161 @@
+/* pg_connect: opening a connection, and what state it is in. */
+#include "edge/pg_private.h"
+
+#include <ctype.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* The server's own limits end a statement first, with a clear SQLSTATE; this is for a server that is silent.
+ */
+enum { ANSWER_GRACE_MS = 2000 };
+
+/* What the server says unasked.  Its last words, when it ends an idle session, come here too. */
+static void on_notice(void *context, const PGresult *notice)
+{
+    struct pg *pg = context;
+    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    log_debug("postgresql notice severity=%s: %s", severity ? severity : "", text ? text : "");
+    if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+        pg->is_broken = true;
+}
+
+static PGconn *connect_once(const struct pg_options *options, bool again, PGconn *former)
+{
+    if (again) { /* libpq tells the SQLSTATE of a refused connection inside a verbose message only */
+        PQsetErrorVerbosity(former, PQERRORS_VERBOSE);
+        PQreset(former);
+        PQsetErrorVerbosity(former, PQERRORS_DEFAULT);
+        return former;
+    }
+    char timeout[16], settings[1024];
+    snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
+    int size = snprintf(settings, sizeof settings, "-c statement_timeout=%lld -c lock_timeout=%lld %s",
+                        (long long)options->statement_timeout_ms, (long long)options->lock_timeout_ms,
+                        options->role_settings);
+    assert(size > 0 && (size_t)size < sizeof settings);
+    /* The first dbname alone is expanded as a connection string; what follows it goes before it. */
+    const char *const words[][2] = {
+        {"dbname", options->conninfo},
+        {"dbname", options->database},
+        {"options", settings},
+        {"connect_timeout", timeout},
+        {"client_encoding", "UTF8"},
+        {"fallback_application_name", "stampd"},
+        {"target_session_attrs", "primary"},
+        {"keepalives_idle", "15"}, /* a host that vanished is noticed after about half a minute */
+        {"keepalives_interval", "5"},
+        {"keepalives_count", "3"},
+        {"tcp_user_timeout", "30000"},
+        {NULL, NULL},
+    };
+    const char *keywords[COUNT_OF(words)], *values[COUNT_OF(words)];
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        keywords[i] = words[i][0];
+        values[i] = words[i][1];
+    }
+    return PQconnectdbParams(keywords, values, 1);
+}
+
+/* "FATAL:  3D000: database …": finds the SQLSTATE in a verbose message, "" when there is none. */
+static void find_sqlstate(const char *message, char sqlstate_r[6])
+{
+    sqlstate_r[0] = '\0';
+    for (const char *at = strstr(message, ":  "); at; at = strstr(at + 1, ":  ")) {
+        const char *code = at + 3;
+        size_t size = 0;
+        while (size < 5 && (isdigit((unsigned char)code[size]) || isupper((unsigned char)code[size])))
+            size++;
+        if (size == 5 && code[5] == ':') {
+            memcpy(sqlstate_r, code, 5);
+            sqlstate_r[5] = '\0';
+        }
+    }
+}
+
+static enum fault judge_connection(struct pg *pg, const struct pg_options *options)
+{
+    PGconn *connection = pg->connection;
+    if (PQstatus(connection) != CONNECTION_OK) {
+        const char *message = PQerrorMessage(connection);
+        find_sqlstate(message, pg->sqlstate);
+        pg_keep_message(pg, message);
+        log_warning("postgresql cannot connect database=%s: %s", options->database, pg->message);
+        return strcmp(pg->sqlstate, "3D000") == 0 ? FAULT_ODATABASE : FAULT_XAWAY;
+    }
+    const char *encoding = PQparameterStatus(connection, "server_encoding");
+    if (!encoding || strcmp(encoding, "UTF8") != 0) {
+        log_warning("postgresql encoding is not UTF8 database=%s encoding=%s", options->database,
+                    encoding ? encoding : "");
+        return FAULT_ODATABASE;
+    }
+    if (PQsetnonblocking(connection, 1) != 0)
+        return pg_note_loss(pg, "connect");
+    return FAULT_NONE;
+}
+
+enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
+{
+    *pg_r = NULL;
+    int64_t start_ms = clock_monotonic_ms();
+    PGconn *connection = connect_once(options, false, NULL);
+    if (!connection)
+        log_fatal("out of memory postgresql connection");
+    /* A server that does not answer is not asked a second time; one that refuses is asked why. */
+    if (PQstatus(connection) != CONNECTION_OK &&
+        clock_monotonic_ms() - start_ms < (int64_t)options->connect_timeout_s * 500)
+        connection = connect_once(options, true, connection);
+
+    struct pg *pg = calloc(1, sizeof *pg);
+    if (!pg)
+        log_fatal("out of memory postgresql connection");
+    pg->connection = connection;
+    pg->answer_timeout_ms = options->statement_timeout_ms + ANSWER_GRACE_MS;
+    PQsetNoticeReceiver(connection, on_notice, pg);
+    enum fault fault = judge_connection(pg, options);
+    if (fault) {
+        pg_close(pg);
+        return fault;
+    }
+    *pg_r = pg;
+    return FAULT_NONE;
+}
+
+void pg_close(struct pg *pg)
+{
+    if (!pg)
+        return;
+    PQfinish(pg->connection);
+    free(pg);
+}
+
+bool pg_is_connected(const struct pg *pg)
+{
+    return !pg->is_broken && PQstatus(pg->connection) == CONNECTION_OK;
+}
+
+bool pg_is_usable(const struct pg *pg)
+{
+    return pg_is_connected(pg) && PQtransactionStatus(pg->connection) == PQTRANS_IDLE;
+}
+
+bool pg_is_alive(struct pg *pg)
+{
+    struct pollfd socket = {.fd = PQsocket(pg->connection), .events = POLLIN};
+    while (pg_is_connected(pg) && poll(&socket, 1, 0) > 0) {
+        if (!PQconsumeInput(pg->connection))
+            (void)pg_note_loss(pg, "idle");
+        else
+            (void)PQisBusy(pg->connection); /* reads what came: on_notice, new parameters, notifications */
+    }
+    return pg_is_connected(pg);
+}
+
+int pg_backend_pid(const struct pg *pg)
+{
+    return PQbackendPID(pg->connection);
+}

@@ -1,0 +1,142 @@
+/* pg_pipeline: several statements in one round trip and one implicit transaction. */
+#include "edge/pg_private.h"
+
+#include "base/clock.h"
+
+/* Reads the answers to `count` statements and the sync.  Results that are no errors go to results[] (NULL:
+ * are dropped), the first error to refusal_r with the place of its statement.  FAULT_NONE: the sync came. */
+static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PGresult **results,
+                               PGresult **refusal_r, int *failed_r)
+{
+    *refusal_r = NULL;
+    int most = count + 1; /* the commit itself may answer too, with an error before the sync */
+    for (int place = 0; place <= most;) {
+        enum fault lost = pg_await_result(pg, deadline_ms, "pipeline");
+        if (lost)
+            return lost;
+        PGresult *result = PQgetResult(pg->connection);
+        if (!result) { /* the end of one statement's answer */
+            place++;
+            continue;
+        }
+        switch (PQresultStatus(result)) {
+        case PGRES_PIPELINE_SYNC:
+            PQclear(result);
+            return FAULT_NONE;
+        case PGRES_TUPLES_OK:
+        case PGRES_COMMAND_OK:
+            if (results && place < count && !results[place])
+                results[place] = result;
+            else
+                PQclear(result);
+            continue;
+        case PGRES_PIPELINE_ABORTED:
+            PQclear(result);
+            continue;
+        default:
+            if (*refusal_r || !PQresultErrorField(result, PG_DIAG_SQLSTATE)) {
+                (void)pg_note_error(pg, result, "pipeline");
+                PQclear(result);
+                pg->is_broken = true;
+                return FAULT_XAWAY;
+            }
+            *refusal_r = result;
+            *failed_r = place;
+        }
+    }
+    return pg_note_loss(pg, "pipeline"); /* more answers than statements */
+}
+
+enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count)
+{
+    assert(!pg->pipeline_arena);
+    pg->sqlstate[0] = '\0';
+    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
+        return FAULT_XAWAY;
+    for (size_t i = 0; i < count; i++)
+        if (!PQsendPrepare(pg->connection, statements[i].name, statements[i].sql, 0, NULL))
+            return pg_note_loss(pg, statements[i].name);
+    if (!PQpipelineSync(pg->connection))
+        return pg_note_loss(pg, "prepare");
+    PGresult *refusal;
+    int failed = 0;
+    enum fault fault =
+        read_answers(pg, (int)count, clock_monotonic_ms() + pg->answer_timeout_ms, NULL, &refusal, &failed);
+    if (!fault && !PQexitPipelineMode(pg->connection))
+        fault = pg_note_loss(pg, "prepare");
+    if (refusal) {
+        enum fault error =
+            pg_note_error(pg, refusal, (size_t)failed < count ? statements[failed].name : "prepare");
+        fault = fault ? fault : error;
+        PQclear(refusal);
+    }
+    return fault;
+}
+
+enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
+{
+    assert(!pg->pipeline_arena);
+    pg->sqlstate[0] = '\0';
+    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
+        return FAULT_XAWAY;
+    pg->pipeline_arena = arena;
+    pg->pipeline_count = 0;
+    pg->is_pipeline_lost = false;
+    return FAULT_NONE;
+}
+
+void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
+{
+    assert(pg->pipeline_arena && statement->parameters == params->count && pg_params_fit(params));
+    if (pg->pipeline_count < PIPELINE_NAMES)
+        pg->pipeline_names[pg->pipeline_count] = statement->name;
+    pg->pipeline_count++;
+    if (!pg->is_pipeline_lost && !PQsendQueryPrepared(pg->connection, statement->name, params->count,
+                                                      params->values, params->lengths, pg_formats, 1))
+        pg->is_pipeline_lost = true;
+}
+
+static const char *copy_field(struct arena *arena, const PGresult *result, int field)
+{
+    const char *text = PQresultErrorField(result, field);
+    return text ? arena_copy(arena, text, strlen(text)) : NULL;
+}
+
+void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
+{
+    struct arena *arena = pg->pipeline_arena;
+    int count = pg->pipeline_count;
+    assert(arena);
+    pg->pipeline_arena = NULL;
+    *verdict_r = (struct pg_verdict){.outcome = PG_UNKNOWN, .fault = FAULT_XAWAY};
+    int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
+    if (pg->is_pipeline_lost || !PQpipelineSync(pg->connection)) {
+        (void)pg_note_loss(pg, "pipeline");
+        return;
+    }
+    PGresult **results = ARENA_ARRAY(arena, PGresult *, (size_t)count + 1);
+    PGresult *refusal;
+    enum fault lost = read_answers(pg, count, deadline_ms, results, &refusal, &verdict_r->failed);
+    for (int i = 0; i < count; i++)
+        if (results[i])
+            pg_defer_clear(arena, results[i]);
+    if (refusal) {
+        int failed = verdict_r->failed;
+        bool is_named = failed < count && failed < PIPELINE_NAMES;
+        verdict_r->fault = pg_note_error(pg, refusal, is_named ? pg->pipeline_names[failed] : "pipeline");
+        memcpy(verdict_r->sqlstate, pg->sqlstate, sizeof verdict_r->sqlstate);
+        verdict_r->detail = copy_field(arena, refusal, PG_DIAG_MESSAGE_DETAIL);
+        verdict_r->constraint = copy_field(arena, refusal, PG_DIAG_CONSTRAINT_NAME);
+        PQclear(refusal);
+    }
+    if (lost) { /* whatever the server said before: without the sync nothing is known */
+        verdict_r->fault = lost;
+        return;
+    }
+    if (!PQexitPipelineMode(pg->connection))
+        (void)pg_note_loss(pg, "pipeline");
+    if (!refusal)
+        verdict_r->fault = FAULT_NONE;
+    verdict_r->outcome = refusal ? PG_REFUSED : PG_COMMITTED;
+    verdict_r->results = refusal ? NULL : (struct pg_result **)results;
+}

@@ -1,0 +1,45 @@
+/* pg_private: a connection from the inside, for src/edge/pg*.c only; the one place that includes libpq.
+ *
+ * Connections are non-blocking: every wait is a poll with a limit, and a libpq function that could block
+ * (PQgetResult) is called only when its answer is there.  A wait that ends without an answer breaks the
+ * connection: to cancel would not tell what the server has done.  Nothing logged holds a parameter's value,
+ * hence the primary message and never the detail. */
+#ifndef STAMPD_EDGE_PG_PRIVATE_H
+#define STAMPD_EDGE_PG_PRIVATE_H
+
+#include <libpq-fe.h>
+
+#include "edge/pg.h"
+
+enum { PIPELINE_NAMES = 8 };
+
+struct pg {
+    PGconn *connection;
+    int64_t answer_timeout_ms;
+    bool is_broken;
+    struct arena *pipeline_arena; /* of the pipeline begun; NULL: none */
+    int pipeline_count;
+    bool is_pipeline_lost;
+    const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
+    char sqlstate[6];
+    char message[400];
+    int64_t position; /* of the last error in its SQL text; 0: unknown */
+};
+
+/* One for each parameter: binary. */
+extern const int pg_formats[PG_PARAMETERS_MAX];
+
+bool pg_is_connected(const struct pg *pg);
+void pg_keep_message(struct pg *pg, const char *text);
+/* Each keeps and logs what happened while `what` was under way, and breaks the connection when it is over: an
+ * error that a result reports; a connection lost; no answer in time. */
+enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what);
+enum fault pg_note_loss(struct pg *pg, const char *what);
+enum fault pg_note_silence(struct pg *pg, const char *what);
+
+/* Sends what is unsent and reads until the next PQgetResult will not block. */
+MUST_USE enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what);
+/* Keeps a result until the arena's reset. */
+void pg_defer_clear(struct arena *arena, PGresult *result);
+
+#endif

@@ -1,0 +1,9 @@
+# Programs of the system tests, which run on a real PostgreSQL (STAMPD_TEST_CONNINFO); pytest runs them.
+SYSTEM_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/system -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
+SCRATCH_SOURCES = test/system/scratch.c test/system/scratch.h
+if HAVE_CMOCKA
+check_PROGRAMS += test/system/check_pg
+endif
+test_system_check_pg_SOURCES = test/system/check_pg.c $(SCRATCH_SOURCES)
+test_system_check_pg_CPPFLAGS = $(SYSTEM_CPPFLAGS)
+test_system_check_pg_LDADD = $(UNIT_LDADD)
