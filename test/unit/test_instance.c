@@ -180,7 +180,7 @@ static void an_index_goes_round(void **state)
 /* --- whole instances --- */
 
 static struct gate ready;
-static int *shared; /* [0], [1]: indexes in flight; [2]: pid of the worker */
+static int *shared; /* [0], [1]: indexes in flight; [3]: pid of the worker */
 
 static void work(void)
 {
@@ -211,7 +211,7 @@ static void serve(void *argument)
         alarm(60);
         work();
     }
-    shared[2] = (int)worker;
+    shared[3] = (int)worker;
     for (;;)
         pause();
 }
@@ -222,7 +222,7 @@ static pid_t start_master(bool outlived)
     gate_open(&ready);
     pid_t master = child_start(serve, outlived ? shared : NULL);
     gate_await(&ready);
-    for (int64_t end_ms = clock_monotonic_ms() + 10000; shared[2] == 0;) {
+    for (int64_t end_ms = clock_monotonic_ms() + 10000; shared[3] == 0;) {
         clock_sleep_ms(1);
         assert_true(clock_monotonic_ms() < end_ms);
     }
@@ -260,7 +260,7 @@ static void a_worker_that_outlives_its_master_is_waited_for(void **state)
         assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
     }
     assert_int_equal(entries_of(1), BLOCK);
-    child_kill((pid_t)shared[2]);
+    child_kill((pid_t)shared[3]);
     int first = await_orphan(instance), second = instance_next_orphan(instance);
     assert_true((first == shared[0] && second == shared[1]) || (first == shared[1] && second == shared[0]));
     assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
