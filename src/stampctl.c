@@ -18,6 +18,7 @@ static int run(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
+        {"load", "Stores documents, one JSON text a line.", control_load},
         {"key", "Makes the administrator's key.", control_key},
         {"nginx", "Writes nginx's configuration.", control_nginx},
         {"version", "Shows the version.", version},

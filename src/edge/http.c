@@ -1,1 +1,213 @@
+/* http: the only file that knows libcurl. */
 #include "edge/http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+    ANSWER_MAX = 64 << 20,     /* no answer of ours is larger; more is cut off as a failure */
+    UPLOAD_BUFFER = 256 << 10, /* one call of TLS writes a whole batch */
+};
+
+struct place {
+    CURL *easy;
+    struct curl_slist *headers;
+    struct builder answer;
+    void *owner;
+    bool is_busy;
+    char problem[CURL_ERROR_SIZE];
+};
+
+struct http {
+    CURLM *multi;
+    int parallel, in_flight;
+    struct place places[];
+};
+
+static size_t take_answer(char *data, size_t size, size_t count, void *context)
+{
+    struct place *place = context;
+    if (place->answer.size + size * count > ANSWER_MAX)
+        return 0;
+    builder_add(&place->answer, data, size * count);
+    return size * count;
+}
+
+/* What all requests of a place have in common. */
+static void prepare(struct place *place, const struct http_options *options)
+{
+    place->easy = curl_easy_init();
+    if (!place->easy)
+        log_fatal("libcurl cannot start");
+    CURL *easy = place->easy;
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)options->connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, place);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, place);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, place->problem);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options->is_insecure ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->is_insecure ? 0L : 2L);
+    if (options->ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+}
+
+struct http *http_open(const struct http_options *options)
+{
+    assert(options->parallel > 0);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        log_fatal("libcurl cannot start");
+    struct http *http = calloc(1, sizeof *http + (size_t)options->parallel * sizeof *http->places);
+    if (!http)
+        log_fatal("out of memory http");
+    http->parallel = options->parallel;
+    http->multi = curl_multi_init();
+    if (!http->multi)
+        log_fatal("libcurl cannot start");
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)options->parallel);
+    for (int i = 0; i < http->parallel; i++)
+        prepare(&http->places[i], options);
+    return http;
+}
+
+void http_close(struct http *http)
+{
+    if (!http)
+        return;
+    for (int i = 0; i < http->parallel; i++) {
+        struct place *place = &http->places[i];
+        if (place->is_busy)
+            curl_multi_remove_handle(http->multi, place->easy);
+        curl_easy_cleanup(place->easy);
+        curl_slist_free_all(place->headers);
+        builder_free(&place->answer);
+    }
+    curl_multi_cleanup(http->multi);
+    free(http);
+    curl_global_cleanup();
+}
+
+bool http_is_full(const struct http *http)
+{
+    return http->in_flight == http->parallel;
+}
+
+int http_in_flight(const struct http *http)
+{
+    return http->in_flight;
+}
+
+static void add_header(struct place *place, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(place->headers, header);
+    if (!longer)
+        log_fatal("out of memory http");
+    place->headers = longer;
+}
+
+static void set_request(struct place *place, const struct http_request *request)
+{
+    curl_slist_free_all(place->headers);
+    place->headers = NULL;
+    curl_easy_setopt(place->easy, CURLOPT_URL, request->url);
+    curl_easy_setopt(place->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    if (request->content_type) {
+        char header[256];
+        snprintf(header, sizeof header, "Content-Type: %s", request->content_type);
+        add_header(place, header);
+        add_header(place, "Expect:"); /* the body goes at once */
+        curl_easy_setopt(place->easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(place->easy, CURLOPT_POSTFIELDS, request->body.data);
+        curl_easy_setopt(place->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+    } else {
+        curl_easy_setopt(place->easy, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(place->easy, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_easy_setopt(place->easy, CURLOPT_HTTPHEADER, place->headers);
+}
+
+void http_send(struct http *http, const struct http_request *request)
+{
+    assert(!http_is_full(http));
+    struct place *place = http->places;
+    while (place->is_busy)
+        place++;
+    builder_clear(&place->answer, 1 << 20);
+    place->problem[0] = '\0';
+    place->owner = request->owner;
+    place->is_busy = true;
+    http->in_flight++;
+    set_request(place, request);
+    CURLMcode code = curl_multi_add_handle(http->multi, place->easy);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+}
+
+/* A request that has ended, if one has. */
+static struct place *take_ended(struct http *http, CURLcode *code_r)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        char *private;
+        CURL *easy = message->easy_handle;
+        *code_r = message->data.result;
+        curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+        curl_multi_remove_handle(http->multi, easy); /* the message is gone with it */
+        return (struct place *)private;
+    }
+    return NULL;
+}
+
+static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
+{
+    long status = 0;
+    curl_easy_getinfo(place->easy, CURLINFO_RESPONSE_CODE, &status);
+    place->is_busy = false;
+    http->in_flight--;
+    *result_r =
+        (struct http_result){.owner = place->owner, .problem = "", .body = builder_bytes(&place->answer)};
+    if (code == CURLE_OK)
+        result_r->status = (int)status;
+    else
+        result_r->problem = place->problem[0] ? place->problem : curl_easy_strerror(code);
+}
+
+bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + wait_ms;
+    while (http->in_flight) {
+        int running;
+        CURLcode code;
+        CURLMcode trouble = curl_multi_perform(http->multi, &running);
+        struct place *place = trouble == CURLM_OK ? take_ended(http, &code) : NULL;
+        if (place) {
+            give_result(http, place, code, result_r);
+            return true;
+        }
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            return false;
+        if (trouble == CURLM_OK)
+            trouble = curl_multi_poll(http->multi, NULL, 0, left_ms < 60000 ? (int)left_ms : 60000, NULL);
+        if (trouble != CURLM_OK)
+            log_fatal("libcurl: %s", curl_multi_strerror(trouble));
+    }
+    return false;
+}
+
+void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r)
+{
+    assert(!http->in_flight);
+    http_send(http, request);
+    while (!http_receive(http, request->timeout_ms, result_r))
+        ; /* libcurl ends it in time */
+}

@@ -1,4 +1,48 @@
+/* http: a client for a few servers and many requests, behind libcurl: several in flight, connections kept.
+ *
+ * A client has `parallel` places; http_send takes a free one, http_receive waits for any that has ended and
+ * gives the place back.  HTTP/1.1 over TLS unless the address says http:.  Redirections are not followed. */
 #ifndef STAMPD_EDGE_HTTP_H
 #define STAMPD_EDGE_HTTP_H
+
+#include "base/bytes.h"
+
+struct http;
+
+struct http_options {
+    int parallel;        /* most requests in flight */
+    const char *ca_file; /* PEM; NULL: the system's authorities */
+    bool is_insecure;    /* the server's certificate is not checked */
+    int64_t connect_timeout_ms;
+};
+
+struct http_request {
+    const char *method; /* "GET", "POST" */
+    const char *url;
+    const char *content_type; /* of the body; NULL when there is none */
+    struct bytes body;        /* borrowed until the result */
+    int64_t timeout_ms;       /* of the whole */
+    void *owner;              /* comes back with the result */
+};
+
+struct http_result {
+    void *owner;
+    int status; /* 0: no whole answer came, `problem` says why; whether the server acted is unknown */
+    const char *problem; /* "" when there is a status */
+    struct bytes body;   /* until the next http_send */
+};
+
+/* Ends the process when libcurl cannot start. */
+struct http *http_open(const struct http_options *options);
+void http_close(struct http *http); /* what is in flight is dropped; NULL is allowed */
+
+bool http_is_full(const struct http *http);
+int http_in_flight(const struct http *http);
+/* Starts a request; there must be a free place. */
+void http_send(struct http *http, const struct http_request *request);
+/* The next result; false: none within `wait_ms`, or nothing is in flight. */
+bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r);
+/* One request from start to end, when no other is in flight. */
+void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r);
 
 #endif

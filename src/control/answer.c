@@ -1,0 +1,54 @@
+#include "control/answer.h"
+
+#include "edge/json.h"
+
+static const char *text_of(struct arena *arena, const struct json *object, const char *name)
+{
+    const struct json *member = json_member(object, name);
+    if (!member || member->kind != JSON_STRING || !member->value.size)
+        return NULL;
+    return arena_copy(arena, member->value.data, member->value.size);
+}
+
+static enum answer_kind kind_of_status(int status)
+{
+    if (status >= 500 || status == 429 || status == 408)
+        return ANSWER_AGAIN;
+    return status == 413 ? ANSWER_REFUSED : ANSWER_HOPELESS;
+}
+
+/* The class of the exception: its first letter. */
+static enum answer_kind kind_of_code(const char *code)
+{
+    switch (code[0]) {
+    case 'X':
+    case 'C':
+        return ANSWER_AGAIN;
+    case 'A':
+    case 'B':
+        return ANSWER_REFUSED;
+    default:
+        return ANSWER_HOPELESS;
+    }
+}
+
+enum answer_kind answer_read(struct arena *arena, const struct http_result *result, struct answer *answer_r)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 2};
+    struct json_problem problem;
+    struct json *root = NULL;
+    *answer_r = (struct answer){"", result->problem};
+    if (!result->status)
+        return ANSWER_AGAIN;
+    if (result->status >= 200 && result->status < 300)
+        return ANSWER_DONE;
+    if (json_read(arena, result->body, &limits, &root, &problem) != FAULT_NONE)
+        root = NULL;
+    const char *code = text_of(arena, root, "code");
+    const char *title = text_of(arena, root, "title"), *detail = text_of(arena, root, "detail");
+    answer_r->code = code ? code : arena_printf(arena, "HTTP %d", result->status);
+    answer_r->words = title && detail ? arena_printf(arena, "%s %s", title, detail) : detail ? detail : title;
+    if (!answer_r->words)
+        answer_r->words = "(no words)";
+    return code ? kind_of_code(code) : kind_of_status(result->status);
+}

@@ -1,0 +1,22 @@
+/* answer: what an answer of the server means for who asked: done, try again, refused, hopeless. */
+#ifndef STAMPD_CONTROL_ANSWER_H
+#define STAMPD_CONTROL_ANSWER_H
+
+#include "base/arena.h"
+#include "edge/http.h"
+
+enum answer_kind {
+    ANSWER_DONE,
+    ANSWER_AGAIN,   /* the server cannot at present, or no whole answer came: contention, overload, restart */
+    ANSWER_REFUSED, /* these documents are refused, others may not be */
+    ANSWER_HOPELESS, /* any request would be refused: key, namespace, address, maintenance */
+};
+
+struct answer {
+    const char *code;  /* "AVERSION"; "HTTP 413" when the answer tells none; "" when there is no answer */
+    const char *words; /* for people */
+};
+
+enum answer_kind answer_read(struct arena *arena, const struct http_result *result, struct answer *answer_r);
+
+#endif

@@ -1,0 +1,67 @@
+#include "control/line.h"
+
+#include "edge/json.h"
+
+static uint64_t hash_more(uint64_t hash, struct bytes text)
+{
+    for (size_t i = 0; i < text.size; i++) /* FNV-1a */
+        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t hash_name(struct bytes class, struct bytes id)
+{
+    uint64_t hash = hash_more(UINT64_C(14695981039346656037), class);
+    return hash_more(hash_more(hash, BYTES(".")), id); /* no class holds a dot */
+}
+
+bool line_is_empty(struct bytes text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (!strchr(" \t\r\n", text.data[i]) || !text.data[i])
+            return false;
+    return true;
+}
+
+static const char *find_problem(const struct json *root)
+{
+    const struct json *class = json_member(root, "c"), *id = json_member(root, "id");
+    const struct json *items = json_member(root, "items");
+    if (root->kind != JSON_OBJECT)
+        return "expected an object {\"c\":…,\"id\":…,\"items\":[…]}";
+    if (!class || class->kind != JSON_STRING)
+        return "expected a text as \"c\", the class";
+    if (!id || id->kind != JSON_STRING)
+        return "expected a text as \"id\"";
+    if (items && items->kind != JSON_ARRAY)
+        return "expected an array as \"items\"";
+    return NULL;
+}
+
+bool line_read(struct arena *arena, struct bytes text, struct builder *builder,
+               struct line_document *document_r, const char **problem_r)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *root;
+    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE) {
+        *problem_r = arena_printf(arena, "%s, at byte %zu", problem.what, problem.offset + 1);
+        return false;
+    }
+    *problem_r = find_problem(root);
+    if (*problem_r)
+        return false;
+    const struct json *class = json_member(root, "c"), *id = json_member(root, "id");
+    const struct json *items = json_member(root, "items");
+    builder_add_text(builder, "{\"c\":");
+    builder_add_bytes(builder, class->text);
+    builder_add_text(builder, ",\"id\":");
+    builder_add_bytes(builder, id->text);
+    if (items) {
+        builder_add_text(builder, ",\"items\":");
+        builder_add_bytes(builder, items->text);
+    }
+    builder_add_text(builder, "}");
+    *document_r = (struct line_document){class->value, id->value, hash_name(class->value, id->value)};
+    return true;
+}

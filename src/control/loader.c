@@ -1,0 +1,414 @@
+#include "control/loader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "control/answer.h"
+#include "control/line.h"
+#include "control/progress.h"
+
+enum {
+    REQUEST_MS = 300 * 1000,
+    PAUSE_FIRST_MS = 200,
+    PAUSE_MOST_MS = 10 * 1000,
+    SAVE_EVERY_MS = 1000,
+    SAY_EVERY_MS = 5000,
+    WAIT_MS = 100, /* between two looks at signals */
+};
+
+struct place {
+    int64_t line, offset;
+};
+
+struct entry {
+    size_t start, size; /* in the batch's body */
+    uint64_t name;
+    int64_t line;
+};
+
+struct batch {
+    enum batch_state { BATCH_FREE, BATCH_WAITS, BATCH_SENT } state;
+    struct builder body;  /* the whole request */
+    struct builder alone; /* the request with one document, after a refusal */
+    struct entry entries[LOADER_BATCH_MAX];
+    int count;
+    int single;          /* the document sent alone; -1: all of them together */
+    struct place before; /* where its first line begins */
+    int tries;
+    int64_t failing_ms, due_ms; /* monotonic: since when it fails, when to send it again */
+};
+
+struct loader {
+    struct control *control;
+    const struct loader_options *options;
+    struct input *input;
+    struct http *http;
+    struct batch *batches;
+    struct arena *arena; /* of one line */
+    struct {
+        bool is_there;
+        struct builder text;
+        struct place before;
+        uint64_t name;
+        int64_t line;
+    } held;             /* a line that is read but in no batch yet */
+    struct place stuck; /* is_failed or is_interrupted by the input: nothing is read beyond */
+    bool is_ended;      /* no more lines are wanted */
+    bool is_answered;   /* the server has answered once */
+    int64_t start_line;
+    int64_t saved_ms, said_ms;
+    struct progress progress;
+    struct loader_report *report;
+};
+
+/* --- how far it has come --- */
+
+static struct place done_with(const struct loader *loader)
+{
+    struct place place = {loader->input->line, loader->input->offset};
+    if (loader->stuck.line >= 0)
+        place = loader->stuck;
+    if (loader->held.is_there)
+        place = loader->held.before;
+    for (int i = 0; i < loader->options->http.parallel; i++)
+        if (loader->batches[i].state != BATCH_FREE && loader->batches[i].before.line < place.line)
+            place = loader->batches[i].before;
+    return place;
+}
+
+static void save(struct loader *loader, bool is_last)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!loader->options->bookmark_path || (!is_last && now_ms - loader->saved_ms < SAVE_EVERY_MS))
+        return;
+    struct place place = done_with(loader);
+    struct bookmark bookmark = loader->options->bookmark;
+    bookmark.line = place.line;
+    bookmark.offset = place.offset;
+    loader->saved_ms = now_ms;
+    if (!control_write_file(loader->arena, loader->options->bookmark_path,
+                            bookmark_compose(loader->arena, &bookmark), 0644))
+        loader->report->is_failed = loader->is_ended = true;
+    arena_reset(loader->arena);
+}
+
+/* --- filling a batch --- */
+
+/* Nothing is read beyond the line that begins at `place`. */
+static void end_at(struct loader *loader, struct place place)
+{
+    loader->is_ended = true;
+    if (loader->stuck.line < 0)
+        loader->stuck = place;
+}
+
+static void wrong_line(struct loader *loader, int64_t line, const char *what)
+{
+    progress_clear(&loader->progress);
+    say("line %lld: %s", (long long)line, what);
+    loader->report->wrong++;
+    if (!loader->options->keep_going)
+        loader->report->is_failed = loader->is_ended = true;
+}
+
+/* Reads up to the next line that is a document. */
+static void fetch_line(struct loader *loader)
+{
+    while (!loader->held.is_there && !loader->is_ended) {
+        struct place before = {loader->input->line, loader->input->offset};
+        struct line_document document;
+        const char *problem;
+        struct bytes text;
+        enum input_result result = input_next(loader->input, &text);
+        if (result == INPUT_FAILED) {
+            progress_clear(&loader->progress);
+            say("%s: %s", loader->options->bookmark.file, strerror(errno));
+            loader->report->is_failed = true;
+        }
+        if (result != INPUT_LINE) {
+            loader->is_ended = true;
+            return;
+        }
+        if (line_is_empty(text))
+            continue;
+        builder_clear(&loader->held.text, 1 << 20);
+        arena_reset(loader->arena);
+        if (line_read(loader->arena, text, &loader->held.text, &document, &problem)) {
+            loader->held.is_there = true;
+            loader->held.before = before;
+            loader->held.name = document.name;
+            loader->held.line = loader->input->line;
+        } else {
+            wrong_line(loader, loader->input->line, problem);
+            if (loader->is_ended)
+                end_at(loader, before);
+        }
+    }
+}
+
+static bool is_on_its_way(const struct loader *loader, uint64_t name)
+{
+    for (int i = 0; i < loader->options->http.parallel; i++) {
+        const struct batch *batch = &loader->batches[i];
+        for (int k = 0; batch->state != BATCH_FREE && k < batch->count; k++)
+            if (batch->entries[k].name == name)
+                return true;
+    }
+    return false;
+}
+
+static void begin_body(const struct loader *loader, struct builder *body)
+{
+    builder_clear(body, 4 << 20);
+    if (loader->options->key.data) {
+        builder_add_text(body, "{\"admin\":\"");
+        builder_add_bytes(body, loader->options->key);
+        builder_add_text(body, "\",\"param\":{\"docs\":[");
+    } else {
+        builder_add_text(body, "{\"param\":{\"docs\":[");
+    }
+}
+
+#define BODY_END "]}}"
+
+static void add_held(struct loader *loader, struct batch *batch)
+{
+    if (batch->count)
+        builder_add_text(&batch->body, ",");
+    batch->entries[batch->count++] =
+        (struct entry){batch->body.size, loader->held.text.size, loader->held.name, loader->held.line};
+    builder_add_bytes(&batch->body, builder_bytes(&loader->held.text));
+    loader->held.is_there = false;
+}
+
+/* Takes lines into a free batch; it stays free when none can be taken at present. */
+static void fill(struct loader *loader, struct batch *batch)
+{
+    const struct loader_options *options = loader->options;
+    batch->count = 0;
+    for (;;) {
+        fetch_line(loader);
+        if (!loader->held.is_there || is_on_its_way(loader, loader->held.name))
+            break;
+        if (!batch->count) {
+            batch->state = BATCH_WAITS;
+            batch->single = -1;
+            batch->tries = 0;
+            batch->due_ms = 0;
+            batch->before = loader->held.before;
+            begin_body(loader, &batch->body);
+        } else if (batch->count == options->batch ||
+                   (int64_t)(batch->body.size + loader->held.text.size) > options->batch_bytes) {
+            break;
+        }
+        add_held(loader, batch);
+    }
+    if (batch->count)
+        builder_add_text(&batch->body, BODY_END);
+}
+
+/* --- sending --- */
+
+static void send_batch(struct loader *loader, struct batch *batch)
+{
+    struct http_request request = {.method = "POST",
+                                   .url = loader->options->url,
+                                   .content_type = "application/json",
+                                   .body = builder_bytes(batch->single < 0 ? &batch->body : &batch->alone),
+                                   .timeout_ms = REQUEST_MS,
+                                   .owner = batch};
+    batch->state = BATCH_SENT;
+    http_send(loader->http, &request);
+}
+
+static void choose_single(struct loader *loader, struct batch *batch, int single)
+{
+    const struct entry *entry = &batch->entries[single];
+    batch->single = single;
+    batch->tries = 0;
+    batch->due_ms = 0;
+    batch->state = BATCH_WAITS;
+    begin_body(loader, &batch->alone);
+    builder_add(&batch->alone, batch->body.data + entry->start, entry->size);
+    builder_add_text(&batch->alone, BODY_END);
+}
+
+/* --- answers --- */
+
+static void end_step(struct loader *loader, struct batch *batch)
+{
+    if (batch->single >= 0 && batch->single + 1 < batch->count)
+        choose_single(loader, batch, batch->single + 1);
+    else
+        batch->state = BATCH_FREE;
+}
+
+static void on_refused(struct loader *loader, struct batch *batch, const struct answer *answer)
+{
+    if (batch->single < 0 && batch->count > 1) {
+        choose_single(loader, batch, 0);
+        return;
+    }
+    struct place before = batch->before;
+    wrong_line(loader, batch->entries[batch->single < 0 ? 0 : batch->single].line,
+               arena_printf(loader->arena, "refused: %s %s", answer->code, answer->words));
+    arena_reset(loader->arena);
+    if (loader->options->keep_going)
+        end_step(loader, batch);
+    else
+        end_at(loader, before); /* the batch stays as it is: not done with */
+}
+
+/* "lines 1 to 32: XAWAY The server …" */
+static void say_of(struct loader *loader, const struct batch *batch, const struct answer *answer,
+                   const char *more)
+{
+    const struct entry *first = &batch->entries[batch->single < 0 ? 0 : batch->single];
+    const struct entry *last = batch->single < 0 ? &batch->entries[batch->count - 1] : first;
+    progress_clear(&loader->progress);
+    say("lines %lld to %lld: %s%s%s%s", (long long)first->line, (long long)last->line, answer->code,
+        *answer->code ? " " : "", answer->words, more);
+}
+
+static void give_up(struct loader *loader, const struct batch *batch, const struct answer *answer)
+{
+    if (!loader->report->is_failed)
+        say_of(loader, batch, answer, "");
+    loader->report->is_failed = loader->is_ended = true;
+}
+
+/* Waits longer each time, never as long as others that began to fail together. */
+static void on_again(struct loader *loader, struct batch *batch, const struct answer *answer)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!batch->tries)
+        batch->failing_ms = now_ms;
+    if (now_ms - batch->failing_ms > loader->options->patience_s * 1000) {
+        give_up(loader, batch, answer);
+        return;
+    }
+    int64_t pause_ms = PAUSE_FIRST_MS << (batch->tries < 6 ? batch->tries : 6);
+    if (pause_ms > PAUSE_MOST_MS)
+        pause_ms = PAUSE_MOST_MS;
+    batch->tries++;
+    batch->due_ms = now_ms + pause_ms / 2 + random() % (pause_ms / 2 + 1);
+    batch->state = BATCH_WAITS;
+    if (batch->tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
+        loader->said_ms = now_ms;
+        say_of(loader, batch, answer, "; trying again");
+    }
+}
+
+static void on_result(struct loader *loader, const struct http_result *result)
+{
+    struct batch *batch = result->owner;
+    struct answer answer;
+    enum answer_kind kind = answer_read(loader->arena, result, &answer);
+    batch->state = BATCH_WAITS;
+    if (!result->status && !loader->is_answered)
+        kind = ANSWER_HOPELESS; /* a wrong address, a certificate that is not trusted */
+    loader->is_answered = loader->is_answered || result->status;
+    switch (kind) {
+    case ANSWER_DONE:
+        loader->report->documents += batch->single < 0 ? batch->count : 1;
+        end_step(loader, batch);
+        break;
+    case ANSWER_AGAIN:
+        on_again(loader, batch, &answer);
+        break;
+    case ANSWER_REFUSED:
+        on_refused(loader, batch, &answer);
+        break;
+    case ANSWER_HOPELESS:
+        give_up(loader, batch, &answer);
+        break;
+    }
+    arena_reset(loader->arena);
+}
+
+/* --- the whole --- */
+
+/* Sends what is due and fills what is free; false when nothing is left to do. */
+static bool step(struct loader *loader)
+{
+    int64_t now_ms = clock_monotonic_ms(), wait_ms = WAIT_MS;
+    bool is_stopping = loader->report->is_failed || loader->report->is_interrupted, has_waiting = false;
+    for (int i = 0; i < loader->options->http.parallel && !is_stopping; i++) {
+        struct batch *batch = &loader->batches[i];
+        if (batch->state == BATCH_FREE)
+            fill(loader, batch);
+        if (batch->state == BATCH_WAITS && batch->due_ms <= now_ms)
+            send_batch(loader, batch);
+        if (batch->state == BATCH_WAITS) {
+            has_waiting = true;
+            if (batch->due_ms - now_ms < wait_ms)
+                wait_ms = batch->due_ms - now_ms;
+        }
+    }
+    struct http_result result;
+    if (http_receive(loader->http, wait_ms, &result))
+        on_result(loader, &result);
+    else if (!http_in_flight(loader->http) && has_waiting)
+        clock_sleep_ms(wait_ms);
+    else
+        return http_in_flight(loader->http) > 0;
+    return true;
+}
+
+/* The first signal lets what is in flight come home, the second does not wait for it. */
+static bool is_interrupted_twice(struct loader *loader)
+{
+    for (int number; (number = stop_next());) {
+        if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT)
+            continue;
+        if (loader->report->is_interrupted)
+            return true;
+        loader->report->is_interrupted = loader->is_ended = true;
+    }
+    return false;
+}
+
+static void free_batches(struct loader *loader)
+{
+    for (int i = 0; i < loader->options->http.parallel; i++) {
+        builder_free(&loader->batches[i].body);
+        builder_free(&loader->batches[i].alone);
+    }
+    free(loader->batches);
+}
+
+void loader_run(struct control *control, const struct loader_options *options, struct input *input,
+                struct loader_report *report_r)
+{
+    struct loader loader = {.control = control,
+                            .options = options,
+                            .input = input,
+                            .http = http_open(&options->http),
+                            .batches = calloc((size_t)options->http.parallel, sizeof(struct batch)),
+                            .arena = arena_create("line"),
+                            .stuck = {-1, -1},
+                            .start_line = input->line,
+                            .report = report_r};
+    if (!loader.batches)
+        log_fatal("out of memory load");
+    *report_r = (struct loader_report){0};
+    progress_start(&loader.progress, input->offset, input->size);
+    while (!is_interrupted_twice(&loader) && step(&loader)) {
+        struct place place = done_with(&loader);
+        progress_show(&loader.progress, place.line - loader.start_line, place.offset);
+        save(&loader, false);
+    }
+    save(&loader, true);
+    progress_clear(&loader.progress);
+    report_r->line = done_with(&loader).line;
+    report_r->lines = report_r->line - loader.start_line;
+    http_close(loader.http);
+    free_batches(&loader);
+    builder_free(&loader.held.text);
+    arena_destroy(loader.arena);
+}
