@@ -1,3 +1,4 @@
+/* crypto: OpenSSL's EVP digests, its random generator, its comparison. */
 #include "edge/crypto.h"
 
 #include <openssl/crypto.h>

@@ -1,3 +1,4 @@
+/* access: the administrator's key first, then what the namespace's configuration allows. */
 #include "operation/access.h"
 
 #include "edge/crypto.h"

@@ -1,3 +1,4 @@
+/* call: what a fault leaves in the reply. */
 #include "operation/call.h"
 
 #include <stdarg.h>

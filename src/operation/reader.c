@@ -1,3 +1,4 @@
+/* reader: one function for each kind of argument. */
 #include "operation/reader.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* registry: a table of the operations that are built in. */
 #include "operation/registry.h"
 
 #include "operation/builtin/builtin.h"

@@ -1,3 +1,4 @@
+/* sync: the request is checked whole before the operation, answered after it. */
 #include "operation/sync.h"
 
 #include "document/delta.h"
