@@ -2,8 +2,11 @@
 SYSTEM_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/system -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
 SCRATCH_SOURCES = test/system/scratch.c test/system/scratch.h
 if HAVE_CMOCKA
-check_PROGRAMS += test/system/check_pg
+check_PROGRAMS += test/system/check_pg test/system/check_store
 endif
 test_system_check_pg_SOURCES = test/system/check_pg.c $(SCRATCH_SOURCES)
 test_system_check_pg_CPPFLAGS = $(SYSTEM_CPPFLAGS)
 test_system_check_pg_LDADD = $(UNIT_LDADD)
+test_system_check_store_SOURCES = test/system/check_store.c $(SCRATCH_SOURCES)
+test_system_check_store_CPPFLAGS = $(SYSTEM_CPPFLAGS)
+test_system_check_store_LDADD = $(UNIT_LDADD)
