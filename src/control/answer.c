@@ -10,6 +10,20 @@ static const char *text_of(struct arena *arena, const struct json *object, const
     return arena_copy(arena, member->value.data, member->value.size);
 }
 
+/* "words (a, b)" */
+static const char *with_arguments(struct arena *arena, const char *words, const struct json *arguments)
+{
+    bool is_first = true;
+    if (!arguments || arguments->kind != JSON_ARRAY)
+        return words;
+    for (const struct json *argument = arguments->first; argument; argument = argument->next) {
+        words = arena_printf(arena, "%s%s%.*s", words, is_first ? " (" : ", ", (int)argument->value.size,
+                             argument->value.size ? argument->value.data : "");
+        is_first = false;
+    }
+    return is_first ? words : arena_printf(arena, "%s)", words);
+}
+
 static enum answer_kind kind_of_status(int status)
 {
     if (status >= 500 || status == 429 || status == 408)
@@ -45,10 +59,9 @@ enum answer_kind answer_read(struct arena *arena, const struct http_result *resu
     if (json_read(arena, result->body, &limits, &root, &problem) != FAULT_NONE)
         root = NULL;
     const char *code = text_of(arena, root, "code");
-    const char *title = text_of(arena, root, "title"), *detail = text_of(arena, root, "detail");
+    const char *message = text_of(arena, root, "message"), *title = text_of(arena, root, "title");
     answer_r->code = code ? code : arena_printf(arena, "HTTP %d", result->status);
-    answer_r->words = title && detail ? arena_printf(arena, "%s %s", title, detail) : detail ? detail : title;
-    if (!answer_r->words)
-        answer_r->words = "(no words)";
+    answer_r->words = message ? message : title ? title : "(no words)";
+    answer_r->words = with_arguments(arena, answer_r->words, json_member(root, "args"));
     return code ? kind_of_code(code) : kind_of_status(result->status);
 }

@@ -1,0 +1,227 @@
+/* check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding. */
+#include "control/control.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control/directive.h"
+#include "control/migrate.h"
+#include "control/namespaces.h"
+#include "document/statements.h"
+
+enum {
+    READ_TIMEOUT_ABOVE_S =
+        15 /* nginx must wait longer than an operation may take, retries and answer included */
+};
+
+struct check {
+    struct control *control;
+    bool is_well;
+    struct namespace_conf *confs;
+    size_t count;
+};
+
+static bool find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
+static bool find(struct check *check, bool is_well, const char *format, ...)
+{
+    va_list arguments;
+    printf("%-4s  ", is_well ? "OK" : "FAIL");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+    check->is_well = check->is_well && is_well;
+    return is_well;
+}
+
+/* --- the host --- */
+
+static void check_folder(struct check *check)
+{
+    const struct settings *settings = &check->control->settings;
+    const char *folder = settings->run_directory;
+    struct stat status;
+    struct sockaddr_un address;
+    size_t longest = strlen(folder) + strlen("/worker-127.sock");
+    bool is_there = stat(folder, &status) == 0;
+    if (!is_there || !S_ISDIR(status.st_mode))
+        find(check, false, "run_directory %s: %s", folder, is_there ? "not a folder" : "there is none");
+    else if (access(folder, W_OK | X_OK) != 0)
+        find(check, false, "run_directory %s: not writable for this user", folder);
+    else if (longest >= sizeof address.sun_path)
+        find(check, false, "run_directory %s: too long for the address of a socket", folder);
+    else
+        find(check, true, "run_directory %s", folder);
+}
+
+static void check_names(struct check *check)
+{
+    const struct settings *settings = &check->control->settings;
+    if (*settings->user)
+        find(check, getpwnam(settings->user) != NULL, "user %s", settings->user);
+    if (*settings->socket_group)
+        find(check, getgrnam(settings->socket_group) != NULL, "socket_group %s", settings->socket_group);
+}
+
+/* --- databases --- */
+
+static bool check_database(struct check *check, const char *code, const char *database, struct pg **pg_r)
+{
+    int number = 0;
+    enum fault fault = control_connect_worker(check->control, database, pg_r);
+    if (fault == FAULT_ODATABASE)
+        return find(check, false, "namespace %s: the database %s does not exist", code, database);
+    if (fault != FAULT_NONE)
+        return find(check, false, "namespace %s: the database %s cannot be reached", code, database);
+    if (!migrations_applied(check->control, *pg_r, &number))
+        return find(check, false, "namespace %s: the database %s cannot be read", code, database);
+    if (number != SCHEMA_NUMBER)
+        return find(check, false, "namespace %s: schema %d, this release needs %d: stampctl ns migrate %s",
+                    code, number, SCHEMA_NUMBER, code);
+    return find(check, true, "namespace %s: database %s, schema %d", code, database, number);
+}
+
+/* Each worker has a connection for each namespace that it serves. */
+static void check_connections(struct check *check, struct pg *z)
+{
+    const struct settings *settings = &check->control->settings;
+    struct pg_result *result;
+    if (!control_query(check->control, z, "asking for max_connections",
+                       "select current_setting('max_connections')::bigint - "
+                       "current_setting('superuser_reserved_connections')::bigint",
+                       NULL, &result)) {
+        check->is_well = false;
+        return;
+    }
+    int64_t spaces =
+        (int64_t)check->count < settings->connections ? (int64_t)check->count : settings->connections;
+    int64_t wanted = settings->workers * spaces, most = pg_get_i64(result, 0, 0);
+    find(check, wanted <= most, "connections: %lld workers with up to %lld each, PostgreSQL takes %lld",
+         (long long)settings->workers, (long long)spaces, (long long)most);
+}
+
+static void check_databases(struct check *check)
+{
+    struct control *control = check->control;
+    struct pg *z, *pg;
+    if (!check_database(check, "z", control->settings.z_database, &z) ||
+        !find(check, namespaces_read(control, z, &check->confs, &check->count),
+              "configurations of the namespaces"))
+        return;
+    check_connections(check, z);
+    for (size_t i = 0; i < check->count; i++)
+        if (strcmp(check->confs[i].code, "z") != 0)
+            check_database(check, check->confs[i].code, check->confs[i].database, &pg);
+}
+
+/* --- nginx --- */
+
+static void check_body_size(struct check *check, struct bytes text)
+{
+    int64_t limit = check->control->settings.limit_body_bytes, bytes;
+    struct bytes value;
+    bool is_there = false;
+    for (size_t position = 0; directive_next(text, "client_max_body_size", &position, &value);) {
+        if (bytes_equal(value, BYTES("0"))) /* where no body is read */
+            continue;
+        is_there = true;
+        if (!directive_bytes(value, &bytes) || bytes != limit) {
+            find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)value.size,
+                 value.data, (long long)limit);
+            return;
+        }
+    }
+    find(check, is_there, "nginx: client_max_body_size%s", is_there ? "" : " is not set");
+}
+
+static void check_read_timeout(struct check *check, struct bytes text)
+{
+    int64_t least = check->control->settings.limit_operation_s + READ_TIMEOUT_ABOVE_S, seconds;
+    struct bytes value = BYTES("60");
+    size_t position = 0;
+    (void)directive_next(text, "fastcgi_read_timeout", &position, &value);
+    find(check, directive_seconds(value, &seconds) && seconds >= least,
+         "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size, value.data,
+         (long long)least);
+}
+
+static void check_sockets(struct check *check, struct bytes text)
+{
+    const struct settings *settings = &check->control->settings;
+    char *start = arena_printf(check->control->arena, "unix:%s/worker-", settings->run_directory);
+    struct bytes value;
+    int64_t count = 0;
+    for (size_t position = 0; directive_next(text, "server", &position, &value);)
+        count += value.size > strlen(start) && memcmp(value.data, start, strlen(start)) == 0;
+    find(check, count == settings->workers, "nginx: %lld sockets in run_directory, workers = %lld",
+         (long long)count, (long long)settings->workers);
+}
+
+static void check_map(struct check *check, const char *map_file)
+{
+    struct bytes text;
+    struct map_options options = {.path = map_file};
+    const char *path = map_path(check->control, &options);
+    if (!check->confs)
+        return;
+    bool is_read = control_read_file(check->control->arena, path, &text);
+    find(check,
+         is_read && bytes_equal(text, map_compose(check->control->arena, check->confs, check->count, NULL)),
+         "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
+}
+
+static void check_nginx(struct check *check, const char *path, const char *map_file)
+{
+    struct bytes text;
+    if (!find(check, control_read_file(check->control->arena, path, &text), "nginx: %s", path))
+        return;
+    check_body_size(check, text);
+    check_read_timeout(check, text);
+    check_sockets(check, text);
+    check_map(check, map_file);
+}
+
+int control_check_config(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "check-config",
+        "",
+        0,
+        0,
+        "Finds out whether settings, databases, folders and nginx agree.",
+        "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n"};
+    const char *nginx = NULL, *map_file = NULL;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "nginx",
+         .argument = "FILE",
+         .help = "nginx's configuration, looked at too.",
+         .text = &nginx},
+        {.name = "map",
+         .argument = "FILE",
+         .help = "Map of namespaces (default: namespaces.map beside the settings).",
+         .text = &map_file},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+    struct check check = {.control = control, .is_well = true};
+    if (!find(&check, control_load_settings(control), "settings %s", control->config))
+        return CONTROL_FAILED;
+    find(&check, true, "admin_key_sha256 %s",
+         *control->settings.admin_key_sha256 ? "is set" : "is empty: nobody is administrator");
+    check_folder(&check);
+    check_names(&check);
+    check_databases(&check);
+    if (nginx)
+        check_nginx(&check, nginx, map_file);
+    return check.is_well ? CONTROL_DONE : CONTROL_FAILED;
+}
