@@ -16,6 +16,7 @@ UNIT_TESTS += test/unit/test_stamps
 UNIT_TESTS += test/unit/test_instance
 UNIT_TESTS += test/unit/test_pg
 UNIT_TESTS += test/unit/test_history
+UNIT_TESTS += test/unit/test_control
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
@@ -54,6 +55,8 @@ test_unit_test_pg_LDADD = $(UNIT_LDADD)
 test_unit_test_history_SOURCES = test/unit/test_history.c test/unit/history_world.c test/unit/history_world.h \
 	test/unit/foreign_client.c test/unit/foreign_client.h
 test_unit_test_history_LDADD = $(UNIT_LDADD)
+test_unit_test_control_SOURCES = test/unit/test_control.c
+test_unit_test_control_LDADD = $(UNIT_LDADD) $(CURL_LIBS)
 test_system_session_test_SOURCES = test/system/session_test.c test/unit/child.c test/unit/child.h
 test_system_session_test_LDADD = $(UNIT_LDADD)
 test_system_session_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
