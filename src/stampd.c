@@ -1,4 +1,108 @@
-int main(void)
+/* stampd: the server's options. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "serve/master.h"
+
+#define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
+
+static void print_help(void)
 {
-    return 0;
+    puts("Usage: stampd [options]\n"
+         "The document database server; runs in the foreground.\n"
+         "\n"
+         "  -c, --config FILE    the settings; " CONFIG_DEFAULT " when not given\n"
+         "  -t, --test           reads the settings, says what is wrong with them, and ends\n"
+         "  -p, --pidfile FILE   writes the master's process id there\n"
+         "      --settings       shows all settings with their limits and defaults\n"
+         "      --version\n"
+         "  -h, --help\n"
+         "\n"
+         "SIGHUP reads the settings again; SIGTERM stops when nginx lets go; a second one, or SIGQUIT, at "
+         "once.");
+}
+
+static void print_line(const char *line)
+{
+    puts(line);
+}
+
+enum { OPTION_SETTINGS = 256, OPTION_VERSION };
+
+static const struct option known[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"test", no_argument, NULL, 't'},
+    {"pidfile", required_argument, NULL, 'p'},
+    {"settings", no_argument, NULL, OPTION_SETTINGS},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+struct request {
+    struct master_options master;
+    bool is_test;
+    int status; /* ends with it at once; -1: does not */
+};
+
+static struct request read_options(int argc, char **argv)
+{
+    struct request request = {.master.settings_path = CONFIG_DEFAULT, .status = -1};
+    for (int option; request.status < 0 && (option = getopt_long(argc, argv, "c:tp:h", known, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            request.master.settings_path = optarg;
+            break;
+        case 't':
+            request.is_test = true;
+            break;
+        case 'p':
+            request.master.pid_path = optarg;
+            break;
+        case OPTION_SETTINGS:
+            settings_describe(print_line);
+            request.status = 0;
+            break;
+        case OPTION_VERSION:
+            puts("stampd " PACKAGE_VERSION);
+            request.status = 0;
+            break;
+        case 'h':
+            print_help();
+            request.status = 0;
+            break;
+        default: /* getopt has said what is wrong */
+            request.status = 2;
+        }
+    }
+    if (request.status < 0 && optind < argc) {
+        fprintf(stderr, "stampd: %s: no words but options are expected\n", argv[optind]);
+        request.status = 2;
+    }
+    return request;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings;
+    char problem[600] = "";
+    struct request request = read_options(argc, argv);
+    if (request.status >= 0)
+        return fflush(stdout) ? 1 : request.status;
+    if (!settings_load(&settings, request.master.settings_path, problem, sizeof problem)) {
+        fprintf(stderr, "stampd: %s\n", problem);
+        return 1;
+    }
+    if (request.is_test) {
+        printf("%s: the settings are good\n", request.master.settings_path);
+        settings_free(&settings);
+        return 0;
+    }
+    master_open_log(&settings);
+    return master_run(&settings, &request.master);
 }

@@ -1,4 +1,29 @@
+/* heritage: all that a child of the master receives at fork, and what it may say to it. */
 #ifndef STAMPD_SERVE_HERITAGE_H
 #define STAMPD_SERVE_HERITAGE_H
+
+#include <sys/types.h>
+
+#include "base/settings.h"
+#include "document/stamps.h"
+#include "serve/instance.h"
+
+struct heritage {
+    const struct settings *settings;
+    struct stamps *stamps;
+    const struct instance *instance;
+    int index;    /* its entry; STAMPS_NO_INDEX: the herald */
+    int listener; /* a worker's socket; its own descriptor from now on */
+    int messages; /* a pipe to the master, which takes whole struct message */
+};
+
+enum message_kind {
+    MESSAGE_READY,   /* a worker answers requests from now on */
+    MESSAGE_RECYCLE, /* it has served its time and waits to be succeeded */
+};
+struct message {
+    enum message_kind kind;
+    pid_t pid;
+};
 
 #endif

@@ -1,1 +1,311 @@
+/* master: start, signals, reload, stop.  It touches no slot and opens no connection: whatever a request can
+ * break is in its children. */
 #include "serve/master.h"
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "document/stamps.h"
+#include "edge/fcgi.h"
+#include "serve/crew.h"
+#include "serve/identity.h"
+#include "serve/instance.h"
+
+enum {
+    TURN_MS = 250,      /* the longest time without a look at the crew */
+    PATIENCE_MS = 2000, /* for workers of a master that was killed, which are about to be gone */
+    PROBLEM_BYTES = 600,
+};
+
+struct master {
+    const struct master_options *options;
+    struct settings settings[2]; /* the present ones, and room for the next */
+    int present;
+    struct identity identity;
+    struct stamps *stamps;
+    struct instance *instance;
+    struct crew *crew;
+    int *listeners;
+    int listener_count;
+    int pid_file;
+    enum stop stopping;
+};
+
+static const struct settings *present_settings(const struct master *master)
+{
+    return &master->settings[master->present];
+}
+
+void master_open_log(const struct settings *settings)
+{
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+    enum log_level level = LOG_LEVEL_INFO;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (strcmp(settings->log_level, levels[i]) == 0)
+            level = (enum log_level)i;
+    log_open("stampd", level, strcmp(settings->log_to, "syslog") == 0);
+}
+
+/* --- start --- */
+
+/* Each connection of nginx is a descriptor. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit))
+            log_warning("cannot raise the limit of descriptors: %m");
+    }
+}
+
+/* Made while we may be root, written when we are ready. */
+static bool open_pid_file(struct master *master, char *problem)
+{
+    const char *path = master->options->pid_path;
+    if (!path)
+        return true;
+    master->pid_file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (master->pid_file >= 0)
+        return true;
+    snprintf(problem, PROBLEM_BYTES, "%s: %m", path);
+    return false;
+}
+
+static void write_pid_file(const struct master *master)
+{
+    if (master->pid_file >= 0 &&
+        (ftruncate(master->pid_file, 0) || dprintf(master->pid_file, "%d\n", (int)getpid()) < 0))
+        log_warning("%s: %m", master->options->pid_path);
+}
+
+static void remove_pid_file(const struct master *master)
+{
+    /* In a folder that is not ours it stays, empty. */
+    if (master->pid_file >= 0 && unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
+        log_warning("%s: %m", master->options->pid_path);
+}
+
+static bool open_segment(struct master *master, char *problem)
+{
+    const struct settings *settings = present_settings(master);
+    char path[PATH_MAX];
+    if (!instance_segment_path(settings, path, sizeof path)) {
+        snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
+        return false;
+    }
+    return stamps_open(&master->stamps, path, (uint32_t)settings->segment_slots, problem, PROBLEM_BYTES) &&
+           instance_start(settings, master->stamps, path, &master->instance, problem, PROBLEM_BYTES);
+}
+
+static bool worker_path(const struct master *master, int position, char path_r[PATH_MAX])
+{
+    int size =
+        snprintf(path_r, PATH_MAX, "%s/worker-%d.sock", present_settings(master)->run_directory, position);
+    return size > 0 && size < PATH_MAX;
+}
+
+/* Workers of a master that was killed a moment ago may still be dying: their sockets look alive. */
+static bool listen_patiently(const char *path, int64_t group, int *listener_r, char *problem)
+{
+    int64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    while (!fcgi_listen(path, group, listener_r, problem, PROBLEM_BYTES)) {
+        if (!strstr(problem, "living process") || clock_monotonic_ms() >= until_ms)
+            return false;
+        clock_sleep_ms(50);
+    }
+    return true;
+}
+
+static bool open_listeners(struct master *master, char *problem)
+{
+    int count = (int)present_settings(master)->workers;
+    master->listeners = calloc((size_t)count, sizeof *master->listeners);
+    if (!master->listeners)
+        log_fatal("out of memory opening sockets");
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        if (!worker_path(master, i, path)) {
+            snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
+            return false;
+        }
+        if (!listen_patiently(path, master->identity.socket_group, &master->listeners[i], problem))
+            return false;
+        master->listener_count++;
+    }
+    return true;
+}
+
+/* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker. */
+static void close_listeners(struct master *master)
+{
+    for (int i = 0; i < master->listener_count; i++) {
+        char path[PATH_MAX];
+        if (worker_path(master, i, path))
+            unlink(path);
+        close(master->listeners[i]);
+    }
+    master->listener_count = 0;
+}
+
+static bool open_master(struct master *master, char *problem)
+{
+    if (!open_pid_file(master, problem) ||
+        !identity_take(present_settings(master), &master->identity, problem, PROBLEM_BYTES) ||
+        !open_segment(master, problem) || !open_listeners(master, problem))
+        return false;
+    raise_descriptors();
+    return true;
+}
+
+static void close_master(struct master *master)
+{
+    close_listeners(master);
+    free(master->listeners);
+    if (master->crew)
+        crew_destroy(master->crew);
+    if (master->instance)
+        instance_stop(master->instance);
+    if (master->stamps)
+        stamps_close(master->stamps);
+    remove_pid_file(master);
+    if (master->pid_file >= 0)
+        close(master->pid_file);
+    settings_free(&master->settings[master->present]);
+}
+
+/* --- reload --- */
+
+static void keep_text(const char *name, char **next, const char *present)
+{
+    if (strcmp(*next, present) == 0)
+        return;
+    log_warning("%s = %s: holds from the next start on; %s stays", name, *next, *present ? present : "none");
+    free(*next);
+    *next = strdup(present);
+    if (!*next)
+        log_fatal("out of memory reading settings");
+}
+
+static void keep_number(const char *name, int64_t *next, int64_t present)
+{
+    if (*next != present)
+        log_warning("%s = %lld: holds from the next start on; %lld stays", name, (long long)*next,
+                    (long long)present);
+    *next = present;
+}
+
+/* What the present segment, sockets and user are made of. */
+static void keep_what_is_made(struct settings *next, const struct settings *present)
+{
+    keep_text("run_directory", &next->run_directory, present->run_directory);
+    keep_text("segment", &next->segment, present->segment);
+    keep_text("socket_group", &next->socket_group, present->socket_group);
+    keep_text("user", &next->user, present->user);
+    keep_number("segment_slots", &next->segment_slots, present->segment_slots);
+    keep_number("workers", &next->workers, present->workers);
+}
+
+static void reload(struct master *master)
+{
+    char problem[PROBLEM_BYTES] = "";
+    struct settings *next = &master->settings[!master->present];
+    if (!settings_load(next, master->options->settings_path, problem, sizeof problem)) {
+        log_error("settings are not reloaded, the present ones stay: %s", problem);
+        return;
+    }
+    keep_what_is_made(next, present_settings(master));
+    master_open_log(next);
+    crew_renew(master->crew, next);
+    settings_free(&master->settings[master->present]);
+    master->present = !master->present;
+    log_info("settings reloaded, the workers are replaced");
+}
+
+/* --- the loop --- */
+
+/* The second request to stop is for at once. */
+static void stop(struct master *master, enum stop how)
+{
+    if (how == STOP_NOW || master->stopping != STOP_NOT)
+        how = STOP_NOW;
+    if (how > master->stopping)
+        log_info(how == STOP_NOW ? "stopping at once"
+                                 : "stopping, connections are served until nginx lets them go");
+    master->stopping = how;
+    close_listeners(master);
+    crew_stop(master->crew, how);
+}
+
+static void heed_signals(struct master *master)
+{
+    for (int number; (number = stop_next());) {
+        switch (number) {
+        case SIGCHLD:
+            crew_reap(master->crew);
+            break;
+        case SIGHUP:
+            if (master->stopping == STOP_NOT)
+                reload(master);
+            break;
+        case SIGTERM:
+        case SIGINT:
+            stop(master, STOP_DRAIN);
+            break;
+        case SIGQUIT:
+            stop(master, STOP_NOW);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void run(struct master *master, int signals)
+{
+    struct pollfd sources[] = {
+        {.fd = signals, .events = POLLIN},
+        {.fd = crew_descriptor(master->crew), .events = POLLIN},
+    };
+    do {
+        crew_tend(master->crew);
+        if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)
+            log_fatal("cannot wait for events: %m");
+        crew_hear(master->crew);
+        heed_signals(master);
+    } while (master->stopping == STOP_NOT || !crew_is_empty(master->crew));
+}
+
+int master_run(struct settings *settings, const struct master_options *options)
+{
+    struct master master = {.options = options, .settings = {*settings}, .pid_file = -1};
+    char problem[PROBLEM_BYTES] = "";
+    int signals = stop_open();
+    bool is_open = open_master(&master, problem);
+    if (is_open) {
+        master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.listeners,
+                                  master.listener_count);
+        write_pid_file(&master);
+        log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
+                 present_settings(&master)->run_directory);
+        run(&master, signals);
+        log_info("stopped");
+    } else {
+        log_error("cannot start: %s", problem);
+    }
+    close_master(&master);
+    return is_open ? 0 : 1;
+}

@@ -73,12 +73,11 @@ static void add_message(struct builder *out, const struct reply *reply)
 static void write_problem(const struct reply *reply, int status, struct builder *out)
 {
     struct builder message = {0};
-    const char *code = fault_code(reply->fault);
     add_message(&message, reply);
-    builder_printf(out, "{\"type\":\"urn:stampd:fault:%s\"", code);
+    builder_add_text(out, "{\"type\":\"about:blank\"");
     add_member(out, "title", bytes_of(fault_words(reply->fault)));
     add_number(out, "status", status);
-    add_member(out, "code", bytes_of(code));
+    add_member(out, "code", bytes_of(fault_code(reply->fault)));
     add_number(out, "major", fault_major(reply->fault));
     add_number(out, "phase", reply->phase);
     add_member(out, "message", builder_bytes(&message));

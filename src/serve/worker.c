@@ -1,1 +1,240 @@
+/* worker: the loop over requests.
+ *
+ * A request ends in this order: answer, counters, arena, request id, buffers, pulse; then signals are looked
+ * at. So whatever a request opened is gone before the next one, and the master sees how old the present one
+ * is. */
 #include "serve/worker.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "document/session.h"
+#include "edge/crypto.h"
+#include "edge/fcgi.h"
+#include "operation/operation.h"
+#include "serve/probe.h"
+#include "serve/request.h"
+#include "serve/response.h"
+
+enum {
+    REST_MS = 1000,         /* between two looks at what grew old */
+    IO_TIMEOUT_MS = 10000,  /* nginx has the whole body and takes the whole answer: both are quick */
+    LAST_MS = 2000,         /* for requests that had come when the drain ended */
+    BODY_KEEP = 256 * 1024, /* memory kept for the next request */
+    HEAD_KEEP = 4 * 1024,
+    STATUS_IN_DOUBT = 3,
+};
+
+struct worker {
+    const struct heritage *heritage;
+    const struct settings *settings;
+    struct fcgi *fcgi;
+    struct workshop workshop;
+    struct arena *arena;                /* of the request */
+    struct builder input, output, head; /* of the request, kept */
+    struct pulse *pulse;
+    uint64_t requests, recycle_at;   /* recycle_at 0: never, or said already */
+    int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
+    bool must_leave;
+};
+
+static bool is_stopping(void)
+{
+    return stop_asked() != STOP_NOT;
+}
+
+static void tell_master(const struct heritage *heritage, enum message_kind kind)
+{
+    struct message message = {.kind = kind, .pid = getpid()};
+    if (write(heritage->messages, &message, sizeof message) != sizeof message)
+        log_warning("cannot reach the master: %m");
+}
+
+/* About the number that is set, so that the workers are not all replaced at once. */
+static uint64_t choose_recycling(int64_t requests)
+{
+    uint32_t random;
+    if (!requests)
+        return 0;
+    crypto_random(&random, sizeof random);
+    int64_t tenth = requests / 10;
+    return (uint64_t)(requests - tenth + (int64_t)random % (2 * tenth + 1));
+}
+
+static void open_worker(struct worker *worker, int wake)
+{
+    const struct heritage *heritage = worker->heritage;
+    worker->settings = heritage->settings;
+    worker->pulse = stamps_pulse(heritage->stamps, heritage->index);
+    worker->arena = arena_create("request");
+    worker->workshop = (struct workshop){
+        .settings = heritage->settings,
+        .stamps = heritage->stamps,
+        .documents = documents_create(heritage->settings, heritage->stamps),
+    };
+    worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
+    worker->fcgi = fcgi_open(
+        &(struct fcgi_options){.listener = heritage->listener, .wake = wake, .io_timeout_ms = IO_TIMEOUT_MS});
+}
+
+static void close_worker(struct worker *worker)
+{
+    fcgi_close(worker->fcgi);
+    documents_destroy(worker->workshop.documents);
+    arena_destroy(worker->arena);
+    builder_free(&worker->input);
+    builder_free(&worker->output);
+    builder_free(&worker->head);
+}
+
+/* --- one request --- */
+
+static void run_call(struct worker *worker, struct request *request, struct reply *reply)
+{
+    switch (request->call.route) {
+    case CALL_LIVE:
+    case CALL_READY:
+    case CALL_METRICS:
+        request->form.status =
+            probe_answer(&worker->workshop, worker->heritage->instance, &request->call, reply);
+        break;
+    default:
+        operation_run(&worker->workshop, &request->call, reply);
+        if (reply->fault == FAULT_STALE)
+            reply->fault = FAULT_CONTENTION;
+    }
+}
+
+static void end_request(struct worker *worker)
+{
+    arena_reset(worker->arena);
+    log_set_request_id(NULL);
+    builder_clear(&worker->input, BODY_KEEP);
+    builder_clear(&worker->output, BODY_KEEP);
+    builder_clear(&worker->head, HEAD_KEEP);
+    atomic_store(&worker->pulse->request_since_ms, 0);
+    if (documents_must_exit(worker->workshop.documents)) {
+        /* Its marks stay, its entry is in doubt: the heir's turn.  Nothing is closed in good order. */
+        log_error("the outcome of a commit stays unknown, the worker ends");
+        _exit(STATUS_IN_DOUBT);
+    }
+    if (worker->recycle_at && ++worker->requests >= worker->recycle_at) {
+        worker->recycle_at = 0;
+        tell_master(worker->heritage, MESSAGE_RECYCLE);
+    }
+}
+
+static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
+{
+    struct request request;
+    struct request_source source = request_from_fcgi(fcgi);
+    struct reply reply = {.body = &worker->output};
+    atomic_store(&worker->pulse->request_since_ms, clock_monotonic_ms());
+    pulse_count(&worker->pulse->requests, 1);
+    if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
+        log_set_request_id(request.call.request_id);
+        run_call(worker, &request, &reply);
+    }
+    if (reply.fault)
+        pulse_count(&worker->pulse->faults, 1);
+    response_compose(&request.form, &reply, &worker->head);
+    if (!fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply)))
+        log_debug("the client has gone");
+    end_request(worker);
+}
+
+/* --- the loop --- */
+
+static void heed_signals(struct worker *worker)
+{
+    enum stop asked = stop_asked();
+    if (asked == STOP_NOT)
+        return;
+    fcgi_stop_listening(worker->fcgi);
+    if (asked == STOP_NOW)
+        worker->must_leave = true;
+    else if (!worker->leave_at_ms)
+        worker->leave_at_ms = clock_monotonic_ms() + worker->settings->drain_s * 1000;
+}
+
+static void look_at_clock(struct worker *worker)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms >= worker->rest_at_ms) {
+        documents_rest(worker->workshop.documents);
+        worker->rest_at_ms = now_ms + REST_MS;
+    }
+    if (worker->leave_at_ms && now_ms >= worker->leave_at_ms)
+        worker->must_leave = true;
+}
+
+static int64_t time_to_wait(const struct worker *worker)
+{
+    int64_t next_ms = worker->rest_at_ms, now_ms = clock_monotonic_ms();
+    if (worker->leave_at_ms && worker->leave_at_ms < next_ms)
+        next_ms = worker->leave_at_ms;
+    return next_ms > now_ms ? next_ms - now_ms : 0;
+}
+
+static void serve_until_told(struct worker *worker)
+{
+    struct fcgi_request *request;
+    while (!worker->must_leave) {
+        switch (fcgi_wait(worker->fcgi, time_to_wait(worker), &request)) {
+        case FCGI_EVENT_REQUEST:
+            serve_request(worker, request);
+            break;
+        case FCGI_EVENT_WAKE:
+            heed_signals(worker);
+            break;
+        case FCGI_EVENT_IDLE:
+            break;
+        case FCGI_EVENT_END:
+            return;
+        }
+        look_at_clock(worker);
+    }
+}
+
+/* What has come already is answered, so that nobody finds a closed connection behind a request. */
+static void serve_the_last(struct worker *worker)
+{
+    struct fcgi_request *request;
+    int64_t until_ms = clock_monotonic_ms() + LAST_MS;
+    enum fcgi_event event;
+    while ((event = fcgi_wait(worker->fcgi, 0, &request)) != FCGI_EVENT_IDLE && event != FCGI_EVENT_END) {
+        if (event == FCGI_EVENT_REQUEST)
+            serve_request(worker, request);
+        else
+            stop_asked();
+        if (clock_monotonic_ms() >= until_ms)
+            return;
+    }
+}
+
+int worker_run(const struct heritage *heritage)
+{
+    struct worker worker = {.heritage = heritage};
+    int wake = stop_open();
+    stamps_become(heritage->stamps, heritage->index);
+    /* The entry of a worker is FREE; should it ever name a database, nothing is served before its repair. */
+    if (!session_inherit(heritage->settings, heritage->stamps, is_stopping))
+        return 0;
+    open_worker(&worker, wake);
+    tell_master(heritage, MESSAGE_READY);
+    serve_until_told(&worker);
+    serve_the_last(&worker);
+    if (fcgi_connections(worker.fcgi))
+        log_info("worker leaves kept connections=%zu", fcgi_connections(worker.fcgi));
+    close_worker(&worker);
+    return 0;
+}
+
+int worker_inherit(const struct heritage *heritage)
+{
+    stop_open();
+    stamps_become(heritage->stamps, heritage->index);
+    return session_inherit(heritage->settings, heritage->stamps, is_stopping) ? 0 : 1;
+}

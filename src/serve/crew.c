@@ -1,0 +1,406 @@
+/* crew: a table of children and a few rules over it. */
+#include "serve/crew.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/herald.h"
+#include "serve/heritage.h"
+#include "serve/throttle.h"
+#include "serve/worker.h"
+
+enum {
+    CHILDREN_MAX = STAMPS_PROCESSES + 8, /* a process an entry, some heralds */
+    NO_POSITION = -1,
+    OVERDUE_MS = 10000,       /* a request may be this much older than the limit of an operation */
+    KILL_MS = 5000,           /* after the time to drain, or after being told to leave at once */
+    REPEAT_MS = 1000,         /* between two requests to stop */
+    HERALD_OVERLAP_MS = 3000, /* a new herald listens before the old one ends */
+    COMPLAIN_MS = 60000,
+};
+
+enum role { ROLE_WORKER, ROLE_HEIR, ROLE_HERALD };
+static const char *const role_words[] = {"worker", "heir", "herald"};
+
+struct child {
+    pid_t pid;
+    enum role role;
+    int position, index;
+    bool is_ready;    /* answers requests, or listens */
+    bool is_outdated; /* to be replaced */
+    bool is_killed;
+    enum stop told; /* and when: */
+    int64_t told_ms, repeat_ms;
+    int64_t started_ms;
+    int64_t limit_ms, drain_ms; /* of the settings that it was started with */
+};
+
+struct crew {
+    const struct settings *settings;
+    struct stamps *stamps;
+    struct instance *instance;
+    const int *listeners;
+    int positions;
+    int messages[2];
+    enum stop stopping;
+    struct throttle herald_throttle, *throttles; /* one a position */
+    int64_t complained_ms;
+    int count;
+    struct child children[CHILDREN_MAX];
+};
+
+struct crew *crew_create(const struct settings *settings, struct stamps *stamps, struct instance *instance,
+                         const int *listeners, int positions)
+{
+    struct crew *crew = calloc(1, sizeof *crew);
+    struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
+    if (!crew || !throttles)
+        log_fatal("out of memory making the crew");
+    *crew = (struct crew){
+        .settings = settings,
+        .stamps = stamps,
+        .instance = instance,
+        .listeners = listeners,
+        .positions = positions,
+        .throttles = throttles,
+    };
+    if (pipe2(crew->messages, O_CLOEXEC | O_NONBLOCK))
+        log_fatal("cannot make a pipe: %m");
+    return crew;
+}
+
+void crew_destroy(struct crew *crew)
+{
+    close(crew->messages[0]);
+    close(crew->messages[1]);
+    free(crew->throttles);
+    free(crew);
+}
+
+int crew_descriptor(const struct crew *crew)
+{
+    return crew->messages[0];
+}
+
+bool crew_is_empty(const struct crew *crew)
+{
+    return crew->count == 0;
+}
+
+/* --- births --- */
+
+/* In the child: lets go of what is the master's or a sibling's, then lives its role. */
+static void NORETURN live(struct crew *crew, const struct child *child, pid_t master)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != master)
+        _exit(1);
+    struct heritage heritage = {
+        .settings = crew->settings,
+        .stamps = crew->stamps,
+        .instance = crew->instance,
+        .index = child->index,
+        .listener = -1,
+        .messages = crew->messages[1],
+    };
+    for (int i = 0; i < crew->positions; i++) {
+        if (i == child->position)
+            heritage.listener = crew->listeners[i];
+        else
+            close(crew->listeners[i]);
+    }
+    close(crew->messages[0]);
+    if (child->role != ROLE_HEIR)
+        instance_drop_claims(crew->instance);
+    int status = 0;
+    if (child->role == ROLE_WORKER)
+        status = worker_run(&heritage);
+    else if (child->role == ROLE_HEIR)
+        status = worker_inherit(&heritage);
+    else
+        herald_run(crew->settings, crew->stamps);
+    exit(status);
+}
+
+/* What of it is over: its entry. */
+static void bury(struct crew *crew, const struct child *child)
+{
+    if (child->role == ROLE_WORKER)
+        instance_worker_gone(crew->instance, child->index);
+    else if (child->role == ROLE_HEIR)
+        instance_heir_gone(crew->instance, child->index);
+}
+
+static void start(struct crew *crew, enum role role, int position, int index)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    pid_t master = getpid();
+    struct child child = {
+        .role = role,
+        .position = position,
+        .index = index,
+        .started_ms = now_ms,
+        .limit_ms = crew->settings->limit_operation_s * 1000 + OVERDUE_MS,
+        .drain_ms = crew->settings->drain_s * 1000 + KILL_MS,
+    };
+    child.pid = crew->count < CHILDREN_MAX ? fork() : -1;
+    if (child.pid == 0)
+        live(crew, &child, master);
+    if (child.pid < 0) {
+        log_error("cannot start a %s: %m", role_words[role]);
+        if (role != ROLE_HEIR)
+            throttle_died(role == ROLE_WORKER ? &crew->throttles[position] : &crew->herald_throttle, now_ms,
+                          now_ms);
+        bury(crew, &child);
+        return;
+    }
+    if (role == ROLE_WORKER)
+        instance_worker_forked(crew->instance, index, child.pid);
+    log_debug("started %s pid=%d position=%d index=%d", role_words[role], (int)child.pid, position, index);
+    crew->children[crew->count++] = child;
+}
+
+static void start_worker(struct crew *crew, int position)
+{
+    int index = instance_take_index(crew->instance);
+    if (index != STAMPS_NO_INDEX) {
+        start(crew, ROLE_WORKER, position, index);
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    if (!crew->complained_ms || now_ms - crew->complained_ms >= COMPLAIN_MS)
+        log_warning(
+            "no free entry for a worker position=%d: others drain, or wait for a database to be repaired",
+            position);
+    crew->complained_ms = now_ms;
+}
+
+/* --- stops --- */
+
+static void tell_to_stop(struct child *child, enum stop how)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (how > child->told) {
+        child->told = how;
+        child->told_ms = now_ms;
+    }
+    child->repeat_ms = now_ms + REPEAT_MS;
+    kill(child->pid, child->told == STOP_NOW ? SIGQUIT : SIGTERM);
+}
+
+static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
+{
+    if (child->is_killed)
+        return;
+    int64_t patience_ms = child->told == STOP_NOW ? KILL_MS : child->drain_ms;
+    int64_t since_ms = child->role == ROLE_WORKER
+                           ? atomic_load(&stamps_pulse(crew->stamps, child->index)->request_since_ms)
+                           : 0;
+    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms) {
+        log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
+                    child->index);
+    } else if (since_ms && now_ms - since_ms >= child->limit_ms) {
+        log_error("killed worker whose request takes too long pid=%d index=%d request_ms=%lld",
+                  (int)child->pid, child->index, (long long)(now_ms - since_ms));
+    } else {
+        return;
+    }
+    kill(child->pid, SIGKILL);
+    child->is_killed = true;
+}
+
+static bool is_alone(const struct crew *crew, enum role role)
+{
+    for (int i = 0; i < crew->count; i++)
+        if (crew->children[i].role != role)
+            return false;
+    return true;
+}
+
+/* The herald is heard while workers drain. */
+static void continue_stop(struct crew *crew, int64_t now_ms)
+{
+    bool is_heralds_turn = crew->stopping == STOP_NOW || is_alone(crew, ROLE_HERALD);
+    for (int i = 0; i < crew->count; i++) {
+        struct child *child = &crew->children[i];
+        if ((child->role != ROLE_HERALD || is_heralds_turn) &&
+            (child->told < crew->stopping || now_ms >= child->repeat_ms))
+            tell_to_stop(child, crew->stopping);
+    }
+}
+
+void crew_stop(struct crew *crew, enum stop how)
+{
+    if (how > crew->stopping)
+        crew->stopping = how;
+    continue_stop(crew, clock_monotonic_ms());
+}
+
+void crew_renew(struct crew *crew, const struct settings *settings)
+{
+    crew->settings = settings;
+    for (int i = 0; i < crew->count; i++)
+        crew->children[i].is_outdated = crew->children[i].role != ROLE_HEIR;
+}
+
+/* --- who should be there --- */
+
+/* The children that serve a position, or the heralds (NO_POSITION). */
+struct post {
+    bool has_current; /* ready and up to date, or on the way to it */
+    bool is_starting;
+    bool has_former; /* ready and outdated, not told to stop yet */
+};
+
+static struct post look_at_post(const struct crew *crew, enum role role, int position)
+{
+    struct post post = {0};
+    for (int i = 0; i < crew->count; i++) {
+        const struct child *child = &crew->children[i];
+        if (child->role != role || child->position != position || child->told != STOP_NOT)
+            continue;
+        post.has_current |= !child->is_outdated;
+        post.is_starting |= !child->is_outdated && !child->is_ready;
+        post.has_former |= child->is_outdated;
+    }
+    return post;
+}
+
+/* A child is ready: those that it replaces may go. */
+static void succeed(struct crew *crew, struct child *successor)
+{
+    successor->is_ready = true;
+    for (int i = 0; i < crew->count; i++) {
+        struct child *child = &crew->children[i];
+        if (child != successor && child->role == successor->role && child->position == successor->position &&
+            child->is_outdated && child->told == STOP_NOT)
+            tell_to_stop(child, STOP_DRAIN);
+    }
+}
+
+static void tend_workers(struct crew *crew, int64_t now_ms)
+{
+    bool is_replacing = false;
+    for (int i = 0; i < crew->positions && !is_replacing; i++) {
+        struct post post = look_at_post(crew, ROLE_WORKER, i);
+        is_replacing = post.is_starting && post.has_former;
+    }
+    for (int i = 0; i < crew->positions; i++) {
+        struct post post = look_at_post(crew, ROLE_WORKER, i);
+        if (post.has_current || !throttle_allows(&crew->throttles[i], now_ms))
+            continue;
+        if (post.has_former && is_replacing)
+            continue; /* one after the other; an empty position never waits */
+        is_replacing |= post.has_former;
+        start_worker(crew, i);
+    }
+}
+
+static void tend_herald(struct crew *crew, int64_t now_ms)
+{
+    for (int i = 0; i < crew->count; i++) {
+        struct child *child = &crew->children[i];
+        if (child->role == ROLE_HERALD && !child->is_outdated && !child->is_ready &&
+            now_ms - child->started_ms >= HERALD_OVERLAP_MS)
+            succeed(crew, child);
+    }
+    if (!look_at_post(crew, ROLE_HERALD, NO_POSITION).has_current &&
+        throttle_allows(&crew->herald_throttle, now_ms))
+        start(crew, ROLE_HERALD, NO_POSITION, STAMPS_NO_INDEX);
+}
+
+static void tend_heirs(struct crew *crew)
+{
+    instance_claim(crew->instance);
+    for (int index; (index = instance_next_orphan(crew->instance)) != STAMPS_NO_INDEX;)
+        start(crew, ROLE_HEIR, NO_POSITION, index);
+}
+
+void crew_tend(struct crew *crew)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (crew->stopping == STOP_NOT) {
+        tend_heirs(crew);
+        tend_workers(crew, now_ms);
+        tend_herald(crew, now_ms);
+    } else {
+        continue_stop(crew, now_ms);
+    }
+    for (int i = 0; i < crew->count; i++) {
+        struct child *child = &crew->children[i];
+        if (crew->stopping == STOP_NOT && child->told != STOP_NOT && now_ms >= child->repeat_ms)
+            tell_to_stop(child, child->told);
+        kill_overdue(crew, child, now_ms);
+    }
+}
+
+/* --- news --- */
+
+static struct child *find_child(struct crew *crew, pid_t pid)
+{
+    for (int i = 0; i < crew->count; i++)
+        if (crew->children[i].pid == pid)
+            return &crew->children[i];
+    return NULL;
+}
+
+void crew_hear(struct crew *crew)
+{
+    struct message message;
+    while (read(crew->messages[0], &message, sizeof message) == sizeof message) {
+        struct child *child = find_child(crew, message.pid);
+        if (!child)
+            continue; /* died since */
+        if (message.kind == MESSAGE_READY) {
+            succeed(crew, child);
+        } else {
+            log_info("worker is to be succeeded pid=%d position=%d", (int)child->pid, child->position);
+            child->is_outdated = true;
+        }
+    }
+}
+
+/* Says how it ended, as loudly as it deserves. */
+static void report(const struct child *child, int status)
+{
+    const char *role = role_words[child->role];
+    if (WIFSIGNALED(status))
+        log_error("%s was ended by signal %d (%s) pid=%d position=%d index=%d", role, WTERMSIG(status),
+                  strsignal(WTERMSIG(status)), (int)child->pid, child->position, child->index);
+    else if (WEXITSTATUS(status) || (child->told == STOP_NOT && child->role != ROLE_HEIR))
+        log_error("%s ended by itself with status %d pid=%d position=%d index=%d", role, WEXITSTATUS(status),
+                  (int)child->pid, child->position, child->index);
+    else
+        log_debug("%s ended pid=%d position=%d index=%d", role, (int)child->pid, child->position,
+                  child->index);
+}
+
+static void remove_child(struct crew *crew, struct child *child, int status)
+{
+    report(child, status);
+    if (child->told == STOP_NOT && child->role == ROLE_WORKER)
+        throttle_died(&crew->throttles[child->position], child->started_ms, clock_monotonic_ms());
+    if (child->told == STOP_NOT && child->role == ROLE_HERALD)
+        throttle_died(&crew->herald_throttle, child->started_ms, clock_monotonic_ms());
+    struct child gone = *child;
+    *child = crew->children[--crew->count];
+    bury(crew, &gone);
+}
+
+void crew_reap(struct crew *crew)
+{
+    pid_t pid;
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct child *child = find_child(crew, pid);
+        if (child)
+            remove_child(crew, child, status);
+    }
+}

@@ -1,0 +1,70 @@
+/* identity: users, groups, and the end of being root. */
+#include "serve/identity.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "edge/fcgi.h"
+
+static bool find_group(const char *name, int64_t *group_r, char *problem, size_t problem_size)
+{
+    *group_r = FCGI_NO_GROUP;
+    if (!*name)
+        return true;
+    const struct group *group = getgrnam(name);
+    if (!group) {
+        snprintf(problem, problem_size, "socket_group = %s: there is no such group", name);
+        return false;
+    }
+    *group_r = group->gr_gid;
+    return true;
+}
+
+static bool give_up_root(const struct passwd *user, int64_t socket_group, char *problem, size_t problem_size)
+{
+    gid_t groups[] = {user->pw_gid, (gid_t)socket_group};
+    size_t count = socket_group == FCGI_NO_GROUP ? 1 : 2;
+    if (setgroups(count, groups) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
+        setresuid(user->pw_uid, user->pw_uid, user->pw_uid)) {
+        snprintf(problem, problem_size, "user = %s: cannot become it: %m", user->pw_name);
+        return false;
+    }
+    if (user->pw_uid && (setuid(0) == 0 || setgid(0) == 0)) {
+        snprintf(problem, problem_size, "user = %s: root could be had again", user->pw_name);
+        return false;
+    }
+    return true;
+}
+
+bool identity_take(const struct settings *settings, struct identity *identity_r, char *problem,
+                   size_t problem_size)
+{
+    if (!find_group(settings->socket_group, &identity_r->socket_group, problem, problem_size))
+        return false;
+    if (geteuid())
+        return true;
+    if (!*settings->user) {
+        log_warning("running as root; the setting user names another");
+        return true;
+    }
+    const struct passwd *user = getpwnam(settings->user);
+    if (!user) {
+        snprintf(problem, problem_size, "user = %s: there is no such user", settings->user);
+        return false;
+    }
+    if (mkdir(settings->run_directory, 0755) == 0) {
+        if (chown(settings->run_directory, user->pw_uid, user->pw_gid)) {
+            snprintf(problem, problem_size, "run_directory = %s: %m", settings->run_directory);
+            return false;
+        }
+    } else if (errno != EEXIST) {
+        snprintf(problem, problem_size, "run_directory = %s: %m", settings->run_directory);
+        return false;
+    }
+    return give_up_root(user, identity_r->socket_group, problem, problem_size);
+}

@@ -1,0 +1,95 @@
+/* probe: /live, /ready, /metrics.  Metrics are those of this instance's processes, whichever of its workers
+ * answers: they are summed from shared memory. */
+#include "serve/probe.h"
+
+#include "base/clock.h"
+
+static int answer_ready(struct workshop *workshop, struct reply *reply)
+{
+    int space = documents_space(workshop->documents, bytes_of(workshop->settings->z_database));
+    enum fault fault =
+        space < 0 ? FAULT_BINTERNAL : store_connect(documents_store(workshop->documents), space);
+    if (!fault) {
+        builder_add_text(reply->body, "ready\n");
+        return 200;
+    }
+    builder_printf(reply->body, "%s\n", fault_code(fault));
+    return 503;
+}
+
+/* What the pulses count. */
+struct sums {
+    uint64_t requests, commits, conflicts, hits, misses, faults;
+    int64_t held, doubtful, busy, oldest_ms;
+};
+
+static void add_entry(struct sums *sums, struct stamps *stamps, int index, int64_t now_ms)
+{
+    struct pulse *pulse = stamps_pulse(stamps, index);
+    int64_t since_ms = atomic_load(&pulse->request_since_ms);
+    sums->requests += atomic_load(&pulse->requests);
+    sums->commits += atomic_load(&pulse->commits);
+    sums->conflicts += atomic_load(&pulse->conflicts);
+    sums->hits += atomic_load(&pulse->hits);
+    sums->misses += atomic_load(&pulse->misses);
+    sums->faults += atomic_load(&pulse->faults);
+    sums->held += stamps_entry_state(stamps, index) == ENTRY_HELD;
+    sums->doubtful += stamps_entry_state(stamps, index) == ENTRY_DIRTY;
+    if (since_ms) {
+        sums->busy++;
+        if (now_ms - since_ms > sums->oldest_ms)
+            sums->oldest_ms = now_ms - since_ms;
+    }
+}
+
+static void add_metric(struct builder *out, const char *type, const char *name, const char *help,
+                       uint64_t value)
+{
+    builder_printf(out, "# HELP stampd_%s %s\n# TYPE stampd_%s %s\nstampd_%s %llu\n", name, help, name, type,
+                   name, (unsigned long long)value);
+}
+
+static void write_metrics(struct stamps *stamps, const struct instance *instance, struct builder *out)
+{
+    struct sums sums = {0};
+    int64_t now_ms = clock_monotonic_ms();
+    for (int i = 0; i < instance_entry_count(instance); i++)
+        add_entry(&sums, stamps, instance_entry(instance, i), now_ms);
+    add_metric(out, "counter", "requests_total", "Requests received.", sums.requests);
+    add_metric(out, "counter", "faults_total", "Requests answered with a fault.", sums.faults);
+    add_metric(out, "counter", "commits_total", "Operations that wrote and were committed.", sums.commits);
+    add_metric(out, "counter", "conflicts_total", "Tries of operations whose validation failed.",
+               sums.conflicts);
+    add_metric(out, "counter", "cache_hits_total", "Documents answered from a proven copy.", sums.hits);
+    add_metric(out, "counter", "cache_misses_total", "Documents asked from the database.", sums.misses);
+    add_metric(out, "gauge", "workers", "Worker processes, those that drain included.", (uint64_t)sums.held);
+    add_metric(out, "gauge", "workers_busy", "Workers with a request.", (uint64_t)sums.busy);
+    add_metric(out, "gauge", "entries_in_doubt", "Entries of dead workers that wait for their repair.",
+               (uint64_t)sums.doubtful);
+    builder_printf(out,
+                   "# HELP stampd_request_oldest_seconds Age of the oldest request under way.\n"
+                   "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
+                   (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
+    add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
+               (uint64_t)stamps_space_count(stamps));
+    add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",
+               stamps_generation(stamps));
+}
+
+int probe_answer(struct workshop *workshop, const struct instance *instance, struct call *call,
+                 struct reply *reply)
+{
+    reply->mime = "text/plain; charset=utf-8";
+    switch (call->route) {
+    case CALL_READY:
+        documents_begin_request(workshop->documents, call->deadline_ms);
+        return answer_ready(workshop, reply);
+    case CALL_METRICS:
+        reply->mime = "text/plain; version=0.0.4; charset=utf-8";
+        write_metrics(workshop->stamps, instance, reply->body);
+        return 200;
+    default:
+        builder_add_text(reply->body, "live\n");
+        return 200;
+    }
+}

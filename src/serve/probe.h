@@ -1,0 +1,12 @@
+/* probe: what watchers ask: is it alive, can it serve, what has it done. */
+#ifndef STAMPD_SERVE_PROBE_H
+#define STAMPD_SERVE_PROBE_H
+
+#include "operation/operation.h"
+#include "serve/instance.h"
+
+/* Answers CALL_LIVE, CALL_READY or CALL_METRICS; returns the HTTP status. */
+int probe_answer(struct workshop *workshop, const struct instance *instance, struct call *call,
+                 struct reply *reply);
+
+#endif
