@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -178,13 +179,30 @@ static void a_foreign_file_is_left_as_it_is(void **state)
     assert_non_null(strstr(problem, "not a plain file"));
 }
 
+static struct gate locked;
+
+/* Another starter that looks at the file for a moment. */
+static void look_at(void *argument)
+{
+    int fd = open(folder_path(argument), O_RDWR);
+    DEMAND(fd >= 0 && flock(fd, LOCK_SH) == 0);
+    gate_pass(&locked);
+    clock_sleep_ms(60);
+}
+
 static void a_making_cut_off_is_begun_again(void **state)
 {
     (void)state;
     struct segment segment;
     struct segment_head head = {.magic = MAGIC, .installation = 0x53001122, .generation = 41};
-    write_file("half", &head, sizeof head);
-    assert_true(open_at(&segment, "half"));
+    char name[] = "half";
+    write_file(name, &head, sizeof head);
+    gate_open(&locked);
+    pid_t starter = child_start(look_at, name);
+    gate_await(&locked);
+    assert_true(open_at(&segment, name)); /* waits until somebody can make it */
+    child_expect(starter);
+    gate_close(&locked);
     assert_true(segment.is_new);
     assert_int_equal(head_of(&segment)->generation, 42);
     assert_int_equal(head_of(&segment)->installation, 0x53001122);

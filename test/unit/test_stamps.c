@@ -376,11 +376,13 @@ static void write_often(void *argument)
         uint64_t version = atomic_fetch_add(&torture->database[document], 1) + 1; /* the commit */
         if (chance & 64)
             sched_yield();
+        raise_to(&torture->returned[document],
+                 version); /* a reader has it already: marked, so from the database */
         stamps_publish(stamps, &slot, 1, NULL);
         stamps_unmark(stamps, &slot, 1);
         stamps_end(stamps);
         raise_to(&torture->acknowledged[document], version);
-        if (chance & 128)
+        if ((chance & 0x3f80) == 0)
             usleep(100);
     }
 }
