@@ -1,5 +1,5 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
-dist_man_MANS = doc/stampd.conf.5
+dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8
 
 dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/architecture.md doc/glossary.md doc/operating.md doc/protocol.md

@@ -1,6 +1,6 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
-	test/house/test_checks.sh
+	test/house/test_checks.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/check-dist \
 	.clang-format
 
