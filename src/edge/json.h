@@ -35,7 +35,8 @@ struct json_problem {
     size_t offset;    /* bytes from the start */
 };
 
-/* Reads one whole JSON text.  FAULT_AJSON, FAULT_AUTF8 or FAULT_ALIMIT (depth, nodes), explained in `problem_r`. */
+/* Reads one whole JSON text.  FAULT_AJSON, FAULT_AUTF8 or FAULT_ALIMIT (depth, nodes), explained in
+ * `problem_r`. */
 MUST_USE enum fault json_read(struct arena *arena, struct bytes text, const struct json_limits *limits,
                               struct json **root_r, struct json_problem *problem_r);
 

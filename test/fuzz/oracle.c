@@ -163,12 +163,13 @@ struct names {
 
 static bool is_new(const struct names *names, size_t start)
 {
-    struct bytes name = {builder_bytes(&names->text).data + start, names->text.size - start};
+    const char *text = builder_bytes(&names->text).data;
+    struct bytes name = {text + start, names->text.size - start};
     size_t from = 0;
     for (size_t i = 0; i < names->ends.size; i += sizeof from) {
         size_t end;
         memcpy(&end, names->ends.data + i, sizeof end);
-        if (bytes_equal((struct bytes){names->text.data + from, end - from}, name))
+        if (bytes_equal((struct bytes){text + from, end - from}, name))
             return false;
         from = end;
     }

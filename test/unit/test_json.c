@@ -1,4 +1,4 @@
-/* json: what is accepted, what is refused and where, texts of nodes exactly as written, strings written. */
+/* json: what is accepted, what is refused and where, texts of nodes exactly as written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,151 +88,153 @@ static void sound_texts_are_accepted(void **state)
     }
 }
 
+enum { ANYWHERE = 999 };
+static const struct {
+    struct bytes text;
+    enum fault fault;
+    size_t offset;
+} unsound[] = {
+    /* nothing */
+    {BYTES(""), FAULT_AJSON, 0},
+    {BYTES(" \t\r\n"), FAULT_AJSON, 4},
+    {BYTES(","), FAULT_AJSON, ANYWHERE},
+    /* truncated */
+    {BYTES("["), FAULT_AJSON, 1},
+    {BYTES("[1,2"), FAULT_AJSON, 4},
+    {BYTES("{\"a\""), FAULT_AJSON, 4},
+    {BYTES("{\"a\":"), FAULT_AJSON, 5},
+    {BYTES("{\"a\":1,"), FAULT_AJSON, 7},
+    {BYTES("\"abc"), FAULT_AJSON, 4},
+    {BYTES("\""), FAULT_AJSON, 1},
+    {BYTES("\"\\"), FAULT_AJSON, 2},
+    {BYTES("\"\\u00"), FAULT_AJSON, 5},
+    {BYTES("tru"), FAULT_AJSON, 3},
+    {BYTES("-"), FAULT_AJSON, 1},
+    {BYTES("1e"), FAULT_AJSON, 2},
+    {BYTES("1."), FAULT_AJSON, 2},
+    /* behind the value */
+    {BYTES("[1] x"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1] \""), FAULT_AJSON, 4},
+    {BYTES("[1]\"abc"), FAULT_AJSON, 3},
+    {BYTES("[1] \"abc\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1] 5"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1] -"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1] nul"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1],"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1]:"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1]]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{}{}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("1 2"), FAULT_AJSON, ANYWHERE},
+    {BYTES("12 \"x"), FAULT_AJSON, 3},
+    {BYTES("truefalse"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{}\0"), FAULT_AJSON, ANYWHERE},
+    {BYTES("1\0"), FAULT_AJSON, ANYWHERE},
+    /* comments, words, quotes of other languages */
+    {BYTES("/* c */ 1"), FAULT_AJSON, ANYWHERE},
+    {BYTES("1 // c\n"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1 /**/]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("# c\n1"), FAULT_AJSON, ANYWHERE},
+    {BYTES("NaN"), FAULT_AJSON, ANYWHERE},
+    {BYTES("Infinity"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[-Infinity]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("nan"), FAULT_AJSON, ANYWHERE},
+    {BYTES("True"), FAULT_AJSON, ANYWHERE},
+    {BYTES("undefined"), FAULT_AJSON, ANYWHERE},
+    {BYTES("'a'"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{a:1}"), FAULT_AJSON, ANYWHERE},
+    /* structure */
+    {BYTES("[1,]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[,1]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1 2]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1:2]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{\"a\":1,}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{,\"a\":1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{\"a\" 1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{\"a\",1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{\"a\"::1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{1:1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{[]:1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1}"), FAULT_AJSON, ANYWHERE},
+    {BYTES("{\"a\":1]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("]"), FAULT_AJSON, ANYWHERE},
+    /* numbers */
+    {BYTES("01"), FAULT_AJSON, ANYWHERE},
+    {BYTES("-01"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[00]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("+1"), FAULT_AJSON, ANYWHERE},
+    {BYTES(".5"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[5.]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1.e5]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[1e+]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("[--1]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("0x1F"), FAULT_AJSON, ANYWHERE},
+    {BYTES("1_000"), FAULT_AJSON, ANYWHERE},
+    /* white space that is none */
+    {BYTES("\v1"), FAULT_AJSON, 0},
+    {BYTES("[1,\f2]"), FAULT_AJSON, 3},
+    {BYTES("[1\v]"), FAULT_AJSON, 2},
+    {BYTES("{\"a\"\v:1}"), FAULT_AJSON, 4},
+    {BYTES("{}\f"), FAULT_AJSON, 2},
+    {BYTES("7\v"), FAULT_AJSON, 1},
+    {BYTES("[\xC2\xA0]"), FAULT_AJSON, ANYWHERE},
+    /* byte order marks */
+    {BYTES("\xEF\xBB\xBF{}"), FAULT_AJSON, 0},
+    {BYTES("\xEF\xBB\xBF"), FAULT_AJSON, 0},
+    {BYTES("[\xEF\xBB\xBF]"), FAULT_AJSON, ANYWHERE},
+    {BYTES("\xFF\xFE[\0]\0"), FAULT_AUTF8, 0},
+    /* strings */
+    {BYTES("\"a\nb\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"a\tb\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"a\0b\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\x1F\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\x41\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\'\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\U0041\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\u12G4\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\u{41}\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\u123\""), FAULT_AJSON, ANYWHERE},
+    {BYTES("\"\\u0000\""), FAULT_AJSON, 1},
+    {BYTES("[\"ab\\u0000\"]"), FAULT_AJSON, 4},
+    {BYTES("{\"\\u0000\":1}"), FAULT_AJSON, 2},
+    /* surrogates */
+    {BYTES("\"\\uD800\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uDBFFx\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uDC00\""), FAULT_AJSON, 1},
+    {BYTES("\"a\\uDFFF\\uD800\""), FAULT_AJSON, 2},
+    {BYTES("\"\\uDC00\\uDC00\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uD800\\u0041\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uD800\\uD800\\uDC00\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uD800\\n\""), FAULT_AJSON, 1},
+    {BYTES("\"\\uD834\\\\uDD1E\""), FAULT_AJSON, 1},
+    {BYTES("{\"\\uDEAD\":1}"), FAULT_AJSON, 2},
+    /* UTF-8 */
+    {BYTES("\"\xC0\x80\""), FAULT_AUTF8, 1},
+    {BYTES("\"\xC1\xBF\""), FAULT_AUTF8, 1},
+    {BYTES("\"ab\xE0\x80\xAF\""), FAULT_AUTF8, 3},
+    {BYTES("\"\xC3\xA9\xF0\x80\x80\xAF\""), FAULT_AUTF8, 3},
+    {BYTES("\"\xE2\x82\xAC\xED\xA0\x80\""), FAULT_AUTF8, 4},
+    {BYTES("\"\xF4\x90\x80\x80\""), FAULT_AUTF8, 1},
+    {BYTES("\"\x80\""), FAULT_AUTF8, 1},
+    {BYTES("\"\xC3"), FAULT_AUTF8, 1},
+    {BYTES("{\"\xFF\":1}"), FAULT_AUTF8, 2},
+    /* duplicates */
+    {BYTES("{\"a\":1,\"a\":2}"), FAULT_AJSON, 7},
+    {BYTES("{\"a\":1,\"b\":2, \"a\":1}"), FAULT_AJSON, 14},
+    {BYTES("{\"a\":1,\"\\u0061\":2}"), FAULT_AJSON, 7},
+    {BYTES("{\"\\n\":1,\"\\u000A\":2}"), FAULT_AJSON, 8},
+    {BYTES("{\"\xF0\x9D\x84\x9E\":1,\"\\uD834\\uDD1E\":2}"), FAULT_AJSON, 10},
+    {BYTES("{\"\":1,\"\":2}"), FAULT_AJSON, 6},
+    {BYTES("[{\"b\":{\"c\":1,\"d\":{},\"c\":1}}]"), FAULT_AJSON, 20},
+};
+
 static void unsound_texts_are_refused_where_they_break(void **state)
 {
     (void)state;
-    enum { ANYWHERE = 999 };
-    static const struct {
-        struct bytes text;
-        enum fault fault;
-        size_t offset;
-    } cases[] = {
-        /* nothing */
-        {BYTES(""), FAULT_AJSON, 0},
-        {BYTES(" \t\r\n"), FAULT_AJSON, 4},
-        {BYTES(","), FAULT_AJSON, ANYWHERE},
-        /* truncated */
-        {BYTES("["), FAULT_AJSON, 1},
-        {BYTES("[1,2"), FAULT_AJSON, 4},
-        {BYTES("{\"a\""), FAULT_AJSON, 4},
-        {BYTES("{\"a\":"), FAULT_AJSON, 5},
-        {BYTES("{\"a\":1,"), FAULT_AJSON, 7},
-        {BYTES("\"abc"), FAULT_AJSON, 4},
-        {BYTES("\""), FAULT_AJSON, 1},
-        {BYTES("\"\\"), FAULT_AJSON, 2},
-        {BYTES("\"\\u00"), FAULT_AJSON, 5},
-        {BYTES("tru"), FAULT_AJSON, 3},
-        {BYTES("-"), FAULT_AJSON, 1},
-        {BYTES("1e"), FAULT_AJSON, 2},
-        {BYTES("1."), FAULT_AJSON, 2},
-        /* behind the value */
-        {BYTES("[1] x"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1] \""), FAULT_AJSON, 4},
-        {BYTES("[1]\"abc"), FAULT_AJSON, 3},
-        {BYTES("[1] \"abc\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1] 5"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1] -"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1] nul"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1],"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1]:"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1]]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{}{}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("1 2"), FAULT_AJSON, ANYWHERE},
-        {BYTES("12 \"x"), FAULT_AJSON, 3},
-        {BYTES("truefalse"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{}\0"), FAULT_AJSON, ANYWHERE},
-        {BYTES("1\0"), FAULT_AJSON, ANYWHERE},
-        /* comments, words, quotes of other languages */
-        {BYTES("/* c */ 1"), FAULT_AJSON, ANYWHERE},
-        {BYTES("1 // c\n"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1 /**/]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("# c\n1"), FAULT_AJSON, ANYWHERE},
-        {BYTES("NaN"), FAULT_AJSON, ANYWHERE},
-        {BYTES("Infinity"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[-Infinity]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("nan"), FAULT_AJSON, ANYWHERE},
-        {BYTES("True"), FAULT_AJSON, ANYWHERE},
-        {BYTES("undefined"), FAULT_AJSON, ANYWHERE},
-        {BYTES("'a'"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{a:1}"), FAULT_AJSON, ANYWHERE},
-        /* structure */
-        {BYTES("[1,]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[,1]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1 2]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1:2]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{\"a\":1,}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{,\"a\":1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{\"a\" 1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{\"a\",1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{\"a\"::1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{1:1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{[]:1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1}"), FAULT_AJSON, ANYWHERE},
-        {BYTES("{\"a\":1]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("]"), FAULT_AJSON, ANYWHERE},
-        /* numbers */
-        {BYTES("01"), FAULT_AJSON, ANYWHERE},
-        {BYTES("-01"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[00]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("+1"), FAULT_AJSON, ANYWHERE},
-        {BYTES(".5"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[5.]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1.e5]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[1e+]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("[--1]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("0x1F"), FAULT_AJSON, ANYWHERE},
-        {BYTES("1_000"), FAULT_AJSON, ANYWHERE},
-        /* white space that is none */
-        {BYTES("\v1"), FAULT_AJSON, 0},
-        {BYTES("[1,\f2]"), FAULT_AJSON, 3},
-        {BYTES("[1\v]"), FAULT_AJSON, 2},
-        {BYTES("{\"a\"\v:1}"), FAULT_AJSON, 4},
-        {BYTES("{}\f"), FAULT_AJSON, 2},
-        {BYTES("7\v"), FAULT_AJSON, 1},
-        {BYTES("[\xC2\xA0]"), FAULT_AJSON, ANYWHERE},
-        /* byte order marks */
-        {BYTES("\xEF\xBB\xBF{}"), FAULT_AJSON, 0},
-        {BYTES("\xEF\xBB\xBF"), FAULT_AJSON, 0},
-        {BYTES("[\xEF\xBB\xBF]"), FAULT_AJSON, ANYWHERE},
-        {BYTES("\xFF\xFE[\0]\0"), FAULT_AUTF8, 0},
-        /* strings */
-        {BYTES("\"a\nb\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"a\tb\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"a\0b\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\x1F\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\x41\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\'\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\U0041\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\u12G4\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\u{41}\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\u123\""), FAULT_AJSON, ANYWHERE},
-        {BYTES("\"\\u0000\""), FAULT_AJSON, 1},
-        {BYTES("[\"ab\\u0000\"]"), FAULT_AJSON, 4},
-        {BYTES("{\"\\u0000\":1}"), FAULT_AJSON, 2},
-        /* surrogates */
-        {BYTES("\"\\uD800\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uDBFFx\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uDC00\""), FAULT_AJSON, 1},
-        {BYTES("\"a\\uDFFF\\uD800\""), FAULT_AJSON, 2},
-        {BYTES("\"\\uDC00\\uDC00\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uD800\\u0041\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uD800\\uD800\\uDC00\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uD800\\n\""), FAULT_AJSON, 1},
-        {BYTES("\"\\uD834\\\\uDD1E\""), FAULT_AJSON, 1},
-        {BYTES("{\"\\uDEAD\":1}"), FAULT_AJSON, 2},
-        /* UTF-8 */
-        {BYTES("\"\xC0\x80\""), FAULT_AUTF8, 1},
-        {BYTES("\"\xC1\xBF\""), FAULT_AUTF8, 1},
-        {BYTES("\"ab\xE0\x80\xAF\""), FAULT_AUTF8, 3},
-        {BYTES("\"\xC3\xA9\xF0\x80\x80\xAF\""), FAULT_AUTF8, 3},
-        {BYTES("\"\xE2\x82\xAC\xED\xA0\x80\""), FAULT_AUTF8, 4},
-        {BYTES("\"\xF4\x90\x80\x80\""), FAULT_AUTF8, 1},
-        {BYTES("\"\x80\""), FAULT_AUTF8, 1},
-        {BYTES("\"\xC3"), FAULT_AUTF8, 1},
-        {BYTES("{\"\xFF\":1}"), FAULT_AUTF8, 2},
-        /* duplicates */
-        {BYTES("{\"a\":1,\"a\":2}"), FAULT_AJSON, 7},
-        {BYTES("{\"a\":1,\"b\":2, \"a\":1}"), FAULT_AJSON, 14},
-        {BYTES("{\"a\":1,\"\\u0061\":2}"), FAULT_AJSON, 7},
-        {BYTES("{\"\\n\":1,\"\\u000A\":2}"), FAULT_AJSON, 8},
-        {BYTES("{\"\xF0\x9D\x84\x9E\":1,\"\\uD834\\uDD1E\":2}"), FAULT_AJSON, 10},
-        {BYTES("{\"\":1,\"\":2}"), FAULT_AJSON, 6},
-        {BYTES("[{\"b\":{\"c\":1,\"d\":{},\"c\":1}}]"), FAULT_AJSON, 20},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        enum fault fault = read_text(cases[i].text);
-        if (fault != cases[i].fault || (cases[i].offset != ANYWHERE && problem.offset != cases[i].offset))
-            fail_msg("case %zu, %.*s: %s at %zu: %s", i, (int)cases[i].text.size, cases[i].text.data,
+    for (size_t i = 0; i < COUNT_OF(unsound); i++) {
+        enum fault fault = read_text(unsound[i].text);
+        if (fault != unsound[i].fault ||
+            (unsound[i].offset != ANYWHERE && problem.offset != unsound[i].offset))
+            fail_msg("case %zu, %.*s: %s at %zu: %s", i, (int)unsound[i].text.size, unsound[i].text.data,
                      fault_code(fault), problem.offset, problem.what ? problem.what : "accepted");
     }
 }
@@ -538,50 +540,6 @@ static void problems_never_quote_the_text(void **state)
     }
 }
 
-static void strings_are_written_with_the_escapes_they_need(void **state)
-{
-    (void)state;
-    static const struct {
-        struct bytes text;
-        const char *written;
-    } cases[] = {
-        {BYTES(""), "\"\""},
-        {{NULL, 0}, "\"\""},
-        {BYTES("plain"), "\"plain\""},
-        {BYTES("a/b\x7F caf\xC3\xA9 \xF0\x9F\x98\x80"), "\"a/b\x7F caf\xC3\xA9 \xF0\x9F\x98\x80\""},
-        {BYTES("\"\\"), "\"\\\"\\\\\""},
-        {BYTES("\b\t\n\f\r\v\0\x1F x"), "\"\\b\\t\\n\\f\\r\\u000b\\u0000\\u001f x\""},
-        {BYTES("long enough for words\nand behind them"), "\"long enough for words\\nand behind them\""},
-    };
-    struct builder builder = {0};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        builder.size = 0;
-        json_add_string(&builder, cases[i].text);
-        assert_bytes(builder_bytes(&builder), bytes_of(cases[i].written));
-        assert_int_equal(json_string_size(cases[i].text), builder.size);
-    }
-    builder_free(&builder);
-}
-
-static void every_character_comes_back(void **state)
-{
-    (void)state;
-    struct builder builder = {0};
-    char text[40];
-    /* each byte at each place around the edges of a word */
-    for (int byte = 1; byte < 0x80; byte++)
-        for (size_t place = 0; place < 20; place++) {
-            memset(text, 'x', 20);
-            text[place] = (char)byte;
-            builder.size = 0;
-            json_add_string(&builder, (struct bytes){text, 20});
-            assert_int_equal(json_string_size((struct bytes){text, 20}), builder.size);
-            assert_int_equal(read_text(builder_bytes(&builder)), FAULT_NONE);
-            assert_bytes(root->value, (struct bytes){text, 20});
-        }
-    builder_free(&builder);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
@@ -599,8 +557,6 @@ int main(void)
         TEST(names_of_nested_objects_are_apart),
         TEST(large_strings_are_read),
         TEST(problems_never_quote_the_text),
-        TEST(strings_are_written_with_the_escapes_they_need),
-        TEST(every_character_comes_back),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }
