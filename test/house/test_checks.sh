@@ -230,6 +230,9 @@ plant 'library above the edge' check-layers '<yajl/yajl_parse.h> belongs to yajl
     'insert src/document/paper.h 4 "#include <yajl/yajl_parse.h>"'
 plant 'library in a header of the edge' check-layers '<curl/curl.h> belongs to libcurl' \
     'insert src/edge/wire.h 4 "#include <curl/curl.h>"'
+plant 'private header of another folder' check-layers 'edge/wire_private.h is for its neighbours in src/edge only' \
+    'printf "/* x. */\n#ifndef STAMPD_EDGE_WIRE_PRIVATE_H\n#define STAMPD_EDGE_WIRE_PRIVATE_H\n#endif\n" >src/edge/wire_private.h
+     insert src/document/paper.h 4 "#include \"edge/wire_private.h\""'
 plant 'mapped memory above the edge' check-layers '<sys/mman.h> belongs to mapped memory' \
     'insert src/base/low.c 3 "#include <sys/mman.h>"'
 plant 'unknown header' check-layers '<frob.h> is unknown' \
