@@ -1,0 +1,45 @@
+/* ledger: what the processes of the torture committed, in shared memory, and the judgement of it.
+ *
+ * Each operation that was committed is a node.  An operation that saw version s of a document comes after the
+ * one that wrote s, and before the one that replaced s.  Were there a circle, no order one after the other
+ * could explain what was seen: a lost update, a write skew, a dirty read. */
+#ifndef STAMPD_TEST_LEDGER_H
+#define STAMPD_TEST_LEDGER_H
+
+#include "base/base.h"
+
+enum { LEDGER_DOCUMENTS = 4 };
+
+/* Of an administrator's function, which does not tell: the version before its own. */
+#define LEDGER_SEEN_UNKNOWN INT64_C(-1)
+
+struct ledger_use {
+    int32_t document;
+    int32_t act;   /* enum draft_act */
+    int64_t seen;  /* 0: there was no row */
+    int64_t floor; /* at that look */
+};
+
+struct ledger_entry {
+    int64_t version; /* 0: it only read, all at one instant */
+    int32_t process;
+    int32_t use_count;
+    struct ledger_use uses[LEDGER_DOCUMENTS];
+};
+
+struct ledger;
+
+/* Made before fork.  `capacity` entries for each process; what is beyond is refused by ledger_is_full. */
+struct ledger *ledger_create(int processes, size_t capacity);
+void ledger_destroy(struct ledger *ledger);
+void ledger_clear(struct ledger *ledger);
+bool ledger_is_full(const struct ledger *ledger, int process);
+/* By the process of that number only. */
+void ledger_add(struct ledger *ledger, int process, const struct ledger_entry *entry);
+
+/* Judges all entries, prints what is wrong and returns how many things are.  `purging`: zombies were purged
+ * meanwhile, so that "no row" has been true at several times: then births are placed by their versions, and
+ * reads of "no row" after the death that the floor tells of, but before no birth. */
+size_t ledger_judge(const struct ledger *ledger, bool purging);
+
+#endif
