@@ -1,0 +1,294 @@
+"""The figures.  Each function of CASES measures some, and yields a Row for each."""
+import contextlib
+import subprocess
+import urllib.parse
+from dataclasses import dataclass
+
+import stack
+from generators import POSTGRES_BIN, BenchError, Pairs, pairs, pgbench, role_settings, statement, timed, wrk
+from servers import VERSION, Anchor, Server, ask, imitate, private_bytes, to_json
+
+CONNECTIONS = 32  # of a load of cheap requests
+
+
+@dataclass
+class Row:
+    """A ratio (`pairs`), or a text (`value`)."""
+    figure: str
+    anchor: str = ''
+    target: float = None
+    pairs: Pairs = None
+    value: str = ''
+
+
+@contextlib.contextmanager
+def started(*programs, **settings):
+    """A server and an anchor of each of these programs."""
+    with contextlib.ExitStack() as held:
+        server = held.enter_context(Server(**settings))
+        yield server, *(held.enter_context(Anchor(server, program)) for program in programs)
+
+
+def beside(options, server, anchor, path, body=None):
+    """The same request to both."""
+    return pairs(options.pairs, lambda: wrk(server, path, options.seconds, CONNECTIONS, body=body),
+                 lambda: wrk(anchor, path, options.seconds, CONNECTIONS, body=body), options.calm)
+
+
+def get_path(*names):
+    param = to_json({'docs': [{'c': 'Bench', 'id': name} for name in names]}).decode()
+    return '/lab/op/get?param=' + urllib.parse.quote(param, safe='')
+
+
+def put_document(server, name, items, size):
+    """A document with so many items of `size` bytes."""
+    server.put('lab', {'c': 'Bench', 'id': name, 'items': [
+        {'c': 'Line', 'k': f'{i:04}', 'j': (f'{i:04} ' + 'some words of a line ' * (size // 20 + 1))[:size - 2]}
+        for i in range(items)]})
+
+
+# --- what the cache answers ---
+
+READS = (('100 B', 1, 100, None), ('2 KB', 10, 200, 0.85), ('16 KB', 20, 800, None))
+
+
+def read(options):
+    with started('constant', 'parsed') as (server, constant, parsed):
+        for name, items, size, target in READS:
+            put_document(server, name, items, size)
+            path = get_path(name)
+            answer = imitate(constant, server, path)
+            what = f'cached read of {name} ({len(answer):,} B answered)'
+            yield Row(what, 'constant', target, beside(options, server, constant, path))
+            if name != '2 KB':
+                continue
+            imitate(parsed, server, path)
+            yield Row('the same', 'constant, but parsed', None, beside(options, server, parsed, path))
+            body = to_json({'param': {'docs': [{'c': 'Bench', 'id': name}]}})
+            imitate(constant, server, '/lab/op/get', body)
+            yield Row('the same asked by POST', 'constant', None, beside(options, server, constant, '/lab/op/get', body))
+
+
+def read32(options):
+    with started('constant') as (server, constant):
+        names = [f'n{i}' for i in range(32)]
+        for name in names:
+            put_document(server, name, 5, 100)
+        body = to_json({'param': {'docs': [{'c': 'Bench', 'id': name} for name in names]}})
+        answer = imitate(constant, server, '/lab/op/get', body)
+        yield Row(f'cached read of 32 documents in one operation ({len(answer):,} B)', 'constant', None,
+                  beside(options, server, constant, '/lab/op/get', body))
+
+
+# --- synchronisation ---
+
+def held(document):
+    return {name: document[name] for name in ('c', 'id', 'v', 'ct', 'dt')}
+
+
+def sync(options):
+    with started('constant', 'parsed') as (server, constant, parsed):
+        names = [f'n{i}' for i in range(100)]
+        for name in names:
+            put_document(server, name, 10, 200)
+        copies = [held(document) for document in server.get('lab', *(('Bench', name, 60) for name in names))]
+        body = to_json({'syncs': copies})
+        answer = imitate(constant, server, '/lab/op/sync', body)
+        what = f'synchronisation of 100 unchanged documents ({len(body):,} B asked, {len(answer):,} B answered)'
+        yield Row(what, 'constant', 0.70, beside(options, server, constant, '/lab/op/sync', body))
+        imitate(parsed, server, '/lab/op/sync', body)
+        yield Row('the same', 'constant, but parsed', None, beside(options, server, parsed, '/lab/op/sync', body))
+
+
+def delta(options):
+    with started('constant') as (server, constant):
+        put_document(server, 'large', 1000, 200)
+        copy = held(server.get('lab', ('Bench', 'large')))
+        server.put('lab', {'c': 'Bench', 'id': 'large', 'items': [
+            {'c': 'Line', 'k': f'{i:04}', 'j': f'changed {i}'} for i in range(5, 1000, 100)]})
+        body = to_json({'syncs': [copy]})
+        answer = imitate(constant, server, '/lab/op/sync', body)
+        yield Row(f'synchronisation of a document of 1,000 items of which 10 have changed ({len(answer):,} B)', 'constant',
+                  None, beside(options, server, constant, '/lab/op/sync', body))
+
+
+# --- what PostgreSQL is asked ---
+
+def miss(options):
+    """Documents of 5 items; the cache holds one in twenty at most."""
+    count = 20000
+    with started(cache_mb=1, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
+        for ns in ('lab', 'anchor'):
+            server.fill_lines(ns, count)
+        load = statement('LOAD').replace('$1', ':class').replace('$2', ':id')
+        script = f"\\set id random(1, {count})\n{load};\n".replace(':class', "'Doc'").replace('= :id', '= :id::text')
+        yield Row('read of a document that is not cached, 8 clients', 'pgbench, the same statement', None, pairs(
+            options.pairs,
+            lambda: wrk(server, '/lab/op/get', options.seconds, 8, 'read', **{'class': 'Doc', 'count': count}),
+            lambda: pgbench(server, 'anchor', script, options.seconds, 8, 'prepared'), options.calm))
+
+
+# The version stays the one of the row, so that the verification holds without a read.  EXECUTE by the simple protocol,
+# because only there pgbench makes arrays of its variables.
+def commit_script(count):
+    def contents(item):
+        return '"\\"' + ''.join(f':r{item}{i}' for i in range(11)) + '\\""'
+
+    lines = [f'\\set id random(1, {count})', '\\set first random(1, 5)', '\\set second 1 + (:first - 1 + random(1, 4)) % 5']
+    lines += [f'\\set r{item}{i} random(100000000000000000, 999999999999999999)' for item in 'ab' for i in range(11)]
+    lines += ['\\if :is_new', f"prepare core as {statement('CORE')};", '\\set is_new 0', '\\endif']
+    one = f"'{{{VERSION}}}'"
+    two = f"'{{{VERSION},{VERSION}}}'"
+    lines += [f"execute core({VERSION}, '{{Doc}}', '{{:id}}', {one}, '{{1}}', {one}, {one}, '{{1005}}', '{{0}}', '{{1,1}}',"
+              f" '{{Line,Line}}', '{{:first,:second}}', {two}, '{{{contents('a')},{contents('b')}}}', '{{f,f}}');"]
+    return '\\set is_new :fresh\n\\set fresh 0\n' + '\n'.join(lines) + '\n'
+
+
+def updates(server, ns):
+    server.psql(ns, 'select pg_stat_force_next_flush()')
+    return dict(server.psql(ns, 'select relname, n_tup_upd from pg_stat_user_tables where schemaname = \'stampd\''))
+
+
+def commit(options):
+    count = 10000
+    with started(namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
+        for ns in ('lab', 'anchor'):
+            server.fill_lines(ns, count)
+        script = commit_script(count)
+        for clients in (1, 4, 8):
+            before = updates(server, 'anchor')
+            found = pairs(
+                options.pairs,
+                lambda: wrk(server, '/lab/op/put', options.seconds, clients, 'commit', **{'class': 'Doc', 'count': count}),
+                lambda: pgbench(server, 'anchor', script, options.seconds, clients, 'simple'), options.calm)
+            check_updates(before, updates(server, 'anchor'), sum(run.rate for run in found.anchors) * options.seconds)
+            yield Row(f'commit of a document, 2 of its 5 items changed, durable, {clients} clients', 'pgbench, core', 0.80, found)
+
+
+def check_updates(before, after, transactions):
+    """pgbench counts what it ran; the tables must say the same: a document and two items each."""
+    documents, items = (after[table] - before[table] for table in ('doc', 'item'))
+    if documents < 0.9 * transactions or not 1.99 < items / documents < 2.01:
+        raise BenchError(f'pgbench ran {transactions:.0f} transactions, but updated {documents} documents and {items} items')
+
+
+# --- loading ---
+
+CATALOGUE = 20000
+
+
+def write_catalogue(path):
+    known = subprocess.run(['apt-cache', 'dumpavail'], stdout=subprocess.PIPE, check=True).stdout
+    converter = ['/usr/bin/python3', str(stack.SOURCE / 'scripts/lib/catalogue.py'), '--limit', str(CATALOGUE)]
+    with open(path, 'wb') as file:
+        subprocess.run(converter, input=known, stdout=file, check=True)
+    with open(path, 'rb') as file:
+        return sum(1 for _ in file)
+
+
+def load(options):
+    """Each side begins with an empty database each time."""
+    fresh = {f'{side}{i}': 'open' for side in 'ab' for i in range(options.pairs + 1)}
+    with started(namespaces=fresh) as (server,):
+        file = server.path / 'catalogue.json'
+        count = write_catalogue(file)
+        if not count:
+            yield Row('loading', value='not measured: apt knows no packages here (apt-get update)')
+            return
+        turn = {'a': 0, 'b': 0}
+
+        def ours():
+            ns = f"a{turn['a']}"
+            turn['a'] += 1
+            server.psql(None, 'checkpoint')
+            run = timed(count, [stack.BUILD / 'src/stampctl', 'load', server.url, '--ns', ns, '--insecure', file])
+            if turn['a'] == 1:
+                for table in ('doc', 'item'):
+                    psql(server, ns, f"\\copy {table} to '{server.path}/{table}.copy'")
+            return run
+
+        def anchor():
+            ns = f"b{turn['b']}"
+            turn['b'] += 1
+            server.psql(None, 'checkpoint')
+            return psql(server, ns, *(f"\\copy {table} from '{server.path}/{table}.copy'" for table in ('doc', 'item')),
+                        amount=count)
+
+        found = pairs(options.pairs, ours, anchor, options.calm)
+        items = server.psql('a0', 'select count(*) from item')[0][0]
+        yield Row(f'loading of {count:,} documents with {items:,} items, `stampctl load`', 'COPY of the same rows', 0.25, found)
+
+
+def psql(server, ns, *commands, amount=1):
+    words = [word for command in commands for word in ('-c', command)]
+    return timed(amount, ['env', f'PGOPTIONS={role_settings()}', POSTGRES_BIN / 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1',
+                          '-d', server.conninfo(ns), *words])
+
+
+# --- memory ---
+
+MEMORY_DOCUMENTS = 16000
+
+
+def megabytes(size):
+    return f'{size / 2**20:.1f} MB'
+
+
+def memory(options):
+    for budget in (64, 16):
+        with started(workers=1, cache_mb=budget) as (server,):
+            worker = busiest_child(server)
+            fresh = private_bytes(worker)
+            volume = fill_mixed(server)
+            for _ in range(3):
+                wrk(server, '/lab/op/get', max(10, 3 * options.seconds), 4, 'read', **{'class': 'Doc', 'count': MEMORY_DOCUMENTS})
+            ask(server, get_path('none'), None)
+            over = private_bytes(worker) - (budget << 20)
+            yield Row(f'private memory of a worker over its `cache_mb = {budget}`, after reading at random in {megabytes(volume)}'
+                      f' of documents of 200 B to 100 KB', target=10.0, value=megabytes(over))
+            if budget == 64:
+                yield Row('private memory of a fresh worker', value=megabytes(fresh))
+
+
+def busiest_child(server):
+    """The worker: the only child that serves."""
+    ask(server, '/lab/ping', None)
+    for pid in stack.children(server.pid()):
+        with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+            fields = file.read()
+        if pid in server.worker_pids():
+            return pid
+    raise BenchError(f'no worker among {fields}')
+
+
+def fill_mixed(server):
+    server.fill('lab', f"""
+        insert into doc (class, id, version, ctime, dtime, v1, v2)
+          select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, exp(ln(200) + random() * ln(500))::bigint, 0
+          from generate_series(1, {MEMORY_DOCUMENTS}) n;
+        insert into item (class, id, iclass, key, version, vop, content)
+          select 'Doc', id, 'Line', k, {VERSION}, {VERSION},
+                 '"' || left(repeat(md5(id || '.' || k), (v1 / 320)::int + 1), (v1 / 10)::int) || '"'
+          from doc, generate_series(1, 10) k""")
+    return server.psql('lab', 'select sum(octet_length(content)) from item')[0][0]
+
+
+def idle(options):
+    with started() as (server,):
+        ask(server, '/lab/ping', None)
+
+        def look():
+            processes = [server.pid(), *stack.children(server.pid())]
+            return len(server.backends()), sum(private_bytes(pid) for pid in processes)
+
+        before = look()
+        for i in range(10):
+            subprocess.run([stack.BUILD / 'src/stampctl', 'ns', 'create', f'idle{i}', '--config', server.path / 'etc/stampd.conf',
+                            '--admin-conninfo', server.conninfo()], check=True, stdout=subprocess.DEVNULL,
+                           env={'STAMPD_SQL': str(stack.SOURCE / 'sql')})
+        after = look()
+        yield Row('ten namespaces that nobody uses: connections more', target=0.0, value=str(after[0] - before[0]))
+        yield Row('the same: private memory of all processes more', target=0.0, value=f'{(after[1] - before[1]) / 1024:.0f} KB')
+
+
+CASES = {case.__name__: case for case in (read, sync, commit, load, memory, idle, read32, delta, miss)}

@@ -1,0 +1,100 @@
+"""The servers that are measured: stampd, and its anchors with a constant answer; how they are filled."""
+import json
+import os
+import shutil
+from pathlib import Path
+
+import stack
+from generators import BenchError
+
+WORKERS = 8
+VERSION = 261101000000000  # of every row that is written behind the server's back
+
+
+class Server(stack.Stack):
+    """stampd as it is installed, with a PostgreSQL that keeps what it has confirmed."""
+
+    def __init__(self, namespaces=None, workers=WORKERS, **settings):
+        super().__init__('bench', workers=workers, settings=settings, namespaces={'z': 'closed', **(namespaces or {'lab': 'open'})},
+                         postgres={'fsync': 'on', 'synchronous_commit': 'on', 'shared_buffers': '256MB'})
+
+    def fill(self, ns, sql):
+        """Runs SQL that writes rows as a worker would, then lets PostgreSQL come to rest."""
+        self.psql(ns, "set stampd.worker = 'on'")
+        self.psql(ns, sql)
+        for rest in ('vacuum analyze doc', 'vacuum analyze item', 'checkpoint'):
+            self.psql(ns, rest)
+
+    def fill_lines(self, ns, count, items=5):
+        """Documents Doc 1 to `count`, each with so many items Line of 200 bytes."""
+        self.fill(ns, f"""
+            insert into doc (class, id, version, ctime, dtime, v1, v2)
+              select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, 0, 0 from generate_series(1, {count}) n;
+            insert into item (class, id, iclass, key, version, vop, content)
+              select 'Doc', n, 'Line', k, {VERSION}, {VERSION},
+                     '"' || left(repeat(md5(n || '.' || k) || md5(k || '.' || n), 4), 198) || '"'
+              from generate_series(1, {count}) n, generate_series(1, {items}) k;
+            update doc d set v1 = i.volume from (select id, sum(octet_length(key) + octet_length(content)) as volume
+              from item group by id) i where i.id = d.id""")
+
+
+class Anchor(stack.Stack):
+    """stampd with a constant answer (constant.c) behind an nginx of its own that is configured alike."""
+
+    def __init__(self, server, program):
+        super().__init__(program, workers=server.workers, settings=server.settings, beside=server)
+        self.program = program
+        self.build = self.path / 'build'
+
+    def start(self):
+        for part in ('etc', 'build/src'):
+            (self.path / part).mkdir(parents=True)
+        shutil.copy(self.beside.path / 'etc/namespaces.map', self.path / 'etc')
+        (self.build / 'src/stampd').symlink_to(stack.BUILD / 'test/bench' / self.program)
+        (self.build / 'src/stampctl').symlink_to(stack.BUILD / 'src/stampctl')
+        self.answer = self.path / 'answer'
+        self.answer.write_bytes(b'{}')
+        return super().start()
+
+    def step(self, *words):
+        installed, stack.BUILD = stack.BUILD, self.build
+        os.environ['STAMPD_BENCH_ANSWER'] = str(self.path / 'answer')
+        try:
+            return super().step(*words)
+        finally:
+            stack.BUILD = installed
+
+    def answer_with(self, answer):
+        self.answer.write_bytes(answer)
+        self.restart_stampd()
+
+
+def ask(server, path, body):
+    """One request as the load generator sends it; the answer, which must be a good one."""
+    headers = {'Content-Type': 'application/json', 'Accept-Encoding': 'identity'}
+    response = server.http.request('GET' if body is None else 'POST', server.url + path, data=body, headers=headers, timeout=30)
+    if response.status_code != 200:
+        raise BenchError(f'{path}: {response.status_code} {response.text}')
+    return response
+
+
+def imitate(anchor, server, path, body=None):
+    """Makes the anchor answer as the server does, to the byte and with a head of the same size; returns the answer."""
+    ask(server, path, body)
+    real = ask(server, path, body)
+    anchor.answer_with(real.content)
+    same = ask(anchor, path, body)
+    sizes = [sum(len(name) + len(value) for name, value in answer.headers.items()) for answer in (real, same)]
+    if same.content != real.content or sizes[0] != sizes[1]:
+        raise BenchError(f'{anchor.program} does not answer as stampd: {same.headers} {real.headers}')
+    return real.content
+
+
+def private_bytes(pid):
+    """Memory that is nobody else's."""
+    words = [line.split() for line in Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()]
+    return sum(int(line[1]) * 1024 for line in words if line[0] in ('Private_Clean:', 'Private_Dirty:'))
+
+
+def to_json(value):
+    return json.dumps(value, separators=(',', ':')).encode()
