@@ -82,8 +82,9 @@ static bool check_database(struct check *check, const char *code, const char *da
     if (!migrations_applied(check->control, *pg_r, &number))
         return find(check, false, "namespace %s: the database %s cannot be read", code, database);
     if (number != SCHEMA_NUMBER)
-        return find(check, false, "namespace %s: schema %d, this release needs %d: stampctl ns migrate %s",
-                    code, number, SCHEMA_NUMBER, code);
+        return find(check, false, "namespace %s: schema %d, this release needs %d%s%s", code, number,
+                    SCHEMA_NUMBER, number < SCHEMA_NUMBER ? ": stampctl ns migrate " : "",
+                    number < SCHEMA_NUMBER ? code : "");
     return find(check, true, "namespace %s: database %s, schema %d", code, database, number);
 }
 

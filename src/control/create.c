@@ -25,6 +25,14 @@ bool ns_open_maintenance(struct control *control, struct pg **pg_r)
     return fault == FAULT_NONE;
 }
 
+bool ns_open_alone(struct control *control, struct pg **pg_r)
+{
+    /* of the session; the keys of two integers are the workers' own */
+    return ns_open_maintenance(control, pg_r) &&
+           control_execute(*pg_r, "waiting for another stampctl",
+                           "select pg_advisory_lock(hashtextextended('stampctl', 0))");
+}
+
 bool ns_execute_on(struct pg *pg, const char *before, const char *database, const char *after)
 {
     struct builder sql = {0};
@@ -153,12 +161,20 @@ static bool give_rights(struct creation *creation, struct pg *pg)
     return !pg_get_bool(result, 0, 0) || alter_role(creation, pg, role);
 }
 
+/* The migrations give the tables' rights to the role stampd; workers of another name become its members. */
+static bool join_role(struct creation *creation, struct pg *pg)
+{
+    const char *role = control_worker_role(creation->control);
+    return strcmp(role, "stampd") == 0 || ns_execute_on(pg, "grant stampd to ", role, "");
+}
+
 static bool fill_database(struct creation *creation, struct pg **pg_r)
 {
     enum fault fault = control_connect(creation->control, creation->database, pg_r);
     if (fault == FAULT_ODATABASE)
-        say("%s: the database has been dropped meanwhile", creation->database);
-    return fault == FAULT_NONE && migrations_apply(creation->control, *pg_r, creation->database);
+        say("%s: the database does not exist or its encoding is not UTF8", creation->database);
+    return fault == FAULT_NONE && migrations_apply(creation->control, *pg_r, creation->database) &&
+           join_role(creation, *pg_r);
 }
 
 static bool record(struct creation *creation, struct pg *z)
@@ -176,7 +192,7 @@ static bool create(struct creation *creation, const struct map_options *map)
     struct namespace_conf *confs = NULL;
     size_t count = 0;
     struct pg *z = NULL, *maintenance, *own;
-    if (!ns_open_maintenance(control, &maintenance))
+    if (!ns_open_alone(control, &maintenance))
         return false;
     if (is_z(creation->code)) { /* what z records about itself can be read only once it is there */
         creation->database = creation->database ? creation->database : control->settings.z_database;
@@ -259,7 +275,8 @@ static bool drop(struct control *control, const char *code, const struct map_opt
     struct namespace_conf *confs;
     size_t count;
     struct pg *z, *maintenance;
-    if (!namespaces_open(control, &z) || !namespaces_read(control, z, &confs, &count))
+    if (!ns_open_alone(control, &maintenance) || !namespaces_open(control, &z) ||
+        !namespaces_read(control, z, &confs, &count))
         return false;
     const struct namespace_conf *conf = namespaces_find(confs, count, code);
     if (!conf && !is_z(code)) {
@@ -271,7 +288,7 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         return false;
     }
     const char *database = conf ? conf->database : control->settings.z_database;
-    if (!map_write(control, map, confs, count, code) || !ns_open_maintenance(control, &maintenance) ||
+    if (!map_write(control, map, confs, count, code) ||
         !ns_execute_on(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);

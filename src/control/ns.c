@@ -184,8 +184,9 @@ static int ns_migrate(struct control *control, int argc, char **argv)
 static bool change(struct control *control, const char *code, const char *member, const char *value)
 {
     struct registry registry;
+    struct pg *alone;
     const struct namespace_conf *conf = NULL;
-    if (open_registry(control, &registry))
+    if (ns_open_alone(control, &alone) && open_registry(control, &registry))
         conf = find_or_say(&registry, code);
     if (!conf)
         return false;

@@ -19,6 +19,8 @@
 MUST_USE bool ns_check_code(const char *command, const char *code);
 /* Connects to a database that belongs to no namespace, to make and drop others; says why it fails. */
 MUST_USE bool ns_open_maintenance(struct control *control, struct pg **pg_r);
+/* The same, and the only one of all stampctl until the end of the program. */
+MUST_USE bool ns_open_alone(struct control *control, struct pg **pg_r);
 /* Runs `before` + the database's name, quoted + `after`. */
 MUST_USE bool ns_execute_on(struct pg *pg, const char *before, const char *database, const char *after);
 MUST_USE bool ns_database_exists(struct control *control, struct pg *pg, const char *database,
