@@ -1,8 +1,9 @@
 /* session: open(ns) and heir(index) of freshness.md.
  *
  * An advisory lock's two numbers are the installation (top byte 'S': ours are recognised among an
- * application's) and generation mod 32768 << 16 | index.  Nothing that matters is sent before the lock is
- * granted. */
+ * application's) and generation mod 32768 << 16 | index.  Nothing but the looks at who is there is sent
+ * before the lock is granted.  It is asked for again and again, not waited for: so the wait has a limit
+ * without a cancel request, and nobody stands in a queue for a lock that he no longer wants. */
 #include "document/session.h"
 
 #include <stdio.h>

@@ -17,114 +17,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "administrator.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "document/session.h"
-#include "document/statements.h"
 #include "document/stamps.h"
+#include "document/statements.h"
 #include "edge/pg.h"
 #include "serve/herald.h"
 #include "test/unit/child.h"
 
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 
-static const char *server;
 static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many";
 static struct settings settings;
 static struct stamps *stamps;
 static int space;
 static struct pg *admin; /* in the namespace's database */
-
-/* --- what the administrator does and sees --- */
-
-static struct pg *connect_admin(const char *name)
-{
-    struct pg_options options = {.conninfo = server,
-                                 .database = name,
-                                 .role_settings = "-c search_path=stampd,public",
-                                 .connect_timeout_s = 5,
-                                 .statement_timeout_ms = 30000,
-                                 .lock_timeout_ms = 5000};
-    struct pg *pg;
-    assert_int_equal(pg_open(&options, &pg), FAULT_NONE);
-    return pg;
-}
-
-PRINTF_LIKE(2, 3) static void tell(struct pg *pg, const char *format, ...)
-{
-    char sql[1000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sql, sizeof sql, format, arguments);
-    va_end(arguments);
-    if (pg_execute(pg, sql) != FAULT_NONE)
-        fail_msg("%s: %s", sql, pg_message(pg));
-}
-
-/* The one number that a query gives. */
-PRINTF_LIKE(2, 3) static int64_t ask(struct pg *pg, const char *format, ...)
-{
-    static int count;
-    char sql[1000], name[16];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sql, sizeof sql, format, arguments);
-    va_end(arguments);
-    snprintf(name, sizeof name, "ask%d", ++count);
-    struct pg_statement statement = {name, sql, 0};
-    struct arena *arena = arena_create("ask");
-    struct pg_params params;
-    struct pg_result *result;
-    pg_params_start(&params, arena);
-    if (pg_prepare(pg, &statement, 1) || pg_run(pg, &statement, &params, &result))
-        fail_msg("%s: %s", sql, pg_message(pg));
-    int64_t number = pg_get_i64(result, 0, 0);
-    arena_destroy(arena);
-    return number;
-}
-
-static bool lives(int backend)
-{
-    return ask(admin, "select count(*) from pg_stat_activity where pid = %d", backend) > 0;
-}
-
-static void make_database(const char *name)
-{
-    struct pg *pg = connect_admin("postgres");
-    tell(pg, "drop database if exists %s with (force)", name);
-    tell(pg, "create database %s template template0 encoding 'UTF8'", name);
-    pg_close(pg);
-}
-
-static void drop_database(const char *name)
-{
-    struct pg *pg = connect_admin("postgres");
-    tell(pg, "drop database if exists %s with (force)", name);
-    pg_close(pg);
-}
-
-/* The schema as the migrations in sql/ make it. */
-static void migrate(struct pg *pg)
-{
-    for (int number = 1; number <= SCHEMA_NUMBER; number++) {
-        char command[1000];
-        struct builder sql = {0};
-        snprintf(command, sizeof command, "cat '%s'/%04d_*.sql", STAMPD_TEST_SQL, number);
-        FILE *file = popen(command, "r");
-        assert_non_null(file);
-        for (size_t size = 1; size;) {
-            size = fread(builder_reserve(&sql, 65536), 1, 65536, file);
-            sql.size += size;
-        }
-        assert_int_equal(pclose(file), 0);
-        builder_add(&sql, "", 1);
-        if (pg_execute(pg, sql.data) != FAULT_NONE)
-            fail_msg("migration %d: %s", number, pg_message(pg));
-        builder_free(&sql);
-        tell(pg, "insert into stampd.migration (number, name) values (%d, 'test') on conflict do nothing",
-             number);
-    }
-}
 
 /* --- the house of each test: a segment, a database --- */
 
@@ -155,6 +64,7 @@ static int open_house(void **state)
 static int close_house(void **state)
 {
     (void)state;
+    wake_backends(admin); /* of a test that failed */
     tell(admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()");
     pg_close(admin);
@@ -243,7 +153,7 @@ static void the_former_session_of_an_index_is_ended(void **state)
          "begin; insert into doc values ('A', 'left', 1, 1, 1, 0, 0)"); /* an end that nobody awaits */
     int backend = pg_backend_pid(former);
     struct pg *pg = open_as(stamps, 3);
-    assert_false(lives(backend));
+    assert_false(lives(admin, backend));
     assert_int_equal(ask(admin, "select count(*) from doc"), 0);
     assert_true(pg_is_alive(other) && pg_is_alive(pg));
     assert_false(pg_is_alive(former));
@@ -277,10 +187,10 @@ static void a_new_generation_ends_the_former(void **state)
     assert_int_equal(stamps_generation(stamps), 2);
     space = stamps_space(stamps, bytes_of(database));
     assert_false(stamps_space_is_clean(stamps, space));
-    assert_true(lives(first) && lives(second));
+    assert_true(lives(admin, first) && lives(admin, second));
     struct pg *pg = open_as(stamps, 7);
     assert_true(stamps_space_is_clean(stamps, space));
-    assert_false(lives(first) || lives(second));
+    assert_false(lives(admin, first) || lives(admin, second));
     struct pg *next = open_as(stamps, 8); /* of the same generation: nobody is ended */
     assert_true(pg_is_alive(pg));
     pg_close(pg);
@@ -307,7 +217,7 @@ static void another_installation_is_refused(void **state)
          0x53000001); /* an application's: no matter */
     int backend = pg_backend_pid(pg);
     pg_close(pg);
-    AWAIT(!lives(backend));
+    AWAIT(!lives(admin, backend));
     AWAIT(fault_of_open(twin, 1, space) == FAULT_NONE);
     stamps_close(twin);
 }
@@ -437,7 +347,7 @@ static void a_late_commit_is_waited_for(void **state)
     }
     assert_int_equal(kill(backend, SIGCONT), 0);
     child_expect(heir);
-    assert_false(lives(backend));
+    assert_false(lives(admin, backend));
     int64_t rows = ask(admin, "select count(*) from doc");
     assert_false(stamps_see(stamps, 10).busy || stamps_see(stamps, 20).busy);
     assert_int_equal(stamps_see(stamps, 10).stamp, 1);
@@ -466,7 +376,7 @@ static void an_heir_that_is_killed_is_followed_by_another(void **state)
     pid_t heir = child_start(inherit, NULL);
     gate_await(&reached);
     child_expect(heir);
-    assert_false(lives(former));
+    assert_false(lives(admin, former));
     assert_false(stamps_see(stamps, 10).busy);
     assert_int_equal(stamps_entry_space(stamps, 6), -1);
     pg_close(left);
@@ -615,7 +525,7 @@ int main(void)
         TEST(pauses_grow_to_some_seconds),
         TEST(the_herald_hears_what_workers_did_not_write),
     };
-    server = getenv("STAMPD_TEST_CONNINFO");
+    const char *server = getenv("STAMPD_TEST_CONNINFO");
     if (!server) {
         fprintf(stderr, "STAMPD_TEST_CONNINFO is not set\n");
         return 77;

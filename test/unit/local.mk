@@ -60,6 +60,7 @@ test_unit_test_history_SOURCES = test/unit/test_history.c test/unit/history_worl
 test_unit_test_history_LDADD = $(UNIT_LDADD)
 test_unit_test_control_SOURCES = test/unit/test_control.c
 test_unit_test_control_LDADD = $(UNIT_LDADD) $(CURL_LIBS)
-test_system_session_test_SOURCES = test/system/session_test.c test/unit/child.c test/unit/child.h
+test_system_session_test_SOURCES = test/system/session_test.c test/system/administrator.c test/system/administrator.h \
+	test/unit/child.c test/unit/child.h
 test_system_session_test_LDADD = $(UNIT_LDADD)
 test_system_session_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
