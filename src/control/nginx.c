@@ -56,20 +56,19 @@ static const char *compose_refusals(struct arena *arena)
         builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
                        refusals[i].status);
     for (size_t i = 0; i < COUNT_OF(refusals); i++)
-        builder_printf(
-            &builder,
-            "        location = /.stampd/%d {\n"
-            "            internal;\n"
-            "            client_max_body_size 0;\n"
-            "            add_header Cache-Control no-store always;\n"
-            "            add_header X-Content-Type-Options nosniff always;\n"
-            "            default_type application/problem+json;\n"
-            "            return %d '{\"type\":\"urn:stampd:fault:%s\",\"title\":\"%s\",\"status\":%d,"
-            "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s\",\"args\":[]}';\n"
-            "        }%s",
-            refusals[i].status, refusals[i].status, refusals[i].code, refusals[i].words, refusals[i].status,
-            refusals[i].code, major_of(refusals[i].code[0]), refusals[i].words,
-            i + 1 < COUNT_OF(refusals) ? "\n" : "");
+        builder_printf(&builder,
+                       "        location = /.stampd/%d {\n"
+                       "            internal;\n"
+                       "            client_max_body_size 0;\n"
+                       "            add_header Cache-Control no-store always;\n"
+                       "            add_header X-Content-Type-Options nosniff always;\n"
+                       "            default_type application/problem+json;\n"
+                       "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+                       "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s\",\"args\":[]}';\n"
+                       "        }%s",
+                       refusals[i].status, refusals[i].status, refusals[i].words, refusals[i].status,
+                       refusals[i].code, major_of(refusals[i].code[0]), refusals[i].words,
+                       i + 1 < COUNT_OF(refusals) ? "\n" : "");
     const char *text = arena_copy(arena, builder.data, builder.size);
     builder_free(&builder);
     return text;
