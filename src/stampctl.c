@@ -8,10 +8,15 @@
 
 #include "config.h"
 
-static int version(struct control *control UNUSED, int argc UNUSED, char **argv UNUSED)
+static int version(struct control *control UNUSED, int argc, char **argv)
 {
-    printf("stampctl %s\n", PACKAGE_VERSION);
-    return CONTROL_DONE;
+    static const struct command command = {"version", "", 0, 0, "Shows the version.", NULL};
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result == OPTIONS_READ)
+        printf("stampctl %s\n", PACKAGE_VERSION);
+    return result == OPTIONS_WRONG ? CONTROL_WRONG : CONTROL_DONE;
 }
 
 static int run(struct control *control, int argc, char **argv)
@@ -33,7 +38,7 @@ static int run(struct control *control, int argc, char **argv)
         argv += 2;
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
-        return version(control, argc, argv);
+        argv[1] += 2; /* the command of that name */
     return options_choose("", details, choices, COUNT_OF(choices), control, argc, argv);
 }
 
