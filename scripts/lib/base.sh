@@ -57,15 +57,15 @@ port_is_taken() {
 
 # wait_until SECONDS COMMAND...: tries every 50 ms; false when the time is over.
 wait_until() {
-    local end=$(($(date +%s) + $1))
+    local end=$((EPOCHSECONDS + $1))
     shift
     until "$@"; do
-        [ "$(date +%s)" -lt "$end" ] || return 1
+        [ "$EPOCHSECONDS" -lt "$end" ] || return 1
         sleep 0.05
     done
 }
 
-boot_id() { cat /proc/sys/kernel/random/boot_id; }
+read -r BOOT </proc/sys/kernel/random/boot_id
 
 # process_look PID: sets seen_name, seen_state, seen_session, seen_start; false when there is no such process.
 process_look() {
@@ -87,25 +87,26 @@ process_start() {
     pid=$!
     disown "$pid"
     process_look "$pid" || return 1
-    echo "$pid $seen_start $(boot_id)" >"$file.new"
+    echo "$pid $seen_start $BOOT" >"$file.new"
     mv "$file.new" "$file"
 }
 
 # process_read FILE: sets noted_pid and noted_start; false when there is no note, or one of before a reboot.
 process_read() {
     local boot
-    [ -s "$1" ] && read -r noted_pid noted_start boot <"$1" && [ "$boot" = "$(boot_id)" ]
+    [ -s "$1" ] && read -r noted_pid noted_start boot <"$1" && [ "$boot" = "$BOOT" ]
 }
+
+process_runs() {
+    process_read "$1" && process_look "$noted_pid" && [ "$seen_start" = "$noted_start" ] && [ "$seen_state" != Z ]
+}
+
+process_has_ended() { ! process_runs "$1"; }
 
 # process_pid FILE: prints the leader's pid, false when it does not run.
-process_pid() {
-    process_read "$1" && process_look "$noted_pid" &&
-        [ "$seen_start" = "$noted_start" ] && [ "$seen_state" != Z ] && echo "$noted_pid"
-}
+process_pid() { process_runs "$1" && echo "$noted_pid"; }
 
-process_runs() { process_pid "$1" >/dev/null; }
-
-# process_session FILE NAME: the pids of all that lives of it, the leader's orphans included.
+# process_session FILE NAME: the pids of all that lives of it, the leader's orphans included; NAME begins their names.
 # While a session has members its number is given to no new process: a stranger under the leader's pid means none is left.
 process_session() {
     local pid
@@ -113,9 +114,10 @@ process_session() {
     if process_look "$noted_pid" && [ "$seen_start" != "$noted_start" ]; then return 0; fi
     for pid in /proc/[0-9]*; do
         process_look "${pid#/proc/}" || continue
-        if [ "$seen_session" = "$noted_pid" ] && [ "$seen_name" = "$2" ] && [ "$seen_state" != Z ]; then
-            echo "${pid#/proc/}"
-        fi
+        case $seen_session:$seen_state:$seen_name in
+            *:Z:*) ;;
+            "$noted_pid":?:"$2"*) echo "${pid#/proc/}" ;;
+        esac
     done
 }
 
@@ -124,20 +126,25 @@ process_session_is_empty() { [ -z "$(process_session "$1" "$2")" ]; }
 # process_stop FILE NAME SIGNAL:SECONDS...: asks the leader with each signal in turn, then ends what is left of the
 # session; true once nothing of it lives.
 process_stop() {
-    local file=$1 name=$2 step pid
+    local file=$1 name=$2 step left
     shift 2
     for step in "$@"; do
-        pid=$(process_pid "$file") || break
-        kill "-${step%:*}" "$pid" 2>/dev/null || true
-        wait_until "${step#*:}" process_session_is_empty "$file" "$name" && break
+        process_runs "$file" || break
+        kill "-${step%:*}" "$noted_pid" 2>/dev/null || true
+        wait_until "${step#*:}" process_has_ended "$file" || true
     done
-    for step in TERM:2 KILL:10; do
-        process_session_is_empty "$file" "$name" && break
-        kill "-${step%:*}" $(process_session "$file" "$name") 2>/dev/null || true
+    for step in '' TERM:2 KILL:10; do
+        left=$(process_session "$file" "$name")
+        if [ -z "$left" ]; then
+            rm -f "$file"
+            return 0
+        fi
+        [ -n "$step" ] || continue
+        # shellcheck disable=SC2086
+        kill "-${step%:*}" $left 2>/dev/null || true
         wait_until "${step#*:}" process_session_is_empty "$file" "$name" || true
     done
-    process_session_is_empty "$file" "$name" || return 1
-    rm -f "$file"
+    process_session_is_empty "$file" "$name" && rm -f "$file"
 }
 
 # processes_titled WORDS: pids of those whose command line begins with WORDS.

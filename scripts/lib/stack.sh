@@ -145,7 +145,7 @@ postgres_orphans() { processes_titled "postgres: $(postgres_name): "; }
 postgres_has_no_orphans() { [ -z "$(postgres_orphans)" ]; }
 postgres_name() { echo "stampd-$(echo "$STACK" | sha256sum | head -c 12)"; }
 
-postgres_answers() { "$POSTGRES_BIN/pg_isready" -q -h "$STACK/run/postgres"; }
+postgres_answers() { "$POSTGRES_BIN/pg_isready" -q -h "$STACK/run/postgres" -U postgres -d postgres; }
 postgres_is_decided() { postgres_answers || ! process_runs "$STACK/run/postgres.pid"; }
 
 # postgres_stop [fast|immediate|kill]
@@ -216,8 +216,11 @@ stampd_start() {
 stampd_listens() { [ -S "$STACK/run/stampd/worker-$((STACK_WORKERS - 1)).sock" ] && process_runs "$STACK/run/stampd.pid"; }
 stampd_is_decided() { stampd_listens || ! process_runs "$STACK/run/stampd.pid"; }
 
+# stampd_stop [now]: now does not wait until nginx has let its connections go.
 stampd_stop() {
-    process_stop "$STACK/run/stampd.pid" stampd TERM:20 || return 1
+    local patience=20
+    [ "${1:-}" != now ] || patience=0
+    process_stop "$STACK/run/stampd.pid" stampd "TERM:$patience" TERM:20 || return 1
     rm -f "$STACK"/run/stampd/worker-*.sock
 }
 

@@ -75,6 +75,13 @@ def children(pid):
     return sorted(found)
 
 
+def is_alive(pid):
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Stack:
     """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
     used, for a second instance of stampd."""
@@ -147,7 +154,7 @@ class Stack:
     def set(self, **settings):
         """Changes settings of stampd, and restarts it."""
         self.settings.update(settings)
-        self.step('stampd', 'stop')
+        self.step('stampd', 'stop', 'now')
         self.step('instance', str(self.key_file))
 
     # --- processes ---
@@ -168,7 +175,7 @@ class Stack:
         os.kill(self.pid(), signal.SIGHUP)
 
     def restart_stampd(self):
-        self.step('stampd', 'stop')
+        self.step('stampd', 'stop', 'now')
         self.step('stampd', 'start')
 
     def stop_postgres(self, how='fast'):
@@ -236,8 +243,11 @@ class Stack:
     def database(self):
         return self.beside.database if self.beside else self.path / 'run/postgres'
 
+    def conninfo_of_server(self, user='postgres'):
+        return f'host={self.database} user={user}'
+
     def conninfo(self, ns=None, user='postgres'):
-        return f'host={self.database} user={user} dbname={"stampd_" + ns if ns else "postgres"}'
+        return f'{self.conninfo_of_server(user)} dbname={"stampd_" + ns if ns else "postgres"}'
 
     def psql(self, ns, sql, parameters=None):
         """Rows of a statement run by the administrator; None when it has none."""

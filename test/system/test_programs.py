@@ -1,0 +1,19 @@
+"""The test programs in C that need a real PostgreSQL: sessions and heirs, the store, freshness, torture."""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stack import BUILD
+
+HERE = Path(__file__).parent
+PROGRAMS = sorted(path.stem for path in HERE.glob('*.c') if '\nint main(' in path.read_text())
+
+
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_program(stack, program):
+    done = subprocess.run([BUILD / 'test/system' / program], cwd=stack.path, stdin=subprocess.DEVNULL,
+                          env={**os.environ, 'STAMPD_TEST_CONNINFO': stack.conninfo_of_server()},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', timeout=300)
+    assert done.returncode == 0, done.stdout[-8000:]
