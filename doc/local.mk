@@ -7,8 +7,10 @@ EXTRA_DIST += HACKING.md src/document/README.md
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
 
+if INSTALL_UNIT
 systemdsystemunit_DATA = doc/stampd.service
-CLEANFILES += $(systemdsystemunit_DATA)
+endif
+CLEANFILES += doc/stampd.service
 EXTRA_DIST += doc/stampd.service.in
 doc/stampd.service: doc/stampd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \

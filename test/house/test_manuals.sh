@@ -69,8 +69,7 @@ while read -r command; do
         continue
     fi
     # shellcheck disable=SC2086
-    [ "$command" = version ] || "$stampctl" $command --help </dev/null | options | sort >"$area/help"
-    [ "$command" != version ] || : >"$area/help"
+    "$stampctl" $command --help </dev/null | options | sort >"$area/help"
     section "$page" .SS "$command" | described | sort >"$area/page"
     sort -u "$area/page" "$area/common" | comm -23 "$area/help" - >"$area/missing"
     while read -r option; do
