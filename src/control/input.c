@@ -41,14 +41,17 @@ bool input_seek(struct input *input, int64_t line, int64_t offset)
 }
 
 /* Reads more behind the buffer. */
-static enum input_result read_more(struct input *input)
+static enum input_result read_more(struct input *input, bool may_wait)
 {
     struct pollfd waits[] = {{.fd = input->fd, .events = POLLIN}, {.fd = input->stop_fd, .events = POLLIN}};
-    while (poll(waits, 2, -1) < 0)
+    int ready;
+    while ((ready = poll(waits, 2, may_wait ? -1 : 0)) < 0)
         if (errno != EINTR)
             return INPUT_FAILED;
     if (waits[1].revents)
         return INPUT_STOPPED;
+    if (!ready)
+        return INPUT_NOT_YET;
     if (input->start) { /* what was given makes room */
         memmove(input->buffer.data, input->buffer.data + input->start, input->buffer.size - input->start);
         input->buffer.size -= input->start;
@@ -67,7 +70,7 @@ static enum input_result read_more(struct input *input)
     return INPUT_LINE;
 }
 
-enum input_result input_next(struct input *input, struct bytes *text_r)
+enum input_result input_next(struct input *input, bool may_wait, struct bytes *text_r)
 {
     for (;;) {
         const char *data = input->buffer.data;
@@ -84,7 +87,7 @@ enum input_result input_next(struct input *input, struct bytes *text_r)
         }
         if (input->is_ended)
             return INPUT_END;
-        enum input_result result = read_more(input);
+        enum input_result result = read_more(input, may_wait);
         if (result != INPUT_LINE)
             return result;
     }

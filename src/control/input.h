@@ -16,7 +16,7 @@ struct input {
     size_t searched; /* up to where there is no newline behind start */
 };
 
-enum input_result { INPUT_LINE, INPUT_END, INPUT_STOPPED, INPUT_FAILED };
+enum input_result { INPUT_LINE, INPUT_NOT_YET, INPUT_END, INPUT_STOPPED, INPUT_FAILED };
 
 /* `path` "-": standard input. */
 MUST_USE bool input_open(struct input *input, const char *path, int stop_fd);
@@ -24,8 +24,8 @@ void input_close(struct input *input);
 /* Goes to a place that a former run has noted: the byte behind line `line`.  False when the file is shorter.
  */
 MUST_USE bool input_seek(struct input *input, int64_t line, int64_t offset);
-/* The next line, without its newline; until the next call.  INPUT_FAILED: errno says why, EFBIG for a line
- * too long. */
-enum input_result input_next(struct input *input, struct bytes *text_r);
+/* The next line, without its newline; until the next call.  INPUT_NOT_YET: it has not come, only when
+ * `may_wait` is false. INPUT_FAILED: errno says why, EFBIG for a line too long. */
+enum input_result input_next(struct input *input, bool may_wait, struct bytes *text_r);
 
 #endif

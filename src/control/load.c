@@ -59,7 +59,7 @@ static bool go_to(struct input *input, const struct bookmark *bookmark)
     if (bookmark->offset && input->size)
         return input_seek(input, bookmark->line, bookmark->offset);
     while (input->line < bookmark->line)
-        if (input_next(input, &text) != INPUT_LINE)
+        if (input_next(input, true, &text) != INPUT_LINE)
             return false;
     return true;
 }

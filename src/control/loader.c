@@ -116,15 +116,17 @@ static void wrong_line(struct loader *loader, int64_t line, const char *what)
         loader->report->is_failed = loader->is_ended = true;
 }
 
-/* Reads up to the next line that is a document. */
-static void fetch_line(struct loader *loader)
+/* Reads up to the next line that is a document, if one has come. */
+static void fetch_line(struct loader *loader, bool may_wait)
 {
     while (!loader->held.is_there && !loader->is_ended) {
         struct place before = {loader->input->line, loader->input->offset};
         struct line_document document;
         const char *problem;
         struct bytes text;
-        enum input_result result = input_next(loader->input, &text);
+        enum input_result result = input_next(loader->input, may_wait, &text);
+        if (result == INPUT_NOT_YET)
+            return;
         if (result == INPUT_FAILED) {
             progress_clear(&loader->progress);
             say("%s: %s", loader->options->bookmark.file, strerror(errno));
@@ -186,13 +188,23 @@ static void add_held(struct loader *loader, struct batch *batch)
     loader->held.is_there = false;
 }
 
-/* Takes lines into a free batch; it stays free when none can be taken at present. */
+static bool has_waiting(const struct loader *loader)
+{
+    for (int i = 0; i < loader->options->http.parallel; i++)
+        if (loader->batches[i].state == BATCH_WAITS)
+            return true;
+    return false;
+}
+
+/* Takes lines into a free batch; it stays free when none can be taken at present.  What has come goes out
+ * before more is waited for, and what is out is looked after. */
 static void fill(struct loader *loader, struct batch *batch)
 {
     const struct loader_options *options = loader->options;
+    bool is_idle = !http_in_flight(loader->http) && !has_waiting(loader);
     batch->count = 0;
     for (;;) {
-        fetch_line(loader);
+        fetch_line(loader, is_idle && !batch->count);
         if (!loader->held.is_there || is_on_its_way(loader, loader->held.name))
             break;
         if (!batch->count) {
@@ -337,23 +349,20 @@ static void on_result(struct loader *loader, const struct http_result *result)
 static bool step(struct loader *loader)
 {
     int64_t now_ms = clock_monotonic_ms(), wait_ms = WAIT_MS;
-    bool is_stopping = loader->report->is_failed || loader->report->is_interrupted, has_waiting = false;
+    bool is_stopping = loader->report->is_failed || loader->report->is_interrupted;
     for (int i = 0; i < loader->options->http.parallel && !is_stopping; i++) {
         struct batch *batch = &loader->batches[i];
         if (batch->state == BATCH_FREE)
             fill(loader, batch);
         if (batch->state == BATCH_WAITS && batch->due_ms <= now_ms)
             send_batch(loader, batch);
-        if (batch->state == BATCH_WAITS) {
-            has_waiting = true;
-            if (batch->due_ms - now_ms < wait_ms)
-                wait_ms = batch->due_ms - now_ms;
-        }
+        if (batch->state == BATCH_WAITS && batch->due_ms - now_ms < wait_ms)
+            wait_ms = batch->due_ms - now_ms;
     }
     struct http_result result;
     if (http_receive(loader->http, wait_ms, &result))
         on_result(loader, &result);
-    else if (!http_in_flight(loader->http) && has_waiting)
+    else if (!is_stopping && !http_in_flight(loader->http) && has_waiting(loader))
         clock_sleep_ms(wait_ms);
     else
         return http_in_flight(loader->http) > 0;

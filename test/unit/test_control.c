@@ -326,23 +326,23 @@ static void input_gives_lines_and_places(void **state UNUSED)
     write_file(path, BYTES("one\n\ntwo\nlast"));
     assert_true(input_open(&input, path, -1));
     assert_int_equal(input.size, 13);
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_string_equal(text_of(text), "one");
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_int_equal(text.size, 0);
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_int_equal(input.line, 3);
     assert_int_equal(input.offset, 9);
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_string_equal(text_of(text), "last");
     assert_int_equal(input.offset, 13);
-    assert_int_equal(input_next(&input, &text), INPUT_END);
+    assert_int_equal(input_next(&input, true, &text), INPUT_END);
     assert_int_equal(input.line, 4);
     input_close(&input);
     assert_true(input_open(&input, path, -1));
     assert_false(input_seek(&input, 9, 14));
     assert_true(input_seek(&input, 2, 5));
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_string_equal(text_of(text), "two");
     assert_int_equal(input.line, 3);
     input_close(&input);
@@ -364,12 +364,12 @@ static void input_takes_long_lines(void **state UNUSED)
     write_file(path, builder_bytes(&all));
     assert_true(input_open(&input, path, -1));
     for (int line = 0; line < 3; line++) {
-        assert_int_equal(input_next(&input, &text), INPUT_LINE);
+        assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
         assert_int_equal(text.size, LONG);
         assert_int_equal(text.data[0], 'a' + line);
         assert_int_equal(text.data[LONG - 1], 'a' + line);
     }
-    assert_int_equal(input_next(&input, &text), INPUT_END);
+    assert_int_equal(input_next(&input, true, &text), INPUT_END);
     input_close(&input);
     builder_free(&all);
     unlink(path);
@@ -385,9 +385,10 @@ static void input_stops_when_asked(void **state UNUSED)
     assert_true(dup2(pipe_fds[0], STDIN_FILENO) >= 0);
     assert_true(input_open(&input, "-", stop_fds[0]));
     assert_int_equal(write(pipe_fds[1], "one\ntw", 6), 6);
-    assert_int_equal(input_next(&input, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
+    assert_int_equal(input_next(&input, false, &text), INPUT_NOT_YET);
     assert_int_equal(write(stop_fds[1], "x", 1), 1);
-    assert_int_equal(input_next(&input, &text), INPUT_STOPPED);
+    assert_int_equal(input_next(&input, true, &text), INPUT_STOPPED);
     assert_int_equal(input.line, 1);
     input_close(&input);
     dup2(kept, STDIN_FILENO);
