@@ -283,10 +283,12 @@ stack_start() {
     stack_instance "$key"
 }
 
-# stack_instance KEY_FILE: stampd and nginx only.
+# stack_instance KEY_FILE: stampd and nginx only; beside another stack the namespaces are those of its database.
 stack_instance() {
     stampd_configure "$1"
     stampd_start
+    [ -e "$STACK/etc/namespaces.map" ] || stampctl_admin ns map >>"$STACK/log/namespaces.log" 2>&1 ||
+        stack_why "$STACK/log/namespaces.log" "nginx's map of namespaces could not be written"
     nginx_configure
     nginx_start
 }

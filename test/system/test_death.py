@@ -1,0 +1,190 @@
+"""Death and trouble: processes killed at any time, servers that go, reloads; the promises hold."""
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from history import History
+from stack import Problem, Stack, StackError, children, wait_until
+
+STACK = {'workers': 4}
+SECONDS = 6
+
+
+def answers(stack, ns='lab'):
+    try:
+        return stack.ping(ns).json().get('db') == 'ok'
+    except Exception:
+        return False
+
+
+def kill(pid, how=signal.SIGKILL):
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        pass
+
+
+def test_workers_are_killed(stack):
+    with History(stack) as history:
+        history.run(SECONDS, lambda: kill(random.choice(children(stack.pid()) or [0])), every=0.4)
+        wait_until(lambda: answers(stack), 30, 'recovery')
+        history.run(1)
+
+
+def test_workers_are_stopped_for_a_while(stack):
+    def pause():
+        worker = random.choice(children(stack.pid()))
+        kill(worker, signal.SIGSTOP)
+        time.sleep(0.3)
+        kill(worker, signal.SIGCONT)
+
+    with History(stack) as history:
+        history.run(SECONDS, pause)
+
+
+def test_backends_are_terminated(stack):
+    def terminate():
+        stack.psql(None, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd'"
+                   " and random() < 0.5")
+
+    with History(stack) as history:
+        history.run(SECONDS, terminate)
+        wait_until(lambda: answers(stack), 30, 'recovery')
+        history.run(1)
+
+
+@pytest.mark.parametrize('how', ['fast', 'immediate'])
+def test_postgres_is_restarted(stack, how):
+    with History(stack) as history:
+        history.run(1)
+        stack.restart_postgres(how)
+        wait_until(lambda: answers(stack), 30, 'recovery')
+        history.run(2)
+        stack.restart_postgres(how)
+        wait_until(lambda: answers(stack), 30, 'recovery')
+        history.run(2)
+
+
+def test_the_master_is_killed_and_started_again(stack):
+    with History(stack) as history:
+        for _ in range(3):
+            history.run(1)
+            master = stack.pid()
+            workers = children(master)
+            kill(master)
+            wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in workers), 10, 'end of the workers')
+            stack.restart_stampd()
+            wait_until(lambda: answers(stack), 30, 'recovery')
+        history.run(1)
+
+
+def test_a_reload_fails_no_request(stack):
+    with History(stack) as history:
+        history.run(SECONDS, stack.reload, every=1.5)
+    assert set(history.troubles) <= {'CONTENTION'}, history.troubles
+
+
+def test_postgres_away_is_a_clear_answer(stack):
+    stack.put('lab', {'c': 'Away', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
+    stack.stop_postgres()
+    try:
+        assert stack.ping().status_code == 200
+        with pytest.raises(Problem) as problem:
+            stack.put('lab', {'c': 'Away', 'id': 'a', 'items': [{'c': 'N', 'j': 2}]})
+        assert problem.value.code in ('XAWAY', 'XUNKNOWN')
+        assert 'postgres' not in problem.value.response.text.lower()  # neither paths nor library words
+    finally:
+        stack.step('postgres', 'start')
+    wait_until(lambda: answers(stack), 30, 'recovery')
+    stack.put('lab', {'c': 'Away', 'id': 'a', 'items': [{'c': 'N', 'j': 3}]})
+    assert stack.get('lab', ('Away', 'a'))['items'][0]['j'] == 3
+
+
+def test_stampd_starts_without_postgres(stack):
+    stack.step('stampd', 'stop')
+    stack.stop_postgres()
+    stack.step('stampd', 'start')
+    try:
+        assert stack.ping().status_code == 200
+        assert stack.ping('lab').json()['db'] == '?'
+    finally:
+        stack.step('postgres', 'start')
+    wait_until(lambda: answers(stack), 30, 'recovery')
+    stack.put('lab', {'c': 'Away', 'id': 'b'})
+
+
+def test_the_clock_steps_back(stack):
+    """A version far ahead of the clock, as after a clock set back: what follows is above it, births too."""
+    first = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
+    ahead = first + 10 ** 10  # the year's next digits: far in the future
+    stack.psql('lab', "update doc set version = %s where class = 'Clock' and id = 'a'", (ahead,))
+    wait_until(lambda: stack.get('lab', ('Clock', 'a'))['v'] == ahead, 10, 'the herald')
+    second = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 2}]})
+    assert second > ahead
+    stack.put('lab', {'c': 'Clock', 'id': 'a', 'delete': True})
+    third = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 3}]})
+    born = stack.get('lab', ('Clock', 'a'))
+    assert born['ct'] == born['v'] == third > second
+
+
+def test_what_psql_changes_is_seen(stack):
+    stack.put('lab', {'c': 'Psql', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
+    assert stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 1
+    stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '2')")
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 2, 10, 'the herald')
+    herald = [pid for pid in children(stack.pid()) if b'herald' in open(f'/proc/{pid}/cmdline', 'rb').read()]
+    for pid in herald:
+        kill(pid)
+    stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '3')")
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, 20, 'the next herald')
+
+
+def test_two_instances_share_a_segment(stack):
+    segment = stack.path / 'run/stampd/segment'
+    with Stack('twin', workers=2, beside=stack, settings={'segment': segment}) as twin:
+        with History(stack, twin) as history:
+            history.run(3)
+            for _ in range(3):
+                master = twin.pid()
+                kill(master)  # its workers follow; the other instance repairs what they left
+                history.run(1.5)
+                twin.restart_stampd()
+                wait_until(lambda: answers(twin), 30, 'recovery')
+            history.run(2)
+
+
+def test_another_installation_on_the_database_is_refused(stack):
+    assert answers(stack)
+    stack.put('lab', {'c': 'Twin', 'id': 'a'})
+    with Stack('stranger', workers=1, beside=stack) as stranger:
+        with pytest.raises(Problem) as problem:
+            stranger.get('lab', ('Twin', 'a'))
+        assert problem.value.code == 'OTWIN'
+        assert 'installation' in stranger.log()
+    stack.put('lab', {'c': 'Twin', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
+
+
+def test_a_segment_of_another_layout_is_refused(stack):
+    segment = stack.path / 'run/stampd/segment'
+    stranger = Stack('layout', workers=1, beside=stack, settings={'segment': segment, 'segment_slots': 1024})
+    try:
+        with pytest.raises(StackError, match='segment'):
+            stranger.start()
+    finally:
+        stranger.remove()
+
+
+def test_a_missing_database_harms_only_its_namespace(stack):
+    stack.psql(None, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'stampd_demo'")
+    stack.psql(None, 'alter database stampd_demo rename to stampd_elsewhere')
+    try:
+        with pytest.raises(Problem) as problem:
+            stack.get('demo', ('Any', 'thing'))
+        assert problem.value.code == 'ODATABASE'
+        stack.put('lab', {'c': 'Other', 'id': 'a'})
+    finally:
+        stack.psql(None, 'alter database stampd_elsewhere rename to stampd_demo')
+    wait_until(lambda: answers(stack, 'demo'), 30, 'recovery')
