@@ -19,7 +19,7 @@ enum {
     POLL_LEAST_MS = 2,
     POLL_MOST_MS = 100,
     PAUSE_LEAST_MS = 50,
-    PAUSE_MOST_MS = 5000,
+    PAUSE_MOST_MS = 2000,
     GIVE_UP_SLICE_MS = 50,
     GENERATIONS = 32768, /* told apart by a lock */
 };
