@@ -1,7 +1,7 @@
 /* documents: the one door through which operations reach cache, stamps and store.
  *
  * struct documents lives as long as the worker.  struct transaction is one try of an operation: the documents
- * it asked for, what it changed, and their validation (design.md 4, 5; freshness.md; seed 000, "Cohérence
+ * it asked for, what it changed, and their validation (doc/freshness.md; seed 000, "Cohérence
  * temporelle entre documents"). */
 #ifndef STAMPD_DOCUMENT_DOCUMENTS_H
 #define STAMPD_DOCUMENT_DOCUMENTS_H

@@ -1,5 +1,5 @@
 /* operation: runs a call: finds the operation, checks the right, and goes through the cycle
- * work → validation → afterwork → sync with its retries (seed 000, "Opérations"; design.md 5). */
+ * work → validation → afterwork → sync with its retries (seed 000, "Opérations"; doc/architecture.md). */
 #ifndef STAMPD_OPERATION_OPERATION_H
 #define STAMPD_OPERATION_OPERATION_H
 

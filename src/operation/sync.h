@@ -1,5 +1,5 @@
 /* sync: the synchronisation that follows an operation: what changed, since the caller's copies, in the
- * documents it cites (design.md 6; seed 000, "Opérations de mise à jour et synchronisations"). */
+ * documents it cites (doc/protocol.md; seed 000, "Opérations de mise à jour et synchronisations"). */
 #ifndef STAMPD_OPERATION_SYNC_H
 #define STAMPD_OPERATION_SYNC_H
 

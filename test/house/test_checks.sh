@@ -329,6 +329,8 @@ plant 'file that is none' check-docs '.src/base/none.c. is no file of the projec
     'printf "\nSee \`src/base/none.c\`.\n" >>README.md'
 plant 'setting that is none' check-docs '.limit_none. is no setting' \
     'printf "\nSee \`limit_none\`.\n" >>README.md'
+plant 'page that is none' check-docs '^src/base/low.c:2: there is no page design.md' \
+    'insert src/base/low.c 1 "/* design.md 6 says why. */"'
 plant 'private path' check-docs "a path of somebody's machine" \
     'printf "\nSee /home/%s/x.\n" joe >>README.md'
 
