@@ -1,3 +1,4 @@
+/* answer: an HTTP status and a problem document become one decision. */
 #include "control/answer.h"
 
 #include "edge/json.h"

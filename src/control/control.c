@@ -1,3 +1,4 @@
+/* control: settings, connections and files, each failure said in one line. */
 #include "control/control.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* directive: finds a directive and its values without reading the rest of the grammar. */
 #include "control/directive.h"
 
 #include <ctype.h>

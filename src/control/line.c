@@ -1,3 +1,4 @@
+/* line: a line checked, and copied into the request as it is written. */
 #include "control/line.h"
 
 #include "edge/json.h"

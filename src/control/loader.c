@@ -1,3 +1,4 @@
+/* loader: batches in flight, their answers, and which lines are done. */
 #include "control/loader.h"
 
 #include <errno.h>
@@ -59,6 +60,7 @@ struct loader {
     } held;             /* a line that is read but in no batch yet */
     struct place stuck; /* is_failed or is_interrupted by the input: nothing is read beyond */
     bool is_ended;      /* no more lines are wanted */
+    bool is_abandoned;  /* not even what is in flight is waited for */
     bool is_answered;   /* the server has answered once */
     int64_t start_line;
     int64_t saved_ms, said_ms;
@@ -97,6 +99,19 @@ static void save(struct loader *loader, bool is_last)
     arena_reset(loader->arena);
 }
 
+/* --- signals --- */
+
+/* The first lets what is in flight come home, the second does not wait for it. */
+static void heed_signals(struct loader *loader)
+{
+    for (int number; (number = stop_next());) {
+        if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT)
+            continue;
+        loader->is_abandoned = loader->report->is_interrupted;
+        loader->report->is_interrupted = loader->is_ended = true;
+    }
+}
+
 /* --- filling a batch --- */
 
 /* Nothing is read beyond the line that begins at `place`. */
@@ -127,6 +142,10 @@ static void fetch_line(struct loader *loader, bool may_wait)
         enum input_result result = input_next(loader->input, may_wait, &text);
         if (result == INPUT_NOT_YET)
             return;
+        if (result == INPUT_STOPPED) { /* some signal, not always one to stop for */
+            heed_signals(loader);
+            continue;
+        }
         if (result == INPUT_FAILED) {
             progress_clear(&loader->progress);
             say("%s: %s", loader->options->bookmark.file, strerror(errno));
@@ -369,19 +388,6 @@ static bool step(struct loader *loader)
     return true;
 }
 
-/* The first signal lets what is in flight come home, the second does not wait for it. */
-static bool is_interrupted_twice(struct loader *loader)
-{
-    for (int number; (number = stop_next());) {
-        if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT)
-            continue;
-        if (loader->report->is_interrupted)
-            return true;
-        loader->report->is_interrupted = loader->is_ended = true;
-    }
-    return false;
-}
-
 static void free_batches(struct loader *loader)
 {
     for (int i = 0; i < loader->options->http.parallel; i++) {
@@ -407,7 +413,8 @@ void loader_run(struct control *control, const struct loader_options *options, s
         log_fatal("out of memory load");
     *report_r = (struct loader_report){0};
     progress_start(&loader.progress, input->offset, input->size);
-    while (!is_interrupted_twice(&loader) && step(&loader)) {
+    while (!loader.is_abandoned && step(&loader)) {
+        heed_signals(&loader);
         struct place place = done_with(&loader);
         progress_show(&loader.progress, place.line - loader.start_line, place.offset);
         save(&loader, false);

@@ -1,3 +1,4 @@
+/* migrate: finds, orders and applies the files, each in one transaction with its row in `migration`. */
 #include "control/migrate.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* namespaces: codes, configurations and their reading and writing in the database of z. */
 #include "control/namespaces.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* ns: `stampctl ns list, migrate, access, off, on, map`. */
 #include "control/ns.h"
 
 #include <stdio.h>

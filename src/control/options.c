@@ -1,3 +1,4 @@
+/* options: getopt_long over the table, and the words of --help. */
 #include "control/options.h"
 
 #include <getopt.h>

@@ -1,3 +1,4 @@
+/* progress: what is drawn, and when. */
 #include "control/progress.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* template: one pass over the text. */
 #include "control/template.h"
 
 /* Size of the name that stands between `@` and the next `@`, 0 when there is none. */

@@ -1,5 +1,5 @@
 /* pg: errors, waits, single statements, their rows, notifications. */
-#include "edge/pg_private.h"
+#include "edge/pg.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "edge/pg_private.h"
 
 const int pg_formats[PG_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                            1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
