@@ -1,3 +1,4 @@
+/* input: reads in blocks and hands out whole lines. */
 #include "control/input.h"
 
 #include <errno.h>
@@ -33,7 +34,11 @@ void input_close(struct input *input)
 
 bool input_seek(struct input *input, int64_t line, int64_t offset)
 {
-    if (offset > input->size || lseek(input->fd, offset, SEEK_SET) != offset)
+    char before = '\n';
+    if (offset > input->size || (offset > 0 && pread(input->fd, &before, 1, offset - 1) != 1))
+        return false;
+    /* the last line may lack its newline */
+    if ((before != '\n' && offset != input->size) || lseek(input->fd, offset, SEEK_SET) != offset)
         return false;
     input->line = line;
     input->offset = offset;

@@ -21,8 +21,8 @@ enum input_result { INPUT_LINE, INPUT_NOT_YET, INPUT_END, INPUT_STOPPED, INPUT_F
 /* `path` "-": standard input. */
 MUST_USE bool input_open(struct input *input, const char *path, int stop_fd);
 void input_close(struct input *input);
-/* Goes to a place that a former run has noted: the byte behind line `line`.  False when the file is shorter.
- */
+/* Goes to a place that a former run has noted: the byte behind line `line`.  False when no line ends there:
+ * the file is another. */
 MUST_USE bool input_seek(struct input *input, int64_t line, int64_t offset);
 /* The next line, without its newline; until the next call.  INPUT_NOT_YET: it has not come, only when
  * `may_wait` is false. INPUT_FAILED: errno says why, EFBIG for a line too long. */

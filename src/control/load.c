@@ -113,7 +113,8 @@ static int load(struct control *control, const struct load_options *options, con
     if (!is_open)
         say("%s: %s", path, strerror(errno));
     else if (!go_to(&input, &loader.bookmark)) {
-        say("%s: ends before line %lld", path, (long long)loader.bookmark.line + 1);
+        say("%s: line %lld does not end where it did, or is not there: another file", path,
+            (long long)loader.bookmark.line);
         is_open = false;
     }
     if (is_open) {

@@ -341,6 +341,9 @@ static void input_gives_lines_and_places(void **state UNUSED)
     input_close(&input);
     assert_true(input_open(&input, path, -1));
     assert_false(input_seek(&input, 9, 14));
+    assert_false(input_seek(&input, 2, 6));
+    assert_true(input_seek(&input, 4, 13));
+    assert_true(input_seek(&input, 0, 0));
     assert_true(input_seek(&input, 2, 5));
     assert_int_equal(input_next(&input, true, &text), INPUT_LINE);
     assert_string_equal(text_of(text), "two");

@@ -1,0 +1,294 @@
+"""stampctl against the real server: the life of a namespace, migrations, loading and its interruptions."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from stack import BUILD, SOURCE, Problem, wait_until
+
+STACK = {'workers': 2}
+
+
+class Outcome:
+    def __init__(self, done):
+        self.status, self.out, self.error = done.returncode, done.stdout, done.stderr
+
+
+def environment(**more):
+    return {**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql'), **more}
+
+
+def run(*words, status=0, text=None, **more):
+    done = subprocess.run([BUILD / 'src/stampctl', *map(str, words)], input=text, capture_output=True, text=True, timeout=60,
+                          env=environment(**more))
+    outcome = Outcome(done)
+    assert done.returncode == status, (words, outcome.out, outcome.error)
+    return outcome
+
+
+@pytest.fixture
+def admin(stack):
+    """Runs a command that works on the databases."""
+    def call(*words, **more):
+        return run(*words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server(), **more)
+    return call
+
+
+@pytest.fixture
+def load(stack):
+    def call(*words, ns='lab', **more):
+        return run('load', stack.url, '--ns', ns, '--ca', stack.path / 'etc/certificate.pem', *words, **more)
+    return call
+
+
+def reload_words(stack):
+    file = stack.path / 'nginx.pid'
+    file.write_text(f'{stack.pid("nginx")}\n')
+    return ['--nginx-pid', file]
+
+
+def code_of(stack, ns, name='get', **more):
+    try:
+        stack.op(ns, name, {'docs': [{'c': 'P', 'id': 'a'}]}, **more)
+        return None
+    except Problem as problem:
+        return problem.code
+
+
+def document(number, text='x'):
+    return {'c': 'Package', 'id': f'p{number}', 'items': [{'c': 'Meta', 'j': {'n': number, 't': text}}, {'c': 'Tag', 'k': 'a', 'j': 1}]}
+
+
+def lines_of(documents):
+    return ''.join(json.dumps(one) + '\n' for one in documents)
+
+
+def contents(stack, ns, ids):
+    ids = list(ids)
+    found = {}
+    for start in range(0, len(ids), 32):
+        for one in stack.op(ns, 'get', {'docs': [{'c': 'Package', 'id': id} for id in ids[start:start + 32]]})['out']['docs']:
+            found[one['id']] = {(item['c'], item.get('k')): item['j'] for item in one['items']}
+    return found
+
+
+# --- words ---
+
+COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns off', 'ns on', 'ns map', 'load', 'ping',
+            'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_help_goes_to_standard_output(command):
+    outcome = run(*command.split(), '--help')
+    assert outcome.out.startswith(f'usage: stampctl {command}'.rstrip()) and not outcome.error
+
+
+@pytest.mark.parametrize('words', ['', 'nothing', 'ns', 'ns nothing', 'ns create', 'ns create ping', 'ns create Demo', 'ns create a b',
+                                   'ns drop lab', 'ns access lab all', 'ns migrate', 'ns list --odd', 'load', 'load URL FILE',
+                                   'load URL FILE --ns lab --batch 0', 'nginx', 'key new'])
+def test_wrong_usage_is_one_line_and_2(stack, words):
+    config = ['--config', stack.path / 'etc/stampd.conf'] if words.startswith('ns ') and words != 'ns nothing' else []
+    outcome = run(*words.split(), *config, status=2)
+    assert not outcome.out and outcome.error.startswith('stampctl: ') and outcome.error.count('\n') == 1
+
+
+# --- namespaces ---
+
+def test_the_life_of_a_namespace(stack, admin):
+    nginx = reload_words(stack)
+    assert code_of(stack, 'life') == 'NNAMESPACE'
+    admin('ns', 'create', 'life', *nginx)
+    wait_until(lambda: code_of(stack, 'life') == 'SCLOSED', what='the closed namespace')
+    admin('ns', 'access', 'life', 'read')
+    wait_until(lambda: code_of(stack, 'life') is None, what='free reading')
+    assert code_of(stack, 'life', 'put') == 'SCLOSED'
+    admin('ns', 'off', 'life', 'back at ten')
+    wait_until(lambda: code_of(stack, 'life') == 'OOFF', what='maintenance')
+    row, = [line for line in admin('ns', 'list').out.splitlines() if line.startswith('life ')]
+    assert 'stampd_life' in row and 'read' in row and row.endswith('back at ten')
+    admin('ns', 'on', 'life')
+    wait_until(lambda: code_of(stack, 'life') is None, what='the end of maintenance')
+    assert 'applied' not in admin('ns', 'create', 'life', *nginx).out
+    assert code_of(stack, 'life') is None, 'a second ns create changes nothing'
+    admin('ns', 'drop', 'life', '--yes', *nginx)
+    wait_until(lambda: code_of(stack, 'life') == 'NNAMESPACE', what='the end of the namespace')
+    assert 'there is no such namespace' in admin('ns', 'drop', 'life', '--yes', status=1).error
+
+
+def test_only_the_workers_role_may_connect(stack, admin):
+    admin('ns', 'create', 'shut')
+    rows = stack.psql(None, "select has_database_privilege('public', 'stampd_shut', 'connect'),"
+                      " has_database_privilege('stampd', 'stampd_shut', 'connect')")
+    assert rows == [(False, True)]
+    admin('ns', 'drop', 'shut', '--yes')
+
+
+def test_an_interrupted_create_is_completed(stack, admin):
+    stack.psql(None, 'create database stampd_half template template0')
+    outcome = admin('ns', 'create', 'half', '--access', 'open')
+    assert 'applied 0001' in outcome.out and 'made the database' not in outcome.out
+    admin('ns', 'drop', 'half', '--yes')
+
+
+def test_a_database_with_something_else_is_left_alone(stack, admin):
+    stack.psql(None, 'create database other template template0')
+    run_psql = stack.conninfo_of_server() + ' dbname=other'
+    subprocess.run(['psql', '-qX', run_psql, '-c', 'create table kept ()'], check=True)
+    assert 'table public.kept' in admin('ns', 'create', 'more', '--database', 'other', status=1).error
+    assert 'is the database of namespace lab' in admin('ns', 'create', 'more', '--database', 'stampd_lab', status=1).error
+    stack.psql(None, 'drop database other')
+
+
+def test_z_stays_while_others_are(admin):
+    assert 'drop them first' in admin('ns', 'drop', 'z', '--yes', status=1).error
+
+
+def test_namespaces_may_be_made_at_once(admin):
+    outcomes = []
+    threads = [threading.Thread(target=lambda: outcomes.append(admin('ns', 'create', 'same'))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 3
+    admin('ns', 'drop', 'same', '--yes')
+
+
+def test_codes_that_are_words_of_nginx(stack, admin):
+    nginx = reload_words(stack)
+    for code in ('default', 'include', 'volatile', 'hostnames'):
+        admin('ns', 'create', code, '--access', 'open', *nginx)
+    wait_until(lambda: all(code_of(stack, code) is None for code in ('default', 'include', 'volatile', 'hostnames')))
+    for code in ('default', 'include', 'volatile', 'hostnames'):
+        admin('ns', 'drop', code, '--yes', *nginx)
+
+
+# --- migrations ---
+
+def test_a_migration_that_fails_names_its_line_and_leaves_nothing(stack, admin, tmp_path):
+    for file in (SOURCE / 'sql').glob('*.sql'):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    number = len(list(tmp_path.iterdir())) + 1
+    bad = tmp_path / f'{number:04}_bad.sql'
+    bad.write_text('-- été\ncreate table stampd.first ();\ncreate table stampd.second (a nothing);\n')
+    outcome = admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path))
+    assert f'{bad}:3: ' in outcome.error and 'nothing' in outcome.error
+    assert stack.psql('lab', "select to_regclass('stampd.first') is null, max(number) < %s from migration", (number,)) == [(True, True)]
+    bad.rename(tmp_path / f'{number + 1:04}_gap.sql')
+    assert f'expected number {number:04}' in admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path)).error
+
+
+# --- load ---
+
+def test_documents_are_loaded_and_the_last_line_wins(stack, load):
+    documents = [document(number % 400, f'round {number // 400}') for number in range(1000)]
+    outcome = load('-', text=lines_of(documents))
+    assert outcome.out.startswith('1000 lines, 1000 documents stored')
+    wanted = {one['id']: {(item['c'], item.get('k')): item['j'] for item in one['items']} for one in documents}
+    assert contents(stack, 'lab', wanted) == wanted
+
+
+def test_a_key_opens_a_closed_namespace(stack, load, tmp_path):
+    assert 'SCLOSED' in load('-', ns='demo', status=1, text=lines_of([document(1)])).error
+    load('-', '--key-file', stack.key_file, ns='demo', text=lines_of([document(1)]))
+    wrong = tmp_path / 'key'
+    wrong.write_text('0' * 64 + '\n')
+    assert 'SKEY' in load('-', '--key-file', wrong, ns='demo', status=1, text=lines_of([document(1)])).error
+
+
+def test_a_wrong_line_ends_the_load_and_is_named(stack, load, tmp_path):
+    file = tmp_path / 'lines'
+    file.write_text(lines_of(document(1000 + number) for number in range(40)) + '\n{"c":"Package"}\n' + lines_of([document(1999)]))
+    outcome = load(file, status=1)
+    assert 'line 42: expected a text as "id"' in outcome.error and '--from 42' in outcome.error
+    assert not contents(stack, 'lab', ['p1999'])['p1999']
+    load(file, '--from', 43)
+    assert contents(stack, 'lab', ['p1999'])['p1999']
+
+
+def test_a_refused_document_is_named_and_its_neighbours_are_stored(stack, load):
+    documents = [document(2000 + number) for number in range(100)]
+    documents[50] = {'c': 'no class', 'id': 'x', 'items': []}
+    outcome = load('-', '--keep-going', status=1, text=lines_of(documents))
+    assert 'line 51: refused: AARG' in outcome.error and '99 documents stored' in outcome.out
+    assert all(contents(stack, 'lab', (f'p{2000 + number}' for number in range(100) if number != 50)).values())
+    assert '--from' in load('-', status=1, text=lines_of(documents)).error
+
+
+def test_an_interrupted_load_goes_on(stack, load, tmp_path):
+    file, state = tmp_path / 'lines', tmp_path / 'state'
+    os.mkfifo(file)
+    words = [BUILD / 'src/stampctl', 'load', stack.url, '--ns', 'lab', '--ca', stack.path / 'etc/certificate.pem', '--state', state, file]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        with open(file, 'w') as pipe:
+            pipe.write(lines_of(document(3000 + number) for number in range(70)))
+            pipe.flush()
+            wait_until(lambda: contents(stack, 'lab', ['p3069'])['p3069'], what='the last document written to the pipe')
+            running.send_signal(signal.SIGINT)
+            out, error = running.communicate(timeout=20)
+    finally:
+        running.kill()
+    assert running.returncode == 1 and 'interrupted; all up to line 70 is stored' in error, (out, error)
+    file.unlink()
+    file.write_text(lines_of(document(3000 + number, 'y') for number in range(100)))
+    assert load('--state', state, file).out.startswith('30 lines, 30 documents')
+    found = contents(stack, 'lab', ['p3069', 'p3070'])
+    assert [found[id]['Meta', None]['t'] for id in ('p3069', 'p3070')] == ['x', 'y']
+    assert load('--state', state, file).out.startswith('0 lines')
+    file.write_text(lines_of(document(3000 + number, 'longer') for number in range(101)))
+    assert 'another file' in load('--state', state, file, status=1).error
+    assert 'the state of another load' in load('--state', state, file, ns='demo', status=1).error
+
+
+def test_workers_that_die_lose_no_line(stack, load, tmp_path):
+    file = tmp_path / 'lines'
+    documents = [document(5000 + number) for number in range(3000)]
+    file.write_text(lines_of(documents))
+    outcomes = []
+    loading = threading.Thread(target=lambda: outcomes.append(load(file)))
+    loading.start()
+    for last in (300, 1200, 2100):
+        wait_until(lambda: contents(stack, 'lab', [f'p{5000 + last}'])[f'p{5000 + last}'], seconds=30, what=f'line {last}')
+        stack.kill_worker(stack.worker_pids()[0]) # the herald is the youngest
+        wait_until(lambda: len(stack.worker_pids()) >= STACK['workers'], what='the successor')
+    loading.join()
+    assert outcomes and outcomes[0].out.startswith('3000 lines, 3000 documents')
+    assert all(contents(stack, 'lab', (one['id'] for one in documents)).values())
+
+
+# --- the rest ---
+
+def test_ping_says_what_is_off(stack, admin):
+    trust = ['--ca', stack.path / 'etc/certificate.pem', '--config', stack.path / 'etc/stampd.conf']
+    outcome = run('ping', stack.url, *trust)
+    assert [line.split()[:2] for line in outcome.out.splitlines()] == [['OK', '/ping'], ['OK', '/demo/ping'], ['OK', '/lab/ping'], ['OK', '/z/ping']]
+    admin('ns', 'off', 'lab', 'resting')
+    wait_until(lambda: 'resting' in run('ping', stack.url, 'lab', *trust, status=1).out)
+    admin('ns', 'on', 'lab')
+    wait_until(lambda: stack.ping('lab').json()['off'] == 0)
+    run('ping', 'http://127.0.0.1:1', 'lab', status=1)
+
+
+def test_check_config_finds_what_does_not_agree(stack, tmp_path):
+    config, nginx = stack.path / 'etc/stampd.conf', stack.path / 'etc/nginx.conf'
+    outcome = run('check-config', '--config', config, '--nginx', nginx)
+    assert outcome.out and all(line.startswith('OK ') for line in outcome.out.splitlines())
+    changed = tmp_path / 'nginx.conf'
+    changed.write_text(nginx.read_text().replace('client_max_body_size 16777216;', 'client_max_body_size 1m;'))
+    outcome = run('check-config', '--config', config, '--nginx', changed, status=1)
+    assert [line for line in outcome.out.splitlines() if line.startswith('FAIL')] == [
+        'FAIL  nginx: client_max_body_size 1m, limit_body_bytes is 16777216']
+
+
+def test_a_key_is_made_once_and_for_its_owner(tmp_path):
+    file = tmp_path / 'key'
+    line = run('key', 'new', file).out
+    assert file.stat().st_mode & 0o777 == 0o600 and len(file.read_text().strip()) == 64
+    assert line == f'admin_key_sha256 = {run("key", "hash", file).out}'
+    kept = file.read_text()
+    assert 'exists' in run('key', 'new', file, status=1).error and file.read_text() == kept
