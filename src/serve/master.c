@@ -41,6 +41,7 @@ struct master {
     int *listeners;
     int listener_count;
     int pid_file;
+    bool is_pid_written;
     enum stop stopping;
 };
 
@@ -85,8 +86,9 @@ static bool open_pid_file(struct master *master, char *problem)
     return false;
 }
 
-static void write_pid_file(const struct master *master)
+static void write_pid_file(struct master *master)
 {
+    master->is_pid_written = master->pid_file >= 0;
     if (master->pid_file >= 0 &&
         (ftruncate(master->pid_file, 0) || dprintf(master->pid_file, "%d\n", (int)getpid()) < 0))
         log_warning("%s: %m", master->options->pid_path);
@@ -95,7 +97,7 @@ static void write_pid_file(const struct master *master)
 static void remove_pid_file(const struct master *master)
 {
     /* In a folder that is not ours it stays, empty. */
-    if (master->pid_file >= 0 && unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
+    if (master->is_pid_written && unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
         log_warning("%s: %m", master->options->pid_path);
 }
 

@@ -18,6 +18,8 @@ UNIT_TESTS += test/unit/test_instance
 UNIT_TESTS += test/unit/test_pg
 UNIT_TESTS += test/unit/test_history
 UNIT_TESTS += test/unit/test_control
+UNIT_TESTS += test/unit/test_response
+UNIT_TESTS += test/unit/test_request
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
@@ -64,3 +66,7 @@ test_system_session_test_SOURCES = test/system/session_test.c test/system/admini
 	test/unit/child.c test/unit/child.h
 test_system_session_test_LDADD = $(UNIT_LDADD)
 test_system_session_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
+test_unit_test_response_SOURCES = test/unit/test_response.c
+test_unit_test_response_LDADD = $(UNIT_LDADD)
+test_unit_test_request_SOURCES = test/unit/test_request.c
+test_unit_test_request_LDADD = $(UNIT_LDADD)

@@ -1,0 +1,270 @@
+/* request: parameters and bodies as calls, and what is refused at the door. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "serve/request.h"
+
+/* A request as nginx would hand it on. */
+struct letter {
+    const char *method, *uri, *space, *database, *door, *accept, *build, *type, *body;
+    int64_t body_size; /* said, when it differs from the text */
+    enum fault body_fault;
+    bool was_read;
+};
+
+static struct bytes letter_parameter(const void *context, const char *name)
+{
+    const struct letter *letter = context;
+    const char *query = letter->uri ? strchr(letter->uri, '?') : NULL;
+    const struct {
+        const char *name, *value;
+    } all[] = {
+        {"REQUEST_METHOD", letter->method ? letter->method : "GET"},
+        {"REQUEST_URI", letter->uri},
+        {"QUERY_STRING", query ? query + 1 : ""},
+        {"CONTENT_TYPE", letter->type},
+        {"STAMPD_NS", letter->space ? letter->space : ""},
+        {"STAMPD_DATABASE", letter->database ? letter->database : ""},
+        {"STAMPD_DOOR", letter->door ? letter->door : "public"},
+        {"STAMPD_REQUEST_ID", "feed"},
+        {"HTTP_ACCEPT", letter->accept},
+        {"HTTP_X_STAMPD_BUILD", letter->build},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (strcmp(all[i].name, name) == 0)
+            return bytes_of(all[i].value);
+    return NO_BYTES;
+}
+
+static enum fault letter_body(void *context, size_t limit, struct builder *body, int64_t *size_r)
+{
+    struct letter *letter = context;
+    struct bytes text = letter->body ? bytes_of(letter->body) : BYTES("");
+    letter->was_read = true;
+    *size_r = letter->body_size ? letter->body_size : (int64_t)text.size;
+    if (letter->body_fault)
+        return letter->body_fault;
+    if ((uint64_t)*size_r > limit)
+        return FAULT_ALIMIT;
+    builder_add_bytes(body, text);
+    return FAULT_NONE;
+}
+
+static struct settings settings;
+static struct arena *arena;
+static struct builder body, output;
+static struct reply reply;
+static struct request request;
+
+static int load_settings(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_request.XXXXXX", problem[256];
+    int file = mkstemp(path);
+    if (file < 0 || dprintf(file, "build = b7\nlimit_body_bytes = 2048\nlimit_operation_s = 7\n") < 0)
+        return -1;
+    bool is_loaded = settings_load(&settings, path, problem, sizeof problem);
+    close(file);
+    unlink(path);
+    arena = arena_create("test");
+    return is_loaded ? 0 : -1;
+}
+
+static int free_all(void **state)
+{
+    (void)state;
+    settings_free(&settings);
+    arena_destroy(arena);
+    builder_free(&body);
+    builder_free(&output);
+    return 0;
+}
+
+static enum fault read_letter(struct letter *letter)
+{
+    struct request_source source = {
+        .parameter = letter_parameter, .read_body = letter_body, .context = letter};
+    arena_reset(arena);
+    builder_clear(&body, 4096);
+    reply = (struct reply){.body = &output};
+    enum fault fault = request_read(&settings, arena, &source, &body, &request, &reply);
+    assert_int_equal(reply.fault, fault);
+    return fault;
+}
+
+static void assert_text(struct bytes text, const char *expected)
+{
+    if (!expected)
+        assert_null(text.data);
+    else
+        assert_true(bytes_equal(text, bytes_of(expected)));
+}
+
+static void routes_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        struct letter letter;
+        enum fault fault;
+        enum call_route route;
+    } cases[] = {
+        {{.uri = "/ping"}, FAULT_NONE, CALL_PING},
+        {{.uri = "/ping?x=1", .method = "POST"}, FAULT_NONE, CALL_PING},
+        {{.uri = "/ping", .method = "HEAD"}, FAULT_NONE, CALL_PING},
+        {{.uri = "/n/ping", .space = "n", .database = "d"}, FAULT_NONE, CALL_NAMESPACE_PING},
+        {{.uri = "/n/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/n/op/get/a/b", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/%6E/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/live", .door = "probe"}, FAULT_NONE, CALL_LIVE},
+        {{.uri = "/ready", .door = "probe"}, FAULT_NONE, CALL_READY},
+        {{.uri = "/metrics?a=b", .door = "probe"}, FAULT_NONE, CALL_METRICS},
+        /* probes are for their own door */
+        {{.uri = "/live"}, FAULT_NPATH, 0},
+        {{.uri = "/metrics", .door = ""}, FAULT_NPATH, 0},
+        {{.uri = "/metrics/x", .door = "probe"}, FAULT_NPATH, 0},
+        /* no such address */
+        {{.uri = "/"}, FAULT_NPATH, 0},
+        {{.uri = ""}, FAULT_NPATH, 0},
+        {{.uri = NULL}, FAULT_NPATH, 0},
+        {{.uri = "/n", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n//op/get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/../get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/other", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/ping/x", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/m/op/get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/get"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/g%0", .space = "n", .database = "d"}, FAULT_AARG, 0},
+        {{.uri = "/n/op/%FF", .space = "n", .database = "d"}, FAULT_AUTF8, 0},
+        /* nginx does not know it */
+        {{.uri = "/n/op/get", .space = "n"}, FAULT_NNAMESPACE, 0},
+        {{.uri = "/n/ping", .space = "n"}, FAULT_NNAMESPACE, 0},
+        /* methods */
+        {{.uri = "/ping", .method = "PUT"}, FAULT_AMETHOD, 0},
+        {{.uri = "/ping", .method = "get"}, FAULT_AMETHOD, 0},
+        {{.uri = "/ping", .method = ""}, FAULT_AMETHOD, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct letter letter = cases[i].letter;
+        enum fault fault = read_letter(&letter);
+        if (fault != cases[i].fault || (!fault && request.call.route != cases[i].route))
+            fail_msg("%s %s: %s, route %d", letter.method ? letter.method : "GET",
+                     letter.uri ? letter.uri : "(none)", fault_code(fault), request.call.route);
+        assert_false(fault && letter.was_read);
+    }
+}
+
+static void call_has_all_that_was_sent(void **state)
+{
+    (void)state;
+    struct letter letter = {
+        .method = "POST",
+        .uri = "/n/op/do%20it/a%2Fb/%C3%A9?lang=fr",
+        .space = "n",
+        .database = "base",
+        .build = "b6",
+        .type = "application/json",
+        .body = "{\"param\":{\"x\":1},\"syncs\":[],\"key\":\"k\",\"account\":\"a\"}",
+    };
+    int64_t before_ms = clock_monotonic_ms();
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    const struct call *call = &request.call;
+    assert_text(call->space, "n");
+    assert_text(call->database, "base");
+    assert_text(call->operation, "do it");
+    assert_int_equal(call->path_count, 2);
+    assert_text(call->path[0], "a/b");
+    assert_text(call->path[1], "\xC3\xA9");
+    assert_text(call->lang, "fr");
+    assert_text(call->key, "k");
+    assert_text(call->account, "a");
+    assert_text(call->admin, NULL);
+    assert_text(call->build, "b6");
+    assert_non_null(json_member(call->param, "x"));
+    assert_int_equal(call->syncs->kind, JSON_ARRAY);
+    assert_string_equal(call->request_id, "feed");
+    assert_true(call->deadline_ms >= before_ms + 7000 && call->deadline_ms <= clock_monotonic_ms() + 7000);
+    assert_string_equal(request.form.request_id, "feed");
+    assert_string_equal(request.form.build, "b7");
+}
+
+static void bodies_are_refused(void **state)
+{
+    (void)state;
+    struct letter letter = {.method = "POST",
+                            .uri = "/n/op/get",
+                            .space = "n",
+                            .database = "d",
+                            .type = "application/json",
+                            .body = "{}",
+                            .body_size = 2049};
+    assert_int_equal(read_letter(&letter), FAULT_ALIMIT);
+    assert_int_equal(reply.argument_count, 3);
+    assert_string_equal(reply.arguments[0], "limit_body_bytes");
+    assert_string_equal(reply.arguments[1], "2048");
+    assert_string_equal(reply.arguments[2], "2049");
+    assert_int_equal(response_status(&reply), 413);
+
+    letter.body_size = 0;
+    letter.body_fault = FAULT_ABODY;
+    assert_int_equal(read_letter(&letter), FAULT_ABODY);
+
+    letter.body_fault = FAULT_NONE;
+    letter.body = "{\"param\":}";
+    assert_int_equal(read_letter(&letter), FAULT_AJSON);
+    assert_string_equal(reply.arguments[0], "body");
+
+    letter.type = "image/png";
+    assert_int_equal(read_letter(&letter), FAULT_ATYPE);
+    assert_int_equal(response_status(&reply), 415);
+
+    letter.type = NULL;
+    letter.body = NULL;
+    letter.uri = "/n/op/get?param=[]";
+    assert_int_equal(read_letter(&letter), FAULT_AARG);
+    assert_string_equal(reply.arguments[0], "param");
+}
+
+static void form_of_the_answer_is_known_first(void **state)
+{
+    (void)state;
+    static const struct {
+        struct letter letter;
+        bool is_for_people, is_head;
+    } cases[] = {
+        {{.uri = "/x", .accept = "text/html,application/xhtml+xml"}, true, false},
+        {{.uri = "/x", .accept = "application/json"}, false, false},
+        {{.uri = "/x"}, false, false},
+        {{.uri = "/x", .accept = "text/html", .method = "POST"}, false, false},
+        {{.uri = "/x", .accept = "text/html", .method = "HEAD"}, false, true},
+        {{.uri = "/x", .accept = "text/html", .method = "BREW"}, false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct letter letter = cases[i].letter;
+        assert_int_not_equal(read_letter(&letter), FAULT_NONE);
+        assert_int_equal(request.form.is_for_people, cases[i].is_for_people);
+        assert_int_equal(request.form.is_head, cases[i].is_head);
+        assert_string_equal(request.form.request_id, "feed");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(routes_are_found),
+        cmocka_unit_test(call_has_all_that_was_sent),
+        cmocka_unit_test(bodies_are_refused),
+        cmocka_unit_test(form_of_the_answer_is_known_first),
+    };
+    return cmocka_run_group_tests_name("request", tests, load_settings, free_all);
+}

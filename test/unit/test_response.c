@@ -1,0 +1,279 @@
+/* response, throttle: the forms of answers, told by tables; the delays of what dies young. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "edge/json.h"
+#include "serve/response.h"
+#include "serve/throttle.h"
+
+static struct builder head, body;
+
+static int free_builders(void **state)
+{
+    (void)state;
+    builder_free(&head);
+    builder_free(&body);
+    return 0;
+}
+
+static void compose(const struct response_form *form, struct reply *reply)
+{
+    builder_clear(&head, 4096);
+    reply->body = &body;
+    response_compose(form, reply, &head);
+    builder_add(&head, "", 1); /* so that strstr ends */
+}
+
+static bool has_line(const char *line)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s\r\n", line);
+    return strstr(head.data, text) != NULL;
+}
+
+static bool has_header(const char *name)
+{
+    char text[256];
+    snprintf(text, sizeof text, "\r\n%s: ", name);
+    return strstr(head.data, text) != NULL;
+}
+
+/* --- heads --- */
+
+static void success_is_sent_as_it_is(void **state)
+{
+    (void)state;
+    struct response_form form = {.request_id = "0123abc", .build = "1.2.3"};
+    struct reply reply = {.mime = "text/csv"};
+    builder_clear(&body, 0);
+    builder_add_text(&body, "a;b\n");
+    compose(&form, &reply);
+    assert_string_equal(head.data, "Status: 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 4\r\n"
+                                   "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff\r\n"
+                                   "X-Request-Id: 0123abc\r\nX-Stampd-Build: 1.2.3\r\n\r\n");
+    assert_true(bytes_equal(response_body(&form, &reply), BYTES("a;b\n")));
+
+    form.is_head = true;
+    reply.mime = NULL;
+    compose(&form, &reply);
+    assert_true(has_line("Content-Length: 4"));
+    assert_true(has_line("Content-Type: application/json"));
+    assert_int_equal(response_body(&form, &reply).size, 0);
+}
+
+static void faults_have_their_status(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fault fault;
+        const char *argument;
+        int status;
+        const char *line;
+    } cases[] = {
+        {FAULT_NONE, NULL, 200, "Status: 200 OK"},
+        {FAULT_NPATH, NULL, 404, "Status: 404 Not Found"},
+        {FAULT_NNAMESPACE, "x", 404, "Status: 404 Not Found"},
+        {FAULT_NOPERATION, "x", 404, "Status: 404 Not Found"},
+        {FAULT_AMETHOD, "PUT", 405, "Status: 405 Method Not Allowed"},
+        {FAULT_ATYPE, NULL, 415, "Status: 415 Unsupported Media Type"},
+        {FAULT_ALIMIT, "limit_body_bytes", 413, "Status: 413 Content Too Large"},
+        {FAULT_ALIMIT, "limit_depth", 400, "Status: 400 Bad Request"},
+        {FAULT_ALIMIT, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_AARG, "c", 400, "Status: 400 Bad Request"},
+        {FAULT_BINTERNAL, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_XAWAY, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_DBUILD, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_CONTENTION, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_OOFF, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_SKEY, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_STALE, NULL, 400, "Status: 400 Bad Request"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct response_form form = {0};
+        struct reply reply = {.fault = cases[i].fault};
+        if (cases[i].argument)
+            reply.arguments[reply.argument_count++] = cases[i].argument;
+        builder_clear(&body, 0);
+        compose(&form, &reply);
+        assert_int_equal(response_status(&reply), cases[i].status);
+        assert_true(has_line(cases[i].line));
+        assert_int_equal(has_line("Allow: GET, HEAD, POST"), cases[i].status == 405);
+        assert_true(
+            has_line(cases[i].fault ? "Cache-Control: no-store" : "Cache-Control: private, no-cache"));
+    }
+}
+
+static void status_of_a_probe_is_its_own(void **state)
+{
+    (void)state;
+    struct response_form form = {.status = 503};
+    struct reply reply = {.mime = "text/plain"};
+    builder_clear(&body, 0);
+    builder_add_text(&body, "XAWAY\n");
+    compose(&form, &reply);
+    assert_true(has_line("Status: 503 Service Unavailable"));
+    assert_true(has_line("Content-Length: 6"));
+}
+
+static void request_id_splits_no_header(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        bool is_sent;
+    } cases[] = {
+        {"0a1b-2c.3d_4e+", true},
+        {NULL, false},
+        {"", false},
+        {"a b", false},
+        {"a\r\nSet-Cookie: x", false},
+        {"\xC3\xA9", false},
+        {"0123456789012345678901234567890123456789012345678901234567890123", true},
+        {"01234567890123456789012345678901234567890123456789012345678901234", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct response_form form = {.request_id = cases[i].id, .build = cases[i].id};
+        struct reply reply = {0};
+        builder_clear(&body, 0);
+        compose(&form, &reply);
+        assert_int_equal(has_header("X-Request-Id"), cases[i].is_sent);
+        assert_int_equal(has_header("X-Stampd-Build"), cases[i].is_sent);
+    }
+}
+
+/* --- faults as JSON --- */
+
+static struct json *read_problem(struct arena *arena)
+{
+    struct json_limits limits = {.depth = 4, .tree_depth = 4};
+    struct json_problem problem;
+    struct json *root = NULL;
+    assert_int_equal(json_read(arena, builder_bytes(&body), &limits, &root, &problem), FAULT_NONE);
+    return root;
+}
+
+static void assert_member(const struct json *root, const char *name, const char *text)
+{
+    const struct json *member = json_member(root, name);
+    if (!text) {
+        assert_null(member);
+        return;
+    }
+    assert_non_null(member);
+    assert_true(bytes_equal(member->value, bytes_of(text)));
+}
+
+static void fault_is_told_to_programs(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create("test");
+    struct response_form form = {0};
+    struct reply reply = {
+        .fault = FAULT_AVERSION,
+        .phase = PHASE_WORK,
+        .argument_count = 3,
+        .arguments = {"Note", "say \"hi\"\n", "\xFF"},
+        .detail = "It was changed.",
+    };
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_true(has_line("Content-Type: application/problem+json"));
+    const struct json *root = read_problem(arena);
+    assert_member(root, "type", "about:blank");
+    assert_member(root, "title", "The document is not at the expected version.");
+    assert_member(root, "status", "400");
+    assert_member(root, "code", "AVERSION");
+    assert_member(root, "major", "1");
+    assert_member(root, "phase", "1");
+    assert_member(root, "message", "The document is not at the expected version. It was changed.");
+    assert_member(root, "detail", "It was changed.");
+    const struct json *arguments = json_member(root, "args");
+    assert_non_null(arguments);
+    assert_int_equal(arguments->kind, JSON_ARRAY);
+    assert_int_equal(arguments->count, 3);
+    assert_true(bytes_equal(arguments->first->value, BYTES("Note")));
+    assert_true(bytes_equal(arguments->first->next->value, BYTES("say \"hi\"\n")));
+    assert_true(bytes_equal(arguments->first->next->next->value, BYTES("?")));
+    arena_destroy(arena);
+}
+
+static void verification_that_failed_is_contention(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create("test");
+    struct response_form form = {.is_head = true};
+    struct reply reply = {.fault = FAULT_STALE, .phase = PHASE_VALIDATION};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    const struct json *root = read_problem(arena);
+    assert_member(root, "code", "CONTENTION");
+    assert_member(root, "major", "5");
+    assert_member(root, "phase", "2");
+    assert_member(root, "detail", NULL);
+    assert_int_equal(json_member(root, "args")->count, 0);
+    char line[64];
+    snprintf(line, sizeof line, "Content-Length: %zu", body.size);
+    assert_true(has_line(line));
+    assert_int_equal(response_body(&form, &reply).size, 0);
+    arena_destroy(arena);
+}
+
+static void fault_is_told_to_people(void **state)
+{
+    (void)state;
+    struct response_form form = {.is_for_people = true};
+    struct reply reply = {.fault = FAULT_OOFF,
+                          .argument_count = 1,
+                          .arguments = {"until noon"},
+                          .detail = "<b>Moving house.</b>"};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_true(has_line("Content-Type: text/plain; charset=utf-8"));
+    assert_true(has_line("X-Content-Type-Options: nosniff"));
+    assert_true(bytes_equal(builder_bytes(&body), BYTES("OOFF: The namespace is closed for maintenance.\n"
+                                                        "<b>Moving house.</b>\n- until noon\n")));
+}
+
+/* --- throttle --- */
+
+static void who_dies_young_waits_longer_each_time(void **state)
+{
+    (void)state;
+    static const int64_t delays[] = {100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
+    struct throttle throttle = {0};
+    int64_t now_ms = 5000;
+    assert_true(throttle_allows(&throttle, now_ms));
+    for (size_t i = 0; i < COUNT_OF(delays); i++) {
+        throttle_died(&throttle, now_ms - THROTTLE_HEALTHY_MS + 1, now_ms);
+        assert_false(throttle_allows(&throttle, now_ms + delays[i] - 1));
+        assert_true(throttle_allows(&throttle, now_ms + delays[i]));
+        now_ms += delays[i];
+    }
+    throttle_died(&throttle, now_ms - THROTTLE_HEALTHY_MS, now_ms);
+    assert_true(throttle_allows(&throttle, now_ms));
+    throttle_died(&throttle, now_ms, now_ms);
+    assert_false(throttle_allows(&throttle, now_ms + 99));
+    assert_true(throttle_allows(&throttle, now_ms + 100));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(success_is_sent_as_it_is),
+        cmocka_unit_test(faults_have_their_status),
+        cmocka_unit_test(status_of_a_probe_is_its_own),
+        cmocka_unit_test(request_id_splits_no_header),
+        cmocka_unit_test(fault_is_told_to_programs),
+        cmocka_unit_test(verification_that_failed_is_contention),
+        cmocka_unit_test(fault_is_told_to_people),
+        cmocka_unit_test(who_dies_young_waits_longer_each_time),
+    };
+    return cmocka_run_group_tests_name("response", tests, NULL, free_builders);
+}
