@@ -213,7 +213,7 @@ int control_check_config(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     struct check check = {.control = control, .is_well = true};
     if (!find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;

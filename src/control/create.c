@@ -245,14 +245,9 @@ int ns_create(struct control *control, int argc, char **argv)
     };
     char **words;
     int count;
-    switch (options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count)) {
-    case OPTIONS_HELP:
-        return CONTROL_DONE;
-    case OPTIONS_WRONG:
-        return CONTROL_WRONG;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
     creation.code = words[0];
     if (!ns_check_code(command.name, creation.code))
         return CONTROL_WRONG;
@@ -311,7 +306,7 @@ int ns_drop(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     if (!ns_check_code(command.name, words[0]))
         return CONTROL_WRONG;
     if (!is_sure) {

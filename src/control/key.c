@@ -64,7 +64,7 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     unsigned char random[KEY_BYTES];
     char key[2 * KEY_BYTES + 2];
     crypto_random(random, sizeof random);
@@ -86,7 +86,7 @@ static int key_hash(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     struct bytes key;
     if (!key_read(control, words[0], &key))
         return CONTROL_FAILED;

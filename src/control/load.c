@@ -118,7 +118,7 @@ static int load(struct control *control, const struct load_options *options, con
         is_open = false;
     }
     if (is_open) {
-        loader_run(control, &loader, &input, &result);
+        loader_run(&loader, &input, &result);
         report(options, &result, clock_monotonic_ms() - start_ms);
     }
     input_close(&input);
@@ -200,7 +200,7 @@ int control_load(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     if (!options.space || !namespace_is_code(options.space)) {
         say("load: --ns CODE is needed");
         return CONTROL_WRONG;

@@ -45,7 +45,6 @@ struct batch {
 };
 
 struct loader {
-    struct control *control;
     const struct loader_options *options;
     struct input *input;
     struct http *http;
@@ -397,11 +396,9 @@ static void free_batches(struct loader *loader)
     free(loader->batches);
 }
 
-void loader_run(struct control *control, const struct loader_options *options, struct input *input,
-                struct loader_report *report_r)
+void loader_run(const struct loader_options *options, struct input *input, struct loader_report *report_r)
 {
-    struct loader loader = {.control = control,
-                            .options = options,
+    struct loader loader = {.options = options,
                             .input = input,
                             .http = http_open(&options->http),
                             .batches = calloc((size_t)options->http.parallel, sizeof(struct batch)),

@@ -33,7 +33,6 @@ struct loader_report {
     bool is_interrupted;
 };
 
-void loader_run(struct control *control, const struct loader_options *options, struct input *input,
-                struct loader_report *report_r);
+void loader_run(const struct loader_options *options, struct input *input, struct loader_report *report_r);
 
 #endif

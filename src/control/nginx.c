@@ -265,7 +265,7 @@ int control_nginx(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     if (!options.certificate || !options.key) {
         say("nginx: --certificate and --key are needed");
         return CONTROL_WRONG;

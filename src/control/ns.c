@@ -24,7 +24,7 @@ static bool begin(struct control *control, const struct command *command, const 
     int word_count;
     enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
     if (result != OPTIONS_READ) {
-        *status_r = result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        *status_r = options_status(result);
         return false;
     }
     if (!word_count)

@@ -132,6 +132,12 @@ enum options_result options_read(const struct command *command, const struct opt
     return check_words(command, *words_r, *word_count_r);
 }
 
+int options_status(enum options_result result)
+{
+    assert(result != OPTIONS_READ);
+    return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+}
+
 static void print_choices(const char *group, const char *details, const struct choice *choices, size_t count)
 {
     printf("usage: stampctl%s%s COMMAND [OPTION]... [ARGUMENT]...\n%s\nCommands:\n", *group ? " " : "", group,

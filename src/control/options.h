@@ -34,6 +34,9 @@ MUST_USE enum options_result options_read(const struct command *command, const s
                                           size_t count, int argc, char **argv, char ***words_r,
                                           int *word_count_r);
 
+/* The exit status of a command that does not run: help was wanted, or the usage was wrong. */
+int options_status(enum options_result result);
+
 /* --- commands of commands: `stampctl`, `stampctl ns` --- */
 struct control;
 struct choice {

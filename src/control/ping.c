@@ -117,7 +117,7 @@ int control_ping(struct control *control, int argc, char **argv)
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
-        return result == OPTIONS_HELP ? CONTROL_DONE : CONTROL_WRONG;
+        return options_status(result);
     const char *url = count ? words[0] : "https://localhost";
     size_t size = strlen(url);
     while (size && url[size - 1] == '/')
