@@ -1,0 +1,379 @@
+"""The server's processes, without nginx and without any database: start, death, reload, recycling, the end."""
+import os
+import pwd
+import grp
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fastcgi import STDIN, Connection, record
+from stack import BUILD, ROOM, children, wait_until
+
+PROGRAM = BUILD / 'src/stampd'
+
+
+class Server:
+    """One stampd in a folder of its own; `settings` replace those below."""
+
+    def __init__(self, **settings):
+        self.path = Path(tempfile.mkdtemp(prefix='stampd-processes-', dir=ROOM))
+        self.path.chmod(0o755)
+        self.settings = {'run_directory': self.path / 'run', 'workers': 2, 'drain_s': 20, 'log_level': 'debug',
+                         'database': f'host={self.path}', 'connect_timeout_s': 1, **settings}
+        (self.path / 'run').mkdir()
+        if 'user' in settings:
+            user = pwd.getpwnam(settings['user'])
+            os.chown(self.path / 'run', user.pw_uid, user.pw_gid)
+        self.process = None
+
+    @property
+    def config(self):
+        return self.path / 'stampd.conf'
+
+    def write(self, **settings):
+        self.settings.update(settings)
+        self.config.write_text(''.join(f'{name} = {value}\n' for name, value in self.settings.items()))
+
+    def command(self, *words):
+        return [str(PROGRAM), '--config', str(self.config), *map(str, words)]
+
+    def start(self, *words):
+        self.write()
+        self.process = subprocess.Popen(self.command(*words), stderr=open(self.path / 'log', 'ab'))
+        wait_until(lambda: self.logged('ready ') or self.process.poll() is not None, what='the start')
+        assert self.process.poll() is None, self.log()
+        return self
+
+    def log(self):
+        return (self.path / 'log').read_text(errors='replace')
+
+    def logged(self, pattern):
+        return re.findall(pattern, self.log())
+
+    def tell(self, number):
+        self.process.send_signal(number)
+
+    def end(self, number=signal.SIGQUIT, seconds=20):
+        self.tell(number)
+        return self.process.wait(seconds)
+
+    def remove(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.path)
+
+    def socket(self, number=0):
+        return self.path / f'run/worker-{number}.sock'
+
+    def connect(self, number=0):
+        return Connection(self.socket(number))
+
+    def workers(self):
+        """Pids of the workers alive, by the log, newest last."""
+        alive = children(self.process.pid)
+        return [int(pid) for pid in self.logged(r'started worker pid=(\d+)') if int(pid) in alive]
+
+    def worker(self, number=0):
+        pids = [int(pid) for pid in self.logged(rf'started worker pid=(\d+) position={number} ')]
+        return pids[-1]
+
+
+@pytest.fixture
+def make():
+    servers = []
+
+    def start(*words, **settings):
+        servers.append(Server(**settings))
+        return servers[-1].start(*words)
+    yield start
+    for server in servers:
+        server.remove()
+
+
+class Load:
+    """Clients that ask without a pause, and give each connection up after a while, as nginx does."""
+
+    def __init__(self, server, clients=6, keep_s=0.3):
+        self.server, self.keep_s = server, keep_s
+        self.answers, self.failures, self.over = 0, [], threading.Event()
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def run(self, number):
+        while not self.over.is_set():
+            try:
+                with self.server.connect(number % int(self.server.settings['workers'])) as connection:
+                    end = time.monotonic() + self.keep_s
+                    while time.monotonic() < end:
+                        assert connection.ask().status == 200
+                        with self.lock:
+                            self.answers += 1
+                        time.sleep(0.001)
+            except Exception as error:  # noqa: BLE001 whatever it is, a request was lost
+                self.failures.append(repr(error))
+                time.sleep(0.01)
+
+
+def run(*words):
+    return subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True, timeout=20)
+
+
+# --- options and start ---
+
+def test_options(tmp_path):
+    good, bad = tmp_path / 'good', tmp_path / 'bad'
+    good.write_text('workers = 3\n')
+    bad.write_text('workers = 0\n')
+    assert run('--version').stdout.startswith('stampd ')
+    assert '--config' in run('--help').stdout
+    assert '#workers = 8' in run('--settings').stdout
+    assert run('-t', '-c', good).returncode == 0
+    wrong = run('-t', '-c', bad)
+    assert wrong.returncode == 1 and 'bad:1: workers = 0' in wrong.stderr and wrong.stderr.count('\n') == 1
+    assert run('-c', tmp_path / 'nothing').returncode == 1
+    assert run('--nonsense').returncode == 2
+    assert run('word').returncode == 2
+
+
+@pytest.mark.parametrize('settings, words', [
+    ({'run_directory': '/nonexistent/run'}, 'nonexistent'),
+    ({'socket_group': 'no-such-group'}, 'no such group'),
+])
+def test_what_keeps_it_from_starting_is_told_in_one_line(tmp_path, settings, words):
+    config = tmp_path / 'stampd.conf'
+    config.write_text(''.join(f'{name} = {value}\n' for name, value in {'run_directory': tmp_path, **settings}.items()))
+    done = run('-c', config)
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if 'error:' in line]
+    assert len(errors) == 1 and words in errors[0], done.stderr
+
+
+def test_ping_needs_no_database(make):
+    server = make()
+    with server.connect() as connection:
+        answer = connection.ask()
+        assert answer.status == 200 and re.fullmatch(rb'\{"t":\d{15},"b":"[^"]+"\}', answer.body)
+        assert answer.headers['X-Request-Id'] == '0a1b2c'
+        assert connection.ask('/live').status == 404
+        assert connection.ask('/live', STAMPD_DOOR='probe').status == 200
+        assert connection.ask('/ready', STAMPD_DOOR='probe').status == 503
+        metrics = connection.ask('/metrics', STAMPD_DOOR='probe').body.decode()
+        assert 'stampd_requests_total 5\n' in metrics and 'stampd_workers 2\n' in metrics
+        head = connection.ask(method='HEAD')
+        assert head.body == b'' and int(head.headers['Content-Length']) == len(answer.body)
+        assert connection.ask(method='DELETE').headers['Allow'] == 'GET, HEAD, POST'
+        assert b'XAWAY' in connection.ask('/n/op/get?param={"docs":[]}', STAMPD_NS='n', STAMPD_DATABASE='nowhere').body
+
+
+def test_a_second_start_does_no_harm(make):
+    server = make('--pidfile', '/dev/null')
+    server.end()
+    file = server.path / 'pid'
+    server.start('--pidfile', file)
+    wait_until(lambda: file.exists() and file.read_text() == f'{server.process.pid}\n', what='the pid file')
+    second = run('-c', server.config, '--pidfile', file)
+    assert second.returncode == 1 and 'a living process listens there' in second.stderr
+    assert file.read_text() == f'{server.process.pid}\n'
+    with server.connect() as connection:
+        assert connection.ask().status == 200
+    server.end()
+    assert not file.exists() and not server.socket().exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root becomes another user')
+def test_root_is_given_up(make):
+    group = grp.getgrall()[-1]
+    server = make(user='daemon', socket_group=group.gr_name)
+    user = pwd.getpwnam('daemon')
+    for pid in [server.process.pid, *children(server.process.pid)]:
+        status = Path(f'/proc/{pid}/status').read_text()
+        assert re.search(rf'^Uid:(\t{user.pw_uid}){{4}}$', status, re.M)
+        assert re.search(rf'^Gid:(\t{user.pw_gid}){{4}}$', status, re.M)
+        assert set(re.search(r'^Groups:(.*)$', status, re.M)[1].split()) == {str(user.pw_gid), str(group.gr_gid)}
+        assert re.search(r'^CapEff:\t0+$', status, re.M)
+    seen = server.socket().stat()
+    assert (seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)) == (user.pw_uid, group.gr_gid, 0o660)
+    server.end()
+    assert not server.socket().exists()
+
+
+# --- death ---
+
+def test_a_killed_worker_is_replaced_and_nobody_waiting_is_lost(make):
+    server = make()
+    time.sleep(1.1)  # old enough not to be taken for one that dies at its start
+    first = server.worker()
+    os.kill(first, signal.SIGSTOP)
+    with server.connect() as waiting:
+        waiting.send()
+        os.kill(first, signal.SIGKILL)
+        assert waiting.receive().status == 200
+    assert server.worker() != first
+    assert server.logged(rf'worker was ended by signal 9 .*pid={first} ')
+
+
+def test_who_dies_at_once_is_started_slower_and_slower(make):
+    server = make()
+    starts = [time.monotonic()]
+    for _ in range(4):
+        dying = server.worker()
+        os.kill(dying, signal.SIGKILL)
+        wait_until(lambda: server.worker() != dying, what='a successor')
+        starts.append(time.monotonic())
+    gaps = [after - before for before, after in zip(starts, starts[1:])]
+    assert gaps[1] >= 0.1 and gaps[2] >= 0.2 and gaps[3] >= 0.4, gaps
+    with server.connect(1) as other:
+        assert other.ask().status == 200
+
+
+def test_the_killed_master_takes_its_workers_along(make):
+    server = make()
+    workers = children(server.process.pid)
+    assert server.socket().exists()
+    server.process.kill()
+    server.process.wait()
+    wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in workers), what='the end of the workers')
+    assert server.socket().exists()  # nobody was left to remove it
+    (server.path / 'log').write_text('')
+    server.start()
+    with server.connect() as connection:
+        assert connection.ask().status == 200
+
+
+def test_a_request_that_takes_too_long_is_ended(make):
+    server = make(limit_operation_s=1)
+    victim = server.worker()
+    with server.connect() as connection:
+        connection.socket.sendall(connection.head('/n/op/get', length=1000, STAMPD_NS='n', STAMPD_DATABASE='d'))
+        with pytest.raises((ConnectionError, TimeoutError)):
+            for _ in range(40):  # a byte now and then, so that no single read takes long
+                connection.socket.sendall(record(STDIN, b'x'))
+                time.sleep(0.5)
+    assert server.logged(rf'killed worker whose request takes too long pid={victim} ')
+    with server.connect() as connection:
+        assert connection.ask().status == 200
+
+
+# --- connections ---
+
+def test_silent_connections_hold_nobody_up(make):
+    server = make(workers=1)
+    silent = [server.connect() for _ in range(500)]
+    with server.connect() as connection:
+        assert connection.ask().status == 200
+    for connection in silent[::50]:
+        assert connection.ask().status == 200
+    for connection in silent:
+        connection.close()
+
+
+# --- reload and recycling ---
+
+def test_a_reload_loses_no_request(make):
+    server = make()
+    before = set(server.workers())
+    with Load(server) as load:
+        for _ in range(4):
+            time.sleep(0.5)
+            server.tell(signal.SIGHUP)
+        time.sleep(0.5)
+    assert load.failures == [] and load.answers > 100
+    wait_until(lambda: len(server.workers()) == 2, what='the end of the former workers')
+    assert not before & set(server.workers())
+
+
+def test_a_reload_takes_what_can_be_taken(make):
+    server = make(build='one')
+    first = server.workers()
+    server.write(build='two', workers=7, run_directory='/elsewhere', segment_slots=2048)
+    server.tell(signal.SIGHUP)
+    wait_until(lambda: server.logged('settings reloaded'), what='the reload')
+    wait_until(lambda: len(server.workers()) == 2 and not set(first) & set(server.workers()), what='new workers')
+    for kept in ('workers', 'run_directory', 'segment_slots'):
+        assert server.logged(rf'warning: {kept} = .*: holds from the next start on')
+    with server.connect() as connection:
+        assert connection.ask().headers['X-Stampd-Build'] == 'two'
+
+    second = server.workers()
+    server.write(build='three', lock_timeout_ms='soon')
+    server.tell(signal.SIGHUP)
+    wait_until(lambda: server.logged('not reloaded.*lock_timeout_ms = soon'), what='the refusal')
+    time.sleep(0.3)
+    assert server.workers() == second
+    with server.connect() as connection:
+        assert connection.ask().headers['X-Stampd-Build'] == 'two'
+
+
+def test_workers_are_recycled_and_no_request_is_lost(make):
+    server = make(recycle_requests=200)
+    before = set(server.workers())
+    with Load(server) as load:
+        time.sleep(2)
+    assert load.failures == [] and load.answers > 1000
+    assert len(server.logged('worker is to be succeeded')) >= 2
+    assert not before & set(server.workers())
+    assert not server.logged(' error: ')
+
+
+# --- the end ---
+
+def test_draining_serves_kept_connections_until_they_are_let_go(make):
+    server = make()
+    with server.connect() as kept:
+        assert kept.ask().status == 200
+        waiting = server.connect()
+        waiting.send()
+        server.tell(signal.SIGTERM)
+        assert waiting.receive().status == 200
+        waiting.close()
+        wait_until(lambda: not server.socket().exists(), what='the end of listening')
+        for _ in range(5):
+            assert kept.ask().status == 200
+            time.sleep(0.1)
+        assert server.process.poll() is None
+    assert server.process.wait(10) == 0
+    assert server.logged('info: stopped')
+    assert not server.logged(' error: ')
+
+
+def test_draining_has_its_time(make):
+    server = make(drain_s=1)
+    with server.connect() as kept:
+        assert kept.ask().status == 200
+        start = time.monotonic()
+        assert server.end(signal.SIGTERM) == 0
+        assert 0.9 <= time.monotonic() - start < 4
+        assert kept.is_closed()
+
+
+@pytest.mark.parametrize('signals', [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM), (signal.SIGQUIT,)])
+def test_a_second_signal_ends_at_once(make, signals):
+    server = make()
+    with server.connect() as kept:
+        assert kept.ask().status == 200
+        start = time.monotonic()
+        for number in signals:
+            server.tell(number)
+            time.sleep(0.2)
+        assert server.process.wait(5) == 0
+        assert time.monotonic() - start < 4
+        assert kept.is_closed()
