@@ -1,8 +1,9 @@
-/* settings: the reader of the ini file.  Written here and not taken from a library, because a setting must
- * never be cut, continued, commented out or given twice without a word. */
+/* settings: the ini file, read by inih.  What inih would change without a word (a line cut at its longest, a
+ * comment in the middle of a value, a section) is refused before inih sees the line. */
 #include "base/settings.h"
 
 #include <errno.h>
+#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,11 @@ enum setting {
 
 struct reading {
     struct settings *settings;
+    FILE *file;
+    char *line; /* the present one, as it stands in the file */
+    size_t capacity;
+    int number;        /* of the line */
+    bool is_continued; /* the line goes on with the value of the one before */
     bool is_given[SETTING_COUNT];
     char *problem;
     size_t problem_size;
@@ -90,11 +96,26 @@ static bool set_text(char **field, const char *value)
     return true;
 }
 
-static bool take_pair(struct reading *reading, const char *name, const char *value)
+static bool continue_text(char **field, const char *value)
 {
+    char *longer;
+    if (asprintf(&longer, "%s %s", *field, value) < 0)
+        log_fatal("out of memory reading settings");
+    free(*field);
+    *field = longer;
+    return true;
+}
+
+/* inih's handler: one name with its value, or with the next line of its value. */
+static int take_pair(void *context, const char *section, const char *name, const char *value)
+{
+    struct reading *reading = context;
+    (void)section; /* there is none: no line that begins one comes through */
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
-        return is_first(reading, SETTING_##field, name) && set_text(&reading->settings->field, value);
+        return reading->is_continued                                                                         \
+                   ? continue_text(&reading->settings->field, value)                                         \
+                   : is_first(reading, SETTING_##field, name) && set_text(&reading->settings->field, value);
 #define NUMBER(field, standard, least, most, unit, description)                                              \
     if (strcmp(name, #field) == 0)                                                                           \
         return is_first(reading, SETTING_##field, name) &&                                                   \
@@ -105,39 +126,41 @@ static bool take_pair(struct reading *reading, const char *name, const char *val
     return refuse(reading, "%s: there is no such setting", name);
 }
 
-static bool is_blank(char c)
+/* Would inih take the line as it stands? */
+static bool is_plain(struct reading *reading, size_t size, size_t most)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static char *trim_end(char *start, char *end)
-{
-    while (end > start && is_blank(end[-1]))
-        end--;
-    *end = '\0';
-    return start;
-}
-
-/* An empty line, a comment, or name = value. */
-static bool take_line(struct reading *reading, char *line, size_t size)
-{
+    const char *line = reading->line, *start = line + strspn(line, " \t\r\n");
     if (memchr(line, '\0', size))
         return refuse(reading, "a NUL byte: this is no text file");
-    bool is_indented = is_blank(*line);
-    trim_end(line, line + size);
-    if (!*line || *line == '#' || *line == ';')
-        return true;
-    if (is_indented)
-        return refuse(reading, "a blank before the name: a setting begins its line and takes one line");
-    if (*line == '[')
-        return refuse(reading, "%s: the file has no sections", line);
-    char *equals = strchr(line, '=');
-    if (!equals || equals == line)
-        return refuse(reading, "expected name = value");
-    trim_end(line, equals);
-    for (equals++; is_blank(*equals); equals++)
-        ;
-    return take_pair(reading, line, equals);
+    if (*start == '\0' || *start == '#' || *start == ';')
+        return size <= most || refuse(reading, "a line of more than %zu bytes", most);
+    if (*start == '[')
+        return refuse(reading, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
+    if (size > most)
+        return refuse(reading, "a line of more than %zu bytes; a value may go on in indented lines", most);
+    const char *comment = strchr(start, ';');
+    while (comment && comment[-1] != ' ' && comment[-1] != '\t')
+        comment = strchr(comment + 1, ';');
+    return !comment || refuse(reading, "a blank and a semicolon in a value, which would end it");
+}
+
+/* inih's reader: the next line, or the end as soon as something is wrong. */
+static char *next_line(char *buffer, int size, void *context)
+{
+    struct reading *reading = context;
+    if (*reading->problem)
+        return NULL;
+    ssize_t length = getline(&reading->line, &reading->capacity, reading->file);
+    if (length < 0) {
+        if (ferror(reading->file))
+            refuse(reading, "%s", strerror(errno));
+        return NULL;
+    }
+    reading->number++;
+    if (!is_plain(reading, (size_t)length, (size_t)size - 1))
+        return NULL;
+    reading->is_continued = *reading->line == ' ' || *reading->line == '\t';
+    return memcpy(buffer, reading->line, (size_t)length + 1);
 }
 
 static bool is_one_of(const char *value, const char *const *choices)
@@ -179,43 +202,35 @@ static bool check_whole(struct reading *reading)
     return true;
 }
 
-/* Reads line by line; on failure says which one. */
-static bool read_file(struct reading *reading, FILE *file, int *line_r)
+static bool read_file(struct reading *reading, const char *path)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t size;
-    bool good = true;
-    while (good && (size = getline(&line, &capacity, file)) >= 0) {
-        ++*line_r;
-        good = take_line(reading, line, (size_t)size);
+    reading->file = fopen(path, "re");
+    if (!reading->file)
+        return refuse(reading, "%s", strerror(errno));
+    int wrong = ini_parse_stream(next_line, reading, take_pair, reading);
+    if (wrong && (!*reading->problem || wrong < reading->number)) { /* no pair: inih alone knows where */
+        reading->number = wrong;
+        refuse(reading, "expected name = value");
     }
-    if (good && ferror(file)) {
-        *line_r = 0;
-        good = refuse(reading, "%s", strerror(errno));
-    }
-    free(line);
-    return good;
+    fclose(reading->file);
+    free(reading->line);
+    return !*reading->problem;
 }
 
 bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size)
 {
     char detail[512] = "";
     struct reading reading = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
-    int line = 0;
     set_defaults(settings);
-    FILE *file = fopen(path, "re");
-    bool good = file ? read_file(&reading, file, &line) : refuse(&reading, "%s", strerror(errno));
-    if (file)
-        fclose(file);
+    bool good = read_file(&reading, path);
     if (good) {
-        line = 0;
+        reading.number = 0;
         good = check_whole(&reading);
     }
     if (good)
         return true;
-    if (line)
-        snprintf(problem, problem_size, "%s:%d: %s", path, line, detail);
+    if (reading.number)
+        snprintf(problem, problem_size, "%s:%d: %s", path, reading.number, detail);
     else
         snprintf(problem, problem_size, "%s: %s", path, detail);
     settings_free(settings);

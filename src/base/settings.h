@@ -2,7 +2,9 @@
  * default.
  *
  * Empty lines and lines that begin with # or ; are skipped.  A value is the rest of its line without the
- * blanks around it, taken as it stands.  A setting given twice is refused. */
+ * blanks around it, taken as it stands; a text goes on in the indented lines behind it, joined with one
+ * blank. A setting given twice, a line that is too long (198 bytes) and a semicolon behind a blank are
+ * refused. */
 #ifndef STAMPD_BASE_SETTINGS_H
 #define STAMPD_BASE_SETTINGS_H
 

@@ -266,7 +266,7 @@ static void settings_are_read(void **state)
 {
     (void)state;
     struct settings settings;
-    char problem[512], *text, *long_value;
+    char problem[512], *text, longest[190] = "";
     assert_true(load(&settings, "workers = 3\ndatabase = host=/tmp user=x\n", problem, sizeof problem));
     assert_int_equal(settings.workers, 3);
     assert_int_equal(settings.limit_documents, 32);
@@ -278,15 +278,15 @@ static void settings_are_read(void **state)
     assert_string_equal(settings.build, "");
     assert_string_equal(settings.database, "password='a;b # c'");
     settings_free(&settings);
-    long_value = calloc(1, 5000);
-    memset(long_value, 'v', 4999);
-    assert_true(asprintf(&text, "database = %s\nworkers = 5\n", long_value) > 0);
+    memset(longest, 'v', sizeof longest - 1);
+    assert_true(asprintf(&text, "build = %s\ndatabase = host=x\n  user=y\n\tport=7\nworkers = 5\n", longest) >
+                0);
     assert_true(load(&settings, text, problem, sizeof problem));
-    assert_string_equal(settings.database, long_value);
+    assert_string_equal(settings.build, longest);
+    assert_string_equal(settings.database, "host=x user=y port=7");
     assert_int_equal(settings.workers, 5);
     settings_free(&settings);
     free(text);
-    free(long_value);
 }
 
 static void wrong_settings_are_named(void **state)
@@ -303,7 +303,8 @@ static void wrong_settings_are_named(void **state)
         {"workers = 2\nnonsense\nworker = 1\n", ":2: expected name = value"},
         {"= 2\n", ":1: expected name = value"},
         {"workers = 2\nbuild = x\nworkers = 3\n", ":3: workers: given a second time"},
-        {"database = host=x\n  user = y\n", ":2: a blank before the name"},
+        {"workers = 5\n  6\n", ":2: workers: given a second time"},
+        {"database = host=x ; the old one\n", ":1: a blank and a semicolon in a value"},
         {"[stampd]\nworkers = 2\n", ":1: [stampd]: the file has no sections"},
         {"hosts = some\n", ": hosts = some: expected one or many"},
         {"log_to = file\n", ": log_to = file: expected stderr or syslog"},
@@ -322,6 +323,10 @@ static void wrong_settings_are_named(void **state)
     }
     assert_false(load_bytes(&settings, "workers = 3\0\n", 13, problem, sizeof problem));
     assert_non_null(strstr(problem, ":1: a NUL byte"));
+    char long_line[400] = "build = ";
+    memset(long_line + 8, 'v', 300);
+    assert_false(load(&settings, long_line, problem, sizeof problem));
+    assert_non_null(strstr(problem, ":1: a line of more than "));
     assert_false(settings_load(&settings, "/nonexistent/x.conf", problem, sizeof problem));
     assert_string_equal(problem, "/nonexistent/x.conf: No such file or directory");
     assert_false(settings_load(&settings, "/", problem, sizeof problem));
