@@ -123,7 +123,8 @@ static int take_pair(void *context, const char *section, const char *name, const
 #include "base/settings_table.h"
 #undef TEXT
 #undef NUMBER
-    return refuse(reading, "%s: there is no such setting", name);
+    return *name ? refuse(reading, "%s: there is no such setting", name)
+                 : refuse(reading, "expected name = value");
 }
 
 /* Would inih take the line as it stands? */
