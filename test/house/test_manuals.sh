@@ -33,10 +33,11 @@ options()
     }'
 }
 
-# Options of a section of a page on standard input: the paragraphs that begin with them.
+# Options of a section of a page on standard input: those in the heads of its paragraphs, the lines behind .TP.
 described()
 {
-    sed -n 's/^\(\\fB\\-[a-zA-Z]\\fR, \)\{0,1\}\\fB\\-\\-\([a-z\\-]*\)\\fR.*/\2/p' | tr -d '\\'
+    sed -e 's/\\f[A-Z]/ /g' -e 's/\\//g' | awk 'head && match($0, /--[a-z][a-z-]*/) { print substr($0, RSTART + 2, RLENGTH - 2) }
+    { head = /^\.T[PQ]/ }'
 }
 
 # section PAGE KIND NAME: the lines of one section.
