@@ -27,6 +27,7 @@ struct reading {
     char *line; /* the present one, as it stands in the file */
     size_t capacity;
     int number;        /* of the line */
+    bool has_name;     /* a setting came before */
     bool is_continued; /* the line goes on with the value of the one before */
     bool is_given[SETTING_COUNT];
     char *problem;
@@ -111,6 +112,7 @@ static int take_pair(void *context, const char *section, const char *name, const
 {
     struct reading *reading = context;
     (void)section; /* there is none: no line that begins one comes through */
+    reading->has_name = true;
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
         return reading->is_continued                                                                         \
@@ -160,7 +162,7 @@ static char *next_line(char *buffer, int size, void *context)
     reading->number++;
     if (!is_plain(reading, (size_t)length, (size_t)size - 1))
         return NULL;
-    reading->is_continued = *reading->line == ' ' || *reading->line == '\t';
+    reading->is_continued = reading->has_name && (*reading->line == ' ' || *reading->line == '\t');
     return memcpy(buffer, reading->line, (size_t)length + 1);
 }
 

@@ -287,6 +287,11 @@ static void settings_are_read(void **state)
     assert_int_equal(settings.workers, 5);
     settings_free(&settings);
     free(text);
+    assert_true(load(&settings, "# x\n  build = indented\nuser = y\n", problem, sizeof problem));
+    assert_string_equal(settings.build, "indented"); /* nothing came before that it could go on with */
+    settings_free(&settings);
+    assert_false(load(&settings, "  build = a\nbuild = b\n", problem, sizeof problem));
+    assert_non_null(strstr(problem, ":2: build: given a second time"));
 }
 
 static void wrong_settings_are_named(void **state)
