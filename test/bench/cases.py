@@ -16,7 +16,7 @@ class Row:
     """A ratio (`pairs`), or a text (`value`)."""
     figure: str
     anchor: str = ''
-    target: float = None
+    target: object = None
     pairs: Pairs = None
     value: str = ''
 
@@ -141,7 +141,7 @@ def commit_script(count):
     two = f"'{{{VERSION},{VERSION}}}'"
     lines += [f"execute core({VERSION}, '{{Doc}}', '{{:id}}', {one}, '{{1}}', {one}, {one}, '{{1005}}', '{{0}}', '{{1,1}}',"
               f" '{{Line,Line}}', '{{:first,:second}}', {two}, '{{{contents('a')},{contents('b')}}}', '{{f,f}}');"]
-    return '\\set is_new :fresh\n\\set fresh 0\n' + '\n'.join(lines) + '\n'
+    return '\n'.join(lines) + '\n'
 
 
 def updates(server, ns):
@@ -201,7 +201,7 @@ def load(options):
             ns = f"a{turn['a']}"
             turn['a'] += 1
             server.psql(None, 'checkpoint')
-            run = timed(count, [stack.BUILD / 'src/stampctl', 'load', server.url, '--ns', ns, '--insecure', file])
+            run = timed(server, count, [stack.BUILD / 'src/stampctl', 'load', server.url, '--ns', ns, '--insecure', file])
             if turn['a'] == 1:
                 for table in ('doc', 'item'):
                     psql(server, ns, f"\\copy {table} to '{server.path}/{table}.copy'")
@@ -221,7 +221,7 @@ def load(options):
 
 def psql(server, ns, *commands, amount=1):
     words = [word for command in commands for word in ('-c', command)]
-    return timed(amount, ['env', f'PGOPTIONS={role_settings()}', POSTGRES_BIN / 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1',
+    return timed(server, amount, ['env', f'PGOPTIONS={role_settings()}', POSTGRES_BIN / 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1',
                           '-d', server.conninfo(ns), *words])
 
 
@@ -237,28 +237,17 @@ def megabytes(size):
 def memory(options):
     for budget in (64, 16):
         with started(workers=1, cache_mb=budget) as (server,):
-            worker = busiest_child(server)
-            fresh = private_bytes(worker)
+            ask(server, '/lab/ping', None)
+            fresh = {pid: private_bytes(pid) for pid in stack.children(server.pid())}
             volume = fill_mixed(server)
             for _ in range(3):
                 wrk(server, '/lab/op/get', max(10, 3 * options.seconds), 4, 'read', **{'class': 'Doc', 'count': MEMORY_DOCUMENTS})
-            ask(server, get_path('none'), None)
-            over = private_bytes(worker) - (budget << 20)
+            full = {pid: private_bytes(pid) for pid in fresh}
+            worker = max(full, key=full.get)
             yield Row(f'private memory of a worker over its `cache_mb = {budget}`, after reading at random in {megabytes(volume)}'
-                      f' of documents of 200 B to 100 KB', target=10.0, value=megabytes(over))
+                      f' of documents of 200 B to 100 KB', target='10 MB', value=megabytes(full[worker] - (budget << 20)))
             if budget == 64:
-                yield Row('private memory of a fresh worker', value=megabytes(fresh))
-
-
-def busiest_child(server):
-    """The worker: the only child that serves."""
-    ask(server, '/lab/ping', None)
-    for pid in stack.children(server.pid()):
-        with open(f'/proc/{pid}/stat', encoding='ascii') as file:
-            fields = file.read()
-        if pid in server.worker_pids():
-            return pid
-    raise BenchError(f'no worker among {fields}')
+                yield Row('private memory of a fresh worker', value=megabytes(fresh[worker]))
 
 
 def fill_mixed(server):
@@ -287,8 +276,8 @@ def idle(options):
                             '--admin-conninfo', server.conninfo()], check=True, stdout=subprocess.DEVNULL,
                            env={'STAMPD_SQL': str(stack.SOURCE / 'sql')})
         after = look()
-        yield Row('ten namespaces that nobody uses: connections more', target=0.0, value=str(after[0] - before[0]))
-        yield Row('the same: private memory of all processes more', target=0.0, value=f'{(after[1] - before[1]) / 1024:.0f} KB')
+        yield Row('ten namespaces that nobody uses: connections more', target='0', value=str(after[0] - before[0]))
+        yield Row('the same: private memory of all processes more', target='0', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
 CASES = {case.__name__: case for case in (read, sync, commit, load, memory, idle, read32, delta, miss)}

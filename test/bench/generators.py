@@ -1,6 +1,7 @@
 """What makes the load and takes the time: wrk, pgbench, and commands that are timed; runs in pairs beside an anchor."""
 import os
 import re
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -22,10 +23,11 @@ class BenchError(Exception):
 
 @dataclass
 class Run:
-    """One run: rate in 1/s, latencies in ms."""
+    """One run: rate in 1/s, latencies in ms, processor time of all that took part, load generator included, in µs a piece."""
     rate: float
     p50: float = None
     p99: float = None
+    cost: float = None
 
 
 @dataclass
@@ -37,6 +39,10 @@ class Pairs:
     @property
     def ratios(self):
         return [ours.rate / anchor.rate for ours, anchor in zip(self.ours, self.anchors)]
+
+    @property
+    def cost_ratios(self):
+        return [anchor.cost / ours.cost for ours, anchor in zip(self.ours, self.anchors)]
 
 
 # --- a machine that others use too ---
@@ -78,6 +84,35 @@ def pairs(count, ours, anchor, calm):
     return found
 
 
+class Meter:
+    """Processor time that the processes of a server and the commands run meanwhile take."""
+
+    def __init__(self, server):
+        parts = ('stampd', 'nginx') if server.beside else ('stampd', 'nginx', 'postgres')
+        self.leaders = [server.pid(part) for part in parts]
+        self.begun = self.look()
+
+    def look(self):
+        """Leaders count with those of their children that have ended, the others as they are."""
+        ticks = 0
+        for leader in self.leaders:
+            ticks += sum(process_times(leader))
+            ticks += sum(sum(process_times(child)[:2]) for child in stack.children(leader))
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ticks / os.sysconf('SC_CLK_TCK') + used.ru_utime + used.ru_stime
+
+    def cost(self, amount):
+        return (self.look() - self.begun) / amount * 1e6
+
+
+def process_times(pid):
+    """utime, stime, and both of the children that ended, in ticks."""
+    try:
+        return [int(word) for word in Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11:15]]
+    except (FileNotFoundError, ProcessLookupError):
+        return [0, 0, 0, 0]
+
+
 # --- wrk ---
 
 def wrk(server, path, seconds, clients, kind='fixed', body=None, **more):
@@ -88,6 +123,7 @@ def wrk(server, path, seconds, clients, kind='fixed', body=None, **more):
             file.write(body)
             file.flush()
             environment['BENCH_BODY'] = file.name
+        meter = Meter(server)
         done = subprocess.run(['wrk', '-t1', f'-c{clients}', f'-d{seconds}s', '--timeout', '10s',
                                '-s', HERE / 'load.lua', server.url + path],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -98,7 +134,7 @@ def wrk(server, path, seconds, clients, kind='fixed', body=None, **more):
     requests, duration, p50, p99, refused, broken = map(int, figures.groups())
     if not requests or broken or refused > requests / 1000:
         raise BenchError(f'wrk {path}: of {requests} requests {refused} were not answered 200, {broken} broke')
-    return Run((requests - refused) / duration * 1e6, p50 / 1000, p99 / 1000)
+    return Run((requests - refused) / duration * 1e6, p50 / 1000, p99 / 1000, meter.cost(requests))
 
 
 # --- PostgreSQL ---
@@ -125,32 +161,36 @@ def c_texts(source):
 
 
 def pgbench(server, ns, script, seconds, clients, mode):
-    """Runs the script as the workers' role with the settings of their sessions."""
+    """Runs the script as the workers' role with the settings of their sessions.  `is_new` is 1 at the start of each client."""
     environment = dict(os.environ, PGHOST=str(server.database), PGUSER='stampd', PGDATABASE=f'stampd_{ns}',
                        PGOPTIONS=role_settings())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'script.sql'
         path.write_text(script)
+        meter = Meter(server)
         done = subprocess.run([POSTGRES_BIN / 'pgbench', '-n', '-M', mode, '-f', path, f'-c{clients}', '-j1', f'-T{seconds}',
-                               '--log', '--sampling-rate=0.2', f'--log-prefix={folder}/log'],
+                               '-D', 'is_new=1', '--log', '--sampling-rate=0.2', f'--log-prefix={folder}/log'],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=seconds + 60)
+        count = re.search(r'^number of transactions actually processed: ([0-9]+)', done.stdout, re.MULTILINE)
+        cost = meter.cost(int(count.group(1))) if count else None
         times = sorted(int(line.split()[2]) / 1000 for log in Path(folder).glob('log.*') for line in log.read_text().splitlines())
     rate = re.search(r'^tps = ([0-9.]+)', done.stdout, re.MULTILINE)
     failed = re.search(r'^number of failed transactions: ([1-9][0-9]*)', done.stdout, re.MULTILINE)
     if done.returncode or not rate or failed or len(times) < 20:
         raise BenchError(f'pgbench: {done.stdout.strip()} {done.stderr.strip()}')
-    return Run(float(rate.group(1)), statistics.median(times), times[len(times) * 99 // 100])
+    return Run(float(rate.group(1)), statistics.median(times), times[len(times) * 99 // 100], cost)
 
 
 # --- commands ---
 
-def timed(amount, command, **more):
-    """A command that does `amount` of something."""
+def timed(server, amount, command):
+    """A command that does `amount` of something at the server."""
+    meter = Meter(server)
     begun = time.monotonic()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=600, **more)
+                          timeout=600)
     spent = time.monotonic() - begun
     if done.returncode:
         raise BenchError(f'{command[0]}: {done.stdout.strip()}')
-    return Run(amount / spent)
+    return Run(amount / spent, cost=meter.cost(amount))

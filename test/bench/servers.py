@@ -18,6 +18,13 @@ class Server(stack.Stack):
         super().__init__('bench', workers=workers, settings=settings, namespaces={'z': 'closed', **(namespaces or {'lab': 'open'})},
                          postgres={'fsync': 'on', 'synchronous_commit': 'on', 'shared_buffers': '256MB'})
 
+    def start(self):
+        try:
+            return super().start()
+        except BaseException:
+            self.remove()
+            raise
+
     def fill(self, ns, sql):
         """Runs SQL that writes rows as a worker would, then lets PostgreSQL come to rest."""
         self.psql(ns, "set stampd.worker = 'on'")
@@ -54,7 +61,11 @@ class Anchor(stack.Stack):
         (self.build / 'src/stampctl').symlink_to(stack.BUILD / 'src/stampctl')
         self.answer = self.path / 'answer'
         self.answer.write_bytes(b'{}')
-        return super().start()
+        try:
+            return super().start()
+        except BaseException:
+            self.remove()
+            raise
 
     def step(self, *words):
         installed, stack.BUILD = stack.BUILD, self.build
