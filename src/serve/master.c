@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -73,31 +74,45 @@ static void raise_descriptors(void)
     }
 }
 
-/* Made while we may be root, written when we are ready. */
+/* Made while we may be root, written when we are ready.  Only a regular file will do: it is removed at the
+ * end. */
 static bool open_pid_file(struct master *master, char *problem)
 {
     const char *path = master->options->pid_path;
+    struct stat status;
     if (!path)
         return true;
-    master->pid_file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (master->pid_file >= 0)
-        return true;
-    snprintf(problem, PROBLEM_BYTES, "%s: %m", path);
-    return false;
+    master->pid_file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (master->pid_file < 0 || fstat(master->pid_file, &status)) {
+        snprintf(problem, PROBLEM_BYTES, "%s: %m", path);
+        return false;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        snprintf(problem, PROBLEM_BYTES, "%s: exists and is no regular file", path);
+        return false;
+    }
+    return true;
 }
 
 static void write_pid_file(struct master *master)
 {
-    master->is_pid_written = master->pid_file >= 0;
-    if (master->pid_file >= 0 &&
-        (ftruncate(master->pid_file, 0) || dprintf(master->pid_file, "%d\n", (int)getpid()) < 0))
+    if (master->pid_file < 0)
+        return;
+    master->is_pid_written = true;
+    if (ftruncate(master->pid_file, 0) || dprintf(master->pid_file, "%d\n", (int)getpid()) < 0)
         log_warning("%s: %m", master->options->pid_path);
 }
 
+/* Removes the file that we wrote, and no other that may have come in its place. */
 static void remove_pid_file(const struct master *master)
 {
+    struct stat ours, there;
+    if (!master->is_pid_written || fstat(master->pid_file, &ours) ||
+        lstat(master->options->pid_path, &there) || ours.st_dev != there.st_dev ||
+        ours.st_ino != there.st_ino)
+        return;
     /* In a folder that is not ours it stays, empty. */
-    if (master->is_pid_written && unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
+    if (unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
         log_warning("%s: %m", master->options->pid_path);
 }
 

@@ -185,8 +185,9 @@ def test_ping_needs_no_database(make):
 
 
 def test_a_second_start_does_no_harm(make):
-    server = make('--pidfile', '/dev/null')
+    server = make()
     server.end()
+    (server.path / 'log').unlink()
     file = server.path / 'pid'
     server.start('--pidfile', file)
     wait_until(lambda: file.exists() and file.read_text() == f'{server.process.pid}\n', what='the pid file')
@@ -197,6 +198,33 @@ def test_a_second_start_does_no_harm(make):
         assert connection.ask().status == 200
     server.end()
     assert not file.exists() and not server.socket().exists()
+
+
+@pytest.mark.parametrize('kind', ['fifo', 'link', 'folder'])
+def test_a_pid_file_is_nothing_but_a_file(make, kind):
+    server = make()
+    server.end()
+    place, victim = server.path / 'pid', server.path / 'victim'
+    victim.write_text('dear')
+    {'fifo': lambda: os.mkfifo(place), 'link': lambda: place.symlink_to(victim), 'folder': place.mkdir}[kind]()
+    before = place.lstat()
+    done = run('-c', server.config, '--pidfile', place)
+    assert done.returncode == 1 and str(place) in done.stderr
+    assert (place.lstat().st_ino, place.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert victim.read_text() == 'dear'
+
+
+def test_a_pid_file_of_another_is_left_alone(make):
+    server = make()
+    server.end()
+    (server.path / 'log').unlink()
+    file = server.path / 'pid'
+    server.start('--pidfile', file)
+    wait_until(lambda: file.exists() and file.read_text(), what='the pid file')
+    file.unlink()
+    file.write_text('another')
+    server.end()
+    assert file.read_text() == 'another'
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root becomes another user')
