@@ -460,17 +460,24 @@ static void add_record(struct sheet *sheet, int request_id, struct bytes *head, 
     *header = record_header(FCGI_STDOUT, request_id, RECORD_BYTES - room);
 }
 
+/* The end of an answer.  Who drains adds a word that nobody asked for: nginx keeps a connection only when
+ * nothing stands behind the end of the request, so it lets this one go by itself, and no request of its ever
+ * meets a connection that we are just closing. */
+struct ending {
+    FCGI_Header no_more;
+    FCGI_EndRequestRecord end; /* its status 0 is FCGI_REQUEST_COMPLETE */
+    FCGI_Header let_go;        /* an empty list of values */
+};
+
 static bool write_answer(const struct fcgi_request *request, struct bytes head, struct bytes body)
 {
     int id = request->fcgx.requestId;
-    struct {
-        FCGI_Header no_more;
-        FCGI_EndRequestRecord end;
-    } last = {
+    struct ending ending = {
         record_header(FCGI_STDOUT, id, 0),
-        {record_header(FCGI_END_REQUEST, id, sizeof(FCGI_EndRequestBody)),
-         {.protocolStatus = FCGI_REQUEST_COMPLETE}},
+        {record_header(FCGI_END_REQUEST, id, sizeof(FCGI_EndRequestBody)), {0}},
+        record_header(FCGI_GET_VALUES_RESULT, FCGI_NULL_REQUEST_ID, 0),
     };
+    bool lets_go = request->fcgx.keepConnection && !request->fcgi->is_listening;
     for (;;) {
         struct sheet sheet;
         sheet.header_count = sheet.part_count = 0;
@@ -478,7 +485,7 @@ static bool write_answer(const struct fcgi_request *request, struct bytes head, 
             add_record(&sheet, id, &head, &body);
         bool is_last = !head.size && !body.size;
         if (is_last)
-            add_part(&sheet, &last, sizeof last);
+            add_part(&sheet, &ending, lets_go ? sizeof ending : offsetof(struct ending, let_go));
         if (!write_parts(request->fd, sheet.parts, sheet.part_count))
             return false;
         if (is_last)

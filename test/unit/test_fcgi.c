@@ -439,6 +439,8 @@ static void draining_serves_what_waits_and_what_is_kept(void **state)
     send_request(kept, true, "/kept/1", BYTES(""));
     assert_true(fcgi_answer(next_request(fcgi), BYTES("\r\n"), BYTES("")));
     assert_answer(kept, "\r\n");
+    char nothing;
+    assert_int_equal(recv(kept, &nothing, 1, MSG_DONTWAIT), -1);
     int waits = client_connect(path); /* in the backlog when listening ends */
     send_request(waits, true, "/waits", BYTES(""));
     fcgi_stop_listening(fcgi);
@@ -450,6 +452,10 @@ static void draining_serves_what_waits_and_what_is_kept(void **state)
     assert_uri(request, "/waits");
     assert_true(fcgi_answer(request, BYTES("\r\n"), BYTES("")));
     assert_answer(waits, "\r\n");
+    /* A word behind the end, which makes nginx give the connection up. */
+    char record[9];
+    assert_int_equal(recv(waits, record, sizeof record, MSG_DONTWAIT), 8);
+    assert_memory_equal(record, "\1\12\0\0\0\0\0\0", 8);
     send_request(kept, true, "/kept/2", BYTES(""));
     request = next_request(fcgi);
     assert_uri(request, "/kept/2");
