@@ -16,4 +16,5 @@ def test_program(stack, program):
     done = subprocess.run([BUILD / 'test/system' / program], cwd=stack.path, stdin=subprocess.DEVNULL,
                           env={**os.environ, 'STAMPD_TEST_CONNINFO': stack.conninfo_of_server()},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', timeout=300)
-    assert done.returncode == 0, done.stdout[-8000:]
+    if done.returncode != 0:
+        pytest.fail(f'{program} ended with {done.returncode}:\n{done.stdout[-8000:]}', pytrace=False)
