@@ -3,6 +3,7 @@ arguments of stack.Stack.  The folder is removed at the end, unless a test faile
 import os
 import re
 import shutil
+import signal
 import sys
 
 import pytest
@@ -16,7 +17,12 @@ LOG_LINES = 40
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def pytest_configure(config):
+    signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
 
