@@ -197,8 +197,35 @@ static bool write_all(int fd, struct bytes text)
     return true;
 }
 
+/* A device or a pipe is written to: to put a file in its place would take it away from everybody. */
+static bool write_through(const char *path, struct bytes text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write_all(fd, text);
+    if (!is_written)
+        say("%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* The file that a symbolic link leads to, so that the link stays. */
+static const char *follow(struct arena *arena, const char *path)
+{
+    char *target = realpath(path, NULL);
+    if (!target)
+        return path; /* a new file */
+    path = arena_copy(arena, target, strlen(target));
+    free(target);
+    return path;
+}
+
 bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode)
 {
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return write_through(path, text);
+    path = follow(arena, path);
     char *draft = arena_printf(arena, "%s.XXXXXX", path);
     int fd = mkostemp(draft, O_CLOEXEC);
     if (fd < 0) {

@@ -55,7 +55,8 @@ const char *control_directory(struct arena *arena, const char *variable, const c
                               const char *installed);
 /* Reads a whole file into the arena; on failure says why. */
 MUST_USE bool control_read_file(struct arena *arena, const char *path, struct bytes *text_r);
-/* Replaces the file in one step: a reader sees the old text or the new one; on failure says why. */
+/* Replaces the file in one step: a reader sees the old text or the new one.  A symbolic link stays, a device
+ * or pipe is written to.  On failure says why. */
 MUST_USE bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode);
 
 /* --- the commands --- */

@@ -2,8 +2,10 @@
  * options. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -11,6 +13,7 @@
 #include "base/arena.h"
 #include "control/answer.h"
 #include "control/bookmark.h"
+#include "control/control.h"
 #include "control/directive.h"
 #include "control/input.h"
 #include "control/line.h"
@@ -405,6 +408,38 @@ static void input_stops_when_asked(void **state UNUSED)
 /* --- options --- */
 
 /* Reads a command line, its words parted by single blanks, with three options. */
+static void files_are_written_where_they_are(void **state UNUSED)
+{
+    char folder[] = "/tmp/stampd-test-XXXXXX", seen[16] = "";
+    struct bytes text;
+    struct stat status;
+    assert_non_null(mkdtemp(folder));
+    const char *file = arena_printf(arena, "%s/file", folder), *link = arena_printf(arena, "%s/link", folder),
+               *pipe = arena_printf(arena, "%s/pipe", folder);
+    assert_true(control_write_file(arena, file, BYTES("one"), 0640));
+    assert_int_equal(symlink("file", link), 0);
+    assert_true(control_write_file(arena, link, BYTES("two"), 0600));
+    assert_int_equal(lstat(link, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_true(control_read_file(arena, file, &text));
+    assert_true(bytes_equal(text, BYTES("two")));
+    assert_int_equal(stat(file, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int end = open(pipe, O_RDWR);
+    assert_true(end >= 0);
+    assert_true(control_write_file(arena, pipe, BYTES("three"), 0600));
+    assert_int_equal(read(end, seen, sizeof seen), 5);
+    assert_string_equal(seen, "three");
+    assert_int_equal(stat(pipe, &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    close(end);
+    unlink(file);
+    unlink(link);
+    unlink(pipe);
+    assert_int_equal(rmdir(folder), 0); /* no draft is left */
+}
+
 static struct {
     const char *text;
     int64_t number;
@@ -469,6 +504,7 @@ int main(void)
         cmocka_unit_test(bookmarks),
         cmocka_unit_test(progress_texts),
         cmocka_unit_test(answers),
+        cmocka_unit_test(files_are_written_where_they_are),
         cmocka_unit_test(input_gives_lines_and_places),
         cmocka_unit_test(input_takes_long_lines),
         cmocka_unit_test(input_stops_when_asked),
