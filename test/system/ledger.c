@@ -78,7 +78,7 @@ void ledger_add(struct ledger *ledger, int process, const struct ledger_entry *e
 
 /* A version of a document: what one operation wrote. */
 struct state {
-    int64_t version, seen, floor;
+    int64_t version, seen;
     size_t node;
     int32_t act;
     long before; /* the state that it replaced: its place; -1: the start, no row */
@@ -94,7 +94,8 @@ struct chain {
 struct judgement {
     const struct ledger_entry **nodes;
     size_t node_count;
-    struct chain chains[LEDGER_DOCUMENTS];
+    struct chain *chains; /* one a document */
+    int document_count;
     size_t (*edges)[2];
     size_t edge_count, edge_capacity;
     size_t violations;
@@ -107,8 +108,7 @@ static void print_node(const struct judgement *judgement, size_t node)
     const struct ledger_entry *entry = judgement->nodes[node];
     printf("    process %d version %" PRId64 ":", entry->process, entry->version);
     for (int i = 0; i < entry->use_count; i++)
-        printf(" %s %d at %" PRId64 " (floor %" PRId64 ")", acts[entry->uses[i].act], entry->uses[i].document,
-               entry->uses[i].seen, entry->uses[i].floor);
+        printf(" %s %d at %" PRId64, acts[entry->uses[i].act], entry->uses[i].document, entry->uses[i].seen);
     printf("\n");
 }
 
@@ -123,35 +123,56 @@ static void report(struct judgement *judgement, const char *what, int document, 
         print_node(judgement, (size_t)other);
 }
 
+static void add_node(struct judgement *judgement, const struct ledger_entry *entry)
+{
+    judgement->nodes[judgement->node_count++] = entry;
+    for (int use = 0; use < entry->use_count; use++) {
+        struct chain *chain = &judgement->chains[entry->uses[use].document];
+        chain->count += entry->uses[use].act != DRAFT_READ;
+    }
+}
+
+static void add_states(struct judgement *judgement, size_t node)
+{
+    const struct ledger_entry *entry = judgement->nodes[node];
+    for (int use = 0; use < entry->use_count; use++) {
+        struct chain *chain = &judgement->chains[entry->uses[use].document];
+        if (entry->uses[use].act != DRAFT_READ)
+            chain->states[chain->count++] = (struct state){.version = entry->version,
+                                                           .seen = entry->uses[use].seen,
+                                                           .node = node,
+                                                           .act = entry->uses[use].act,
+                                                           .before = -1,
+                                                           .after = -1};
+    }
+}
+
 static void gather(struct judgement *judgement, const struct ledger *ledger)
 {
     size_t total = 0;
-    for (int process = 0; process < ledger->processes; process++)
-        total += page_of(ledger, process)->count;
-    judgement->nodes = allocate(total, sizeof *judgement->nodes);
-    for (int document = 0; document < LEDGER_DOCUMENTS; document++) {
-        judgement->chains[document].states = allocate(total, sizeof(struct state));
-        judgement->chains[document].first = -1;
-    }
+    int documents = 0;
     for (int process = 0; process < ledger->processes; process++) {
         const struct page *page = page_of(ledger, process);
-        for (size_t i = 0; i < page->count; i++) {
-            const struct ledger_entry *entry = &page->entries[i];
-            size_t node = judgement->node_count++;
-            judgement->nodes[node] = entry;
-            for (int use = 0; use < entry->use_count; use++) {
-                struct chain *chain = &judgement->chains[entry->uses[use].document];
-                if (entry->uses[use].act != DRAFT_READ)
-                    chain->states[chain->count++] = (struct state){.version = entry->version,
-                                                                   .seen = entry->uses[use].seen,
-                                                                   .floor = entry->uses[use].floor,
-                                                                   .node = node,
-                                                                   .act = entry->uses[use].act,
-                                                                   .before = -1,
-                                                                   .after = -1};
-            }
-        }
+        total += page->count;
+        for (size_t i = 0; i < page->count; i++)
+            for (int use = 0; use < page->entries[i].use_count; use++)
+                if (page->entries[i].uses[use].document >= documents)
+                    documents = page->entries[i].uses[use].document + 1;
     }
+    judgement->nodes = allocate(total, sizeof *judgement->nodes);
+    judgement->chains = allocate((size_t)documents, sizeof *judgement->chains);
+    judgement->document_count = documents;
+    for (int process = 0; process < ledger->processes; process++)
+        for (size_t i = 0; i < page_of(ledger, process)->count; i++)
+            add_node(judgement, &page_of(ledger, process)->entries[i]);
+    for (int document = 0; document < documents; document++) {
+        struct chain *chain = &judgement->chains[document];
+        chain->states = allocate(chain->count, sizeof *chain->states);
+        chain->count = 0;
+        chain->first = -1;
+    }
+    for (size_t node = 0; node < total; node++)
+        add_states(judgement, node);
 }
 
 static int compare_states(const void *a, const void *b)
@@ -232,12 +253,9 @@ static void place_look(struct judgement *judgement, size_t node, const struct le
     const struct chain *chain = &judgement->chains[use->document];
     bool is_no_row = use->seen == 0;
     if (is_no_row && judgement->purging) {
-        long death = find_state(chain, use->floor);
-        if (death >= 0 && chain->states[death].act != DRAFT_DELETE)
-            report(judgement, "not seen while it lived", use->document, (long)node,
-                   (long)chain->states[death].node);
-        if (death >= 0)
-            add_edge(judgement, chain->states[death].node, node);
+        long before = find_state(chain, use->known);
+        if (before >= 0)
+            add_edge(judgement, chain->states[before].node, node);
         return;
     }
     long place = is_no_row ? -1 : find_seen(chain, use->seen);
@@ -254,7 +272,7 @@ static void place_look(struct judgement *judgement, size_t node, const struct le
 
 static void draw_edges(struct judgement *judgement)
 {
-    for (int document = 0; document < LEDGER_DOCUMENTS; document++) {
+    for (int document = 0; document < judgement->document_count; document++) {
         const struct chain *chain = &judgement->chains[document];
         for (size_t i = 0; i < chain->count; i++)
             if (chain->states[i].before >= 0)
@@ -327,7 +345,7 @@ size_t ledger_judge(const struct ledger *ledger, bool purging)
 {
     struct judgement judgement = {.purging = purging};
     gather(&judgement, ledger);
-    for (int document = 0; document < LEDGER_DOCUMENTS; document++)
+    for (int document = 0; document < judgement.document_count; document++)
         link_chain(&judgement, document);
     draw_edges(&judgement);
     if (judgement.violations > REPORTED)
@@ -336,8 +354,9 @@ size_t ledger_judge(const struct ledger *ledger, bool purging)
     if (in_circles)
         printf("  VIOLATION %zu of %zu operations are on or behind circles\n", in_circles,
                judgement.node_count);
-    for (int document = 0; document < LEDGER_DOCUMENTS; document++)
+    for (int document = 0; document < judgement.document_count; document++)
         free(judgement.chains[document].states);
+    free(judgement.chains);
     free(judgement.nodes);
     free(judgement.edges);
     return judgement.violations + in_circles;

@@ -8,23 +8,23 @@
 
 #include "base/base.h"
 
-enum { LEDGER_DOCUMENTS = 4 };
+enum { LEDGER_USES = 4 };
 
 /* Of an administrator's function, which does not tell: the version before its own. */
 #define LEDGER_SEEN_UNKNOWN INT64_C(-1)
 
 struct ledger_use {
-    int32_t document;
-    int32_t act;   /* enum draft_act */
-    int64_t seen;  /* 0: there was no row */
-    int64_t floor; /* at that look */
+    int32_t document; /* from 0, without great gaps */
+    int32_t act;      /* enum draft_act */
+    int64_t seen;     /* 0: there was no row */
+    int64_t known;    /* the highest version that the process had seen of it before */
 };
 
 struct ledger_entry {
     int64_t version; /* 0: it only read, all at one instant */
     int32_t process;
     int32_t use_count;
-    struct ledger_use uses[LEDGER_DOCUMENTS];
+    struct ledger_use uses[LEDGER_USES];
 };
 
 struct ledger;
@@ -39,7 +39,7 @@ void ledger_add(struct ledger *ledger, int process, const struct ledger_entry *e
 
 /* Judges all entries, prints what is wrong and returns how many things are.  `purging`: zombies were purged
  * meanwhile, so that "no row" has been true at several times: then births are placed by their versions, and
- * reads of "no row" after the death that the floor tells of, but before no birth. */
+ * reads of "no row" after what their process had seen of the document before. */
 size_t ledger_judge(const struct ledger *ledger, bool purging);
 
 #endif

@@ -11,6 +11,7 @@ test_system_check_pg_LDADD = $(UNIT_LDADD)
 test_system_check_store_SOURCES = test/system/check_store.c $(SCRATCH_SOURCES)
 test_system_check_store_CPPFLAGS = $(SYSTEM_CPPFLAGS)
 test_system_check_store_LDADD = $(UNIT_LDADD)
-test_system_torture_SOURCES = test/system/torture.c test/system/ledger.c test/system/ledger.h $(SCRATCH_SOURCES)
+test_system_torture_SOURCES = test/system/torture.c test/system/torture.h test/system/torture_client.c \
+	test/system/torture_keeper.c test/system/ledger.c test/system/ledger.h $(SCRATCH_SOURCES)
 test_system_torture_CPPFLAGS = $(SYSTEM_CPPFLAGS)
 test_system_torture_LDADD = libstampd.a $(LIBS_ALL)
