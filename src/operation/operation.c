@@ -56,13 +56,13 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
 }
 
 /* Up to TRIES times; what the tries leave in the arena goes with the request. */
-static enum fault attempt_often(struct attempt *attempt, const struct operation *operation, size_t body_start)
+static enum fault attempt_often(struct attempt *attempt, const struct operation *operation)
 {
     enum fault fault = FAULT_NONE;
     struct reply *reply = attempt->reply;
     for (int try = 0; try < TRIES; try++) {
         pause_before(try);
-        reply->body->size = body_start;
+        reply->body->size = attempt->out;
         reply->fault = FAULT_NONE;
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
@@ -83,15 +83,15 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     if (fault)
         return fault;
     builder_add_text(reply->body, "{\"out\":");
-    size_t body_start = reply->body->size;
-    fault = attempt_often(attempt, operation, body_start);
+    attempt->out = reply->body->size;
+    fault = attempt_often(attempt, operation);
     if (!fault && operation->afterwork) {
         reply->phase = PHASE_AFTERWORK;
         fault = operation->afterwork(attempt);
     }
     if (fault)
         return fault;
-    if (reply->body->size == body_start)
+    if (reply->body->size == attempt->out)
         reply->body->size = 1; /* no result: only the brace stays */
     if (syncs) {
         reply->phase = PHASE_SYNC;

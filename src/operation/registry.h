@@ -14,7 +14,7 @@ struct attempt {
     struct transaction *transaction;
     int space;
     int64_t version; /* in afterwork: of the commit; 0: nothing was written */
-    void *state;     /* work may leave something for afterwork, in the arena of the call */
+    size_t out;      /* where the operation's own part of reply->body begins */
 };
 
 enum right { RIGHT_READ, RIGHT_WRITE };
@@ -24,7 +24,8 @@ struct operation {
     enum right right;
     /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
     enum fault (*work)(struct attempt *attempt);
-    /* After the validation; may be NULL.  Appends to the body too. */
+    /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
+     * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
 };
 

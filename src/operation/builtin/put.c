@@ -115,6 +115,15 @@ static enum fault apply_order(const struct reader *reader, const struct order *o
     return FAULT_NONE;
 }
 
+static void write_version(struct attempt *attempt, int64_t version)
+{
+    struct builder *body = attempt->reply->body;
+    body->size = attempt->out;
+    builder_add_text(body, "{\"v\":");
+    builder_add_i64(body, version);
+    builder_add_text(body, "}");
+}
+
 static enum fault put_work(struct attempt *attempt)
 {
     const struct settings *settings = attempt->workshop->settings;
@@ -136,22 +145,21 @@ static enum fault put_work(struct attempt *attempt)
         names[count] = orders[count].name;
     }
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
-    int64_t *highest = attempt->state = ARENA_NEW(arena, int64_t);
+    int64_t highest = 0;
     for (size_t i = 0; !fault && i < count; i++) {
         const struct header *header = &draft_base(drafts[i])->header;
-        if (header->ctime && header->version > *highest)
-            *highest = header->version;
+        if (header->ctime && header->version > highest)
+            highest = header->version;
         fault = apply_order(&reader, &orders[i], drafts[i]);
     }
+    write_version(attempt, highest);
     return fault;
 }
 
 static enum fault put_afterwork(struct attempt *attempt)
 {
-    int64_t version = attempt->version ? attempt->version : *(int64_t *)attempt->state;
-    builder_add_text(attempt->reply->body, "{\"v\":");
-    builder_add_i64(attempt->reply->body, version);
-    builder_add_text(attempt->reply->body, "}");
+    if (attempt->version)
+        write_version(attempt, attempt->version);
     return FAULT_NONE;
 }
 
