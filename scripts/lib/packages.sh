@@ -2,6 +2,8 @@
 # packages.test (to test as well); one Debian package a line.
 
 PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
+SUDO=(sudo -n)
+if [ -t 0 ]; then SUDO=(sudo); fi # it asks for the password at the terminal, wherever our streams lead
 
 # packages_missing LIST...: names on these lists that are not installed.
 packages_missing() {
@@ -19,10 +21,8 @@ as_admin() {
         "$@"
     elif ! command -v sudo >/dev/null; then
         fail "this must be run as root or by a user with sudo: $*"
-    elif [ -t 0 ]; then
-        sudo "$@"
     else
-        sudo -n "$@"
+        "${SUDO[@]}" "$@"
     fi
 }
 

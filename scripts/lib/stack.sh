@@ -74,11 +74,13 @@ stack_folder() {
     [ "$IS_ROOT" = no ] || chown "$2:" "$1"
 }
 
+stack_disk_is_full() { [ "$(free_mb "$STACK")" -lt 16 ]; }
+
 # stack_why LOG WORDS: fails with the cause found in LOG; a full disk is said as such.
 stack_why() {
     local log=$1 cause
     shift
-    if [ "$(free_mb "$STACK")" -lt 16 ] || tail -n 50 "$log" 2>/dev/null | grep -q 'No space left on device'; then
+    if stack_disk_is_full || tail -n 50 "$log" 2>/dev/null | grep -q 'No space left on device'; then
         fail "$*: the disk of $STACK is full ($(free_mb "$STACK") MB free)"
     fi
     cause=$(tail -n 50 "$log" 2>/dev/null | grep -aE 'FATAL|PANIC|emerg|error|rror:' | tail -n 1) || true
