@@ -129,7 +129,8 @@ static void make_settings(struct scratch *scratch)
     snprintf(path, sizeof path, "%s/stampd.conf", scratch->folder);
     FILE *file = fopen(path, "w");
     MUST(file, "%s cannot be written", path);
-    fprintf(file, "database = %s\n", scratch->conninfo);
+    fprintf(file, "database = %s user=stampd\n",
+            scratch->conninfo); /* the workers' role: its rights suffice */
     MUST(fclose(file) == 0, "%s cannot be written", path);
     MUST(settings_load(&scratch->settings, path, problem, sizeof problem), "%s", problem);
 }

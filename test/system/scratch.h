@@ -1,5 +1,6 @@
 /* scratch: a database, a segment and settings of a test's own, for programs that test on a real PostgreSQL.
- * The environment variable STAMPD_TEST_CONNINFO is a superuser's connection string without dbname. */
+ * The environment variable STAMPD_TEST_CONNINFO is a superuser's connection string (words, no URI) without
+ * dbname; the settings name the workers' role. */
 #ifndef STAMPD_TEST_SCRATCH_H
 #define STAMPD_TEST_SCRATCH_H
 

@@ -170,6 +170,7 @@ static bool run_round(struct torture *torture, bool purging)
 /* Compares each version with the highest that its document ever had, whatever became of the row. */
 static const char *const watch =
     "create table stampd.high (class text, id text, version bigint, primary key (class, id));"
+    "grant select, insert, update on stampd.high to stampd;"
     "create function stampd.watch() returns trigger language plpgsql as $$ begin"
     "  insert into stampd.high as h values (new.class, new.id, new.version)"
     "    on conflict (class, id) do update set version = excluded.version where h.version < excluded.version;"
