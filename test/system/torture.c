@@ -178,7 +178,7 @@ static const char *const watch =
     "  return null; end $$;"
     "create trigger watch after insert or update on stampd.doc for each row execute function stampd.watch()";
 
-static void usage(void)
+static NORETURN void usage(void)
 {
     fputs("usage: torture [--database NAME] [--clients N] [--seconds S] [--seed N]\n", stderr);
     exit(2);
@@ -186,7 +186,7 @@ static void usage(void)
 
 static int64_t number_of(const char *text, int64_t least, int64_t most)
 {
-    int64_t number;
+    int64_t number = 0;
     if (!text || !bytes_to_i64(bytes_of(text), &number) || number < least || number > most)
         usage();
     return number;
