@@ -4,8 +4,8 @@ HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style 
 EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/check-dist \
 	.clang-format
 
-# Folders of tests and tools that are not built: a release gets the files that git knows.
-DIST_FOLDERS = test/system test/bench test/sql test/race test/model test/fuzz scripts
+# Folders of documents, tests and tools that are not built: a release gets the files that git knows.
+DIST_FOLDERS = doc test/system test/bench test/sql test/race test/model test/fuzz scripts
 dist-hook:
 	@cd $(srcdir) && scripts/list-files $(DIST_FOLDERS) | while IFS= read -r file; do \
 		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \
