@@ -19,9 +19,10 @@ static const int64_t pause_ms[TRIES] = {0, 10, 60};
 static void pause_before(int try)
 {
     uint32_t random;
+    if (!pause_ms[try])
+        return;
     crypto_random(&random, sizeof random);
-    if (pause_ms[try])
-        clock_sleep_ms(1 + random % pause_ms[try]);
+    clock_sleep_ms(1 + random % pause_ms[try]);
 }
 
 /* A fault that no deeper function has explained. */
