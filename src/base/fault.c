@@ -7,6 +7,7 @@ static const char *const codes[] = {
 #include "base/fault_table.h"
 #undef FAULT
     [FAULT_STALE] = "CONTENTION",
+    [FAULT_RAISED] = "XRAISED",
 };
 
 static const char *const sentences[] = {
@@ -15,6 +16,7 @@ static const char *const sentences[] = {
 #include "base/fault_table.h"
 #undef FAULT
     [FAULT_STALE] = "Other operations kept changing the same documents.",
+    [FAULT_RAISED] = "The application raised an exception.",
 };
 
 const char *fault_code(enum fault fault)
@@ -31,7 +33,12 @@ const char *fault_words(enum fault fault)
 
 int fault_major(enum fault fault)
 {
-    switch (fault_code(fault)[0]) {
+    return code_major(fault_code(fault));
+}
+
+int code_major(const char *code)
+{
+    switch (code[0]) {
     case 'A':
     case 'N':
         return 1;
@@ -56,6 +63,8 @@ bool fault_is_retried(enum fault fault)
     case FAULT_STALE:
     case FAULT_CONTENTION:
     case FAULT_BINTERNAL:
+    case FAULT_BMODULE:
+    case FAULT_BCONTENT:
     case FAULT_XDATABASE:
         return true;
     default:

@@ -10,7 +10,8 @@ enum fault {
 #define FAULT(name, words) FAULT_##name,
 #include "base/fault_table.h"
 #undef FAULT
-    FAULT_STALE, /* inside the server only: verification failed, the operation is to be run again */
+    FAULT_STALE,  /* inside the server only: verification failed, the operation is to be run again */
+    FAULT_RAISED, /* by a module: the reply has the code */
     FAULT_COUNT
 };
 
@@ -20,6 +21,7 @@ const char *fault_code(enum fault fault);
 const char *fault_words(enum fault fault);
 /* The number of the class, 1 to 7 (seed 000). */
 int fault_major(enum fault fault);
+int code_major(const char *code);
 /* May the server run the operation again by itself?  Of the classes B, X and C those that another try can
  * mend: not XUNKNOWN (it may have happened), XTIME, XAWAY, XFULL, BREADONLY. */
 bool fault_is_retried(enum fault fault);

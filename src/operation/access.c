@@ -1,6 +1,9 @@
 /* access: the administrator's key first, then what the namespace's configuration allows. */
 #include "operation/access.h"
 
+#include <stdlib.h>
+
+#include "base/log.h"
 #include "edge/crypto.h"
 
 enum { CONF_DEPTH = 8 };
@@ -15,9 +18,70 @@ static enum access_mode mode_of(const struct json *conf)
     return ACCESS_CLOSED;
 }
 
-enum fault access_configuration(struct workshop *workshop, struct call *call, struct space_conf *conf_r)
+/* What the configuration says.  No item, or one that nobody can read: closed. */
+static struct space_conf read_conf(struct arena *arena, const struct document *document)
 {
     static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 64};
+    struct space_conf result = {.mode = ACCESS_CLOSED};
+    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
+    struct json *conf;
+    struct json_problem problem;
+    if (!item || item_is_tombstone(item) || json_read(arena, item->content, &limits, &conf, &problem))
+        return result;
+    const struct json *off = json_member(conf, "off");
+    result.mode = mode_of(conf);
+    if (off && off->kind == JSON_STRING)
+        result.off = off->value;
+    else if (off && off->kind != JSON_NULL && off->kind != JSON_FALSE)
+        result.off = BYTES("off");
+    return result;
+}
+
+/* A configuration as it was read from one snapshot of its document. */
+struct known_conf {
+    struct document *document; /* held: while it is the newest, `conf` is what it says */
+    struct arena *arena;       /* of the texts of `conf` */
+    struct space_conf conf;
+};
+
+enum { KNOWN_CONFS = 64 };
+struct access_memory {
+    struct known_conf known[KNOWN_CONFS];
+};
+
+struct access_memory *access_memory_create(void)
+{
+    struct access_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        log_fatal("out of memory");
+    return memory;
+}
+
+static void forget(struct known_conf *known)
+{
+    document_release(known->document);
+    arena_destroy(known->arena);
+    *known = (struct known_conf){0};
+}
+
+void access_memory_destroy(struct access_memory *memory)
+{
+    for (size_t i = 0; memory && i < KNOWN_CONFS; i++)
+        forget(&memory->known[i]);
+    free(memory);
+}
+
+/* Where a namespace's configuration is remembered; another one may be there. */
+static struct known_conf *place_of(struct access_memory *memory, struct bytes code)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < code.size; i++)
+        sum = sum * 31 + (unsigned char)code.data[i];
+    return &memory->known[sum % KNOWN_CONFS];
+}
+
+enum fault access_configuration(struct workshop *workshop, struct call *call, struct space_conf *conf_r)
+{
     const struct name name = {.class = BYTES("Namespace"), .id = call->space};
     const struct document *document;
     *conf_r = (struct space_conf){.mode = ACCESS_CLOSED};
@@ -27,17 +91,14 @@ enum fault access_configuration(struct workshop *workshop, struct call *call, st
     enum fault fault = documents_newest(workshop->documents, space, call->arena, &name, 1, &document);
     if (fault)
         return fault;
-    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
-    struct json *conf;
-    struct json_problem problem;
-    if (!item || item_is_tombstone(item) || json_read(call->arena, item->content, &limits, &conf, &problem))
-        return FAULT_NONE; /* no configuration, or one that nobody can read: closed */
-    const struct json *off = json_member(conf, "off");
-    conf_r->mode = mode_of(conf);
-    if (off && off->kind == JSON_STRING)
-        conf_r->off = off->value;
-    else if (off && off->kind != JSON_NULL && off->kind != JSON_FALSE)
-        conf_r->off = BYTES("off");
+    struct known_conf *known = place_of(workshop->access, call->space);
+    if (known->document != document) {
+        forget(known);
+        known->document = document_hold((struct document *)document);
+        known->arena = arena_create("access");
+        known->conf = read_conf(known->arena, document);
+    }
+    *conf_r = known->conf;
     return FAULT_NONE;
 }
 

@@ -15,7 +15,11 @@ struct space_conf {
     struct bytes off; /* why the namespace is closed for maintenance; empty: it is not */
 };
 
-/* The configuration of the call's namespace; `off` lives in the call's arena. */
+/* The configurations that a worker has read, so that each is parsed once for each of its versions. */
+struct access_memory *access_memory_create(void) __attribute__((returns_nonnull));
+void access_memory_destroy(struct access_memory *memory); /* NULL is allowed */
+
+/* The configuration of the call's namespace; `off` lives as long as the call. */
 MUST_USE enum fault access_configuration(struct workshop *workshop, struct call *call,
                                          struct space_conf *conf_r);
 /* FAULT_SKEY: a wrong administrator's key; FAULT_SCLOSED; FAULT_OOFF.  Recorded in the reply. */

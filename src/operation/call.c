@@ -1,4 +1,4 @@
-/* call: what a fault leaves in the reply. */
+/* call: what a fault leaves in the reply, and what it is called. */
 #include "operation/call.h"
 
 #include <stdarg.h>
@@ -6,13 +6,67 @@
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
 {
     reply->fault = fault;
+    reply->code = NULL;
     reply->argument_count = 0;
     reply->detail = detail ? arena_copy(call->arena, detail, strlen(detail)) : NULL;
     va_list arguments;
     va_start(arguments, detail);
     const char *argument;
-    while ((argument = va_arg(arguments, const char *)) && reply->argument_count < REPLY_ARGUMENTS_MAX)
-        reply->arguments[reply->argument_count++] = arena_copy(call->arena, argument, strlen(argument));
+    while ((argument = va_arg(arguments, const char *)))
+        reply_add_argument(call, reply, argument);
     va_end(arguments);
     return fault;
+}
+
+void reply_add_argument(struct call *call, struct reply *reply, const char *argument)
+{
+    if (reply->argument_count < REPLY_ARGUMENTS_MAX)
+        reply->arguments[reply->argument_count++] = arena_copy(call->arena, argument, strlen(argument));
+}
+
+enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail)
+{
+    reply_fault(call, reply, FAULT_RAISED, detail, NULL);
+    reply->code = arena_copy(call->arena, code, strlen(code));
+    return FAULT_RAISED;
+}
+
+const char *reply_code(const struct reply *reply)
+{
+    return reply->fault == FAULT_RAISED ? reply->code : fault_code(reply->fault);
+}
+
+/* The application's own sentence is the detail; these say what kind of thing has happened. */
+const char *reply_words(const struct reply *reply)
+{
+    if (reply->fault != FAULT_RAISED)
+        return fault_words(reply->fault);
+    switch (reply->code[0]) {
+    case 'A':
+        return "The application refused the request.";
+    case 'N':
+        return "What was asked for does not exist.";
+    case 'B':
+        return "The application met a state that should never be.";
+    case 'D':
+        return "The client does not fit the application.";
+    case 'C':
+        return "Others kept the application from its work.";
+    case 'O':
+        return "The application is closed at present.";
+    case 'S':
+        return "The application does not allow this.";
+    default:
+        return "The application met the unexpected.";
+    }
+}
+
+int reply_major(const struct reply *reply)
+{
+    return code_major(reply_code(reply));
+}
+
+bool reply_is_retried(const struct reply *reply, enum fault fault)
+{
+    return fault == FAULT_RAISED ? strchr("BXC", reply->code[0]) != NULL : fault_is_retried(fault);
 }

@@ -32,16 +32,30 @@ enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_
 
 struct reply {
     enum fault fault;
+    const char *code; /* of FAULT_RAISED, in the arena */
     enum phase phase; /* where the fault was met */
     int argument_count;
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
-    const char *mime;
+    const char *mime;     /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
     struct builder *body; /* cleared by the caller before; kept over requests */
 };
 
 /* Records a fault with its arguments (texts with NUL, copied; NULL ends them) and returns it. */
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
     __attribute__((sentinel));
+
+#define MIME_JSON "application/json"
+
+/* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */
+enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail);
+/* One more argument, copied; those that are too many are left out. */
+void reply_add_argument(struct call *call, struct reply *reply, const char *argument);
+
+/* What a fault in this reply is called, in what words, of which class, and whether the server tries again. */
+const char *reply_code(const struct reply *reply);
+const char *reply_words(const struct reply *reply);
+int reply_major(const struct reply *reply);
+bool reply_is_retried(const struct reply *reply, enum fault fault);
 
 #endif

@@ -68,11 +68,18 @@ static enum fault attempt_often(struct attempt *attempt, const struct operation 
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
         fault = attempt_once(attempt, operation, try == TRIES - 1 && fault == FAULT_STALE);
-        if (!fault || !fault_is_retried(fault) || is_late(attempt->call))
+        if (!fault || !reply_is_retried(reply, fault) || is_late(attempt->call))
             break;
         log_debug("try again operation=%s code=%s try=%d", operation->name, fault_code(fault), try + 1);
     }
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
+}
+
+/* A result that is no JSON is given as it is: no envelope, no synchronisation. */
+static void unwrap(struct builder *body, size_t out)
+{
+    memmove(body->data, body->data + out, body->size - out);
+    body->size -= out;
 }
 
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
@@ -92,6 +99,10 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     }
     if (fault)
         return fault;
+    if (strcmp(reply->mime, MIME_JSON) != 0) {
+        unwrap(reply->body, attempt->out);
+        return FAULT_NONE;
+    }
     if (reply->body->size == attempt->out)
         reply->body->size = 1; /* no result: only the brace stays */
     if (syncs) {
@@ -103,6 +114,16 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     }
     builder_add_text(reply->body, "}");
     return fault;
+}
+
+/* An operation may have less time than the others. */
+static void limit_time(struct workshop *workshop, struct call *call, const struct operation *operation)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + operation->limit_s * 1000;
+    if (!operation->limit_s || deadline_ms >= call->deadline_ms)
+        return;
+    call->deadline_ms = deadline_ms;
+    documents_begin_request(workshop->documents, deadline_ms);
 }
 
 static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
@@ -120,10 +141,11 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     enum fault fault = access_check(workshop, call, reply, operation);
     if (fault)
         return fault;
-    struct attempt attempt = {.workshop = workshop, .call = call, .reply = reply};
+    struct attempt attempt = {.operation = operation, .workshop = workshop, .call = call, .reply = reply};
     attempt.space = documents_space(workshop->documents, call->database);
     if (attempt.space < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    limit_time(workshop, call, operation);
     return run_cycle(&attempt, operation);
 }
 
@@ -161,7 +183,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->phase = PHASE_BEFORE;
     reply->argument_count = 0;
     reply->detail = NULL;
-    reply->mime = "application/json";
+    reply->mime = MIME_JSON;
     documents_begin_request(workshop->documents, call->deadline_ms);
     if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
         answer_ping(workshop, call, reply);

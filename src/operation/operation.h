@@ -12,6 +12,7 @@ struct workshop {
     const struct settings *settings;
     struct stamps *stamps;
     struct documents *documents;
+    struct access_memory *access; /* what operation/access.c remembers of configurations */
 };
 
 /* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.

@@ -1,15 +1,60 @@
-/* registry: a table of the operations that are built in. */
+/* registry: a table of the operations that are built in, and a list of those that modules bring. */
 #include "operation/registry.h"
 
+#include <stdlib.h>
+
+#include "base/log.h"
 #include "operation/builtin/builtin.h"
 
-static const struct operation *const operations[] = {&builtin_get, &builtin_list, &builtin_put,
-                                                     &builtin_sync};
+static const struct operation *const builtin[] = {&builtin_get, &builtin_list, &builtin_put, &builtin_sync};
+
+/* Filled before fork, sorted by name. */
+static const struct operation **added;
+static size_t added_count;
+
+/* Where the name stands among the added ones, or would. */
+static size_t place_of(struct bytes name, bool *is_there_r)
+{
+    size_t low = 0, high = added_count;
+    *is_there_r = false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = bytes_compare(bytes_of(added[middle]->name), name);
+        if (order == 0) {
+            *is_there_r = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 const struct operation *registry_find(struct bytes name)
 {
-    for (size_t i = 0; i < COUNT_OF(operations); i++)
-        if (bytes_equal(name, bytes_of(operations[i]->name)))
-            return operations[i];
-    return NULL;
+    bool is_there;
+    for (size_t i = 0; i < COUNT_OF(builtin); i++)
+        if (bytes_equal(name, bytes_of(builtin[i]->name)))
+            return builtin[i];
+    size_t place = place_of(name, &is_there);
+    return is_there ? added[place] : NULL;
+}
+
+bool registry_add(const struct operation *operation)
+{
+    struct bytes name = bytes_of(operation->name);
+    bool is_there;
+    if (registry_find(name))
+        return false;
+    const struct operation **more = realloc(added, (added_count + 1) * sizeof *added);
+    if (!more)
+        log_fatal("out of memory adding an operation");
+    added = more;
+    size_t place = place_of(name, &is_there);
+    memmove(added + place + 1, added + place, (added_count - place) * sizeof *added);
+    added[place] = operation;
+    added_count++;
+    return true;
 }

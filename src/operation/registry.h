@@ -8,6 +8,7 @@
 
 /* One try of one operation. */
 struct attempt {
+    const struct operation *operation;
     struct workshop *workshop;
     struct call *call;
     struct reply *reply;
@@ -17,7 +18,9 @@ struct attempt {
     size_t out;      /* where the operation's own part of reply->body begins */
 };
 
-enum right { RIGHT_READ, RIGHT_WRITE };
+/* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but
+ * an open namespace, or the administrator's key. */
+enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_PUBLIC, RIGHT_ADMIN };
 
 struct operation {
     const char *name;
@@ -27,8 +30,13 @@ struct operation {
     /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
      * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
+    bool only_reads;         /* also under a right that is not about reading */
+    int64_t limit_s;         /* 0: limit_operation_s */
+    const void *application; /* a module's own; NULL: built in */
 };
 
 const struct operation *registry_find(struct bytes name);
+/* Adds a module's operation, borrowed for good; false when the name is taken. */
+MUST_USE bool registry_add(const struct operation *operation);
 
 #endif

@@ -35,7 +35,7 @@ int response_status(const struct reply *reply)
     case FAULT_ALIMIT:
         return reply->argument_count && strcmp(reply->arguments[0], "limit_body_bytes") == 0 ? 413 : 400;
     default:
-        return fault_code(reply->fault)[0] == 'N' ? 404 : 400;
+        return reply_code(reply)[0] == 'N' ? 404 : 400;
     }
 }
 
@@ -63,7 +63,7 @@ static void add_number(struct builder *out, const char *name, int64_t value)
 
 static void add_message(struct builder *out, const struct reply *reply)
 {
-    builder_add_bytes(out, bytes_of(fault_words(reply->fault)));
+    builder_add_bytes(out, bytes_of(reply_words(reply)));
     if (reply->detail) {
         builder_add_text(out, " ");
         builder_add_bytes(out, printable(reply->detail));
@@ -75,10 +75,10 @@ static void write_problem(const struct reply *reply, int status, struct builder 
     struct builder message = {0};
     add_message(&message, reply);
     builder_add_text(out, "{\"type\":\"about:blank\"");
-    add_member(out, "title", bytes_of(fault_words(reply->fault)));
+    add_member(out, "title", bytes_of(reply_words(reply)));
     add_number(out, "status", status);
-    add_member(out, "code", bytes_of(fault_code(reply->fault)));
-    add_number(out, "major", fault_major(reply->fault));
+    add_member(out, "code", bytes_of(reply_code(reply)));
+    add_number(out, "major", reply_major(reply));
     add_number(out, "phase", reply->phase);
     add_member(out, "message", builder_bytes(&message));
     builder_add_text(out, ",\"args\":[");
@@ -96,7 +96,7 @@ static void write_problem(const struct reply *reply, int status, struct builder 
 
 static void write_for_people(const struct reply *reply, struct builder *out)
 {
-    builder_printf(out, "%s: %s\n", fault_code(reply->fault), fault_words(reply->fault));
+    builder_printf(out, "%s: %s\n", reply_code(reply), reply_words(reply));
     if (reply->detail) {
         builder_add_bytes(out, printable(reply->detail));
         builder_add_text(out, "\n");

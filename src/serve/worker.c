@@ -13,6 +13,7 @@
 #include "document/session.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
+#include "operation/access.h"
 #include "operation/operation.h"
 #include "serve/probe.h"
 #include "serve/request.h"
@@ -73,6 +74,7 @@ static void open_worker(struct worker *worker, int wake)
         .settings = heritage->settings,
         .stamps = heritage->stamps,
         .documents = documents_create(heritage->settings, heritage->stamps),
+        .access = access_memory_create(),
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(
@@ -82,6 +84,7 @@ static void open_worker(struct worker *worker, int wake)
 static void close_worker(struct worker *worker)
 {
     fcgi_close(worker->fcgi);
+    access_memory_destroy(worker->workshop.access);
     documents_destroy(worker->workshop.documents);
     arena_destroy(worker->arena);
     builder_free(&worker->input);

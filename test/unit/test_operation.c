@@ -13,6 +13,7 @@
 #include "document/stamp.h"
 #include "edge/crypto.h"
 #include "fake_store.h"
+#include "operation/access.h"
 #include "operation/operation.h"
 
 static char build[] = "test", hosts[] = "one", z_database[] = "z", no_key[] = "";
@@ -59,7 +60,10 @@ static int start(void **state)
         return -1;
     stamps_become(stamps, index);
     fake_reset();
-    workshop = (struct workshop){&settings, stamps, documents_create(&settings, stamps)};
+    workshop = (struct workshop){.settings = &settings,
+                                 .stamps = stamps,
+                                 .documents = documents_create(&settings, stamps),
+                                 .access = access_memory_create()};
     arena = arena_create("test");
     configure("{\"access\":\"open\"}");
     return 0;
@@ -68,6 +72,7 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
+    access_memory_destroy(workshop.access);
     documents_destroy(workshop.documents);
     stamps_close(stamps);
     arena_destroy(arena);
