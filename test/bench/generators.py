@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 POSTGRES_BIN = Path(os.environ.get('POSTGRES_BIN', '/usr/lib/postgresql/15/bin'))
 BUSY_PERCENT = 15  # of the machine, by others
 CALM_S = 15        # how long to wait for less
+IMPATIENT_S = 2    # the same after a wait that was in vain
 
 
 class BenchError(Exception):
@@ -63,14 +64,17 @@ class Calm:
 
     def __init__(self):
         self.waits = self.disturbed = 0
+        self.patience_s = CALM_S
 
     def wait(self):
         self.waits += 1
-        end = time.monotonic() + CALM_S
+        end = time.monotonic() + self.patience_s
         while busy_percent() > BUSY_PERCENT:
             if time.monotonic() > end:
                 self.disturbed += 1
+                self.patience_s = IMPATIENT_S
                 return
+        self.patience_s = CALM_S
 
 
 def pairs(count, ours, anchor, calm):
