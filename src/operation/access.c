@@ -102,7 +102,7 @@ enum fault access_configuration(struct workshop *workshop, struct call *call, st
     return FAULT_NONE;
 }
 
-static bool is_administrator(const struct workshop *workshop, const struct call *call)
+bool access_is_administrator(const struct workshop *workshop, const struct call *call)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     if (!*workshop->settings->admin_key_sha256)
@@ -111,11 +111,17 @@ static bool is_administrator(const struct workshop *workshop, const struct call 
     return crypto_equal(bytes_of(digest), bytes_of(workshop->settings->admin_key_sha256));
 }
 
+/* The namespace z is the administrator's: applications have no business there. */
+static bool is_of_namespaces(const struct workshop *workshop, const struct call *call)
+{
+    return bytes_equal(call->database, bytes_of(workshop->settings->z_database));
+}
+
 enum fault access_check(struct workshop *workshop, struct call *call, struct reply *reply,
                         const struct operation *operation)
 {
     if (call->admin.data && call->admin.size)
-        return is_administrator(workshop, call)
+        return access_is_administrator(workshop, call)
                    ? FAULT_NONE
                    : reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
                                  NULL);
@@ -126,6 +132,10 @@ enum fault access_check(struct workshop *workshop, struct call *call, struct rep
     if (conf.off.size)
         return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
                            NULL);
+    if (operation->right == RIGHT_PUBLIC && !is_of_namespaces(workshop, call))
+        return FAULT_NONE;
+    if (operation->right >= RIGHT_PUBLIC)
+        conf.mode = ACCESS_CLOSED;
     if (conf.mode == ACCESS_OPEN || (conf.mode == ACCESS_READ && operation->right == RIGHT_READ))
         return FAULT_NONE;
     return reply_fault(call, reply, FAULT_SCLOSED,

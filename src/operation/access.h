@@ -26,4 +26,7 @@ MUST_USE enum fault access_configuration(struct workshop *workshop, struct call 
 MUST_USE enum fault access_check(struct workshop *workshop, struct call *call, struct reply *reply,
                                  const struct operation *operation);
 
+/* Does the call bear the administrator's key? */
+bool access_is_administrator(const struct workshop *workshop, const struct call *call);
+
 #endif
