@@ -63,16 +63,19 @@ bool bytes_is_utf8(struct bytes text)
 
 bool bytes_to_i64(struct bytes text, int64_t *value_r)
 {
+    enum { SAFE_DIGITS = 18 }; /* never overflow */
     bool negative = text.size && text.data[0] == '-';
-    size_t i = negative ? 1 : 0;
+    size_t i = negative ? 1 : 0, safe_end = i + SAFE_DIGITS < text.size ? i + SAFE_DIGITS : text.size;
     if (i == text.size)
         return false;
     int64_t value = 0; /* built on the negative side, which reaches one further */
     for (; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
+        int digit = text.data[i] - '0';
+        if (digit < 0 || digit > 9)
             return false;
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, text.data[i] - '0', &value))
+        if (i < safe_end)
+            value = value * 10 - digit;
+        else if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, digit, &value))
             return false;
     }
     if (!negative && value == INT64_MIN)

@@ -73,14 +73,20 @@ enum fault reader_boolean(const struct reader *reader, const struct json *object
     return FAULT_NONE;
 }
 
+static enum fault take_class(const struct reader *reader, const char *member, const struct json *value,
+                             struct bytes *class_r)
+{
+    if (!value || value->kind != JSON_STRING || !item_is_class_name(value->value))
+        return reader_wrong(reader, member,
+                            "A class name is expected: a capital, then up to 15 letters and digits.");
+    *class_r = value->value;
+    return FAULT_NONE;
+}
+
 enum fault reader_class(const struct reader *reader, const struct json *object, const char *member,
                         struct bytes *class_r)
 {
-    enum fault fault = reader_text(reader, object, member, class_r);
-    if (!fault && (!class_r->data || !item_is_class_name(*class_r)))
-        return reader_wrong(reader, member,
-                            "A class name is expected: a capital, then up to 15 letters and digits.");
-    return fault;
+    return take_class(reader, member, json_member(object, member), class_r);
 }
 
 enum fault reader_check_length(const struct reader *reader, const char *member, struct bytes name)
@@ -93,10 +99,19 @@ enum fault reader_check_length(const struct reader *reader, const char *member, 
     return FAULT_NONE;
 }
 
+enum fault reader_take_name(const struct reader *reader, const struct json *class, const struct json *id,
+                            struct name *name_r)
+{
+    enum fault fault = take_class(reader, "c", class, &name_r->class);
+    if (fault)
+        return fault;
+    if (!id || id->kind != JSON_STRING)
+        return reader_wrong(reader, "id", "A string is expected.");
+    name_r->id = id->value;
+    return reader_check_length(reader, "id", name_r->id);
+}
+
 enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r)
 {
-    enum fault fault = reader_class(reader, object, "c", &name_r->class);
-    if (!fault)
-        fault = reader_text(reader, object, "id", &name_r->id);
-    return fault ? fault : reader_check_length(reader, "id", name_r->id);
+    return reader_take_name(reader, json_member(object, "c"), json_member(object, "id"), name_r);
 }

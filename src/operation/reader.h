@@ -29,6 +29,9 @@ MUST_USE enum fault reader_boolean(const struct reader *reader, const struct jso
 /* A class name in the member. */
 MUST_USE enum fault reader_class(const struct reader *reader, const struct json *object, const char *member,
                                  struct bytes *class_r);
+/* A document's name of the values of its members c and id; NULL: absent. */
+MUST_USE enum fault reader_take_name(const struct reader *reader, const struct json *class,
+                                     const struct json *id, struct name *name_r);
 /* Members c and id: the name of a document. */
 MUST_USE enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r);
 

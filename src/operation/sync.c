@@ -11,19 +11,36 @@ struct sync_request {
     struct held *held;
 };
 
+/* A stamp that the holder has; null: 0. */
+static enum fault read_stamp(const struct reader *reader, const char *member, const struct json *value,
+                             int64_t *stamp_r)
+{
+    if (value->kind == JSON_NULL || (json_is_i64(value, stamp_r) && *stamp_r >= 0 && *stamp_r <= STAMP_MAX))
+        return FAULT_NONE;
+    return reader_wrong(reader, member, "A stamp is expected, a number of 15 digits, or 0.");
+}
+
+/* One look at each member: a holder of many documents sends many of these. */
 static enum fault read_element(const struct reader *reader, const struct json *element, struct name *name,
                                struct held *held)
 {
     if (element->kind != JSON_OBJECT)
         return reader_wrong(reader, "syncs", "Objects with c, id, v, ct and dt are expected.");
-    enum fault fault = reader_name(reader, element, name);
-    if (!fault)
-        fault = reader_integer(reader, element, "v", 0, STAMP_MAX, 0, &held->version);
-    if (!fault)
-        fault = reader_integer(reader, element, "ct", 0, STAMP_MAX, 0, &held->ctime);
-    if (!fault)
-        fault = reader_integer(reader, element, "dt", 0, STAMP_MAX, 0, &held->dtime);
-    return fault;
+    const struct json *class = NULL, *id = NULL;
+    enum fault fault = FAULT_NONE;
+    for (const struct json *member = element->first; member && !fault; member = member->next) {
+        if (bytes_equal(member->name, BYTES("c")))
+            class = member;
+        else if (bytes_equal(member->name, BYTES("id")))
+            id = member;
+        else if (bytes_equal(member->name, BYTES("v")))
+            fault = read_stamp(reader, "v", member, &held->version);
+        else if (bytes_equal(member->name, BYTES("ct")))
+            fault = read_stamp(reader, "ct", member, &held->ctime);
+        else if (bytes_equal(member->name, BYTES("dt")))
+            fault = read_stamp(reader, "dt", member, &held->dtime);
+    }
+    return fault ? fault : reader_take_name(reader, class, id, name);
 }
 
 enum fault sync_read(struct workshop *workshop, struct call *call, struct reply *reply,
