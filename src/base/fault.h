@@ -23,7 +23,7 @@ const char *fault_words(enum fault fault);
 int fault_major(enum fault fault);
 int code_major(const char *code);
 /* May the server run the operation again by itself?  Of the classes B, X and C those that another try can
- * mend: not XUNKNOWN (it may have happened), XTIME, XAWAY, XFULL, BREADONLY. */
+ * mend: not XUNKNOWN (it may have happened; but see operation/once.h), XTIME, XAWAY, XFULL, BREADONLY. */
 bool fault_is_retried(enum fault fault);
 
 #endif

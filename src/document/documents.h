@@ -61,9 +61,13 @@ MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, cons
  * that. */
 MUST_USE enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
                                      const struct document **document_r);
+/* The validation keeps this answer in its commit, which is then made also when no document changed;
+ * once->version is that of the commit.  `once` is borrowed until then.  FAULT_STALE of the validation may now
+ * mean that an answer is kept under this name already. */
+void transaction_keep(struct transaction *transaction, const struct once *once);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
- * shared memory alone.  FAULT_STALE: run again.  version_r: that of the commit, 0 when nothing was written.
- */
+ * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
+ * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
 /* Ends the try, validated or not. */
 void transaction_end(struct transaction *transaction);

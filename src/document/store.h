@@ -45,15 +45,28 @@ struct commit_document {
     struct draft_rows rows; /* act READ: unused */
     bool moved;             /* out, REFUSED with FAULT_STALE: the database has another version */
 };
+/* The answer to a request under an Idempotency-Key, a row of the table once. */
+struct once {
+    struct bytes account, key; /* its name; account may be empty */
+    struct bytes digest;       /* of the request */
+    struct bytes mime, answer; /* what work gave */
+    int64_t version;           /* of the commit; 0: nothing was changed */
+};
+/* Finds the answer kept under `account` and `key`, unless it is older than idempotency_s; fills in the rest.
+ */
+MUST_USE enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
+                                    bool *found_r);
+
 struct commit {
     int64_t version;
     struct commit_document *documents;
     size_t count;
+    const struct once *once; /* to be kept by this commit; NULL: nothing */
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };
-/* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which), or says
- * why the database refused.  UNKNOWN: the session is closed; store_reconnect makes sure that its backend is
- * gone. */
+/* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which; none when
+ * an answer is kept under the name of `once` already), or says why the database refused.  UNKNOWN: the
+ * session is closed; store_reconnect makes sure that its backend is gone. */
 enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
                                  enum fault *fault_r);
 

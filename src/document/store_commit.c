@@ -139,12 +139,14 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
 /* Everything is built before the first byte may leave: locks are held from the first statement to the sync.
  */
 static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_params *core,
-                        const struct pg_params *purge)
+                        const struct pg_params *purge, const struct once_params *once)
 {
     static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
     static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
                                CORE_CTIME,   CORE_DTIME, CORE_V1, CORE_V2};
     static const int wipe[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_ACT};
+    if (once)
+        pg_pipeline_add(pg, &statements[STATEMENT_ONCE], &once->keep);
     if (plan->has_absent)
         add_sharing(pg, STATEMENT_ABSENT, core, absent, COUNT_OF(absent));
     pg_pipeline_add(pg, &statements[STATEMENT_CORE], core);
@@ -154,6 +156,8 @@ static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_
         add_sharing(pg, STATEMENT_WIPE, core, wipe, COUNT_OF(wipe));
     if (plan->purge_count)
         pg_pipeline_add(pg, &statements[STATEMENT_PURGE], purge);
+    if (once)
+        pg_pipeline_add(pg, &statements[STATEMENT_ONCE_PURGE], &once->purge);
 }
 
 /* --- the verdict --------------------------------------------------------------------------------- */
@@ -193,6 +197,8 @@ static enum fault judge_refusal(const struct pg_verdict *verdict, struct arena *
             flag_all(commit);
         return FAULT_STALE;
     }
+    if (strcmp(verdict->sqlstate, "ST003") == 0)
+        return FAULT_STALE; /* done already: no document need have moved */
     /* Somebody created the document without holding its absence. */
     bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
                          strcmp(verdict->constraint, "doc_pkey") == 0;
@@ -211,6 +217,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
         commit->documents[i].moved = false;
     struct plan plan = plan_commit(commit);
     struct pg_params core, purge;
+    struct once_params once;
     pg_params_start(&core, arena);
     pg_add_i64(&core, commit->version);
     add_names(&core, commit);
@@ -221,14 +228,15 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     pg_add_same(&purge, &core, CORE_ID);
     pg_add_same(&purge, &core, CORE_DTIME);
     add_purges(&purge, commit, plan.purge_count);
+    if (commit->once)
+        store_add_once(&once, store, arena, commit->once);
 
-    *fault_r = !pg_params_fit(&core) || !pg_params_fit(&purge) ? FAULT_ALIMIT
-               : !session->pg                                  ? FAULT_XAWAY
-                                                               : pg_pipeline_begin(session->pg, arena);
+    bool fits = pg_params_fit(&core) && pg_params_fit(&purge) && (!commit->once || pg_params_fit(&once.keep));
+    *fault_r = !fits ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : pg_pipeline_begin(session->pg, arena);
     if (*fault_r)
         return COMMIT_REFUSED; /* nothing was sent */
     session->used = ++store->turn;
-    send_commit(session->pg, &plan, &core, &purge);
+    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     switch (verdict.outcome) {

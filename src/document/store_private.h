@@ -29,6 +29,13 @@ MUST_USE enum fault store_use(struct store *store, int space, struct pg **pg_r);
 bool store_reads_again(struct store *store, int space, enum fault fault, int attempt);
 void store_close(struct store *store, int space);
 
+/* The first and the last statement of a commit that keeps an answer. */
+struct once_params {
+    struct pg_params keep, purge;
+};
+void store_add_once(struct once_params *params, const struct store *store, struct arena *arena,
+                    const struct once *once);
+
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);
 

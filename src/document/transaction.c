@@ -25,7 +25,8 @@ struct transaction {
     bool in_snapshot;
     struct asked *asked;
     size_t count, capacity;
-    size_t fetched; /* those at tolerance 0 */
+    size_t fetched;          /* those at tolerance 0 */
+    const struct once *once; /* NULL: no answer is to be kept */
 };
 
 enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
@@ -223,6 +224,8 @@ static enum fault verify_in_memory(struct transaction *transaction)
 
 struct writing {
     struct commit commit;
+    struct once once;      /* its answer */
+    int64_t written;       /* version of the commit, 0 when it writes no document */
     struct asked **asked;  /* parallel to commit.documents */
     uint32_t *slots;       /* of what is written, no doubles */
     uint64_t *own, *moved; /* parallel to slots: stamps before and at the move */
@@ -282,6 +285,12 @@ static void prepare_writing(struct transaction *transaction, struct writing *wri
         document->act = draft_act(asked->draft);
         draft_seal(asked->draft, writing->commit.version, horizon, &document->rows);
         add_slot(writing, asked->found.slot);
+        writing->written = writing->commit.version;
+    }
+    if (transaction->once) {
+        writing->once = *transaction->once;
+        writing->once.version = writing->written;
+        writing->commit.once = &writing->once;
     }
 }
 
@@ -348,7 +357,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     case COMMIT_DONE:
         stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
         keep_written(transaction, &writing);
-        *version_r = writing.commit.version;
+        *version_r = writing.written;
         pulse_count(&documents->pulse->commits, 1);
         fault = FAULT_NONE;
         break;
@@ -366,9 +375,16 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     return fault;
 }
 
+void transaction_keep(struct transaction *transaction, const struct once *once)
+{
+    transaction->once = once;
+}
+
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)
 {
     *version_r = 0;
+    if (transaction->once)
+        return commit(transaction, version_r);
     for (size_t i = 0; i < transaction->count; i++)
         if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))
             return commit(transaction, version_r);

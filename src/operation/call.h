@@ -21,6 +21,8 @@ struct call {
     const struct json *param, *syncs;             /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
     struct bytes build;                           /* X-Stampd-Build; NO_BYTES: absent */
+    struct bytes idempotency_key;                 /* Idempotency-Key; NO_BYTES: absent */
+    int64_t dhop_stamp;                           /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
 };
@@ -38,6 +40,7 @@ struct reply {
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
     const char *mime;     /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
+    bool is_replayed;     /* the answer to the same request, given before */
     struct builder *body; /* cleared by the caller before; kept over requests */
 };
 

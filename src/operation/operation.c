@@ -8,6 +8,7 @@
 #include "document/stamp.h"
 #include "edge/crypto.h"
 #include "operation/access.h"
+#include "operation/once.h"
 #include "operation/registry.h"
 #include "operation/sync.h"
 
@@ -36,8 +37,9 @@ static bool is_late(const struct call *call)
     return clock_monotonic_ms() > call->deadline_ms;
 }
 
-/* work and validation, once. */
-static enum fault attempt_once(struct attempt *attempt, const struct operation *operation, bool in_snapshot)
+/* Work and validation, a single time. */
+static enum fault attempt_once(struct attempt *attempt, const struct operation *operation, struct once *once,
+                               bool in_snapshot)
 {
     struct reply *reply = attempt->reply;
     reply->phase = PHASE_WORK;
@@ -48,6 +50,8 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     fault = operation->work ? operation->work(attempt) : FAULT_NONE;
     if (!fault && is_late(attempt->call))
         fault = FAULT_XTIME;
+    if (!fault && once)
+        fault = once_keep(attempt, once);
     if (!fault) {
         reply->phase = PHASE_VALIDATION;
         fault = transaction_validate(attempt->transaction, &attempt->version);
@@ -57,20 +61,29 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
 }
 
 /* Up to TRIES times; what the tries leave in the arena goes with the request. */
-static enum fault attempt_often(struct attempt *attempt, const struct operation *operation)
+static enum fault attempt_often(struct attempt *attempt, const struct operation *operation, struct once *once)
 {
-    enum fault fault = FAULT_NONE;
     struct reply *reply = attempt->reply;
-    for (int try = 0; try < TRIES; try++) {
+    bool is_answered = false, again = true;
+    enum fault fault = once ? once_recall(attempt, once, &is_answered) : FAULT_NONE;
+    if (fault || is_answered)
+        return fault;
+    for (int try = 0; try < TRIES && again; try++) {
         pause_before(try);
         reply->body->size = attempt->out;
         reply->fault = FAULT_NONE;
+        reply->mime = MIME_JSON;
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
-        fault = attempt_once(attempt, operation, try == TRIES - 1 && fault == FAULT_STALE);
-        if (!fault || !reply_is_retried(reply, fault) || is_late(attempt->call))
+        fault = attempt_once(attempt, operation, once, try == TRIES - 1 && fault == FAULT_STALE);
+        if (fault && once)
+            fault = once_settle(attempt, once, fault, &again);
+        else
+            again = reply_is_retried(reply, fault);
+        if (!fault || is_late(attempt->call))
             break;
-        log_debug("try again operation=%s code=%s try=%d", operation->name, fault_code(fault), try + 1);
+        if (again)
+            log_debug("try again operation=%s code=%s try=%d", operation->name, fault_code(fault), try + 1);
     }
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
 }
@@ -87,12 +100,15 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
     struct sync_request *syncs;
+    struct once *once = NULL;
     enum fault fault = sync_read(attempt->workshop, call, reply, &syncs);
+    if (!fault)
+        fault = once_open(attempt->workshop, call, reply, operation, &once);
     if (fault)
         return fault;
     builder_add_text(reply->body, "{\"out\":");
     attempt->out = reply->body->size;
-    fault = attempt_often(attempt, operation);
+    fault = attempt_often(attempt, operation, once);
     if (!fault && operation->afterwork) {
         reply->phase = PHASE_AFTERWORK;
         fault = operation->afterwork(attempt);
@@ -139,6 +155,8 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
         return reply_fault(call, reply, FAULT_NOPERATION, NULL,
                            arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
     enum fault fault = access_check(workshop, call, reply, operation);
+    if (!fault)
+        fault = once_read_dhop(workshop, call, reply);
     if (fault)
         return fault;
     struct attempt attempt = {.operation = operation, .workshop = workshop, .call = call, .reply = reply};
@@ -184,6 +202,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->argument_count = 0;
     reply->detail = NULL;
     reply->mime = MIME_JSON;
+    reply->is_replayed = false;
     documents_begin_request(workshop->documents, call->deadline_ms);
     if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
         answer_ping(workshop, call, reply);

@@ -165,12 +165,14 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
 {
     struct call *call = &request_r->call;
     struct bytes build = parameter(source, "HTTP_X_STAMPD_BUILD");
+    struct bytes key = parameter(source, "HTTP_IDEMPOTENCY_KEY");
     assert(!body->size);
     read_form(settings, arena, source, request_r);
     *call = (struct call){
         .arena = arena,
         .request_id = request_r->form.request_id,
         .build = build.size ? build : NO_BYTES,
+        .idempotency_key = key.size ? key : NO_BYTES,
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
     };
     enum fault fault = check_method(source, call, reply);

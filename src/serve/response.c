@@ -149,6 +149,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     builder_add_text(head, "\r\n");
     add_header(head, "Cache-Control", reply->fault ? "no-store" : "private, no-cache");
     add_header(head, "X-Content-Type-Options", "nosniff");
+    if (reply->is_replayed && !reply->fault)
+        add_header(head, "Idempotency-Replayed", "true");
     if (status == 405)
         add_header(head, "Allow", "GET, HEAD, POST");
     if (is_plain(form->request_id))

@@ -4,21 +4,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 128 };
+enum { ROWS = 128, ANSWERS = 16 };
 
 struct fake_store fake;
 static struct document *rows[ROWS];
 static size_t row_count;
 static int64_t floor_now;
+static struct once answers[ANSWERS];
+static size_t answer_count;
 
 void fake_reset(void)
 {
     for (size_t i = 0; i < row_count; i++)
         document_release(rows[i]);
     row_count = 0;
+    fake_forget_kept();
     floor_now = 0;
     fake = (struct fake_store){.outcome = COMMIT_DONE};
 }
+
+/* --- answers --- */
+
+static struct bytes copy(struct bytes text)
+{
+    char *data = malloc(text.size + 1);
+    if (text.size)
+        memcpy(data, text.data, text.size);
+    return (struct bytes){data, text.size};
+}
+
+void fake_keep(const struct once *kept)
+{
+    answers[answer_count++] = (struct once){.account = copy(kept->account),
+                                            .key = copy(kept->key),
+                                            .digest = copy(kept->digest),
+                                            .mime = copy(kept->mime),
+                                            .answer = copy(kept->answer),
+                                            .version = kept->version};
+}
+
+static const struct once *find_kept(struct bytes account, struct bytes key)
+{
+    for (size_t i = 0; i < answer_count; i++)
+        if (bytes_equal(answers[i].key, key) && (!account.data || bytes_equal(answers[i].account, account)))
+            return &answers[i];
+    return NULL;
+}
+
+const struct once *fake_kept(const char *key)
+{
+    return find_kept(NO_BYTES, bytes_of(key));
+}
+
+void fake_forget_kept(void)
+{
+    while (answer_count) {
+        struct once *once = &answers[--answer_count];
+        struct bytes texts[] = {once->account, once->key, once->digest, once->mime, once->answer};
+        for (size_t i = 0; i < COUNT_OF(texts); i++)
+            free((void *)(uintptr_t)texts[i].data);
+    }
+}
+
+enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
+                           bool *found_r)
+{
+    (void)store, (void)space, (void)arena;
+    const struct once *kept = find_kept(once->account, once->key);
+    fake.finds++;
+    *found_r = !fake.find_fault && kept;
+    if (*found_r)
+        *once = *kept;
+    if (fake.after_find)
+        fake.after_find();
+    return fake.find_fault;
+}
+
+/* --- documents --- */
 
 void fake_set_floor(int64_t floor)
 {
@@ -175,17 +237,21 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     if (fake.before_commit)
         fake.before_commit();
     *fault_r = FAULT_NONE;
-    if (fake.outcome != COMMIT_DONE) {
+    bool is_lost = fake.outcome == COMMIT_UNKNOWN && fake.is_lost;
+    if (fake.outcome != COMMIT_DONE && !is_lost) {
         *fault_r = fake.outcome_fault;
         return fake.outcome;
     }
-    *fault_r = verify(commit);
+    *fault_r =
+        commit->once && find_kept(commit->once->account, commit->once->key) ? FAULT_STALE : verify(commit);
     if (*fault_r)
         return COMMIT_REFUSED;
     for (size_t i = 0; i < commit->count; i++)
         if (commit->documents[i].act != DRAFT_READ)
             write_row(&commit->documents[i], commit->version);
-    return COMMIT_DONE;
+    if (commit->once)
+        fake_keep(commit->once);
+    return is_lost ? COMMIT_UNKNOWN : COMMIT_DONE;
 }
 
 enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,

@@ -15,8 +15,12 @@ struct fake_store {
     enum commit_outcome outcome; /* forced when it is not COMMIT_DONE */
     enum fault outcome_fault;
     enum fault reconnect_fault;
+    bool is_lost;          /* outcome COMMIT_UNKNOWN: what was to be committed is */
+    int finds;             /* answers looked for */
+    enum fault find_fault; /* answered by every look */
     void (*before_commit)(void);
     void (*after_load)(void);
+    void (*after_find)(void);
 };
 extern struct fake_store fake;
 
@@ -26,6 +30,11 @@ void fake_reset(void);
 void fake_change(const char *class, const char *id, int64_t version, const char *content);
 /* The row's version, 0: no row. */
 int64_t fake_version(const char *class, const char *id);
+/* An answer kept elsewhere: `kept->key` and so on are copied. */
+void fake_keep(const struct once *kept);
+/* The answer kept under the key, of any account; NULL: none. */
+const struct once *fake_kept(const char *key);
+void fake_forget_kept(void);
 void fake_set_floor(int64_t floor);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* A request as nginx would hand it on. */
 struct letter {
-    const char *method, *uri, *space, *database, *door, *accept, *build, *type, *body;
+    const char *method, *uri, *space, *database, *door, *accept, *build, *key, *type, *body;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
     bool was_read;
@@ -37,6 +37,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"STAMPD_DOOR", letter->door ? letter->door : "public"},
         {"STAMPD_REQUEST_ID", "feed"},
         {"HTTP_ACCEPT", letter->accept},
+        {"HTTP_IDEMPOTENCY_KEY", letter->key},
         {"HTTP_X_STAMPD_BUILD", letter->build},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -173,6 +174,7 @@ static void call_has_all_that_was_sent(void **state)
         .space = "n",
         .database = "base",
         .build = "b6",
+        .key = "a key",
         .type = "application/json",
         .body = "{\"param\":{\"x\":1},\"syncs\":[],\"key\":\"k\",\"account\":\"a\"}",
     };
@@ -190,6 +192,7 @@ static void call_has_all_that_was_sent(void **state)
     assert_text(call->account, "a");
     assert_text(call->admin, NULL);
     assert_text(call->build, "b6");
+    assert_text(call->idempotency_key, "a key");
     assert_non_null(json_member(call->param, "x"));
     assert_int_equal(call->syncs->kind, JSON_ARRAY);
     assert_string_equal(call->request_id, "feed");

@@ -60,6 +60,11 @@ static void success_is_sent_as_it_is(void **state)
                                    "X-Request-Id: 0123abc\r\nX-Stampd-Build: 1.2.3\r\n\r\n");
     assert_true(bytes_equal(response_body(&form, &reply), BYTES("a;b\n")));
 
+    assert_false(has_header("Idempotency-Replayed"));
+    reply.is_replayed = true;
+    compose(&form, &reply);
+    assert_true(has_line("Idempotency-Replayed: true"));
+
     form.is_head = true;
     reply.mime = NULL;
     compose(&form, &reply);

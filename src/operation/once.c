@@ -1,0 +1,154 @@
+/* once: the session's stamp, and answers kept under an Idempotency-Key. */
+#include "operation/once.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "document/stamp.h"
+#include "edge/crypto.h"
+#include "operation/reader.h"
+
+enum { KEY_BYTES_MAX = 255 };
+
+/* --- dhop --- */
+
+enum fault once_read_dhop(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    const struct settings *settings = workshop->settings;
+    call->dhop_stamp = 0;
+    if (!call->dhop.data)
+        return FAULT_NONE;
+    int64_t given, now = stamp_now();
+    if (!stamp_from_text(call->dhop, &given))
+        return reply_fault(call, reply, FAULT_AARG, "A stamp is expected: yymmddhhmmssmmm, UTC.", "dhop",
+                           NULL);
+    int64_t least = stamp_add_ms(now, -1000 * settings->dhop_past_s);
+    int64_t most = stamp_add_ms(now, settings->dhop_future_ms);
+    if (given < least || given > most)
+        return reply_fault(call, reply, FAULT_ADHOP, NULL, arena_printf(call->arena, "%015" PRId64, given),
+                           arena_printf(call->arena, "%015" PRId64, least),
+                           arena_printf(call->arena, "%015" PRId64, most), NULL);
+    call->dhop_stamp = given;
+    return FAULT_NONE;
+}
+
+/* --- the name, and the digest of the request --- */
+
+static bool is_key(struct bytes key)
+{
+    for (size_t i = 0; i < key.size; i++)
+        if (key.data[i] < '!' || key.data[i] > '~')
+            return false;
+    return key.size >= 1 && key.size <= KEY_BYTES_MAX;
+}
+
+static void add_part(struct builder *parts, struct bytes part)
+{
+    if (part.data)
+        builder_printf(parts, "%zu:", part.size);
+    builder_add_bytes(parts, part);
+    builder_add_text(parts, ",");
+}
+
+/* What makes the answer: the proofs of who asks too, so that nobody gets an answer who could not have had it
+ * from the operation.  The synchronisations, which are computed anew, and dhop and lang do not belong to it.
+ */
+static struct bytes digest_of(struct call *call)
+{
+    char param[CRYPTO_SHA256_HEX + 1] = "", all[CRYPTO_SHA256_HEX + 1];
+    struct builder parts = {0};
+    if (call->param)
+        crypto_sha256_hex(call->param->text, param);
+    add_part(&parts, call->operation);
+    add_part(&parts, bytes_of(param));
+    add_part(&parts, call->key);
+    add_part(&parts, call->admin);
+    for (size_t i = 0; i < call->path_count; i++)
+        add_part(&parts, call->path[i]);
+    crypto_sha256_hex(builder_bytes(&parts), all);
+    builder_free(&parts);
+    return bytes_of(arena_copy(call->arena, all, CRYPTO_SHA256_HEX));
+}
+
+enum fault once_open(struct workshop *workshop, struct call *call, struct reply *reply,
+                     const struct operation *operation, struct once **once_r)
+{
+    const struct reader reader = {workshop->settings, call, reply};
+    *once_r = NULL;
+    if (!call->idempotency_key.data)
+        return FAULT_NONE;
+    if (!is_key(call->idempotency_key))
+        return reader_wrong(&reader, "Idempotency-Key", "1 to 255 visible ASCII characters are expected.");
+    if (operation->right == RIGHT_READ || operation->only_reads)
+        return FAULT_NONE;
+    if ((int64_t)call->account.size > workshop->settings->limit_name_bytes)
+        return reader_over(&reader, "limit_name_bytes", workshop->settings->limit_name_bytes,
+                           (int64_t)call->account.size);
+    struct once *once = ARENA_NEW(call->arena, struct once);
+    once->account = call->account.data ? call->account : BYTES("");
+    once->key = call->idempotency_key;
+    once->digest = digest_of(call);
+    *once_r = once;
+    return FAULT_NONE;
+}
+
+/* --- the answer --- */
+
+enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r)
+{
+    struct call *call = attempt->call;
+    struct reply *reply = attempt->reply;
+    struct once kept = {.account = once->account, .key = once->key};
+    bool is_there;
+    *found_r = false;
+    enum fault fault = store_find_once(documents_store(attempt->workshop->documents), attempt->space,
+                                       call->arena, &kept, &is_there);
+    if (fault || !is_there)
+        return fault;
+    if (!bytes_equal(kept.digest, once->digest))
+        return reply_fault(call, reply, FAULT_AKEYREUSED, NULL,
+                           arena_copy(call->arena, once->key.data, once->key.size), NULL);
+    reply->fault = FAULT_NONE;
+    reply->argument_count = 0;
+    reply->detail = NULL;
+    reply->is_replayed = true;
+    reply->mime = arena_copy(call->arena, kept.mime.data, kept.mime.size);
+    reply->body->size = attempt->out;
+    builder_add_bytes(reply->body, kept.answer);
+    attempt->version = kept.version;
+    *found_r = true;
+    return FAULT_NONE;
+}
+
+enum fault once_keep(struct attempt *attempt, struct once *once)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    const struct reader reader = {settings, attempt->call, attempt->reply};
+    const struct builder *body = attempt->reply->body;
+    once->mime = bytes_of(attempt->reply->mime);
+    once->answer = (struct bytes){body->data + attempt->out, body->size - attempt->out};
+    if ((int64_t)once->answer.size > settings->limit_answer_bytes)
+        return reader_over(&reader, "limit_answer_bytes", settings->limit_answer_bytes,
+                           (int64_t)once->answer.size);
+    transaction_keep(attempt->transaction, once);
+    return FAULT_NONE;
+}
+
+enum fault once_settle(struct attempt *attempt, const struct once *once, enum fault fault, bool *again_r)
+{
+    bool is_unknown = fault == FAULT_XUNKNOWN, is_found;
+    *again_r = reply_is_retried(attempt->reply, fault);
+    if (is_unknown && documents_must_exit(attempt->workshop->documents))
+        return fault; /* the old backend may still commit: nothing can be proven */
+    enum fault looked = once_recall(attempt, once, &is_found);
+    if (is_found || looked == FAULT_AKEYREUSED) {
+        if (is_unknown)
+            log_info("commit did happen key=%.*s", (int)once->key.size, once->key.data);
+        return looked;
+    }
+    if (looked || !is_unknown)
+        return fault;
+    log_info("commit did not happen key=%.*s", (int)once->key.size, once->key.data);
+    *again_r = true;
+    return FAULT_XAWAY;
+}

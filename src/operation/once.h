@@ -1,0 +1,31 @@
+/* once: what keeps a request from being done twice (doc/protocol.md, "Sending a request again").
+ *
+ * dhop, the session's stamp of the operation, is checked here and given to operations.  Under the header
+ * Idempotency-Key an operation that may write is done once: its commit keeps the answer, and whoever sends
+ * the same request again under that key gets it.  Faults are not kept: nothing was committed. */
+#ifndef STAMPD_OPERATION_ONCE_H
+#define STAMPD_OPERATION_ONCE_H
+
+#include "operation/registry.h"
+
+/* Reads dhop into call->dhop_stamp.  FAULT_AARG: it is no stamp; FAULT_ADHOP: it is in the future, or too
+ * old. */
+MUST_USE enum fault once_read_dhop(struct workshop *workshop, struct call *call, struct reply *reply);
+
+/* The name under which the call's answer is kept, and the digest of what is asked for; NULL when the call has
+ * no key, or the operation only reads: to read again does no harm.  FAULT_AARG, FAULT_ALIMIT: the key or the
+ * account cannot be such a name. */
+MUST_USE enum fault once_open(struct workshop *workshop, struct call *call, struct reply *reply,
+                              const struct operation *operation, struct once **once_r);
+/* Looks for the answer.  Found: body, type and version of the attempt are as after its work and validation.
+ * FAULT_AKEYREUSED: it answers another request. */
+MUST_USE enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r);
+/* After work: its validation is to keep what it gave.  FAULT_ALIMIT: more than limit_answer_bytes. */
+MUST_USE enum fault once_keep(struct attempt *attempt, struct once *once);
+/* After a try that ended with `fault`: FAULT_NONE when the answer is there all the same, because a twin was
+ * quicker or a commit of unknown outcome did happen; else what remains of the fault, and whether the
+ * operation may be run again: nothing was committed then. */
+MUST_USE enum fault once_settle(struct attempt *attempt, const struct once *once, enum fault fault,
+                                bool *again_r);
+
+#endif
