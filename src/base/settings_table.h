@@ -27,6 +27,8 @@ NUMBER(limit_syncs, 1000, 1, 100000, "documents", "Documents that one request ma
 NUMBER(lock_timeout_ms, 5000, 10, 600000, "ms", "Time that a commit may wait for the locks of others.")
 TEXT(log_level, "info", "Least severe lines written: error, warning, info or debug.")
 TEXT(log_to, "stderr", "stderr or syslog.")
+NUMBER(memory_mb, 1024, 0, 1048576, "MiB", "Memory that one worker may have beyond cache_mb; what is over it fails, and a worker that keeps half of it is replaced; 0: no limit.")
+TEXT(modules, "", "Applications to load at start: paths of shared objects, separated by blanks; relative ones from the folder for modules.")
 NUMBER(recycle_requests, 1000000, 0, 1000000000, "requests", "A worker is replaced after about this many requests; 0: never.")
 TEXT(run_directory, "/run/stampd", "Folder of the sockets, the instance files and the shared segment.")
 TEXT(segment, "", "Path of the shared segment; empty: `segment` in run_directory. Several instances of one host may share one.")

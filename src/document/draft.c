@@ -158,6 +158,50 @@ const struct item *draft_find_item(const struct draft *draft, struct bytes iclas
     return is_live(item) ? item : NULL;
 }
 
+static const struct item *next_in_base(const struct draft *draft, struct bytes iclass, struct bytes key)
+{
+    const struct item *items = draft->base->items;
+    size_t low = 0, high = draft->goes_on ? draft->base->item_count : 0, count = high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (item_compare(items[middle].iclass, items[middle].key, iclass, key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count ? &items[low] : NULL;
+}
+
+static const struct item *next_in_changes(const struct draft *draft, struct bytes iclass, struct bytes key)
+{
+    const struct item *next = NULL;
+    for (const struct change *tree = draft->changes; tree;) {
+        bool is_behind = item_compare(tree->item.iclass, tree->item.key, iclass, key) > 0;
+        if (is_behind)
+            next = &tree->item;
+        tree = is_behind ? tree->left : tree->right;
+    }
+    return next;
+}
+
+const struct item *draft_next_item(const struct draft *draft, struct bytes iclass, struct bytes key)
+{
+    for (;;) {
+        const struct item *base = next_in_base(draft, iclass, key);
+        const struct item *change = next_in_changes(draft, iclass, key);
+        if (!base && !change)
+            return NULL;
+        int order = !base     ? 1
+                    : !change ? -1
+                              : item_compare(base->iclass, base->key, change->iclass, change->key);
+        const struct item *next = order < 0 ? base : change;
+        if (is_live(next))
+            return next;
+        iclass = next->iclass;
+        key = next->key;
+    }
+}
+
 /* Makes the item what is wanted; without content: removes it. */
 static void put(struct draft *draft, const struct item *wanted)
 {

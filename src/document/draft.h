@@ -28,6 +28,9 @@ void draft_delete(struct draft *draft);
 /* The item in the operation's eyes, NULL when there is none (tombstones are none).  One changed in this
  * operation has version and vop 0 and no `json`.  Valid until the next change. */
 const struct item *draft_find_item(const struct draft *draft, struct bytes iclass, struct bytes key);
+/* The live item that follows this name in the order of class and key, NULL at the end.  Valid until the next
+ * change. */
+const struct item *draft_next_item(const struct draft *draft, struct bytes iclass, struct bytes key);
 /* Sets an item; begins a life if there is none.  Kind or content equal to the present one: no change. */
 void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
                     struct bytes content);

@@ -37,7 +37,7 @@ struct stamps_board {
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 1 };                                        /* changes with anything above */
+enum { LAYOUT = 2 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -46,7 +46,7 @@ _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
                "atomics as large as their values");
 _Static_assert(sizeof(struct stamps_slot) == 64, "a slot is one cache line");
 _Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
-_Static_assert(sizeof(struct pulse) == 64, "a pulse is one cache line");
+_Static_assert(sizeof(struct pulse) == 128, "a pulse is two cache lines");
 _Static_assert(sizeof(struct space) == 128, "a namespace is two cache lines");
 _Static_assert(STAMPS_WORDS * 64 == STAMPS_PROCESSES && STAMPS_WORDS == 7,
                "the stamp and all bits share the line");
@@ -353,6 +353,7 @@ void stamps_release_entry(struct stamps *stamps, int index)
     struct entry *entry = entry_at(stamps, index);
     assert(atomic_load(&entry->ns) == 0); /* else its bits may be set */
     atomic_store(&stamps_pulse(stamps, index)->request_since_ms, 0);
+    atomic_store(&stamps_pulse(stamps, index)->deadline_ms, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->state, ENTRY_FREE);
     atomic_store(&entry->lock_file, 0);

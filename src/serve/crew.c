@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "operation/module.h"
 #include "serve/herald.h"
 #include "serve/heritage.h"
 #include "serve/throttle.h"
@@ -200,12 +201,15 @@ static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
     if (child->is_killed)
         return;
     int64_t patience_ms = child->told == STOP_NOW ? KILL_MS : child->drain_ms;
-    int64_t since_ms = child->role == ROLE_WORKER
-                           ? atomic_load(&stamps_pulse(crew->stamps, child->index)->request_since_ms)
-                           : 0;
+    const struct pulse *pulse = child->role == ROLE_WORKER ? stamps_pulse(crew->stamps, child->index) : NULL;
+    int64_t since_ms = pulse ? atomic_load(&pulse->request_since_ms) : 0;
+    int64_t deadline_ms = pulse ? atomic_load(&pulse->deadline_ms) : 0;
     if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms) {
         log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
                     child->index);
+    } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
+        log_error("killed worker whose application does not return pid=%d index=%d", (int)child->pid,
+                  child->index);
     } else if (since_ms && now_ms - since_ms >= child->limit_ms) {
         log_error("killed worker whose request takes too long pid=%d index=%d request_ms=%lld",
                   (int)child->pid, child->index, (long long)(now_ms - since_ms));
@@ -382,9 +386,19 @@ static void report(const struct child *child, int status)
                   child->index);
 }
 
+/* It died while application code ran: which? */
+static void report_application(const struct crew *crew, const struct child *child)
+{
+    const struct pulse *pulse = child->role == ROLE_WORKER ? stamps_pulse(crew->stamps, child->index) : NULL;
+    if (pulse && atomic_load(&pulse->deadline_ms))
+        log_error("it ran application code operation=%.*s pid=%d", PULSE_NAME_BYTES, pulse->application,
+                  (int)child->pid);
+}
+
 static void remove_child(struct crew *crew, struct child *child, int status)
 {
     report(child, status);
+    report_application(crew, child);
     if (child->told == STOP_NOT && child->role == ROLE_WORKER)
         throttle_died(&crew->throttles[child->position], child->started_ms, clock_monotonic_ms());
     if (child->told == STOP_NOT && child->role == ROLE_HERALD)

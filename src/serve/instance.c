@@ -189,6 +189,7 @@ static void settle(struct instance *instance, int index)
 {
     bool in_doubt = stamps_entry_space(instance->stamps, index) >= 0;
     atomic_store(&stamps_pulse(instance->stamps, index)->request_since_ms, 0);
+    atomic_store(&stamps_pulse(instance->stamps, index)->deadline_ms, 0);
     stamps_entry_set(instance->stamps, index, in_doubt ? ENTRY_DIRTY : ENTRY_FREE, 0);
     if (in_doubt)
         log_info("entry in doubt index=%d instance=%u", index,

@@ -21,6 +21,7 @@
 #include "base/stop.h"
 #include "document/stamps.h"
 #include "edge/fcgi.h"
+#include "operation/module.h"
 #include "serve/crew.h"
 #include "serve/identity.h"
 #include "serve/instance.h"
@@ -182,6 +183,7 @@ static bool open_master(struct master *master, char *problem)
 {
     if (!open_pid_file(master, problem) ||
         !identity_take(present_settings(master), &master->identity, problem, PROBLEM_BYTES) ||
+        !module_load_all(present_settings(master), problem, PROBLEM_BYTES) ||
         !open_segment(master, problem) || !open_listeners(master, problem))
         return false;
     raise_descriptors();
@@ -225,9 +227,10 @@ static void keep_number(const char *name, int64_t *next, int64_t present)
     *next = present;
 }
 
-/* What the present segment, sockets and user are made of. */
+/* What the present segment, sockets, user and code are made of. */
 static void keep_what_is_made(struct settings *next, const struct settings *present)
 {
+    keep_text("modules", &next->modules, present->modules);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);
     keep_text("socket_group", &next->socket_group, present->socket_group);

@@ -14,7 +14,9 @@
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
 #include "operation/access.h"
+#include "operation/module.h"
 #include "operation/operation.h"
+#include "serve/memory.h"
 #include "serve/probe.h"
 #include "serve/request.h"
 #include "serve/response.h"
@@ -36,9 +38,9 @@ struct worker {
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
     struct pulse *pulse;
-    uint64_t requests, recycle_at;   /* recycle_at 0: never, or said already */
+    uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
-    bool must_leave;
+    bool must_leave, is_recycled;    /* is_recycled: the master was told to replace it */
 };
 
 static bool is_stopping(void)
@@ -110,6 +112,13 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     }
 }
 
+static void recycle(struct worker *worker)
+{
+    if (!worker->is_recycled)
+        tell_master(worker->heritage, MESSAGE_RECYCLE);
+    worker->is_recycled = true;
+}
+
 static void end_request(struct worker *worker)
 {
     arena_reset(worker->arena);
@@ -123,10 +132,8 @@ static void end_request(struct worker *worker)
         log_error("the outcome of a commit stays unknown, the worker ends");
         _exit(STATUS_IN_DOUBT);
     }
-    if (worker->recycle_at && ++worker->requests >= worker->recycle_at) {
-        worker->recycle_at = 0;
-        tell_master(worker->heritage, MESSAGE_RECYCLE);
-    }
+    if (worker->recycle_at && ++worker->requests >= worker->recycle_at)
+        recycle(worker);
 }
 
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
@@ -167,6 +174,10 @@ static void look_at_clock(struct worker *worker)
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms >= worker->rest_at_ms) {
         documents_rest(worker->workshop.documents);
+        if (!worker->is_recycled && memory_is_grown(worker->settings)) {
+            log_info("worker keeps much memory, it is to be replaced");
+            recycle(worker);
+        }
         worker->rest_at_ms = now_ms + REST_MS;
     }
     if (worker->leave_at_ms && now_ms >= worker->leave_at_ms)
@@ -225,12 +236,18 @@ int worker_run(const struct heritage *heritage)
     /* The entry of a worker is FREE; should it ever name a database, nothing is served before its repair. */
     if (!session_inherit(heritage->settings, heritage->stamps, is_stopping))
         return 0;
+    memory_limit(heritage->settings);
     open_worker(&worker, wake);
+    if (!module_start_worker(heritage->settings, heritage->stamps)) {
+        close_worker(&worker);
+        return 1;
+    }
     tell_master(heritage, MESSAGE_READY);
     serve_until_told(&worker);
     serve_the_last(&worker);
     if (fcgi_connections(worker.fcgi))
         log_info("worker leaves kept connections=%zu", fcgi_connections(worker.fcgi));
+    module_stop_worker();
     close_worker(&worker);
     return 0;
 }

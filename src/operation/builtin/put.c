@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "document/stamp.h"
+#include "operation/classes.h"
 #include "operation/reader.h"
 
 /* One document of the request. */
@@ -76,6 +77,9 @@ static enum fault apply_item(const struct reader *reader, struct draft *draft, c
     if ((int64_t)content.size > reader->settings->limit_content_bytes)
         return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
                            (int64_t)content.size);
+    const char *refusal = classes_refusal(draft_base(draft)->header.class, iclass, !key.size, !json);
+    if (refusal)
+        return reader_wrong(reader, "items", refusal);
     draft_set_item(draft, iclass, key, !json, content);
     return FAULT_NONE;
 }

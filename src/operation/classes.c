@@ -1,0 +1,55 @@
+/* classes: a list of the declared classes; there are tens, not thousands. */
+#include "operation/classes.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+struct document_class {
+    struct bytes name;
+    const struct item_class *items;
+    size_t count;
+};
+
+static struct document_class *classes;
+static size_t class_count;
+
+static const struct document_class *find_class(struct bytes name)
+{
+    for (size_t i = 0; i < class_count; i++)
+        if (bytes_equal(classes[i].name, name))
+            return &classes[i];
+    return NULL;
+}
+
+bool classes_add(struct bytes document_class, const struct item_class *items, size_t count)
+{
+    if (find_class(document_class))
+        return false;
+    struct document_class *more = realloc(classes, (class_count + 1) * sizeof *classes);
+    if (!more)
+        log_fatal("out of memory adding a class");
+    classes = more;
+    classes[class_count++] = (struct document_class){.name = document_class, .items = items, .count = count};
+    return true;
+}
+
+const char *classes_refusal(struct bytes document_class, struct bytes item_class, bool is_singleton,
+                            bool is_raw)
+{
+    const struct document_class *declared = find_class(document_class);
+    if (!declared)
+        return NULL;
+    for (size_t i = 0; i < declared->count; i++) {
+        const struct item_class *item = &declared->items[i];
+        if (!bytes_equal(item->name, item_class))
+            continue;
+        if (item->is_singleton != is_singleton)
+            return item->is_singleton ? "Items of this class have no key."
+                                      : "Items of this class have a key.";
+        if (item->is_raw != is_raw)
+            return item->is_raw ? "Items of this class are raw text." : "Items of this class are JSON.";
+        return NULL;
+    }
+    return "The application declares no such class of items here.";
+}

@@ -1,0 +1,248 @@
+/* module: loading, and what is refused at start with one line. */
+#include "operation/module.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/item.h"
+#include "operation/classes.h"
+#include "operation/module_private.h"
+
+enum { NAME_MOST = 32, PATH_MOST = 4096 };
+
+struct loaded {
+    const struct stampd_module *module;
+    struct loaded *next;
+};
+static struct loaded *first, **last = &first;
+
+/* What is being judged, and where the one line goes. */
+struct judgement {
+    const char *path;
+    char *problem;
+    size_t problem_size;
+};
+
+static bool PRINTF_LIKE(2, 3) refuse(const struct judgement *judgement, const char *format, ...)
+{
+    int size = snprintf(judgement->problem, judgement->problem_size, "module %s: ", judgement->path);
+    if (size > 0 && (size_t)size < judgement->problem_size) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(judgement->problem + size, judgement->problem_size - (size_t)size, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+/* --- what a module declares --- */
+
+static bool is_name(const char *name, const char *others)
+{
+    size_t size = name ? strlen(name) : 0;
+    if (!size || size > NAME_MOST)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        bool is_letter = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z');
+        bool is_other = (name[i] >= '0' && name[i] <= '9') || strchr(others, name[i]);
+        if (!is_letter && (i == 0 || !is_other))
+            return false;
+    }
+    return true;
+}
+
+static bool is_zero(const void *const *reserved, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i])
+            return false;
+    return true;
+}
+
+static bool judge_items(const struct judgement *judgement, const struct stampd_document_class *class,
+                        size_t *count_r)
+{
+    size_t count = 0;
+    for (const struct stampd_item_class *item = class->items; item && item->name; item++, count++) {
+        if (!item_is_class_name(bytes_of(item->name)))
+            return refuse(judgement, "class %s: %s is no name of a class of items", class->name, item->name);
+        if (!is_zero(item->reserved, COUNT_OF(item->reserved)))
+            return refuse(judgement, "class %s: a reserved member of %s is set", class->name, item->name);
+        for (const struct stampd_item_class *other = class->items; other < item; other++)
+            if (strcmp(other->name, item->name) == 0)
+                return refuse(judgement, "class %s declares %s twice", class->name, item->name);
+    }
+    *count_r = count;
+    return true;
+}
+
+static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class)
+{
+    size_t count = 0;
+    if (!item_is_class_name(bytes_of(class->name)))
+        return refuse(judgement, "%s is no name of a class of documents", class->name);
+    if (!is_zero(class->reserved, COUNT_OF(class->reserved)))
+        return refuse(judgement, "class %s: a reserved member is set", class->name);
+    if (!judge_items(judgement, class, &count))
+        return false;
+    struct item_class *items = calloc(count + 1, sizeof *items);
+    if (!items)
+        log_fatal("out of memory adding a class");
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct item_class){.name = bytes_of(class->items[i].name),
+                                       .is_singleton = class->items[i].is_singleton,
+                                       .is_raw = class->items[i].is_raw};
+    if (classes_add(bytes_of(class->name), items, count))
+        return true;
+    free(items);
+    return refuse(judgement, "class %s is declared already", class->name);
+}
+
+static bool add_operation(const struct judgement *judgement, const struct stampd_operation *from)
+{
+    if (!is_name(from->name, "_-."))
+        return refuse(judgement, "%s is no name of an operation", from->name);
+    if (!from->work)
+        return refuse(judgement, "operation %s has no work", from->name);
+    if (from->access != STAMPD_ADMIN && from->access != STAMPD_PUBLIC)
+        return refuse(judgement, "operation %s has an unknown access", from->name);
+    if (!is_zero(from->reserved, COUNT_OF(from->reserved)))
+        return refuse(judgement, "operation %s: a reserved member is set", from->name);
+    struct operation *operation = calloc(1, sizeof *operation);
+    if (!operation)
+        log_fatal("out of memory adding an operation");
+    *operation = (struct operation){.name = from->name,
+                                    .right = from->access == STAMPD_PUBLIC ? RIGHT_PUBLIC : RIGHT_ADMIN,
+                                    .work = module_work,
+                                    .afterwork = from->afterwork ? module_afterwork : NULL,
+                                    .only_reads = from->is_read_only,
+                                    .limit_s = from->seconds,
+                                    .application = from};
+    if (registry_add(operation))
+        return true;
+    free(operation);
+    return refuse(judgement, "there is an operation %s already", from->name);
+}
+
+/* The first member of every version of the struct; nothing else is looked at before. */
+static bool judge_abi(const struct judgement *judgement, uint32_t abi)
+{
+    if (abi / 1000 != STAMPD_ABI_MAJOR)
+        return refuse(judgement, "built for version %u of stampd.h, this server has %d: build it anew",
+                      abi / 1000, STAMPD_ABI_MAJOR);
+    if (abi % 1000 > STAMPD_ABI_MINOR)
+        return refuse(judgement, "built for version %u.%u of stampd.h, this server has %d.%d: too new",
+                      abi / 1000, abi % 1000, STAMPD_ABI_MAJOR, STAMPD_ABI_MINOR);
+    return true;
+}
+
+bool module_add(const struct stampd_module *module, const char *path, char *problem, size_t problem_size)
+{
+    const struct judgement judgement = {path, problem, problem_size};
+    if (!judge_abi(&judgement, module->abi))
+        return false;
+    if (!is_name(module->name, "_-"))
+        return refuse(&judgement, "%s is no name of a module", module->name ? module->name : "nothing");
+    if (!is_zero(module->reserved, COUNT_OF(module->reserved)))
+        return refuse(&judgement, "a reserved member is set");
+    const struct stampd_document_class *class = module->classes;
+    for (; class && class->name; class ++)
+        if (!add_class(&judgement, class))
+            return false;
+    const struct stampd_operation *operation = module->operations;
+    for (; operation && operation->name; operation++)
+        if (!add_operation(&judgement, operation))
+            return false;
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    if (!loaded)
+        log_fatal("out of memory adding a module");
+    loaded->module = module;
+    *last = loaded;
+    last = &loaded->next;
+    return true;
+}
+
+/* --- shared objects --- */
+
+/* Whoever can write the file is whoever runs the server. */
+static bool judge_file(const struct judgement *judgement)
+{
+    struct stat status;
+    if (stat(judgement->path, &status))
+        return refuse(judgement, "%m");
+    if (!S_ISREG(status.st_mode))
+        return refuse(judgement, "no regular file");
+    if (status.st_mode & S_IWOTH)
+        return refuse(judgement, "everybody may write it");
+    return true;
+}
+
+static bool load(const char *path, char *problem, size_t problem_size)
+{
+    const struct judgement judgement = {path, problem, problem_size};
+    if (!judge_file(&judgement))
+        return false;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char *why = dlerror(); /* "<path>: words" */
+        size_t size = strlen(path);
+        bool repeats = strncmp(why, path, size) == 0 && strncmp(why + size, ": ", 2) == 0;
+        return refuse(&judgement, "%s", repeats ? why + size + 2 : why);
+    }
+    const struct stampd_module *module = dlsym(handle, "stampd_module");
+    if (!module)
+        return refuse(&judgement, "exports no stampd_module");
+    if (!module_add(module, path, problem, problem_size))
+        return false;
+    log_info("module name=%s version=%s path=%s", module->name, module->version ? module->version : "", path);
+    return true;
+}
+
+bool module_load_all(const struct settings *settings, char *problem, size_t problem_size)
+{
+    const char *rest = settings->modules;
+    for (size_t size; rest += strspn(rest, " \t"), (size = strcspn(rest, " \t")) > 0; rest += size) {
+        char path[PATH_MOST];
+        const char *folder = *rest == '/' ? "" : STAMPD_MODULE_DIRECTORY "/";
+        int length = snprintf(path, sizeof path, "%s%.*s", folder, (int)size, rest);
+        if (length < 0 || length >= (int)sizeof path) {
+            snprintf(problem, problem_size, "modules: a path is too long");
+            return false;
+        }
+        if (!load(path, problem, problem_size))
+            return false;
+    }
+    return true;
+}
+
+/* --- hooks --- */
+
+bool module_start_worker(const struct settings *settings, struct stamps *stamps)
+{
+    struct pulse *pulse = stamps_pulse(stamps, stamps_index(stamps));
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next) {
+        const struct stampd_module *module = loaded->module;
+        if (!module->worker_start)
+            continue;
+        module_watch(pulse, module->name, clock_monotonic_ms() + settings->limit_operation_s * 1000);
+        enum stampd_outcome outcome = module->worker_start();
+        module_unwatch(pulse);
+        if (outcome != STAMPD_DONE) {
+            log_error("worker_start failed module=%s", module->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+void module_stop_worker(void)
+{
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next)
+        if (loaded->module->worker_stop)
+            loaded->module->worker_stop();
+}

@@ -1,0 +1,53 @@
+/* memory: RLIMIT_DATA counts private writable memory, mapped or not yet touched; neither the shared segment
+ * nor code.  What is really in use is told by /proc/self/statm. */
+#include "serve/memory.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* A sanitizer maps more than any limit for itself. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
+static int64_t bytes_of_mb(int64_t mb)
+{
+    return mb << 20;
+}
+
+void memory_limit(const struct settings *settings)
+{
+    struct rlimit limit;
+    if (IS_SANITIZED || !settings->memory_mb || getrlimit(RLIMIT_DATA, &limit))
+        return;
+    rlim_t wanted = (rlim_t)bytes_of_mb(settings->cache_mb + settings->memory_mb);
+    if (limit.rlim_max != RLIM_INFINITY && wanted >= limit.rlim_max)
+        return; /* there is a stricter one */
+    limit.rlim_cur = limit.rlim_max = wanted;
+    if (setrlimit(RLIMIT_DATA, &limit))
+        log_warning("cannot limit the memory of the worker: %m");
+}
+
+bool memory_is_grown(const struct settings *settings)
+{
+    long long resident, shared;
+    if (IS_SANITIZED || !settings->memory_mb)
+        return false;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return false;
+    int count = fscanf(file, "%*s %lld %lld", &resident, &shared);
+    fclose(file);
+    return count == 2 && (resident - shared) * sysconf(_SC_PAGESIZE) >
+                             bytes_of_mb(settings->cache_mb) + bytes_of_mb(settings->memory_mb) / 2;
+}

@@ -1,0 +1,405 @@
+/* stampd.h: all that an application needs of stampd, the document database server.
+ *
+ * An application is a module: a shared object, named in the setting `modules`, that the server loads before
+ * it starts its workers.  It exports one symbol, `stampd_module`, which lists its classes of documents and
+ * its operations.  A whole one:
+ *
+ *     #include <stampd.h>
+ *
+ *     static enum stampd_outcome enrol(struct stampd_call *call)
+ *     {
+ *         const struct stampd_json *param = stampd_param(call);
+ *         const char *id = stampd_read_text(call, param, "asso", 1, 64);
+ *         const char *number = stampd_read_text(call, param, "member", 1, 32);
+ *         const char *name = stampd_read_text(call, param, "name", 1, 200);
+ *
+ *         struct stampd_document *asso = stampd_fetch(call, "Asso", id);
+ *         if (!stampd_exists(asso))
+ *             return stampd_raise(call, "NASSO", "There is no such association.", id, NULL);
+ *
+ *         struct stampd_writer *member = stampd_write_object(call);
+ *         stampd_add_text(member, "name", name);
+ *         stampd_set_written(asso, "Adh", number, member);
+ *         return STAMPD_DONE;
+ *     }
+ *
+ *     static const struct stampd_operation operations[] = {
+ *         {.name = "Enrol", .access = STAMPD_PUBLIC, .work = enrol},
+ *         {.name = NULL},
+ *     };
+ *
+ *     const struct stampd_module stampd_module = {
+ *         .abi = STAMPD_ABI, .name = "asso", .version = "1.0", .operations = operations};
+ *
+ * No error is looked for between the lines, because none can be missed: the first failure of a try is noted
+ * in the call (a missing argument, a document that cannot be loaded, an exception raised).  From then on
+ * readers give defaults, documents seem not to exist, nothing is changed, and whatever `work` still does and
+ * returns, nothing is written and the caller gets that first failure.  stampd_failed tells, where going on
+ * makes no sense or takes long.
+ *
+ * An operation goes: work, validation, afterwork.  `work` reads and changes documents in memory; validation
+ * makes sure that all it asked for at tolerance 0 are still the newest and writes what changed, in one
+ * commit; `afterwork`, which most have not, completes the result with the version of the commit.  When others
+ * were quicker, or a failure of the classes B, X or C was met, all of it is run again, up to 3 times, with a
+ * new struct stampd_call: so `work` keeps nothing in variables of its own.
+ *
+ * Lifetime: everything that a function returns, and everything that is given to one "without copies", lives
+ * until the request is answered; nothing is to be freed.  Texts are UTF-8 without NUL, and end with one where
+ * they are `const char *`.  Sizes are bytes.  Stamps and versions are numbers of 15 digits, yymmddhhmmssmmm.
+ *
+ * A worker serves one request at a time in one thread.  A module must not fork, make threads, exit, change
+ * signal handlers, the locale or the working folder; it may hold resources of its own, opened in
+ * worker_start. C++ exceptions must not leave its functions.
+ *
+ * All of this is C11 and C++20 (designated initialisers; everything else is C++11). */
+#ifndef STAMPD_STAMPD_H
+#define STAMPD_STAMPD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A module built for another major version, or for a higher minor one, is refused at start.  What a major
+ * version has stays as it is; a minor one adds. */
+#define STAMPD_ABI_MAJOR 1
+#define STAMPD_ABI_MINOR 0
+#define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
+
+#if defined(__GNUC__)
+#define STAMPD_EXPORT                    __attribute__((visibility("default")))
+#define STAMPD_SENTINEL                  __attribute__((sentinel))
+#define STAMPD_PRINTF_LIKE(text, values) __attribute__((format(printf, text, values)))
+#else
+#define STAMPD_EXPORT
+#define STAMPD_SENTINEL
+#define STAMPD_PRINTF_LIKE(text, values)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct stampd_call;     /* one try of one operation */
+struct stampd_document; /* a document in the eyes of one try */
+struct stampd_json;     /* a JSON value that was read */
+struct stampd_writer;   /* a JSON text in the making */
+
+/* Text or bytes with their length; no NUL is promised behind.  `data` NULL: nothing at all, not the same as
+ * empty. */
+struct stampd_bytes {
+    const char *data;
+    size_t size;
+};
+
+/* What `work` returns; functions that may be the last line of one return it too. */
+enum stampd_outcome { STAMPD_DONE = 0, STAMPD_FAULT = 1 };
+
+/* ==== What a module declares ======================================================================== */
+
+/* Who may run an operation.  The administrator's key passes everywhere; a namespace that is off lets nobody
+ * else in; in the namespace z all operations of modules need the key. */
+enum stampd_access {
+    STAMPD_ADMIN = 0, /* only who bears the administrator's key */
+    STAMPD_PUBLIC = 1 /* everybody; the operation looks at account and key itself */
+};
+
+struct stampd_operation {
+    const char *name; /* in the address: a letter, then up to 31 letters, digits, '_', '-', '.'; begin with
+                         a capital: the server's own operations never do */
+    enum stampd_access access; /* not given: STAMPD_ADMIN */
+    bool is_read_only;         /* changes no document: trying to is BREADONLY */
+    unsigned seconds;          /* time limit, all tries together; 0, or more than limit_operation_s: that */
+    enum stampd_outcome (*work)(struct stampd_call *call);
+    /* After the commit; may be NULL.  It sees the arguments, the version and the result that work left, no
+     * document: an answer that was remembered under an Idempotency-Key goes through it again.  What is raised
+     * here is answered, but undoes nothing. */
+    enum stampd_outcome (*afterwork)(struct stampd_call *call);
+    const void *reserved[4];
+};
+
+/* A class of items in a class of documents. */
+struct stampd_item_class {
+    const char *name;  /* a capital letter, then up to 15 letters and digits */
+    bool is_singleton; /* one without key; else any number, each with its key */
+    bool is_raw;       /* content is text; else JSON */
+    const void *reserved[4];
+};
+
+/* A class of documents.  Those of a declared class have items of the declared classes only, whoever writes
+ * them; those of other classes may have any. */
+struct stampd_document_class {
+    const char *name;
+    const struct stampd_item_class *items; /* ended by one without a name */
+    const void *reserved[4];
+};
+
+struct stampd_module {
+    uint32_t abi;                                /* STAMPD_ABI */
+    const char *name;                            /* for the log: 1 to 32 letters, digits, '_', '-' */
+    const char *version;                         /* for the log */
+    const struct stampd_document_class *classes; /* ended by one without a name; may be NULL */
+    const struct stampd_operation *operations;   /* ended by one without a name; may be NULL */
+    /* In each worker, before its first request; may be NULL.  STAMPD_FAULT: the worker ends, and is tried
+     * again later; say why with stampd_log. */
+    enum stampd_outcome (*worker_start)(void);
+    void (*worker_stop)(void); /* in a worker that ends in good order, after its last request; may be NULL */
+    const void *reserved[8];
+};
+
+/* The one symbol that a module exports.  Members that are not named must be zero. */
+extern STAMPD_EXPORT const struct stampd_module stampd_module;
+
+/* ==== The call ======================================================================================= */
+
+/* Has this try failed?  What fails first is what the caller is told. */
+bool stampd_failed(const struct stampd_call *call);
+
+/* Raises an exception: fails the try with `code`.  Its first letter is its class: A the request, or what it
+ * wants of these documents; N what is named does not exist (status 404, all others 400); B a bug; X the
+ * unexpected; D another build; C contention; O closed; S not authorised.  Up to 15 capitals and digits
+ * follow. B, X and C are tried again.  `detail` is one sentence for people, or NULL; then up to 8 arguments
+ * (const char *), ended by NULL.  A code of the server itself (AARG, ALIMIT, AVERSION…) has the server's
+ * meaning, words and status; XUNKNOWN is refused.  Returns STAMPD_FAULT. */
+enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, const char *detail,
+                                 ...) STAMPD_SENTINEL;
+
+const char *stampd_namespace(const struct stampd_call *call);  /* its code, as in the address */
+const char *stampd_request_id(const struct stampd_call *call); /* as in the log and in X-Request-Id */
+/* Arguments of the request; NULL: absent. */
+const char *stampd_account(const struct stampd_call *call);
+const char *stampd_key(const struct stampd_call *call);
+const char *stampd_lang(const struct stampd_call *call);
+bool stampd_is_administrator(const struct stampd_call *call); /* bears the administrator's key */
+/* dhop, the session's stamp of the operation: never in the future, not too old.  0: absent. */
+int64_t stampd_dhop(const struct stampd_call *call);
+/* What follows the operation's name in the address, decoded; NULL from the end on. */
+size_t stampd_path_count(const struct stampd_call *call);
+const char *stampd_path(const struct stampd_call *call, size_t place);
+/* Milliseconds until the time limit; negative when it is over.  Calls that load documents fail with XTIME
+ * then, and a second later the worker is killed. */
+int64_t stampd_time_left_ms(const struct stampd_call *call);
+
+/* In afterwork: version of the commit; 0: nothing was written, everything was as wanted.  In work: 0. */
+int64_t stampd_commit_version(const struct stampd_call *call);
+
+/* The present as a stamp; stamps as milliseconds since 1970 UTC, and back. */
+int64_t stampd_now(void);
+int64_t stampd_stamp_to_epoch_ms(int64_t stamp);
+int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms);
+
+/* ==== Memory ========================================================================================= */
+
+/* `size` bytes, cleared, for as long as the request lives.  Never NULL: when memory runs out, the worker
+ * ends (setting memory_mb). */
+void *stampd_alloc(struct stampd_call *call, size_t size);
+/* A copy with a NUL behind it. */
+char *stampd_copy(struct stampd_call *call, const void *data, size_t size);
+/* printf into such memory. */
+char *stampd_format(struct stampd_call *call, const char *format, ...) STAMPD_PRINTF_LIKE(2, 3);
+/* Runs function(pointer) when the request has been answered, last given first: for what is not of this
+ * memory. */
+void stampd_defer(struct stampd_call *call, void (*function)(void *), void *pointer);
+
+static inline struct stampd_bytes stampd_bytes(const char *data, size_t size)
+{
+    struct stampd_bytes bytes = {data, size};
+    return bytes;
+}
+
+/* ==== The log ======================================================================================== */
+
+enum stampd_level { STAMPD_ERROR, STAMPD_WARNING, STAMPD_INFO, STAMPD_DEBUG };
+/* One line of the server's log, with the request's id.  No keys, no contents. */
+void stampd_log(enum stampd_level level, const char *format, ...) STAMPD_PRINTF_LIKE(2, 3);
+
+/* ==== Reading JSON =================================================================================== */
+
+enum stampd_kind {
+    STAMPD_NULL,
+    STAMPD_FALSE,
+    STAMPD_TRUE,
+    STAMPD_NUMBER,
+    STAMPD_STRING,
+    STAMPD_ARRAY,
+    STAMPD_OBJECT
+};
+
+/* The argument `param`: an object, empty when it was not given. */
+const struct stampd_json *stampd_param(struct stampd_call *call);
+
+/* Readers.  They read the member `name` of `object`; with `name` NULL the value `object` itself: an element
+ * of an array.  What is not there (also when it is null, or when `object` is NULL) or not of this kind or not
+ * within the bounds, which are included, fails the try: with AARG and the member's name when it was an
+ * argument, with BCONTENT when it was a stored content.  The functions ending in _or return `otherwise` for
+ * what is absent or null. */
+int64_t stampd_read_integer(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                            int64_t least, int64_t most);
+int64_t stampd_read_integer_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                               int64_t least, int64_t most, int64_t otherwise);
+double stampd_read_number(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                          double least, double most);
+double stampd_read_number_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                             double least, double most, double otherwise);
+bool stampd_read_boolean(struct stampd_call *call, const struct stampd_json *object, const char *name);
+bool stampd_read_boolean_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                            bool otherwise);
+/* A string of `least` to `most` bytes.  After a failure: "". */
+const char *stampd_read_text(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                             size_t least, size_t most);
+const char *stampd_read_text_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                                size_t least, size_t most, const char *otherwise);
+/* A string of at most `most` bytes, without a copy where it had no escapes. */
+struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct stampd_json *object,
+                                      const char *name, size_t most);
+/* A string that is one of `words`, which NULL ends: its place among them.  After a failure: 0. */
+size_t stampd_read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                          const char *const *words);
+/* A valid stamp. */
+int64_t stampd_read_stamp(struct stampd_call *call, const struct stampd_json *object, const char *name);
+/* An object; after a failure an empty one. */
+const struct stampd_json *stampd_read_object(struct stampd_call *call, const struct stampd_json *object,
+                                             const char *name);
+/* An array of `least` to `most` elements; after a failure an empty one. */
+const struct stampd_json *stampd_read_array(struct stampd_call *call, const struct stampd_json *object,
+                                            const char *name, size_t least, size_t most);
+
+/* Walking.  None of these fails the try; NULL is allowed everywhere and has no members. */
+const struct stampd_json *stampd_member(struct stampd_call *call, const struct stampd_json *object,
+                                        const char *name); /* NULL: absent */
+const struct stampd_json *stampd_first(struct stampd_call *call,
+                                       const struct stampd_json *value); /* element or member; NULL: none */
+const struct stampd_json *stampd_next(const struct stampd_json *value);  /* its next sibling; NULL: none */
+size_t stampd_count(const struct stampd_json *value);                    /* elements or members */
+enum stampd_kind stampd_kind(const struct stampd_json *value);           /* of NULL: STAMPD_NULL */
+struct stampd_bytes stampd_member_name(const struct stampd_json *value); /* decoded; no data in an array */
+struct stampd_bytes stampd_json_text(const struct stampd_json *value);   /* exactly as it was written */
+/* Reads a JSON text from elsewhere, strictly; NULL when it is none.  The text must live as the request. */
+const struct stampd_json *stampd_parse(struct stampd_call *call, struct stampd_bytes text);
+
+/* ==== Documents ====================================================================================== */
+
+struct stampd_name {
+    const char *document_class;
+    const char *id; /* 1 to 255 bytes */
+};
+
+/* The newest, to read and to change, and verified at validation: tolerance 0.  One object for the whole try,
+ * however often it is asked for.  At most limit_documents (32) different ones.  Never NULL: after a failure
+ * one that does not exist and does not change. */
+struct stampd_document *stampd_fetch(struct stampd_call *call, const char *document_class, const char *id);
+/* The same for a list, in one round trip to the database for all that are not known. */
+void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names, size_t count,
+                       struct stampd_document **documents_r);
+/* A copy at most `tolerance_s` (1 or more) seconds old, to read: trying to change it is BREADONLY.  Fetched
+ * later in the same try it is the newest and may be changed, in both variables. */
+struct stampd_document *stampd_read(struct stampd_call *call, const char *document_class, const char *id,
+                                    int64_t tolerance_s);
+
+const char *stampd_document_class(const struct stampd_document *document);
+const char *stampd_document_id(const struct stampd_document *document);
+/* Does it exist, in the eyes of this try: with what it has changed? */
+bool stampd_exists(const struct stampd_document *document);
+/* As it was found: version, birth of this life, since when removals are known; 0 when it did not exist. */
+int64_t stampd_version(const struct stampd_document *document);
+int64_t stampd_ctime(const struct stampd_document *document);
+int64_t stampd_dtime(const struct stampd_document *document);
+/* Bytes of the keys and contents of its items, with what this try has changed. */
+int64_t stampd_volume(const struct stampd_document *document);
+
+/* Begins a life if there is none; setting an item does so too. */
+void stampd_create(struct stampd_document *document);
+/* Ends the life: all items go. */
+void stampd_delete(struct stampd_document *document);
+
+/* ==== Items ========================================================================================== */
+
+/* `key` is NULL (or "") for a singleton, everywhere. */
+struct stampd_item {
+    const char *item_class;
+    const char *key; /* "": singleton */
+    int64_t version; /* of the operation that changed it here; 0: this try did */
+    int64_t vop;     /* of the operation that made the content; another when it was copied later */
+    struct stampd_bytes content; /* JSON text, or raw text; not a copy */
+    bool is_raw;
+};
+
+/* The item, in the eyes of this try; false when there is none.  `item_r` may be NULL. */
+bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
+                      struct stampd_item *item_r);
+/* Its content as a value to read, NULL when there is none or it is raw. */
+const struct stampd_json *stampd_item_value(const struct stampd_document *document, const char *item_class,
+                                            const char *key);
+/* The next item, in the order of classes and keys as bytes; of `item_class` only, unless that is NULL.  Begin
+ * with a cleared `item` (= {0}); false at the end.  Changes in between are seen. */
+bool stampd_next_item(const struct stampd_document *document, const char *item_class,
+                      struct stampd_item *item);
+
+/* Setting: an item with an equal content stays as it is, version included; JSON null removes it.  Contents
+ * are not copied: they must live as the request.  In a document of a declared class an item of another class
+ * or kind is BMODULE. */
+/* A value that was read: from an argument, from another item. */
+void stampd_set_value(struct stampd_document *document, const char *item_class, const char *key,
+                      const struct stampd_json *value);
+/* What was written; the writer is finished by it. */
+void stampd_set_written(struct stampd_document *document, const char *item_class, const char *key,
+                        struct stampd_writer *writer);
+/* A JSON text, which is checked. */
+void stampd_set_json(struct stampd_document *document, const char *item_class, const char *key,
+                     struct stampd_bytes text);
+/* Raw text, which is checked to be UTF-8 without NUL. */
+void stampd_set_raw(struct stampd_document *document, const char *item_class, const char *key,
+                    struct stampd_bytes text);
+/* The same content and kind as an item of another document (or of this one); removes it when that has none.
+ */
+void stampd_copy_item(struct stampd_document *document, const char *item_class, const char *key,
+                      const struct stampd_document *from, const char *from_class, const char *from_key);
+/* Nothing when there is none. */
+void stampd_remove_item(struct stampd_document *document, const char *item_class, const char *key);
+
+/* ==== Writing JSON =================================================================================== */
+
+/* A new text: an object or an array that is open.  Inside objects every member has a name, inside arrays none
+ * (NULL); commas, quotes and escapes come by themselves.  Anything else is BMODULE, a text that is no UTF-8
+ * too.  Names should differ: two equal ones are refused as content of an item. */
+struct stampd_writer *stampd_write_object(struct stampd_call *call);
+struct stampd_writer *stampd_write_array(struct stampd_call *call);
+
+void stampd_add_text(struct stampd_writer *writer, const char *name, const char *text); /* NULL: null */
+void stampd_add_bytes(struct stampd_writer *writer, const char *name, struct stampd_bytes text);
+void stampd_add_integer(struct stampd_writer *writer, const char *name, int64_t number);
+void stampd_add_number(struct stampd_writer *writer, const char *name, double number); /* finite */
+void stampd_add_boolean(struct stampd_writer *writer, const char *name, bool value);
+void stampd_add_null(struct stampd_writer *writer, const char *name);
+void stampd_add_value(struct stampd_writer *writer, const char *name, const struct stampd_json *value);
+/* The content of an item as it is: JSON, or raw text as a string. */
+void stampd_add_content(struct stampd_writer *writer, const char *name, const struct stampd_item *item);
+/* Opens an object or array inside; what follows goes in there until it is closed. */
+void stampd_open_object(struct stampd_writer *writer, const char *name);
+void stampd_open_array(struct stampd_writer *writer, const char *name);
+void stampd_close(struct stampd_writer *writer);
+/* The text; closes what is still open and finishes the writer. */
+struct stampd_bytes stampd_written(struct stampd_writer *writer);
+
+/* ==== The result ===================================================================================== */
+
+/* An operation has one result or none; a later one replaces it.  JSON is `out` of the answer, which the
+ * synchronisations join that the caller asked for; of another kind it is the whole answer, and there are no
+ * synchronisations.  All return STAMPD_DONE, or STAMPD_FAULT when the try has failed: they may be the last
+ * line of `work`. */
+enum stampd_outcome stampd_result(struct stampd_call *call, struct stampd_writer *writer);
+enum stampd_outcome stampd_result_value(struct stampd_call *call, const struct stampd_json *value);
+enum stampd_outcome stampd_result_json(struct stampd_call *call, struct stampd_bytes text); /* checked */
+/* Text, which is checked to be UTF-8.  `mime` NULL: "text/plain; charset=utf-8". */
+enum stampd_outcome stampd_result_text(struct stampd_call *call, const char *mime, struct stampd_bytes text);
+/* `mime` NULL: "application/octet-stream". */
+enum stampd_outcome stampd_result_bytes(struct stampd_call *call, const char *mime,
+                                        struct stampd_bytes bytes);
+
+/* In afterwork: the JSON result that work left, to be read; NULL: none, or of another kind. */
+const struct stampd_json *stampd_result_of_work(struct stampd_call *call);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
