@@ -2,7 +2,8 @@
 dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8
 
 dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
-	doc/architecture.md doc/commit.md doc/freshness.md doc/glossary.md doc/operating.md doc/protocol.md
+	doc/architecture.md doc/commit.md doc/freshness.md doc/glossary.md doc/operating.md doc/performance.md \
+	doc/protocol.md
 EXTRA_DIST += HACKING.md src/document/README.md
 
 dist_pkgdata_DATA = doc/stampd.conf.sample

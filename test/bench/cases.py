@@ -1,6 +1,7 @@
 """The figures.  Each function of CASES measures some, and yields a Row for each."""
 import contextlib
 import subprocess
+import time
 import urllib.parse
 from dataclasses import dataclass
 
@@ -270,11 +271,13 @@ def idle(options):
             processes = [server.pid(), *stack.children(server.pid())]
             return len(server.backends()), sum(private_bytes(pid) for pid in processes)
 
+        time.sleep(3)  # the herald connects after the worker that has opened the namespace
         before = look()
         for i in range(10):
             subprocess.run([stack.BUILD / 'src/stampctl', 'ns', 'create', f'idle{i}', '--config', server.path / 'etc/stampd.conf',
                             '--admin-conninfo', server.conninfo()], check=True, stdout=subprocess.DEVNULL,
                            env={'STAMPD_SQL': str(stack.SOURCE / 'sql')})
+        time.sleep(3)
         after = look()
         yield Row('ten namespaces that nobody uses: connections more', target='0', value=str(after[0] - before[0]))
         yield Row('the same: private memory of all processes more', target='0', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
