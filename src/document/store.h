@@ -85,4 +85,9 @@ MUST_USE enum fault store_list(struct store *store, int space, struct arena *are
                                const struct list_query *query, struct header **headers_r, size_t *count_r,
                                struct bytes *more_r);
 
+/* The first `limit` classes above `cursor` (empty: from the start) of which there are documents, or zombies;
+ * in order. */
+MUST_USE enum fault store_classes(struct store *store, int space, struct arena *arena, struct bytes cursor,
+                                  int32_t limit, struct bytes **classes_r, size_t *count_r);
+
 #endif

@@ -1,4 +1,4 @@
-/* store_list: pages of headers, and the range of texts that a prefix stands for. */
+/* store_list: pages of headers, the range of texts that a prefix stands for, and pages of classes. */
 #include "document/store.h"
 
 #include "document/statements.h"
@@ -100,6 +100,22 @@ static void read_page(const struct pg_result *result, const struct list_query *q
     *count_r = count;
 }
 
+/* Runs a statement that only reads, on another connection when the first is lost. */
+static enum fault read_rows(struct store *store, int space, enum statement statement,
+                            const struct pg_params *params, struct pg_result **result_r)
+{
+    enum fault fault;
+    int attempt = 0;
+    *result_r = NULL;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[statement], params, result_r);
+    } while (store_reads_again(store, space, fault, attempt++));
+    return fault;
+}
+
 enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,
                       struct header **headers_r, size_t *count_r, struct bytes *more_r)
 {
@@ -114,18 +130,30 @@ enum fault store_list(struct store *store, int space, struct arena *arena, const
     pg_add_i64(&params, (int64_t)query->limit + 1);
     pg_add_i64(&params, LIST_ROWS);
 
-    struct pg_result *result = NULL;
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, space, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_LIST], &params, &result);
-    } while (store_reads_again(store, space, fault, attempt++));
+    struct pg_result *result;
+    enum fault fault = read_rows(store, space, STATEMENT_LIST, &params, &result);
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
     read_page(result, query, *headers_r, count_r, more_r);
+    return FAULT_NONE;
+}
+
+enum fault store_classes(struct store *store, int space, struct arena *arena, struct bytes cursor,
+                         int32_t limit, struct bytes **classes_r, size_t *count_r)
+{
+    assert(limit > 0);
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, cursor.data ? cursor : BYTES(""));
+    pg_add_i64(&params, limit);
+    struct pg_result *result;
+    enum fault fault = read_rows(store, space, STATEMENT_CLASSES, &params, &result);
+    if (fault)
+        return fault;
+    *count_r = (size_t)pg_rows(result);
+    *classes_r = ARENA_ARRAY(arena, struct bytes, *count_r);
+    for (size_t i = 0; i < *count_r; i++)
+        (*classes_r)[i] = pg_get_text(result, (int)i, 0);
     return FAULT_NONE;
 }

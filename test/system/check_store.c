@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "document/stamp.h"
+#include "document/statements.h"
 #include "document/store_private.h"
 #include "scratch.h"
 
@@ -480,6 +481,46 @@ static void a_page_reads_a_bounded_number_of_rows(void **state)
     assert_string_equal(page((struct list_query){.limit = 9, .after = 9000}, &more), "09005 …");
 }
 
+/* Names of a page of classes, joined. */
+static const char *classes_above(const char *cursor, int32_t limit)
+{
+    struct bytes *classes;
+    size_t found;
+    assert_int_equal(store_classes(store, scratch.space, arena, bytes_of(cursor), limit, &classes, &found),
+                     FAULT_NONE);
+    const char *text = "";
+    for (size_t i = 0; i < found; i++)
+        text = arena_printf(arena, "%s%.*s ", text, (int)classes[i].size, classes[i].data);
+    return text;
+}
+
+static void classes_are_found_by_steps_along_the_index(void **state)
+{
+    (void)state;
+    assert_string_equal(classes_above("", 9), "");
+    scratch_run(scratch.admin, "insert into stampd.doc select c, to_char(n, 'FM0000'), 100 + n, 1, 0, 0, 0"
+                               " from unnest(array['B', 'a', 'A', 'C1']) c, generate_series(1, 2000) n");
+    assert_string_equal(classes_above("", 9), "A B C1 a ");
+    assert_string_equal(classes_above("", 2), "A B ");
+    assert_string_equal(classes_above("B", 2), "C1 a ");
+    assert_string_equal(classes_above("B", 1), "C1 ");
+    assert_string_equal(classes_above("a", 9), "");
+    /* planned as the sessions of workers do: two looks into the index, no row read in vain */
+    struct pg *pg = scratch_connect(&scratch);
+    scratch_run(pg, arena_printf(arena,
+                                 "set search_path = stampd; set plan_cache_mode = force_generic_plan;"
+                                 " set enable_seqscan = off; set enable_hashjoin = off;"
+                                 " set enable_mergejoin = off; prepare classes as %s;"
+                                 " create temp table plan (line text); do $$ declare line text; begin"
+                                 " for line in execute 'explain execute classes('''', 9)' loop"
+                                 " insert into plan values (line); end loop; end $$",
+                                 statements[STATEMENT_CLASSES].sql));
+    assert_int_equal(
+        scratch_number(pg, "select count(*) from plan where line like '%using doc_pkey on doc%'"), 2);
+    assert_int_equal(scratch_number(pg, "select count(*) from plan where line like '%Seq Scan%'"), 0);
+    pg_close(pg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +539,7 @@ int main(void)
                                         close_all),
         cmocka_unit_test_setup_teardown(the_session_used_least_makes_room, open_all, close_all),
         cmocka_unit_test_setup_teardown(lists_go_page_by_page, open_all, close_all),
+        cmocka_unit_test_setup_teardown(classes_are_found_by_steps_along_the_index, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_page_reads_a_bounded_number_of_rows, open_all, close_all),
     };
     char database[48];

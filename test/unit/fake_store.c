@@ -266,3 +266,24 @@ enum fault store_list(struct store *store, int space, struct arena *arena, const
             (*headers_r)[(*count_r)++] = rows[i]->header;
     return FAULT_NONE;
 }
+
+/* Above `cursor`, the least one not yet there, again and again. */
+enum fault store_classes(struct store *store, int space, struct arena *arena, struct bytes cursor,
+                         int32_t limit, struct bytes **classes_r, size_t *count_r)
+{
+    (void)store, (void)space;
+    *classes_r = ARENA_ARRAY(arena, struct bytes, ROWS);
+    *count_r = 0;
+    while (*count_r < (size_t)limit) {
+        struct bytes least = NO_BYTES;
+        for (size_t i = 0; i < row_count; i++) {
+            struct bytes class = rows[i]->header.class;
+            if (bytes_compare(class, cursor) > 0 && (!least.data || bytes_compare(class, least) < 0))
+                least = class;
+        }
+        if (!least.data)
+            break;
+        (*classes_r)[(*count_r)++] = cursor = least;
+    }
+    return FAULT_NONE;
+}

@@ -280,7 +280,11 @@ static void arguments_are_checked(void **state)
          FAULT_AARG},
         {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"delete\":1}]}}", FAULT_AARG},
         {"put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":-1}]}}", FAULT_AARG},
-        {"list", "{\"param\":{}}", FAULT_AARG},
+        {"list", "{\"param\":{\"c\":null}}", FAULT_AARG},
+        {"list", "{\"param\":{\"prefix\":\"a\"}}", FAULT_AARG},
+        {"list", "{\"param\":{\"after\":0}}", FAULT_AARG},
+        {"list", "{\"param\":{\"cursor\":\"a\"}}", FAULT_AARG},
+        {"list", "{\"param\":{\"limit\":1001}}", FAULT_AARG},
         {"list", "{\"param\":{\"c\":\"Doc\",\"limit\":0}}", FAULT_AARG},
         {"list", "{\"param\":{\"c\":\"Doc\",\"limit\":1001}}", FAULT_AARG},
         {"sync", "{\"syncs\":[3]}", FAULT_AARG},
@@ -292,6 +296,22 @@ static void arguments_are_checked(void **state)
         assert_int_equal(body.size, 0);
     }
     assert_int_equal(fake.commits, 0);
+}
+
+static void classes_are_listed_page_by_page(void **state)
+{
+    (void)state;
+    fake_change("Doc", "a", 201, "1");
+    fake_change("Doc", "b", 202, "1");
+    fake_change("Able", "a", 203, "1");
+    assert_int_equal(run("list", "{}"), FAULT_NONE);
+    assert_string_equal(body.data, "{\"out\":{\"classes\":[\"Able\",\"Doc\",\"Namespace\"]}}");
+    assert_int_equal(run("list", "{\"param\":{\"limit\":2}}"), FAULT_NONE);
+    assert_string_equal(body.data, "{\"out\":{\"classes\":[\"Able\",\"Doc\"],\"cursor\":\"Doc\"}}");
+    assert_int_equal(run("list", "{\"param\":{\"limit\":2,\"cursor\":\"Doc\"}}"), FAULT_NONE);
+    assert_string_equal(body.data, "{\"out\":{\"classes\":[\"Namespace\"]}}");
+    assert_int_equal(run("list", "{\"param\":{\"cursor\":\"Z\"}}"), FAULT_NONE);
+    assert_string_equal(body.data, "{\"out\":{\"classes\":[]}}");
 }
 
 static void limits_name_themselves_and_the_value(void **state)
@@ -408,6 +428,7 @@ int main(void)
         TEST(a_sync_follows_the_operation),
         TEST(rights_are_denied_by_default),
         TEST(arguments_are_checked),
+        TEST(classes_are_listed_page_by_page),
         TEST(limits_name_themselves_and_the_value),
         TEST(contention_is_tried_three_times),
         TEST(reads_under_constant_writing_end_in_a_snapshot),

@@ -1,7 +1,8 @@
 /* list: headers of the living documents of a class, by pages in the order of their ids.
  * param {"c","prefix","after":version,"limit","cursor"} → out
  * {"docs":[{"c","id","v","ct","dt"}…],"cursor":id}. A page may hold fewer than `limit`, even none: only an
- * absent cursor is the end.  True at its own instant. */
+ * absent cursor is the end.  True at its own instant.
+ * Without "c" the classes themselves: {"limit","cursor"} → {"classes":[…],"cursor":class}. */
 #include "operation/builtin/builtin.h"
 
 #include "document/stamp.h"
@@ -39,14 +40,24 @@ static void write_header(struct builder *body, const struct header *header)
                    (long long)header->ctime, (long long)header->dtime);
 }
 
-static enum fault list_work(struct attempt *attempt)
+/* `more`: where the next page begins; NO_BYTES: there is none. */
+static void write_end(struct builder *body, struct bytes more)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    builder_add_text(body, "]");
+    if (more.data) {
+        builder_add_text(body, ",\"cursor\":");
+        json_add_string(body, more);
+    }
+    builder_add_text(body, "}");
+}
+
+static enum fault list_documents(struct attempt *attempt, const struct reader *reader)
+{
     struct list_query query = {0};
     struct header *headers;
     size_t count;
     struct bytes more;
-    enum fault fault = read_query(&reader, attempt->call->param, &query);
+    enum fault fault = read_query(reader, attempt->call->param, &query);
     if (!fault)
         fault = store_list(documents_store(attempt->workshop->documents), attempt->space,
                            attempt->call->arena, &query, &headers, &count, &more);
@@ -59,13 +70,46 @@ static enum fault list_work(struct attempt *attempt)
             builder_add_text(body, ",");
         write_header(body, &headers[i]);
     }
-    builder_add_text(body, "]");
-    if (more.data) {
-        builder_add_text(body, ",\"cursor\":");
-        json_add_string(body, more);
-    }
-    builder_add_text(body, "}");
+    write_end(body, more);
     return FAULT_NONE;
+}
+
+static enum fault list_classes(struct attempt *attempt, const struct reader *reader)
+{
+    const struct json *param = attempt->call->param;
+    if (json_member(param, "prefix") || json_member(param, "after"))
+        return reader_wrong(reader, "c", "With prefix or after, a class name is expected.");
+    struct bytes cursor, *classes;
+    int64_t limit;
+    size_t count;
+    enum fault fault = reader_text(reader, param, "cursor", &cursor);
+    if (!fault && cursor.size)
+        fault = reader_class(reader, param, "cursor", &cursor);
+    if (!fault)
+        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    if (!fault) /* one more is asked for only to know that there is one */
+        fault = store_classes(documents_store(attempt->workshop->documents), attempt->space,
+                              attempt->call->arena, cursor, (int32_t)limit + 1, &classes, &count);
+    if (fault)
+        return fault;
+    bool has_more = count > (size_t)limit;
+    count -= has_more;
+    struct builder *body = attempt->reply->body;
+    builder_add_text(body, "{\"classes\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        json_add_string(body, classes[i]);
+    }
+    write_end(body, has_more ? classes[count - 1] : NO_BYTES);
+    return FAULT_NONE;
+}
+
+static enum fault list_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    return json_member(attempt->call->param, "c") ? list_documents(attempt, &reader)
+                                                  : list_classes(attempt, &reader);
 }
 
 const struct operation builtin_list = {.name = "list", .right = RIGHT_READ, .work = list_work};
