@@ -1,0 +1,395 @@
+"""Requests sent again: under an Idempotency-Key done once, whatever dies; dhop checked."""
+import itertools
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import uuid
+
+import pytest
+import requests
+
+from stack import BUILD, SOURCE, Problem, children, wait_until
+
+STACK = {'workers': 4}
+SECONDS = 6
+numbers = itertools.count(1)
+
+
+@pytest.fixture
+def name():
+    """(class, id) of a document that no other test has."""
+    return 'Once', f'o{next(numbers)}'
+
+
+def new_key():
+    return str(uuid.uuid4())
+
+
+def doc(name, content, **more):
+    return {'c': name[0], 'id': name[1], 'items': [{'c': 'N', 'j': content}], **more}
+
+
+def send(stack, key, *documents, http=None, operation='put', **arguments):
+    """The answer, whatever it is."""
+    return (http or stack.http).post(
+        f'{stack.url}/lab/op/{operation}', json={'param': {'docs': list(documents)}, **arguments}, timeout=60,
+        headers={'Idempotency-Key': key} if key is not None else {}, verify=stack.http.verify)
+
+
+def version_of(answer):
+    assert answer.status_code == 200, answer.text
+    return answer.json()['out']['v']
+
+
+def is_replayed(answer):
+    return answer.headers.get('Idempotency-Replayed') == 'true'
+
+
+def code_of(answer):
+    assert answer.status_code != 200, answer.text
+    return answer.json()['code']
+
+
+def kept(stack, key):
+    return stack.psql('lab', 'select version, answer from once where key = %s', (key,))
+
+
+class Sender(threading.Thread):
+    """A request under way: its answer, or what requests raised."""
+
+    def __init__(self, stack, key, *documents):
+        super().__init__(daemon=True)
+        self.arguments, self.answer, self.error = (stack, key, *documents), None, None
+        self.start()
+
+    def run(self):
+        try:
+            with requests.Session() as http:
+                http.trust_env = False
+                self.answer = send(*self.arguments, http=http)
+        except requests.exceptions.RequestException as error:
+            self.error = error
+
+    def wait(self):
+        self.join(60)
+        assert not self.is_alive()
+        if self.error:
+            raise self.error
+        return self.answer
+
+
+# --- the same request again ---
+
+def test_a_request_sent_again_gets_its_answer(stack, name):
+    key = new_key()
+    first = send(stack, key, doc(name, 1))
+    assert not is_replayed(first)
+    other = stack.put('lab', doc(name, 2))
+    again = send(stack, key, doc(name, 1))
+    assert is_replayed(again) and again.content == first.content
+    found = stack.get('lab', name)
+    assert (found['v'], found['items'][0]['j']) == (other, 2)
+    assert kept(stack, key)[0][0] == version_of(first) < other
+
+
+def test_synchronisations_are_computed_anew(stack, name):
+    key = new_key()
+    version = version_of(send(stack, key, doc(name, 1)))
+    stack.put('lab', doc(name, 2))
+    again = send(stack, key, doc(name, 1), syncs=[{'c': name[0], 'id': name[1]}]).json()
+    assert again['out']['v'] == version
+    assert again['syncs'][0]['items'][0]['j'] == 2
+
+
+def test_what_changes_nothing_is_kept_too(stack, name):
+    version = stack.put('lab', doc(name, 1))
+    key = new_key()
+    assert version_of(send(stack, key, doc(name, 1))) == version
+    assert kept(stack, key)[0][0] == 0
+    stack.put('lab', doc(name, 2))
+    again = send(stack, key, doc(name, 1))
+    assert is_replayed(again) and version_of(again) == version
+
+
+def test_another_request_is_refused(stack, name):
+    key = new_key()
+    send(stack, key, doc(name, 1))
+    refused = send(stack, key, doc(name, 2))
+    assert code_of(refused) == 'AKEYREUSED' and refused.json()['args'] == [key] and not is_replayed(refused)
+    assert stack.get('lab', name)['items'][0]['j'] == 1
+    assert not is_replayed(send(stack, key, doc(name, 2), account='another'))
+
+
+def test_who_only_reads_keeps_nothing(stack, name):
+    key = new_key()
+    for _ in range(2):
+        answer = send(stack, key, {'c': name[0], 'id': name[1]}, operation='get')
+        assert answer.status_code == 200 and not is_replayed(answer)
+    assert kept(stack, key) == []
+
+
+@pytest.mark.parametrize('key', ['a b', 'k' * 256, 'caf\u00e9'.encode()], ids=['blank', 'long', 'not ASCII'])
+def test_a_key_is_visible_ascii(stack, name, key):
+    refused = send(stack, key, doc(name, 1))
+    assert code_of(refused) == 'AARG' and refused.json()['args'] == ['Idempotency-Key']
+    assert stack.get('lab', name)['v'] == 0
+
+
+def test_after_a_fault_the_key_is_free(stack, name):
+    key, order = new_key(), doc(name, 1, **{'if': 0})
+    version = stack.put('lab', doc(name, 0))
+    assert code_of(send(stack, key, order)) == 'AVERSION'
+    stack.put('lab', {'c': name[0], 'id': name[1], 'delete': True})
+    assert version_of(send(stack, key, order)) > version
+    assert is_replayed(send(stack, key, order))
+
+
+def test_many_at_once_do_it_once(stack):
+    for turn in range(20):
+        name, key = ('Once', f'many{turn}'), new_key()
+        senders = [Sender(stack, key, doc(name, turn, **{'if': 0})) for _ in range(8)]
+        answers = [sender.wait() for sender in senders]
+        assert {version_of(answer) for answer in answers} == {stack.get('lab', name)['v']}
+        assert len({answer.content for answer in answers}) == 1
+        assert sum(not is_replayed(answer) for answer in answers) == 1
+
+
+# --- age ---
+
+def test_answers_are_kept_for_a_time(stack, name):
+    stack.set(idempotency_s=1)
+    try:
+        key = new_key()
+        first = version_of(send(stack, key, doc(name, 1)))
+        stack.put('lab', doc(name, 2))
+        again = wait_until(lambda: (lambda answer: answer if not is_replayed(answer) else None)(send(stack, key, doc(name, 1))))
+        assert version_of(again) > first
+        old = new_key()
+        send(stack, old, doc(name, 3))
+        wait_until(lambda: send(stack, new_key(), doc(name, 4)).ok and kept(stack, old) == [], what='the purge')
+    finally:
+        stack.set(idempotency_s=86400)
+
+
+# --- outcomes unknown ---
+
+@pytest.fixture
+def slow(stack):
+    """The first commit of a document of class Slow hangs in a deferred trigger, before it is a commit."""
+    stack.psql('lab', '''
+        create sequence slow_commits;
+        create function slow() returns trigger language plpgsql security definer set search_path = stampd as $$
+        begin
+          if nextval('slow_commits') = 1 then perform pg_sleep(60); end if;
+          return null;
+        end $$;
+        create constraint trigger slow after insert or update on doc deferrable initially deferred
+          for each row when (new.class = 'Slow') execute function slow()''')
+    yield lambda: stack.psql('lab', "select setval('slow_commits', 1, false)")
+    stack.psql('lab', 'drop trigger slow on doc; drop function slow; drop sequence slow_commits')
+
+
+def end_waiting(stack, event):
+    pid, = wait_until(lambda: stack.psql(None, "select pid from pg_stat_activity where usename = 'stampd' and wait_event = %s",
+                                         (event,)), 20, event)[0]
+    assert stack.psql(None, 'select pg_terminate_backend(%s)', (pid,)) == [(True,)]
+
+
+def test_a_lost_commit_that_did_not_happen(stack, slow):
+    name = ('Slow', 'a')
+    sender = Sender(stack, None, doc(name, 1))
+    end_waiting(stack, 'PgSleep')
+    assert code_of(sender.wait()) == 'XUNKNOWN'
+    assert stack.get('lab', name)['v'] == 0
+    slow()
+    key = new_key()
+    sender = Sender(stack, key, doc(name, 2))
+    end_waiting(stack, 'PgSleep')
+    answer = sender.wait()
+    assert version_of(answer) == stack.get('lab', name)['v'] and not is_replayed(answer)
+    assert is_replayed(send(stack, key, doc(name, 2)))
+
+
+@pytest.fixture
+def commits_without_answer(stack):
+    """Commits are done and durable, but wait for a standby that never comes before they say so."""
+    stack.psql('lab', 'set synchronous_commit = local')
+    stack.psql('lab', "alter system set synchronous_standby_names = 'nobody'")
+    stack.psql('lab', 'select pg_reload_conf()')
+    yield
+    stack.psql('lab', 'alter system reset synchronous_standby_names')
+    stack.psql('lab', 'select pg_reload_conf()')
+    number = itertools.count()
+    wait_until(lambda: stack.put('lab', doc(('Once', 'unstuck'), next(number))), what='the old rule')
+
+
+def send_until_stuck(stack, key_of):
+    """A request whose commit hangs: the first ones may still be answered, for the server takes the rule over by and by."""
+    for turn in itertools.count():
+        name, key = ('Stuck', f's{next(numbers)}'), key_of()
+        sender = Sender(stack, key, doc(name, 1))
+        while sender.is_alive():
+            if stack.psql('lab', "select 1 from pg_stat_activity where usename = 'stampd' and wait_event = 'SyncRep'"):
+                return name, key, sender
+        assert turn < 1000 and sender.wait().status_code == 200
+
+
+def test_a_lost_commit_that_did_happen(stack, commits_without_answer):
+    name, _, sender = send_until_stuck(stack, lambda: None)
+    end_waiting(stack, 'SyncRep')
+    assert code_of(sender.wait()) == 'XUNKNOWN'
+    assert stack.get('lab', name)['v'] > 0
+    name, key, sender = send_until_stuck(stack, new_key)
+    end_waiting(stack, 'SyncRep')
+    version = version_of(sender.wait())
+    assert [version] == [row[0] for row in kept(stack, key)]
+    assert stack.get('lab', name)['v'] == version
+    again = send(stack, key, doc(name, 1))
+    assert is_replayed(again) and version_of(again) == version
+
+
+def test_a_worker_dies_after_its_commit(stack, commits_without_answer):
+    name, key, sender = send_until_stuck(stack, new_key)
+    for pid in children(stack.pid()):
+        stack.kill_worker(pid)
+    try:
+        assert sender.wait().status_code in (502, 504)
+    except requests.exceptions.RequestException:
+        pass
+    again = wait_until(lambda: (lambda answer: answer if answer.ok else None)(send(stack, key, doc(name, 1))), 30, 'an answer')
+    assert is_replayed(again)
+    assert version_of(again) == stack.get('lab', name)['v'] == kept(stack, key)[0][0]
+
+
+class Counting:
+    """Clients that count documents up, each step sent under its key until it is known whether it was done: so the counters
+    say exactly what the clients know."""
+
+    def __init__(self, stack, clients=6, counters=3):
+        self.stack, self.counters = stack, [('Counter', f'k{number}') for number in range(counters)]
+        self.done = dict.fromkeys(self.counters, 0)
+        self.replays = 0
+        self.errors, self.troubles = [], {}
+        self.lock, self.ending = threading.Lock(), threading.Event()
+        stack.put('lab', *(doc(name, 0) for name in self.counters))
+        self.threads = [threading.Thread(target=self.live, args=(number,), daemon=True) for number in range(clients)]
+
+    def persist(self, http, key, *documents, **more):
+        """Sends until there is an answer that settles it."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                answer = send(self.stack, key, *documents, http=http, **more)
+                code = None if answer.status_code == 200 else answer.json()['code']
+            except (requests.exceptions.RequestException, ValueError) as error:
+                code = type(error).__name__
+            if code in (None, 'AVERSION'):
+                return answer, code is None
+            assert code not in ('AKEYREUSED', 'AARG', 'BINTERNAL'), code
+            with self.lock:
+                self.troubles[code] = self.troubles.get(code, 0) + 1
+            time.sleep(0.02)
+        raise AssertionError('no answer in 60 s')
+
+    def step(self, http, name):
+        answer, _ = self.persist(http, None, {'c': name[0], 'id': name[1]}, operation='get')
+        found = answer.json()['out']['docs'][0]
+        answer, is_done = self.persist(http, new_key(), doc(name, found['items'][0]['j'] + 1, **{'if': found['v']}))
+        with self.lock:
+            self.done[name] += is_done
+            self.replays += is_replayed(answer)
+
+    def live(self, number):
+        try:
+            with requests.Session() as http:
+                http.trust_env = False
+                while not self.ending.is_set():
+                    self.step(http, self.counters[number % len(self.counters)])
+                    number += 1
+        except Exception as error:  # kept for the test: a thread has nobody to raise to
+            self.errors.append(error)
+
+    def run(self, harm, every):
+        for thread in self.threads:
+            thread.start()
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and not self.errors:
+            harm()
+            time.sleep(every)
+        self.ending.set()
+        for thread in self.threads:
+            thread.join(90)
+        if self.errors:
+            raise self.errors[0]
+        assert sum(self.done.values()) > 20, (self.done, self.troubles)
+        found = self.stack.get('lab', *self.counters)
+        assert {(one['c'], one['id']): one['items'][0]['j'] for one in found} == self.done, self.troubles
+
+
+def kill_a_worker(stack):
+    try:
+        os.kill(random.choice(children(stack.pid()) or [0]), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def test_effects_happen_once_while_workers_are_killed(stack):
+    Counting(stack).run(lambda: kill_a_worker(stack), 0.3)
+
+
+def test_effects_happen_once_while_backends_are_terminated(stack):
+    Counting(stack).run(lambda: stack.psql(
+        None, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and random() < 0.5"), 0.1)
+
+
+# --- the stamp of the session ---
+
+def stamp_at(seconds):
+    return int(time.strftime('%y%m%d%H%M%S000', time.gmtime(time.time() + seconds)))
+
+
+def test_dhop_is_neither_in_the_future_nor_too_old(stack, name):
+    assert stack.put('lab', doc(name, 1), dhop=stamp_at(-10))
+    assert stack.put('lab', doc(name, 2), dhop=str(stamp_at(-3600)))
+    for seconds in (3600, -90000):
+        with pytest.raises(Problem) as refused:
+            stack.put('lab', doc(name, 3), dhop=stamp_at(seconds))
+        assert refused.value.code == 'ADHOP'
+        given, least, most = map(int, refused.value.body['args'])
+        assert given == stamp_at(seconds) // 10**7 * 10**7 + given % 10**7
+        assert not least <= given <= most
+    with pytest.raises(Problem) as refused:
+        stack.put('lab', doc(name, 3), dhop='yesterday')
+    assert (refused.value.code, refused.value.body['args']) == ('AARG', ['dhop'])
+    assert stack.get('lab', name)['items'][0]['j'] == 2
+
+
+# --- the migration ---
+
+def test_a_namespace_of_before_is_migrated(stack, tmp_path):
+    def stampctl(*words, sql=SOURCE / 'sql'):
+        return subprocess.run([BUILD / 'src/stampctl', *words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
+                               stack.conninfo_of_server()], env={**os.environ, 'STAMPD_SQL': str(sql)}, check=True,
+                              capture_output=True, text=True, timeout=60).stdout
+
+    shutil.copy(SOURCE / 'sql/0001_documents.sql', tmp_path)
+    pid_file = tmp_path / 'nginx.pid'
+    pid_file.write_text(f'{stack.pid("nginx")}\n')
+    stampctl('ns', 'create', 'former', '--access', 'open', '--nginx-pid', pid_file, sql=tmp_path)
+    try:
+        stack.psql('former', "select put_item('Once', 'a', 'N', '', '1')")
+        get = {'param': {'docs': [{'c': 'Once', 'id': 'a'}]}}
+        wait_until(lambda: stack.request('POST', '/former/op/get', json=get).json().get('code') == 'ODATABASE', 20)
+        assert 'applied 0002_once.sql' in stampctl('ns', 'migrate', '--all')
+        wait_until(lambda: stack.request('POST', '/former/op/get', json=get).ok, 20)
+        assert stack.get('former', ('Once', 'a'))['items'][0]['j'] == 1
+        answers = [stack.request('POST', '/former/op/put', json={'param': {'docs': [doc(('Once', 'a'), 2)]}},
+                                 headers={'Idempotency-Key': 'k'}) for _ in range(2)]
+        assert [is_replayed(answer) for answer in answers] == [False, True]
+    finally:
+        stack.connections.pop('former').close()
+        stampctl('ns', 'drop', 'former', '--yes', '--nginx-pid', pid_file)
