@@ -306,8 +306,8 @@ static void assert_plan(enum statement statement, const char *arguments, const c
 static void plans_are_index_scans(void **state)
 {
     (void)state;
-    assert_plan(STATEMENT_ONCE_FIND, "'''', '''', 1", "Index Scan using once_pkey");
-    assert_plan(STATEMENT_ONCE_PURGE, "1", "Index Scan using once_at");
+    assert_plan(STATEMENT_ONCE_FIND, "'''', '''', 1", "once_pkey");
+    assert_plan(STATEMENT_ONCE_PURGE, "1", "once_at");
     assert_plan(STATEMENT_ONCE_PURGE, "1", "Tid Scan on once");
 }
 

@@ -357,7 +357,7 @@ static int interruptions;
 static void interrupt(void)
 {
     if (interruptions-- > 0) {
-        fake_change("Doc", "a", stamp_add_ms(stamp_now(), 1000 * (10 - interruptions)), "9");
+        fake_change("Doc", "a", stamp_add_ms(stamp_now(), INT64_C(1000) * (10 - interruptions)), "9");
         stamps_move_all(stamps);
     }
 }

@@ -338,7 +338,7 @@ static void thirty_two_documents_and_no_more(void **state)
     (void)state;
     struct name names[33];
     struct draft *drafts[33];
-    char ids[33][8];
+    char ids[33][16];
     for (int i = 0; i < 33; i++) {
         snprintf(ids[i], sizeof ids[i], "d%d", i);
         names[i] = (struct name){BYTES("Doc"), bytes_of(ids[i])};
