@@ -2,8 +2,8 @@
 dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8
 
 dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
-	doc/architecture.md doc/commit.md doc/freshness.md doc/glossary.md doc/operating.md doc/performance.md \
-	doc/protocol.md
+	doc/architecture.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/operating.md \
+	doc/performance.md doc/protocol.md
 EXTRA_DIST += HACKING.md src/document/README.md
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
@@ -17,7 +17,9 @@ doc/stampd.service: doc/stampd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stampd.service.in >$@.new && mv $@.new $@
 
-# The sample says what the settings table says; check-settings fails when it does not.
-.PHONY: update-sample
+# The sample says what the settings table says, the page of faults what theirs does; check-settings fails when not.
+.PHONY: update-sample update-faults
 update-sample:
 	$(srcdir)/scripts/check-settings --write-sample $(srcdir)
+update-faults:
+	$(srcdir)/scripts/check-settings --write-faults $(srcdir)

@@ -1,34 +1,38 @@
-/* fault: names, words and classes, all from the one table. */
+/* fault: names, words, classes and statuses, all from the one table. */
 #include "base/fault.h"
 
-static const char *const codes[] = {
-    [FAULT_NONE] = "NONE",
-#define FAULT(name, words) [FAULT_##name] = #name,
-#include "base/fault_table.h"
-#undef FAULT
-    [FAULT_STALE] = "CONTENTION",
-    [FAULT_RAISED] = "XRAISED",
+struct row {
+    const char *code, *words;
+    int status, resource_status;
+    bool is_retried;
 };
 
-static const char *const sentences[] = {
-    [FAULT_NONE] = "No fault.",
-#define FAULT(name, words) [FAULT_##name] = words,
+static const struct row rows[] = {
+    [FAULT_NONE] = {"NONE", "No fault.", 200, 200, false},
+#define FAULT(name, words, status, resource, again, arguments)                                               \
+    [FAULT_##name] = {#name, words, status, resource, again},
 #include "base/fault_table.h"
 #undef FAULT
-    [FAULT_STALE] = "Other operations kept changing the same documents.",
-    [FAULT_RAISED] = "The application raised an exception.",
+    [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 400, 409, true},
+    [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 400, 500, false},
 };
+
+static_assert(COUNT_OF(rows) == FAULT_COUNT, "every fault has a row");
+
+static const struct row *row_of(enum fault fault)
+{
+    assert(fault < FAULT_COUNT);
+    return &rows[fault];
+}
 
 const char *fault_code(enum fault fault)
 {
-    assert(fault < FAULT_COUNT);
-    return codes[fault];
+    return row_of(fault)->code;
 }
 
 const char *fault_words(enum fault fault)
 {
-    assert(fault < FAULT_COUNT);
-    return sentences[fault];
+    return row_of(fault)->words;
 }
 
 int fault_major(enum fault fault)
@@ -59,15 +63,10 @@ int code_major(const char *code)
 
 bool fault_is_retried(enum fault fault)
 {
-    switch (fault) {
-    case FAULT_STALE:
-    case FAULT_CONTENTION:
-    case FAULT_BINTERNAL:
-    case FAULT_BMODULE:
-    case FAULT_BCONTENT:
-    case FAULT_XDATABASE:
-        return true;
-    default:
-        return false;
-    }
+    return row_of(fault)->is_retried;
+}
+
+int fault_status(enum fault fault, bool is_resource)
+{
+    return is_resource ? row_of(fault)->resource_status : row_of(fault)->status;
 }

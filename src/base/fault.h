@@ -7,7 +7,7 @@
 
 enum fault {
     FAULT_NONE,
-#define FAULT(name, words) FAULT_##name,
+#define FAULT(name, words, status, resource, again, arguments) FAULT_##name,
 #include "base/fault_table.h"
 #undef FAULT
     FAULT_STALE,  /* inside the server only: verification failed, the operation is to be run again */
@@ -25,5 +25,7 @@ int code_major(const char *code);
 /* May the server run the operation again by itself?  Of the classes B, X and C those that another try can
  * mend: not XUNKNOWN (it may have happened; but see operation/once.h), XTIME, XAWAY, XFULL, BREADONLY. */
 bool fault_is_retried(enum fault fault);
+/* The status of HTTP, 200 for FAULT_NONE; documents as resources tell more by it than operations do. */
+int fault_status(enum fault fault, bool is_resource);
 
 #endif

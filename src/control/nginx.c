@@ -25,28 +25,43 @@ struct nginx_options {
 static const struct refusal {
     int status;
     const char *listed; /* as error_page knows it */
-    const char *code, *words;
+    enum fault fault;
+    const char *detail;
 } refusals[] = {
-    {400, "400 495 496 497 =400", "AARG", "The request is not understood."},
-    {403, "403", "SCLOSED", "This door is not for your address."},
-    {404, "404", "NPATH", "Nothing is served at this address."},
-    {405, "405", "AMETHOD", "The method is not allowed here."},
-    {408, "408", "ABODY", "The request came too slowly."},
-    {413, "413", "ALIMIT", "The body of the request is too large."},
-    {414, "414", "ALIMIT", "The address of the request is too long."},
-    {429, "429", "XBUSY", "Too many requests from this address."},
-    {431, "431 494 =431", "ALIMIT", "The header of the request is too large."},
-    {500, "500", "XINTERNAL", "The front of the server met a state that should never be."},
-    {502, "502", "XAWAY", "The server ended before it answered."},
-    {503, "503", "XAWAY", "The server cannot take the request at present."},
-    {504, "504", "XAWAY", "The server did not answer in time."},
+    {400, "400 495 496 497 =400", FAULT_AARG, "The request is not understood."},
+    {403, "403", FAULT_SCLOSED, "This door is not for your address."},
+    {404, "404", FAULT_NPATH, NULL},
+    {405, "405", FAULT_AMETHOD, NULL},
+    {408, "408", FAULT_ABODY, "The request came too slowly."},
+    {413, "413", FAULT_ALIMIT, "The body of the request is too large."},
+    {414, "414", FAULT_ALIMIT, "The address of the request is too long."},
+    {429, "429", FAULT_XBUSY, NULL},
+    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large."},
+    {500, "500", FAULT_XINTERNAL, NULL},
+    {502, "502", FAULT_XAWAY, "The server ended before it answered."},
+    {503, "503", FAULT_XAWAY, "The server cannot take the request at present."},
+    {504, "504", FAULT_XAWAY, "The server did not answer in time."},
 };
 
-static int major_of(char letter)
+/* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
+static void add_refusal(struct builder *builder, const struct refusal *refusal)
 {
-    static const char letters[] = "ABXDCOS"; /* 1 to 7; N counts with A */
-    const char *at = strchr(letters, letter);
-    return at ? (int)(at - letters) + 1 : 1;
+    const char *words = fault_words(refusal->fault);
+    builder_printf(builder,
+                   "        location = /.stampd/%d {\n"
+                   "            internal;\n"
+                   "            client_max_body_size 0;\n"
+                   "            add_header Cache-Control no-store always;\n"
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "            default_type application/problem+json;\n"
+                   "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+                   "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[]",
+                   refusal->status, refusal->status, words, refusal->status, fault_code(refusal->fault),
+                   fault_major(refusal->fault), words, refusal->detail ? " " : "",
+                   refusal->detail ? refusal->detail : "");
+    if (refusal->detail)
+        builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
+    builder_add_text(builder, "}';\n        }");
 }
 
 static const char *compose_refusals(struct arena *arena)
@@ -55,20 +70,10 @@ static const char *compose_refusals(struct arena *arena)
     for (size_t i = 0; i < COUNT_OF(refusals); i++)
         builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
                        refusals[i].status);
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
-        builder_printf(&builder,
-                       "        location = /.stampd/%d {\n"
-                       "            internal;\n"
-                       "            client_max_body_size 0;\n"
-                       "            add_header Cache-Control no-store always;\n"
-                       "            add_header X-Content-Type-Options nosniff always;\n"
-                       "            default_type application/problem+json;\n"
-                       "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
-                       "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s\",\"args\":[]}';\n"
-                       "        }%s",
-                       refusals[i].status, refusals[i].status, refusals[i].words, refusals[i].status,
-                       refusals[i].code, major_of(refusals[i].code[0]), refusals[i].words,
-                       i + 1 < COUNT_OF(refusals) ? "\n" : "");
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        add_refusal(&builder, &refusals[i]);
+        builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
+    }
     const char *text = arena_copy(arena, builder.data, builder.size);
     builder_free(&builder);
     return text;

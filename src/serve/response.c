@@ -5,38 +5,34 @@
 
 static const char *status_words(int status)
 {
-    switch (status) {
-    case 200:
-        return "OK";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 413:
-        return "Content Too Large";
-    case 415:
-        return "Unsupported Media Type";
-    case 503:
-        return "Service Unavailable";
-    default:
-        return "Bad Request";
-    }
+    static const struct {
+        int status;
+        const char *words;
+    } all[] = {
+        {200, "OK"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].status == status)
+            return all[i].words;
+    return "Bad Request";
 }
 
 int response_status(const struct reply *reply)
 {
-    switch (reply->fault) {
-    case FAULT_NONE:
-        return 200;
-    case FAULT_AMETHOD:
-        return 405;
-    case FAULT_ATYPE:
-        return 415;
-    case FAULT_ALIMIT:
-        return reply->argument_count && strcmp(reply->arguments[0], "limit_body_bytes") == 0 ? 413 : 400;
-    default:
+    if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
+        strcmp(reply->arguments[0], "limit_body_bytes") == 0)
+        return 413;
+    if (reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
-    }
+    return fault_status(reply->fault, false);
 }
 
 /* --- the text of a fault --- */

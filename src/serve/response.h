@@ -15,8 +15,7 @@ struct response_form {
     int status;             /* of a probe; 0: what the fault asks for */
 };
 
-/* 200, or the status of the fault: 404 for class N, else 400, but 405 and 415 for what HTTP itself has a name
- * for, and 413 for a body over its limit. */
+/* 200, or the status of the fault as its table says; 413 for a body over its limit. */
 int response_status(const struct reply *reply);
 
 /* Appends the CGI head, with its empty line, to `head`.  A fault's text is written to reply->body, which must

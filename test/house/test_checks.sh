@@ -59,8 +59,8 @@ TEXT(log_to, "stderr", "stderr or syslog.")
 END
     put src/base/fault_table.h <<'END'
 /* Every fault. */
-FAULT(AARG, "An argument is wrong.")
-FAULT(AUTF8, "The text is not UTF-8.")
+FAULT(AARG, "An argument is wrong.", 400, 400, false, "its name")
+FAULT(AUTF8, "The text is not UTF-8.", 400, 400, false, "")
 END
     put src/edge/wire.h <<'END'
 /* wire: a foreign library. */
@@ -148,14 +148,15 @@ See [above](#limits), [the readme](../README.md#hello-world) and `src/base/low.c
 | code | words |
 | --- | --- |
 | `AARG` | An argument is wrong. |
-| `AUTF8` | The text is not UTF-8. |
+
+## Resources
 END
     put README.md <<'END'
 # Hello, world
 
 [Protocol](doc/protocol.md)
 END
-    (cd "$good" && scripts/check-settings --write-sample)
+    (cd "$good" && scripts/check-settings --write-sample && scripts/check-settings --write-faults)
 }
 
 fail()
@@ -275,12 +276,21 @@ plant 'stale sample' check-settings 'stampd.conf.sample:[0-9]*: this is not what
     'replace doc/stampd.conf.sample "#log_to = stderr" "#log_to = syslog"'
 plant 'no sample' check-settings 'stampd.conf.sample:1: this is not what' \
     'rm doc/stampd.conf.sample'
-plant 'fault not documented' check-settings 'fault_table.h:4: AZ is not in the table of faults' \
+plant 'fault not documented' check-settings 'faults.md:[0-9]*: this is not what .* says' \
+    'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\", 400, 400, false, \"\")"'
+plant 'fault with other words' check-settings 'faults.md:[0-9]*: this is not what .* says' \
+    'replace doc/faults.md "argument is wrong" "argument is right"'
+plant 'fault of no class' check-settings 'fault_table.h:3: ZA: a code is of capitals' \
+    'replace src/base/fault_table.h AUTF8 ZA'
+plant 'fault named twice' check-settings 'fault_table.h:3: AARG stands in line 2 already' \
+    'replace src/base/fault_table.h AUTF8 AARG'
+plant 'fault without columns' check-settings 'fault_table.h:4: a row is FAULT.name, words' \
     'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\")"'
-plant 'fault documented that is none' check-settings 'protocol.md:[0-9]*: AZ: there is no such fault' \
+plant 'fault that succeeds' check-settings 'fault_table.h:2: AARG: a status is from 400 to 599' \
+    'replace src/base/fault_table.h "wrong[.]\", 400" "wrong.\", 200"'
+plant 'no page of faults' check-settings 'faults.md:1: this is not what' 'rm doc/faults.md'
+plant 'fault in the protocol that is none' check-settings 'protocol.md:[0-9]*: AZ: there is no such fault' \
     'echo "| \`AZ\` | Z. |" >>doc/protocol.md'
-plant 'fault with other words' check-settings 'AARG: the words should be "An argument is wrong."' \
-    'replace doc/protocol.md "argument is wrong" "argument is right"'
 plant 'limit with another default' check-settings 'limit_name_bytes: the default is 255, not 256' \
     'replace doc/protocol.md "| 255 |" "| 256 |"'
 plant 'limit not documented' check-settings 'limit_name_bytes is not in the table of limits' \

@@ -397,6 +397,11 @@ static void faults_know_their_class(void **state)
     assert_int_equal(fault_major(FAULT_CONTENTION), 5);
     assert_true(fault_is_retried(FAULT_STALE));
     assert_false(fault_is_retried(FAULT_XUNKNOWN));
+    assert_string_equal(fault_code(FAULT_STALE), "CONTENTION");
+    assert_int_equal(fault_status(FAULT_NONE, false), 200);
+    assert_int_equal(fault_status(FAULT_AVERSION, false), 400);
+    assert_int_equal(fault_status(FAULT_AVERSION, true), 412);
+    assert_int_equal(fault_status(FAULT_STALE, true), 409);
     for (int i = 0; i < FAULT_COUNT; i++)
         assert_non_null(fault_words((enum fault)i));
 }
