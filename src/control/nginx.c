@@ -47,18 +47,23 @@ static const struct refusal {
 static void add_refusal(struct builder *builder, const struct refusal *refusal)
 {
     const char *words = fault_words(refusal->fault);
-    builder_printf(builder,
-                   "        location = /.stampd/%d {\n"
-                   "            internal;\n"
-                   "            client_max_body_size 0;\n"
-                   "            add_header Cache-Control no-store always;\n"
-                   "            add_header X-Content-Type-Options nosniff always;\n"
-                   "            default_type application/problem+json;\n"
-                   "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
-                   "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[]",
-                   refusal->status, refusal->status, words, refusal->status, fault_code(refusal->fault),
-                   fault_major(refusal->fault), words, refusal->detail ? " " : "",
-                   refusal->detail ? refusal->detail : "");
+    builder_printf(
+        builder,
+        "        location = /.stampd/%d {\n"
+        "            internal;\n"
+        "            client_max_body_size 0;\n"
+        "            add_header Cache-Control no-store always;\n"
+        "            add_header X-Content-Type-Options nosniff always;\n"
+        "            add_header X-Request-Id $stampd_request_id always;\n"
+        "%s"
+        "            default_type application/problem+json;\n"
+        "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+        "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[]",
+        refusal->status,
+        refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
+                                                         : "",
+        refusal->status, words, refusal->status, fault_code(refusal->fault), fault_major(refusal->fault),
+        words, refusal->detail ? " " : "", refusal->detail ? refusal->detail : "");
     if (refusal->detail)
         builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
     builder_add_text(builder, "}';\n        }");

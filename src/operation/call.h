@@ -8,7 +8,37 @@
 #include "base/fault.h"
 #include "edge/json.h"
 
-enum call_route { CALL_PING, CALL_NAMESPACE_PING, CALL_OPERATION, CALL_LIVE, CALL_READY, CALL_METRICS };
+enum call_route {
+    CALL_PING,
+    CALL_NAMESPACE_PING,
+    CALL_OPERATION,
+    CALL_DOCUMENT,
+    CALL_OPTIONS, /* what may be done at an address that is one of the others */
+    CALL_LIVE,
+    CALL_READY,
+    CALL_METRICS
+};
+
+/* A condition on the version of a document. */
+struct version_condition {
+    bool is_given;
+    bool is_any; /* whatever the version: that the document exists */
+    const int64_t *versions;
+    size_t count;
+};
+
+enum resource_act { RESOURCE_READ, RESOURCE_REPLACE, RESOURCE_CHANGE, RESOURCE_REMOVE };
+
+/* A tolerance of a century and more makes no sense. */
+#define AGE_MOST INT64_C(3155760000)
+
+/* A document asked for as a resource. */
+struct resource {
+    enum resource_act act;
+    struct bytes class, id;
+    int64_t age_s;                              /* of RESOURCE_READ: the tolerance */
+    struct version_condition match, none_match; /* it must, must not be one of these */
+};
 
 struct call {
     struct arena *arena; /* of the request */
@@ -18,7 +48,8 @@ struct call {
     struct bytes operation;   /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */
     size_t path_count;
-    const struct json *param, *syncs;             /* NULL: absent */
+    const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
+    const struct json *param, *syncs; /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
     struct bytes build;                           /* X-Stampd-Build; NO_BYTES: absent */
     struct bytes idempotency_key;                 /* Idempotency-Key; NO_BYTES: absent */
@@ -41,6 +72,8 @@ struct reply {
     const char *detail;                         /* one more sentence for people; may be NULL */
     const char *mime;     /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
     bool is_replayed;     /* the answer to the same request, given before */
+    int status;           /* of HTTP, where the fault does not decide it; 0: 200 */
+    int64_t etag;         /* version of the document that the answer is about; 0: none */
     struct builder *body; /* cleared by the caller before; kept over requests */
 };
 

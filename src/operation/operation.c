@@ -106,14 +106,15 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         fault = once_open(attempt->workshop, call, reply, operation, &once);
     if (fault)
         return fault;
-    builder_add_text(reply->body, "{\"out\":");
+    if (!operation->is_bare)
+        builder_add_text(reply->body, "{\"out\":");
     attempt->out = reply->body->size;
     fault = attempt_often(attempt, operation, once);
     if (!fault && operation->afterwork) {
         reply->phase = PHASE_AFTERWORK;
         fault = operation->afterwork(attempt);
     }
-    if (fault)
+    if (fault || operation->is_bare)
         return fault;
     if (strcmp(reply->mime, MIME_JSON) != 0) {
         unwrap(reply->body, attempt->out);
@@ -150,7 +151,8 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     if (call->build.data && !bytes_equal(call->build, bytes_of(build)))
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
-    const struct operation *operation = registry_find(call->operation);
+    const struct operation *operation =
+        call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
     if (!operation)
         return reply_fault(call, reply, FAULT_NOPERATION, NULL,
                            arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
@@ -203,6 +205,8 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->detail = NULL;
     reply->mime = MIME_JSON;
     reply->is_replayed = false;
+    reply->status = 0;
+    reply->etag = 0;
     documents_begin_request(workshop->documents, call->deadline_ms);
     if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
         answer_ping(workshop, call, reply);

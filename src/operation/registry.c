@@ -42,6 +42,11 @@ const struct operation *registry_find(struct bytes name)
     return is_there ? added[place] : NULL;
 }
 
+const struct operation *registry_get_resource(enum resource_act act)
+{
+    return &builtin_resource[act];
+}
+
 bool registry_add(const struct operation *operation)
 {
     struct bytes name = bytes_of(operation->name);

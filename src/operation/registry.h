@@ -30,12 +30,14 @@ struct operation {
     /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
      * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
+    bool is_bare;            /* the answer is what work leaves: no envelope, no synchronisation */
     bool only_reads;         /* also under a right that is not about reading */
     int64_t limit_s;         /* 0: limit_operation_s */
     const void *application; /* a module's own; NULL: built in */
 };
 
 const struct operation *registry_find(struct bytes name);
+const struct operation *registry_get_resource(enum resource_act act);
 /* Adds a module's operation, borrowed for good; false when the name is taken. */
 MUST_USE bool registry_add(const struct operation *operation);
 

@@ -5,10 +5,11 @@
 
 /* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
  * is nested deeper is content, wanted as text. */
-enum { ITEM_LEVEL_IN_PARAM = 5, ITEM_LEVEL_IN_BODY = ITEM_LEVEL_IN_PARAM + 1 };
+enum { ITEM_LEVEL_IN_PARAM = 5, ITEM_LEVEL_IN_ITEMS = 2 };
 
 struct reading {
     struct arena *arena;
+    bool is_resource;
     const struct argument_limits *limits;
     struct arguments *arguments;
     struct json_problem *problem;
@@ -73,29 +74,40 @@ static enum fault decode(struct arena *arena, struct bytes text, bool plus_is_sp
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
+enum whose { OF_ALL, OF_OPERATIONS, OF_RESOURCES };
+
 struct argument {
     const char *name;
+    enum whose whose;
     size_t place; /* of its field in struct arguments */
     enum json_kind kind;
     bool may_be_number;
 };
 
 static const struct argument known[] = {
-    {"param", offsetof(struct arguments, param), JSON_OBJECT, false},
-    {"syncs", offsetof(struct arguments, syncs), JSON_ARRAY, false},
-    {"account", offsetof(struct arguments, account), JSON_STRING, false},
-    {"key", offsetof(struct arguments, key), JSON_STRING, false},
-    {"admin", offsetof(struct arguments, admin), JSON_STRING, false},
-    {"lang", offsetof(struct arguments, lang), JSON_STRING, false},
-    {"dhop", offsetof(struct arguments, dhop), JSON_STRING, true},
+    {"param", OF_OPERATIONS, offsetof(struct arguments, param), JSON_OBJECT, false},
+    {"syncs", OF_OPERATIONS, offsetof(struct arguments, syncs), JSON_ARRAY, false},
+    {"items", OF_RESOURCES, offsetof(struct arguments, items), JSON_ARRAY, false},
+    {"age", OF_RESOURCES, offsetof(struct arguments, age), JSON_STRING, true},
+    {"account", OF_ALL, offsetof(struct arguments, account), JSON_STRING, false},
+    {"key", OF_ALL, offsetof(struct arguments, key), JSON_STRING, false},
+    {"admin", OF_ALL, offsetof(struct arguments, admin), JSON_STRING, false},
+    {"lang", OF_ALL, offsetof(struct arguments, lang), JSON_STRING, false},
+    {"dhop", OF_ALL, offsetof(struct arguments, dhop), JSON_STRING, true},
 };
 
-static const struct argument *find_argument(struct bytes name)
+static const struct argument *find_argument(const struct reading *reading, struct bytes name)
 {
+    enum whose others = reading->is_resource ? OF_OPERATIONS : OF_RESOURCES;
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (bytes_equal(bytes_of(known[i].name), name))
-            return &known[i];
+            return known[i].whose == others ? NULL : &known[i];
     return NULL;
+}
+
+static int item_level(const struct reading *reading)
+{
+    return reading->is_resource ? ITEM_LEVEL_IN_ITEMS : ITEM_LEVEL_IN_PARAM;
 }
 
 static bool is_tree(const struct argument *argument)
@@ -138,7 +150,7 @@ static enum fault set_text(struct reading *reading, const struct argument *argum
         *text_field(reading->arguments, argument) = value;
         return FAULT_NONE;
     }
-    struct json_limits limits = {reading->limits->depth - 1, ITEM_LEVEL_IN_PARAM, reading->limits->nodes};
+    struct json_limits limits = {reading->limits->depth - 1, item_level(reading), reading->limits->nodes};
     struct json *tree;
     enum fault fault = json_read(reading->arena, value, &limits, &tree, reading->problem);
     if (fault != FAULT_NONE) {
@@ -165,7 +177,7 @@ static enum fault read_pair(struct reading *reading, struct bytes pair, const ch
     enum fault fault = decode(reading->arena, cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
         return refuse(reading, fault, where, what);
-    const struct argument *argument = find_argument(name);
+    const struct argument *argument = find_argument(reading, name);
     if (!argument || is_given(reading->arguments, argument))
         return FAULT_NONE;
     fault = decode(reading->arena, pair, true, &value, &what);
@@ -198,7 +210,7 @@ static enum fault set_member(struct reading *reading, const struct argument *arg
 
 static enum fault read_json(struct reading *reading, struct bytes body)
 {
-    struct json_limits limits = {reading->limits->depth, ITEM_LEVEL_IN_BODY, reading->limits->nodes};
+    struct json_limits limits = {reading->limits->depth, item_level(reading) + 1, reading->limits->nodes};
     struct json *root;
     enum fault fault = json_read(reading->arena, body, &limits, &root, reading->problem);
     if (fault != FAULT_NONE) {
@@ -208,7 +220,7 @@ static enum fault read_json(struct reading *reading, struct bytes body)
     if (root->kind != JSON_OBJECT)
         return refuse(reading, FAULT_AARG, "body", "a JSON object is expected");
     for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {
-        const struct argument *argument = find_argument(member->name);
+        const struct argument *argument = find_argument(reading, member->name);
         if (argument && !is_given(reading->arguments, argument))
             fault = set_member(reading, argument, member);
     }
@@ -269,7 +281,7 @@ enum fault arguments_read(struct arena *arena, const struct argument_source *sou
                           const struct argument_limits *limits, struct arguments *arguments_r,
                           struct json_problem *problem_r)
 {
-    struct reading reading = {arena, limits, arguments_r, problem_r};
+    struct reading reading = {arena, source->is_resource, limits, arguments_r, problem_r};
     *arguments_r = (struct arguments){0};
     *problem_r = (struct json_problem){0};
     enum fault fault = read_pairs(&reading, source->query, "query");
@@ -313,4 +325,23 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
         ++*count_r;
     }
     return FAULT_NONE;
+}
+
+const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    struct builder path = {0};
+    for (size_t i = 0; i < count; i++) {
+        builder_add_text(&path, "/");
+        for (size_t j = 0; j < pieces[i].size; j++) {
+            char byte = pieces[i].data[j];
+            if (byte && strchr(plain, byte))
+                builder_add(&path, &byte, 1);
+            else
+                builder_printf(&path, "%%%02X", (unsigned char)byte);
+        }
+    }
+    const char *text = arena_copy(arena, path.data ? path.data : "/", path.data ? path.size : 1);
+    builder_free(&path);
+    return text;
 }

@@ -1,9 +1,10 @@
 /* arguments: what a request asks for, out of its query string and body, and the pieces of its path.
  *
- * The arguments are param, syncs, account, key, admin, lang and dhop.  They come in the query string, and in
- * a body that is a form (application/x-www-form-urlencoded) or one JSON object with members of these names.
- * The first of repeated ones wins, the query string before the body; other names are ignored.  All is copied
- * or decoded into the arena, or slices of the source, which must live as long. */
+ * The arguments of an operation are param, syncs, account, key, admin, lang and dhop; a document as a
+ * resource has items and age in place of param and syncs.  They come in the query string, and in a body that
+ * is a form (application/x-www-form-urlencoded) or one JSON object with members of these names. The first of
+ * repeated ones wins, the query string before the body; other names are ignored.  All is copied or decoded
+ * into the arena, or slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
 #define STAMPD_SERVE_ARGUMENTS_H
 
@@ -13,6 +14,7 @@
 #include "edge/json.h"
 
 struct argument_source {
+    bool is_resource;          /* items and age are read, not param and syncs */
     struct bytes query;        /* behind the '?', as sent */
     struct bytes content_type; /* as sent; ignored when there is no body */
     struct bytes body;
@@ -29,6 +31,8 @@ struct argument_limits {
 struct arguments {
     const struct json *param;                     /* an object; NULL: absent */
     const struct json *syncs;                     /* an array; NULL: absent */
+    const struct json *items;                     /* an array; NULL: absent */
+    struct bytes age;                             /* NO_BYTES: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
     const char *wrong; /* name of the argument that a fault is about, "body" or "query"; NULL: no fault */
 };
@@ -38,7 +42,8 @@ struct arguments {
  * `arguments_r->wrong` and `problem_r` tell more (offset: in the JSON text; 0 elsewhere).
  *
  * Trees are built as deep as the generic operations need: arrays and objects inside an item of a document
- * (docs, document, items, item) stay shallow, so that a content `j` is found as its text. */
+ * (docs, document, items, item; of a resource: items, item) stay shallow, so that a content `j` is found as
+ * its text. */
 MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_source *source,
                                    const struct argument_limits *limits, struct arguments *arguments_r,
                                    struct json_problem *problem_r);
@@ -49,5 +54,7 @@ MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_so
  * FAULT_AUTF8. */
 MUST_USE enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r,
                                size_t most, size_t *count_r);
+/* The path of these pieces, escaped so that it can stand in a header; path_split gives them back. */
+const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count);
 
 #endif

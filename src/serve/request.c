@@ -1,10 +1,11 @@
-/* request: method, route, build, body, arguments; in this order, cheap refusals first. */
+/* request: route, method, conditions, body, arguments; in this order, cheap refusals first. */
 #include "serve/request.h"
 
 #include "config.h"
 
 #include "base/clock.h"
 #include "serve/arguments.h"
+#include "serve/condition.h"
 
 enum { PIECES_MAX = 64 };
 
@@ -35,6 +36,8 @@ static bool contains(struct bytes text, const char *part)
     return text.size && memmem(text.data, text.size, part, strlen(part));
 }
 
+/* --- the form of the answer --- */
+
 /* How the answer will look, known before anything can go wrong. */
 static void read_form(const struct settings *settings, struct arena *arena,
                       const struct request_source *source, struct request *request)
@@ -50,15 +53,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
     };
 }
 
-static enum fault check_method(const struct request_source *source, struct call *call, struct reply *reply)
-{
-    struct bytes method = parameter(source, "REQUEST_METHOD");
-    if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("HEAD")) ||
-        bytes_equal(method, BYTES("POST")))
-        return FAULT_NONE;
-    return reply_fault(call, reply, FAULT_AMETHOD, NULL, arena_copy(call->arena, method.data, method.size),
-                       NULL);
-}
+/* --- the route --- */
 
 static bool is_piece(struct bytes piece, const char *text)
 {
@@ -89,13 +84,20 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->route = CALL_NAMESPACE_PING;
         return true;
     }
-    if (count < 3 || !is_piece(pieces[1], "op"))
-        return false;
-    call->route = CALL_OPERATION;
-    call->operation = pieces[2];
-    call->path = pieces + 3;
-    call->path_count = count - 3;
-    return true;
+    if (count >= 3 && is_piece(pieces[1], "op")) {
+        call->route = CALL_OPERATION;
+        call->operation = pieces[2];
+        call->path = pieces + 3;
+        call->path_count = count - 3;
+        return true;
+    }
+    if (count == 4 && is_piece(pieces[1], "doc")) {
+        call->route = CALL_DOCUMENT;
+        call->path = pieces + 2;
+        call->path_count = 2;
+        return true;
+    }
+    return false;
 }
 
 static enum fault find_route(const struct request_source *source, struct call *call, struct reply *reply)
@@ -122,6 +124,96 @@ static enum fault find_route(const struct request_source *source, struct call *c
     return FAULT_NONE;
 }
 
+/* --- the method --- */
+
+static const struct {
+    const char *method;
+    enum resource_act act;
+} acts[] = {
+    {"GET", RESOURCE_READ},     {"HEAD", RESOURCE_READ},     {"PUT", RESOURCE_REPLACE},
+    {"PATCH", RESOURCE_CHANGE}, {"DELETE", RESOURCE_REMOVE},
+};
+
+static bool find_act(struct bytes method, enum resource_act *act_r)
+{
+    for (size_t i = 0; i < COUNT_OF(acts); i++)
+        if (bytes_equal(method, bytes_of(acts[i].method))) {
+            *act_r = acts[i].act;
+            return true;
+        }
+    return false;
+}
+
+static bool is_allowed(struct bytes method, const struct call *call, struct resource *resource)
+{
+    if (call->route == CALL_DOCUMENT)
+        return find_act(method, &resource->act);
+    return bytes_equal(method, BYTES("POST")) || bytes_equal(method, BYTES("GET")) ||
+           bytes_equal(method, BYTES("HEAD"));
+}
+
+static enum fault read_method(const struct request_source *source, struct request *request,
+                              struct resource *resource, struct reply *reply)
+{
+    struct call *call = &request->call;
+    struct bytes method = parameter(source, "REQUEST_METHOD");
+    request->form.is_resource = call->route == CALL_DOCUMENT;
+    if (bytes_equal(method, BYTES("OPTIONS"))) {
+        call->route = CALL_OPTIONS;
+        return FAULT_NONE;
+    }
+    if (is_allowed(method, call, resource))
+        return FAULT_NONE;
+    return reply_fault(call, reply, FAULT_AMETHOD, NULL, arena_copy(call->arena, method.data, method.size),
+                       NULL);
+}
+
+/* --- a document as a resource --- */
+
+static enum fault read_condition(const struct request_source *source, struct call *call, struct reply *reply,
+                                 const char *name, const char *field, enum comparison comparison,
+                                 struct version_condition *condition_r)
+{
+    enum fault fault = condition_read(call->arena, parameter(source, name), comparison, condition_r);
+    if (fault)
+        return reply_fault(call, reply, fault, "A list of entity tags, or *, is expected.", field, NULL);
+    return FAULT_NONE;
+}
+
+static enum fault read_resource(const struct request_source *source, struct request *request,
+                                struct resource *resource, struct reply *reply)
+{
+    struct call *call = &request->call;
+    resource->class = call->path[0];
+    resource->id = call->path[1];
+    call->resource = resource;
+    call->operation = parameter(source, "REQUEST_METHOD");
+    if (resource->act == RESOURCE_REPLACE) {
+        const struct bytes pieces[] = {call->space, BYTES("doc"), resource->class, resource->id};
+        request->form.location = path_join(call->arena, pieces, COUNT_OF(pieces));
+    }
+    enum fault fault =
+        read_condition(source, call, reply, "HTTP_IF_MATCH", "If-Match", COMPARE_STRONGLY, &resource->match);
+    return fault ? fault
+                 : read_condition(source, call, reply, "HTTP_IF_NONE_MATCH", "If-None-Match", COMPARE_WEAKLY,
+                                  &resource->none_match);
+}
+
+/* The tolerance of a reading, from 0 on. */
+static enum fault read_age(struct bytes age, struct call *call, struct resource *resource,
+                           struct reply *reply)
+{
+    if (!age.data ||
+        (bytes_to_i64(age, &resource->age_s) && resource->age_s >= 0 && resource->age_s <= AGE_MOST))
+        return FAULT_NONE;
+    return reply_fault(
+        call, reply, FAULT_AARG,
+        arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST), "age",
+        NULL);
+}
+
+/* --- body and arguments --- */
+
 static enum fault read_body(const struct settings *settings, const struct request_source *source,
                             struct call *call, struct builder *body, struct reply *reply)
 {
@@ -135,9 +227,11 @@ static enum fault read_body(const struct settings *settings, const struct reques
 }
 
 static enum fault read_arguments(const struct settings *settings, const struct request_source *source,
-                                 struct call *call, struct bytes body, struct reply *reply)
+                                 struct call *call, struct resource *resource, struct bytes body,
+                                 struct reply *reply)
 {
     struct argument_source from = {
+        .is_resource = call->route == CALL_DOCUMENT,
         .query = parameter(source, "QUERY_STRING"),
         .content_type = parameter(source, "CONTENT_TYPE"),
         .body = body,
@@ -149,14 +243,14 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     if (fault) /* the offset says nothing where there is no JSON text */
         return reply_fault(call, reply, fault, problem.what, arguments.wrong ? arguments.wrong : "body",
                            problem.offset ? arena_printf(call->arena, "%zu", problem.offset) : NULL, NULL);
-    call->param = arguments.param;
+    call->param = call->resource ? arguments.items : arguments.param;
     call->syncs = arguments.syncs;
     call->account = arguments.account;
     call->key = arguments.key;
     call->admin = arguments.admin;
     call->lang = arguments.lang;
     call->dhop = arguments.dhop;
-    return FAULT_NONE;
+    return call->resource ? read_age(arguments.age, call, resource, reply) : FAULT_NONE;
 }
 
 enum fault request_read(const struct settings *settings, struct arena *arena,
@@ -175,12 +269,15 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .idempotency_key = key.size ? key : NO_BYTES,
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
     };
-    enum fault fault = check_method(source, call, reply);
+    struct resource *resource = ARENA_NEW(arena, struct resource);
+    enum fault fault = find_route(source, call, reply);
     if (!fault)
-        fault = find_route(source, call, reply);
-    if (!fault && call->route != CALL_OPERATION)
+        fault = read_method(source, request_r, resource, reply);
+    if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT)
         return FAULT_NONE; /* nothing else of it matters; a body is thrown away */
+    if (!fault && call->route == CALL_DOCUMENT)
+        fault = read_resource(source, request_r, resource, reply);
     if (!fault)
         fault = read_body(settings, source, call, body, reply);
-    return fault ? fault : read_arguments(settings, source, call, builder_bytes(body), reply);
+    return fault ? fault : read_arguments(settings, source, call, resource, builder_bytes(body), reply);
 }

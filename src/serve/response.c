@@ -3,6 +3,8 @@
 
 #include "edge/json.h"
 
+enum { RETRY_AFTER_S = 5 };
+
 static const char *status_words(int status)
 {
     static const struct {
@@ -10,14 +12,21 @@ static const char *status_words(int status)
         const char *words;
     } all[] = {
         {200, "OK"},
+        {201, "Created"},
+        {204, "No Content"},
+        {304, "Not Modified"},
+        {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {500, "Internal Server Error"},
         {503, "Service Unavailable"},
+        {507, "Insufficient Storage"},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (all[i].status == status)
@@ -25,14 +34,16 @@ static const char *status_words(int status)
     return "Bad Request";
 }
 
-int response_status(const struct reply *reply)
+int response_status(const struct response_form *form, const struct reply *reply)
 {
+    if (!reply->fault)
+        return reply->status ? reply->status : 200;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
         strcmp(reply->arguments[0], "limit_body_bytes") == 0)
         return 413;
     if (reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
-    return fault_status(reply->fault, false);
+    return fault_status(reply->fault, form->is_resource);
 }
 
 /* --- the text of a fault --- */
@@ -122,10 +133,58 @@ static void add_header(struct builder *head, const char *name, const char *value
     builder_add_text(head, "\r\n");
 }
 
+static void add_number_header(struct builder *head, const char *name, int64_t value)
+{
+    builder_add_bytes(head, bytes_of(name));
+    builder_add_text(head, ": ");
+    builder_add_i64(head, value);
+    builder_add_text(head, "\r\n");
+}
+
+static void add_status(struct builder *head, int status)
+{
+    builder_add_text(head, "Status: ");
+    builder_add_i64(head, status);
+    builder_add_text(head, " ");
+    builder_add_bytes(head, bytes_of(status_words(status)));
+    builder_add_text(head, "\r\n");
+}
+
+static bool has_content(int status)
+{
+    return status != 204 && status != 304;
+}
+
+/* What the client may or should do next. */
+static void add_advice(const struct response_form *form, const struct reply *reply, int status,
+                       struct builder *head)
+{
+    if (status == 405 || status == 204)
+        add_header(head, "Allow",
+                   form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS");
+    if (status == 204 && form->is_resource)
+        add_header(head, "Accept-Patch", MIME_JSON);
+    if (status == 201 && form->location)
+        add_header(head, "Location", form->location);
+    if (status == 503)
+        add_number_header(head, "Retry-After", RETRY_AFTER_S);
+    if (reply->etag && !reply->fault) {
+        builder_add_text(head, "ETag: \"");
+        builder_add_i64(head, reply->etag);
+        builder_add_text(head, "\"\r\n");
+    }
+}
+
+static void add_content(const char *mime, size_t size, struct builder *head)
+{
+    add_header(head, "Content-Type", mime);
+    add_number_header(head, "Content-Length", (int64_t)size);
+}
+
 void response_compose(const struct response_form *form, struct reply *reply, struct builder *head)
 {
-    const char *mime = reply->mime ? reply->mime : "application/json";
-    int status = form->status ? form->status : response_status(reply);
+    const char *mime = reply->mime ? reply->mime : MIME_JSON;
+    int status = response_status(form, reply);
     if (reply->fault) {
         assert(!reply->body->size);
         mime = form->is_for_people ? "text/plain; charset=utf-8" : "application/problem+json";
@@ -134,21 +193,14 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         else
             write_problem(reply, status, reply->body);
     }
-    builder_add_text(head, "Status: ");
-    builder_add_i64(head, status);
-    builder_add_text(head, " ");
-    builder_add_bytes(head, bytes_of(status_words(status)));
-    builder_add_text(head, "\r\n");
-    add_header(head, "Content-Type", mime);
-    builder_add_text(head, "Content-Length: ");
-    builder_add_i64(head, (int64_t)reply->body->size);
-    builder_add_text(head, "\r\n");
+    add_status(head, status);
+    if (has_content(status))
+        add_content(mime, reply->body->size, head);
     add_header(head, "Cache-Control", reply->fault ? "no-store" : "private, no-cache");
     add_header(head, "X-Content-Type-Options", "nosniff");
     if (reply->is_replayed && !reply->fault)
         add_header(head, "Idempotency-Replayed", "true");
-    if (status == 405)
-        add_header(head, "Allow", "GET, HEAD, POST");
+    add_advice(form, reply, status, head);
     if (is_plain(form->request_id))
         add_header(head, "X-Request-Id", form->request_id);
     if (is_plain(form->build))

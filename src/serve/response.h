@@ -10,13 +10,14 @@
 struct response_form {
     bool is_head;           /* the head alone, as it would be with its body */
     bool is_for_people;     /* a browser's GET: faults as plain text */
+    bool is_resource;       /* a document: its own methods, and more statuses */
     const char *request_id; /* given back when it has the form of one; may be NULL */
     const char *build;      /* of the server */
-    int status;             /* of a probe; 0: what the fault asks for */
+    const char *location;   /* path of what a PUT may create; NULL: another method */
 };
 
-/* 200, or the status of the fault as its table says; 413 for a body over its limit. */
-int response_status(const struct reply *reply);
+/* The reply's own status, or that of its fault as the table of faults says; 413 for a body over its limit. */
+int response_status(const struct response_form *form, const struct reply *reply);
 
 /* Appends the CGI head, with its empty line, to `head`.  A fault's text is written to reply->body, which must
  * be empty then; a success's body is sent as it is. */

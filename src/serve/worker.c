@@ -102,8 +102,10 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     case CALL_LIVE:
     case CALL_READY:
     case CALL_METRICS:
-        request->form.status =
-            probe_answer(&worker->workshop, worker->heritage->instance, &request->call, reply);
+        reply->status = probe_answer(&worker->workshop, worker->heritage->instance, &request->call, reply);
+        break;
+    case CALL_OPTIONS:
+        reply->status = 204;
         break;
     default:
         operation_run(&worker->workshop, &request->call, reply);

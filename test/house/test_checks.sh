@@ -135,6 +135,12 @@ END
     put doc/protocol.md <<'END'
 # Protocol
 
+## Resources
+
+| method | does |
+| --- | --- |
+| `PUT` | It replaces. |
+
 ## Limits
 
 | setting | default |
@@ -148,8 +154,6 @@ See [above](#limits), [the readme](../README.md#hello-world) and `src/base/low.c
 | code | words |
 | --- | --- |
 | `AARG` | An argument is wrong. |
-
-## Resources
 END
     put README.md <<'END'
 # Hello, world

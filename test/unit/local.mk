@@ -21,6 +21,7 @@ UNIT_TESTS += test/unit/test_history
 UNIT_TESTS += test/unit/test_control
 UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_request
+UNIT_TESTS += test/unit/test_condition
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
@@ -73,3 +74,5 @@ test_unit_test_response_SOURCES = test/unit/test_response.c
 test_unit_test_response_LDADD = $(UNIT_LDADD)
 test_unit_test_request_SOURCES = test/unit/test_request.c
 test_unit_test_request_LDADD = $(UNIT_LDADD)
+test_unit_test_condition_SOURCES = test/unit/test_condition.c
+test_unit_test_condition_LDADD = $(UNIT_LDADD)

@@ -38,7 +38,7 @@ static struct bytes exact(struct bytes text)
 static enum fault read_source(struct bytes query, struct bytes type, struct bytes body)
 {
     static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES};
-    struct argument_source source = {exact(query), exact(type), exact(body)};
+    struct argument_source source = {.query = exact(query), .content_type = exact(type), .body = exact(body)};
     enum fault fault = arguments_read(arena, &source, &limits, &arguments, &problem);
     assert_true((fault == FAULT_NONE) == (arguments.wrong == NULL));
     assert_true((fault == FAULT_NONE) == (problem.what == NULL));

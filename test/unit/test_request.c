@@ -16,6 +16,7 @@
 /* A request as nginx would hand it on. */
 struct letter {
     const char *method, *uri, *space, *database, *door, *accept, *build, *key, *type, *body;
+    const char *match, *none_match;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
     bool was_read;
@@ -38,6 +39,8 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"STAMPD_REQUEST_ID", "feed"},
         {"HTTP_ACCEPT", letter->accept},
         {"HTTP_IDEMPOTENCY_KEY", letter->key},
+        {"HTTP_IF_MATCH", letter->match},
+        {"HTTP_IF_NONE_MATCH", letter->none_match},
         {"HTTP_X_STAMPD_BUILD", letter->build},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -125,6 +128,12 @@ static void routes_are_found(void **state)
         {{.uri = "/n/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
         {{.uri = "/n/op/get/a/b", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
         {{.uri = "/%6E/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/n/doc/A/a", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a%2Fb?age=5", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a", .method = "DELETE", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
+        {{.uri = "/n/op/get", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
+        {{.uri = "/ping", .method = "OPTIONS"}, FAULT_NONE, CALL_OPTIONS},
         {{.uri = "/live", .door = "probe"}, FAULT_NONE, CALL_LIVE},
         {{.uri = "/ready", .door = "probe"}, FAULT_NONE, CALL_READY},
         {{.uri = "/metrics?a=b", .door = "probe"}, FAULT_NONE, CALL_METRICS},
@@ -143,6 +152,12 @@ static void routes_are_found(void **state)
         {{.uri = "/n/op/../get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
         {{.uri = "/n/other", .space = "n", .database = "d"}, FAULT_NPATH, 0},
         {{.uri = "/n/ping/x", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/a/b", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/%2E%2e", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/other", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NPATH, 0},
         {{.uri = "/m/op/get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
         {{.uri = "/n/op/get"}, FAULT_NPATH, 0},
         {{.uri = "/n/op/g%0", .space = "n", .database = "d"}, FAULT_AARG, 0},
@@ -152,6 +167,9 @@ static void routes_are_found(void **state)
         {{.uri = "/n/ping", .space = "n"}, FAULT_NNAMESPACE, 0},
         /* methods */
         {{.uri = "/ping", .method = "PUT"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/op/put", .method = "PUT", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/doc/A/a", .method = "POST", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/doc/A/a", .method = "put", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
         {{.uri = "/ping", .method = "get"}, FAULT_AMETHOD, 0},
         {{.uri = "/ping", .method = ""}, FAULT_AMETHOD, 0},
     };
@@ -201,6 +219,69 @@ static void call_has_all_that_was_sent(void **state)
     assert_string_equal(request.form.build, "b7");
 }
 
+static void resources_are_read(void **state)
+{
+    (void)state;
+    struct letter letter = {
+        .method = "PUT",
+        .uri = "/n/doc/Note/a%2Fb%0A%C3%A9?lang=fr&param=%7B",
+        .space = "n",
+        .database = "base",
+        .match = "\"5\", W/\"6\"",
+        .none_match = "*",
+        .type = "application/json",
+        .body = "{\"c\":\"X\",\"items\":[{\"c\":\"L\",\"j\":{\"a\":[1]}}],\"syncs\":7,\"admin\":\"k\"}",
+    };
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    const struct resource *resource = request.call.resource;
+    assert_non_null(resource);
+    assert_int_equal(resource->act, RESOURCE_REPLACE);
+    assert_text(resource->class, "Note");
+    assert_text(resource->id, "a/b\n\xC3\xA9");
+    assert_true(resource->match.is_given && !resource->match.is_any);
+    assert_int_equal(resource->match.count, 1);
+    assert_true(resource->none_match.is_any);
+    assert_text(request.call.operation, "PUT");
+    assert_text(request.call.lang, "fr");
+    assert_text(request.call.admin, "k");
+    assert_null(request.call.syncs);
+    const struct json *content = json_member(request.call.param->first, "j");
+    assert_true(content->is_shallow);
+    assert_text(content->text, "{\"a\":[1]}");
+    assert_string_equal(request.form.location, "/n/doc/Note/a%2Fb%0A%C3%A9");
+
+    letter = (struct letter){.uri = "/n/doc/Note/a?age=60", .space = "n", .database = "d"};
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    assert_int_equal(request.call.resource->act, RESOURCE_READ);
+    assert_int_equal(request.call.resource->age_s, 60);
+    assert_false(request.call.resource->match.is_given);
+    assert_null(request.call.param);
+    assert_null(request.form.location);
+}
+
+static void resources_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct letter letter;
+        const char *argument;
+    } cases[] = {
+        {{.uri = "/n/doc/A/a?age=-1"}, "age"},
+        {{.uri = "/n/doc/A/a?age="}, "age"},
+        {{.uri = "/n/doc/A/a?age=3155760001"}, "age"},
+        {{.uri = "/n/doc/A/a", .match = "7"}, "If-Match"},
+        {{.uri = "/n/doc/A/a", .none_match = "\"7\",*"}, "If-None-Match"},
+        {{.uri = "/n/doc/A/a?items=%7B%7D"}, "items"},
+        {{.uri = "/n/doc/A/a", .type = "application/json", .body = "{\"items\":7}"}, "items"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct letter letter = cases[i].letter;
+        letter.space = letter.database = "n";
+        assert_int_equal(read_letter(&letter), FAULT_AARG);
+        assert_string_equal(reply.arguments[0], cases[i].argument);
+    }
+}
+
 static void bodies_are_refused(void **state)
 {
     (void)state;
@@ -216,7 +297,7 @@ static void bodies_are_refused(void **state)
     assert_string_equal(reply.arguments[0], "limit_body_bytes");
     assert_string_equal(reply.arguments[1], "2048");
     assert_string_equal(reply.arguments[2], "2049");
-    assert_int_equal(response_status(&reply), 413);
+    assert_int_equal(response_status(&request.form, &reply), 413);
 
     letter.body_size = 0;
     letter.body_fault = FAULT_ABODY;
@@ -229,7 +310,7 @@ static void bodies_are_refused(void **state)
 
     letter.type = "image/png";
     assert_int_equal(read_letter(&letter), FAULT_ATYPE);
-    assert_int_equal(response_status(&reply), 415);
+    assert_int_equal(response_status(&request.form, &reply), 415);
 
     letter.type = NULL;
     letter.body = NULL;
@@ -264,10 +345,9 @@ static void form_of_the_answer_is_known_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_are_found),
-        cmocka_unit_test(call_has_all_that_was_sent),
-        cmocka_unit_test(bodies_are_refused),
-        cmocka_unit_test(form_of_the_answer_is_known_first),
+        cmocka_unit_test(routes_are_found),   cmocka_unit_test(call_has_all_that_was_sent),
+        cmocka_unit_test(resources_are_read), cmocka_unit_test(resources_are_refused),
+        cmocka_unit_test(bodies_are_refused), cmocka_unit_test(form_of_the_answer_is_known_first),
     };
     return cmocka_run_group_tests_name("request", tests, load_settings, free_all);
 }

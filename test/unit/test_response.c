@@ -107,9 +107,9 @@ static void faults_have_their_status(void **state)
             reply.arguments[reply.argument_count++] = cases[i].argument;
         builder_clear(&body, 0);
         compose(&form, &reply);
-        assert_int_equal(response_status(&reply), cases[i].status);
+        assert_int_equal(response_status(&form, &reply), cases[i].status);
         assert_true(has_line(cases[i].line));
-        assert_int_equal(has_line("Allow: GET, HEAD, POST"), cases[i].status == 405);
+        assert_int_equal(has_line("Allow: GET, HEAD, POST, OPTIONS"), cases[i].status == 405);
         assert_true(
             has_line(cases[i].fault ? "Cache-Control: no-store" : "Cache-Control: private, no-cache"));
     }
@@ -118,13 +118,76 @@ static void faults_have_their_status(void **state)
 static void status_of_a_probe_is_its_own(void **state)
 {
     (void)state;
-    struct response_form form = {.status = 503};
-    struct reply reply = {.mime = "text/plain"};
+    struct response_form form = {0};
+    struct reply reply = {.mime = "text/plain", .status = 503};
     builder_clear(&body, 0);
     builder_add_text(&body, "XAWAY\n");
     compose(&form, &reply);
     assert_true(has_line("Status: 503 Service Unavailable"));
     assert_true(has_line("Content-Length: 6"));
+    assert_true(has_line("Retry-After: 5"));
+}
+
+static void resources_tell_more_by_their_status(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fault fault;
+        const char *line;
+    } cases[] = {
+        {FAULT_AARG, "Status: 400 Bad Request"},
+        {FAULT_AMETHOD, "Allow: GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
+        {FAULT_NDOCUMENT, "Status: 404 Not Found"},
+        {FAULT_AVERSION, "Status: 412 Precondition Failed"},
+        {FAULT_CONTENTION, "Status: 409 Conflict"},
+        {FAULT_STALE, "Status: 409 Conflict"},
+        {FAULT_BINTERNAL, "Status: 500 Internal Server Error"},
+        {FAULT_XFULL, "Status: 507 Insufficient Storage"},
+        {FAULT_XAWAY, "Retry-After: 5"},
+        {FAULT_OOFF, "Status: 503 Service Unavailable"},
+        {FAULT_SCLOSED, "Status: 403 Forbidden"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct response_form form = {.is_resource = true, .location = "/l/doc/A/a"};
+        struct reply reply = {.fault = cases[i].fault, .status = 201, .etag = 5};
+        builder_clear(&body, 0);
+        compose(&form, &reply);
+        assert_true(has_line(cases[i].line));
+        assert_false(has_header("ETag") || has_header("Location"));
+    }
+}
+
+static void resources_bear_their_version(void **state)
+{
+    (void)state;
+    struct response_form form = {.is_resource = true, .location = "/l/doc/A/a%20b"};
+    struct reply reply = {.status = 201, .etag = 261121103000123};
+    builder_clear(&body, 0);
+    builder_add_text(&body, "{}");
+    compose(&form, &reply);
+    assert_true(has_line("Status: 201 Created"));
+    assert_true(has_line("ETag: \"261121103000123\""));
+    assert_true(has_line("Location: /l/doc/A/a%20b"));
+    reply.status = 200;
+    compose(&form, &reply);
+    assert_false(has_header("Location"));
+}
+
+static void some_answers_have_no_content(void **state)
+{
+    (void)state;
+    struct response_form form = {.is_resource = true};
+    struct reply reply = {.status = 304, .etag = 7};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_true(has_line("Status: 304 Not Modified"));
+    assert_true(has_line("ETag: \"7\""));
+    assert_false(has_header("Content-Type") || has_header("Content-Length") || has_header("Allow"));
+    reply = (struct reply){.status = 204};
+    compose(&form, &reply);
+    assert_true(has_line("Allow: GET, HEAD, PUT, PATCH, DELETE, OPTIONS"));
+    assert_true(has_line("Accept-Patch: application/json"));
+    assert_false(has_header("Content-Type") || has_header("Content-Length") || has_header("ETag"));
 }
 
 static void request_id_splits_no_header(void **state)
@@ -274,6 +337,9 @@ int main(void)
         cmocka_unit_test(success_is_sent_as_it_is),
         cmocka_unit_test(faults_have_their_status),
         cmocka_unit_test(status_of_a_probe_is_its_own),
+        cmocka_unit_test(resources_tell_more_by_their_status),
+        cmocka_unit_test(resources_bear_their_version),
+        cmocka_unit_test(some_answers_have_no_content),
         cmocka_unit_test(request_id_splits_no_header),
         cmocka_unit_test(fault_is_told_to_programs),
         cmocka_unit_test(verification_that_failed_is_contention),

@@ -4,6 +4,8 @@
 
 #include "operation/registry.h"
 
+/* By enum resource_act; no name of an address leads to them. */
+extern const struct operation builtin_resource[];
 extern const struct operation builtin_get, builtin_list, builtin_put, builtin_sync;
 
 #endif

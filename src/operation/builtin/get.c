@@ -4,9 +4,6 @@
 
 #include "operation/reader.h"
 
-/* A tolerance of a century and more makes no sense. */
-#define AGE_MOST INT64_C(3155760000)
-
 struct wish {
     struct name name;
     int64_t age_s;

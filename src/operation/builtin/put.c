@@ -6,10 +6,8 @@
  * named. */
 #include "operation/builtin/builtin.h"
 
-#include <inttypes.h>
-
 #include "document/stamp.h"
-#include "operation/classes.h"
+#include "operation/builtin/change.h"
 #include "operation/reader.h"
 
 /* One document of the request. */
@@ -38,64 +36,12 @@ static enum fault read_order(const struct reader *reader, const struct json *ele
     return fault;
 }
 
-/* c and k of an item; an absent key is that of a singleton. */
-static enum fault read_item_name(const struct reader *reader, const struct json *item, struct bytes *iclass,
-                                 struct bytes *key)
-{
-    if (item->kind != JSON_OBJECT || item->is_shallow)
-        return reader_wrong(reader, "items", "Objects with c, k and one of j, s, del are expected.");
-    enum fault fault = reader_class(reader, item, "c", iclass);
-    if (!fault)
-        fault = reader_text(reader, item, "k", key);
-    if (fault)
-        return fault;
-    if (key->data)
-        return reader_check_length(reader, "k", *key);
-    *key = BYTES("");
-    return FAULT_NONE;
-}
-
-static enum fault apply_item(const struct reader *reader, struct draft *draft, const struct json *item)
-{
-    struct bytes iclass, key, text = NO_BYTES;
-    bool is_removal = false;
-    enum fault fault = read_item_name(reader, item, &iclass, &key);
-    if (!fault)
-        fault = reader_boolean(reader, item, "del", &is_removal);
-    if (!fault)
-        fault = reader_text(reader, item, "s", &text);
-    if (fault)
-        return fault;
-    const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
-    if ((json != NULL) + (string != NULL) + is_removal != 1)
-        return reader_wrong(reader, "items", "Exactly one of j, s and del is expected.");
-    if (is_removal || (json ? json->kind : string->kind) == JSON_NULL) {
-        draft_remove_item(draft, iclass, key);
-        return FAULT_NONE;
-    }
-    struct bytes content = json ? json->text : text;
-    if ((int64_t)content.size > reader->settings->limit_content_bytes)
-        return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
-                           (int64_t)content.size);
-    const char *refusal = classes_refusal(draft_base(draft)->header.class, iclass, !key.size, !json);
-    if (refusal)
-        return reader_wrong(reader, "items", refusal);
-    draft_set_item(draft, iclass, key, !json, content);
-    return FAULT_NONE;
-}
-
 static enum fault check_version(const struct reader *reader, const struct order *order,
                                 const struct draft *draft)
 {
-    const struct header *header = &draft_base(draft)->header;
-    int64_t present = header->ctime ? header->version : 0;
-    if (order->expected < 0 || order->expected == present)
+    if (order->expected < 0 || order->expected == change_version(draft_base(draft)))
         return FAULT_NONE;
-    struct arena *arena = reader->call->arena;
-    return reply_fault(reader->call, reader->reply, FAULT_AVERSION, NULL,
-                       arena_copy(arena, header->class.data, header->class.size),
-                       arena_copy(arena, header->id.data, header->id.size),
-                       arena_printf(arena, "%" PRId64, present), NULL);
+    return change_refuse_version(reader, draft_base(draft));
 }
 
 static enum fault apply_order(const struct reader *reader, const struct order *order, struct draft *draft)
@@ -108,15 +54,7 @@ static enum fault apply_order(const struct reader *reader, const struct order *o
         draft_delete(draft);
     if (!order->is_delete || has_items)
         draft_create(draft);
-    for (const struct json *item = has_items ? order->items->first : NULL; item; item = item->next) {
-        fault = apply_item(reader, draft, item);
-        if (fault)
-            return fault;
-    }
-    int64_t volume = draft_volume(draft);
-    if (volume > reader->settings->limit_document_bytes)
-        return reader_over(reader, "limit_document_bytes", reader->settings->limit_document_bytes, volume);
-    return FAULT_NONE;
+    return change_items(reader, draft, has_items ? order->items : NULL, true);
 }
 
 static void write_version(struct attempt *attempt, int64_t version)
@@ -151,9 +89,9 @@ static enum fault put_work(struct attempt *attempt)
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
     int64_t highest = 0;
     for (size_t i = 0; !fault && i < count; i++) {
-        const struct header *header = &draft_base(drafts[i])->header;
-        if (header->ctime && header->version > highest)
-            highest = header->version;
+        int64_t present = change_version(draft_base(drafts[i]));
+        if (present > highest)
+            highest = present;
         fault = apply_order(&reader, &orders[i], drafts[i]);
     }
     write_version(attempt, highest);

@@ -1,0 +1,85 @@
+/* change: items of a request set in a draft. */
+#include "operation/builtin/change.h"
+
+#include <inttypes.h>
+
+#include "operation/classes.h"
+
+/* c and k of an item; an absent key is that of a singleton. */
+static enum fault read_item_name(const struct reader *reader, const struct json *item, struct bytes *iclass,
+                                 struct bytes *key)
+{
+    if (item->kind != JSON_OBJECT || item->is_shallow)
+        return reader_wrong(reader, "items", "Objects with c, k and one of j, s, del are expected.");
+    enum fault fault = reader_class(reader, item, "c", iclass);
+    if (!fault)
+        fault = reader_text(reader, item, "k", key);
+    if (fault)
+        return fault;
+    if (key->data)
+        return reader_check_length(reader, "k", *key);
+    *key = BYTES("");
+    return FAULT_NONE;
+}
+
+static enum fault apply_item(const struct reader *reader, struct draft *draft, const struct json *item,
+                             bool may_remove)
+{
+    struct bytes iclass, key, text = NO_BYTES;
+    bool is_removal = false;
+    enum fault fault = read_item_name(reader, item, &iclass, &key);
+    if (!fault)
+        fault = reader_boolean(reader, item, "del", &is_removal);
+    if (!fault)
+        fault = reader_text(reader, item, "s", &text);
+    if (fault)
+        return fault;
+    const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
+    if ((json != NULL) + (string != NULL) + is_removal != 1)
+        return reader_wrong(reader, "items", "Exactly one of j, s and del is expected.");
+    if (is_removal && !may_remove)
+        return reader_wrong(reader, "del",
+                            "These are all the items of the document: leave out what is to go.");
+    if (is_removal || (json ? json->kind : string->kind) == JSON_NULL) {
+        draft_remove_item(draft, iclass, key);
+        return FAULT_NONE;
+    }
+    struct bytes content = json ? json->text : text;
+    if ((int64_t)content.size > reader->settings->limit_content_bytes)
+        return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
+                           (int64_t)content.size);
+    const char *refusal = classes_refusal(draft_base(draft)->header.class, iclass, !key.size, !json);
+    if (refusal)
+        return reader_wrong(reader, "items", refusal);
+    draft_set_item(draft, iclass, key, !json, content);
+    return FAULT_NONE;
+}
+
+enum fault change_items(const struct reader *reader, struct draft *draft, const struct json *items,
+                        bool may_remove)
+{
+    for (const struct json *item = items ? items->first : NULL; item; item = item->next) {
+        enum fault fault = apply_item(reader, draft, item, may_remove);
+        if (fault)
+            return fault;
+    }
+    int64_t volume = draft_volume(draft);
+    if (volume > reader->settings->limit_document_bytes)
+        return reader_over(reader, "limit_document_bytes", reader->settings->limit_document_bytes, volume);
+    return FAULT_NONE;
+}
+
+int64_t change_version(const struct document *document)
+{
+    return document_exists(document) ? document->header.version : 0;
+}
+
+enum fault change_refuse_version(const struct reader *reader, const struct document *document)
+{
+    struct arena *arena = reader->call->arena;
+    const struct header *header = &document->header;
+    return reply_fault(reader->call, reader->reply, FAULT_AVERSION, NULL,
+                       arena_copy(arena, header->class.data, header->class.size),
+                       arena_copy(arena, header->id.data, header->id.size),
+                       arena_printf(arena, "%" PRId64, change_version(document)), NULL);
+}

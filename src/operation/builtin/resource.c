@@ -1,0 +1,194 @@
+/* resource: a document as a resource, with conditions on its version (doc/protocol.md, "Resources").  GET
+ * reads it; PUT makes its items exactly those of the request; PATCH sets and removes the items that are
+ * named; DELETE ends its life.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
+#include "operation/builtin/builtin.h"
+
+#include "operation/builtin/change.h"
+
+enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
+
+static enum fault read_name(const struct reader *reader, struct name *name_r)
+{
+    const struct resource *resource = reader->call->resource;
+    if (!item_is_class_name(resource->class))
+        return reader_wrong(reader, "c",
+                            "A class name is expected: a capital, then up to 15 letters and digits.");
+    *name_r = (struct name){.class = resource->class, .id = resource->id};
+    return reader_check_length(reader, "id", resource->id);
+}
+
+/* Does the condition name the document as it is? */
+static bool is_named(const struct version_condition *condition, const struct document *document)
+{
+    if (!document_exists(document))
+        return false;
+    for (size_t i = 0; i < condition->count; i++)
+        if (condition->versions[i] == document->header.version)
+            return true;
+    return condition->is_any;
+}
+
+static bool is_refused(const struct resource *resource, const struct document *document)
+{
+    return (resource->match.is_given && !is_named(&resource->match, document)) ||
+           (resource->none_match.is_given && is_named(&resource->none_match, document));
+}
+
+static enum fault refuse_absence(struct attempt *attempt, struct name name)
+{
+    struct arena *arena = attempt->call->arena;
+    return reply_fault(attempt->call, attempt->reply, FAULT_NDOCUMENT, NULL,
+                       arena_copy(arena, name.class.data, name.class.size),
+                       arena_copy(arena, name.id.data, name.id.size), NULL);
+}
+
+/* --- reading --- */
+
+static enum fault read_document(struct attempt *attempt, struct name name, const struct document **document_r)
+{
+    struct draft *draft;
+    int64_t age_s = attempt->call->resource->age_s;
+    if (age_s)
+        return transaction_read(attempt->transaction, name, age_s, document_r);
+    enum fault fault = transaction_fetch(attempt->transaction, name, &draft);
+    if (!fault)
+        *document_r = draft_base(draft);
+    return fault;
+}
+
+static enum fault get_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct resource *resource = attempt->call->resource;
+    const struct document *document;
+    struct name name;
+    enum fault fault = read_name(&reader, &name);
+    if (!fault)
+        fault = read_document(attempt, name, &document);
+    if (fault)
+        return fault;
+    if (!document_exists(document))
+        return refuse_absence(attempt, name);
+    if (resource->match.is_given && !is_named(&resource->match, document))
+        return change_refuse_version(&reader, document);
+    attempt->reply->etag = document->header.version;
+    if (resource->none_match.is_given && is_named(&resource->none_match, document)) {
+        attempt->reply->status = STATUS_NOT_MODIFIED;
+        return FAULT_NONE;
+    }
+    attempt->reply->status = STATUS_OK;
+    builder_add_bytes(attempt->reply->body, document->json);
+    return FAULT_NONE;
+}
+
+/* --- writing --- */
+
+/* For afterwork: the status, and the version when nothing is written. */
+static void leave(struct attempt *attempt, int status, const struct document *document)
+{
+    builder_printf(attempt->reply->body, "%d %lld", status, (long long)change_version(document));
+}
+
+static enum fault find_items(const struct reader *reader, const struct json **items_r)
+{
+    *items_r = reader->call->param;
+    return *items_r ? FAULT_NONE : reader_wrong(reader, "items", "An array is expected.");
+}
+
+/* The document as it is to be written, when it may be. */
+static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
+                        struct draft **draft_r)
+{
+    struct name name;
+    enum fault fault = read_name(reader, &name);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name, draft_r);
+    if (fault)
+        return fault;
+    if (must_exist && !draft_exists(*draft_r))
+        return refuse_absence(attempt, name);
+    return is_refused(attempt->call->resource, draft_base(*draft_r))
+               ? change_refuse_version(reader, draft_base(*draft_r))
+               : FAULT_NONE;
+}
+
+static enum fault put_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct json *items;
+    struct draft *draft;
+    enum fault fault = find_items(&reader, &items);
+    if (!fault)
+        fault = fetch(attempt, &reader, false, &draft);
+    if (fault)
+        return fault;
+    const struct document *base = draft_base(draft);
+    leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, base);
+    draft_create(draft);
+    for (uint32_t i = 0; i < base->item_count; i++) /* those that come back as they were are no change */
+        draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
+    return change_items(&reader, draft, items, false);
+}
+
+static enum fault patch_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct json *items;
+    struct draft *draft;
+    enum fault fault = find_items(&reader, &items);
+    if (!fault)
+        fault = fetch(attempt, &reader, true, &draft);
+    if (fault)
+        return fault;
+    leave(attempt, STATUS_OK, draft_base(draft));
+    return change_items(&reader, draft, items, true);
+}
+
+static enum fault delete_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct draft *draft;
+    enum fault fault = fetch(attempt, &reader, true, &draft);
+    if (fault)
+        return fault;
+    leave(attempt, STATUS_OK, draft_base(draft));
+    draft_delete(draft);
+    return FAULT_NONE;
+}
+
+static enum fault write_afterwork(struct attempt *attempt)
+{
+    struct reply *reply = attempt->reply;
+    struct bytes left = {reply->body->data + attempt->out, reply->body->size - attempt->out};
+    struct bytes status = {left.data, 3}, present = {left.data + 4, left.size - 4};
+    int64_t number, version;
+    bool is_whole = left.size > 4 && bytes_to_i64(status, &number) && bytes_to_i64(present, &version);
+    assert(is_whole);
+    if (attempt->version)
+        version = attempt->version;
+    reply->status = (int)number;
+    if (attempt->call->resource->act != RESOURCE_REMOVE)
+        reply->etag = version;
+    reply->body->size = attempt->out;
+    builder_printf(reply->body, "{\"v\":%lld}", (long long)version);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_resource[] = {
+    [RESOURCE_READ] = {.name = "GET", .right = RIGHT_READ, .work = get_work, .is_bare = true},
+    [RESOURCE_REPLACE] = {.name = "PUT",
+                          .right = RIGHT_WRITE,
+                          .work = put_work,
+                          .afterwork = write_afterwork,
+                          .is_bare = true},
+    [RESOURCE_CHANGE] = {.name = "PATCH",
+                         .right = RIGHT_WRITE,
+                         .work = patch_work,
+                         .afterwork = write_afterwork,
+                         .is_bare = true},
+    [RESOURCE_REMOVE] = {.name = "DELETE",
+                         .right = RIGHT_WRITE,
+                         .work = delete_work,
+                         .afterwork = write_afterwork,
+                         .is_bare = true},
+};

@@ -1,0 +1,96 @@
+/* condition: a list of entity tags, strictly read. */
+#include "serve/condition.h"
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static void skip_blanks(struct bytes *text)
+{
+    while (text->size && is_blank(*text->data)) {
+        text->data++;
+        text->size--;
+    }
+}
+
+static bool take(struct bytes *text, const char *word)
+{
+    size_t size = strlen(word);
+    if (text->size < size || memcmp(text->data, word, size) != 0)
+        return false;
+    text->data += size;
+    text->size -= size;
+    return true;
+}
+
+/* What stands between the quotes. */
+static bool take_quoted(struct bytes *text, struct bytes *tag_r)
+{
+    if (!take(text, "\""))
+        return false;
+    const char *end = text->size ? memchr(text->data, '"', text->size) : NULL;
+    if (!end)
+        return false;
+    *tag_r = (struct bytes){text->data, (size_t)(end - text->data)};
+    for (size_t i = 0; i < tag_r->size; i++)
+        if ((unsigned char)tag_r->data[i] <= ' ' || tag_r->data[i] == 0x7f)
+            return false;
+    text->data += tag_r->size + 1;
+    text->size -= tag_r->size + 1;
+    return true;
+}
+
+/* A version as we write it: digits, no zero in front. */
+static bool is_version(struct bytes tag, int64_t *version_r)
+{
+    return tag.size && tag.data[0] >= '1' && tag.data[0] <= '9' && bytes_to_i64(tag, version_r);
+}
+
+static size_t count_commas(struct bytes text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += text.data[i] == ',';
+    return count;
+}
+
+/* One element: nothing, or a tag. */
+static bool read_element(struct bytes *rest, enum comparison comparison, struct version_condition *condition,
+                         int64_t *versions)
+{
+    struct bytes tag;
+    skip_blanks(rest);
+    if (!rest->size || *rest->data == ',')
+        return true;
+    bool is_weak = take(rest, "W/");
+    if (!take_quoted(rest, &tag))
+        return false;
+    condition->is_given = true;
+    if ((!is_weak || comparison == COMPARE_WEAKLY) && is_version(tag, &versions[condition->count]))
+        condition->count++;
+    skip_blanks(rest);
+    return !rest->size || *rest->data == ',';
+}
+
+enum fault condition_read(struct arena *arena, struct bytes field, enum comparison comparison,
+                          struct version_condition *condition_r)
+{
+    struct bytes rest = field;
+    *condition_r = (struct version_condition){0};
+    skip_blanks(&rest);
+    if (!rest.size)
+        return FAULT_NONE;
+    if (take(&rest, "*")) {
+        skip_blanks(&rest);
+        condition_r->is_given = condition_r->is_any = true;
+        return rest.size ? FAULT_AARG : FAULT_NONE;
+    }
+    int64_t *versions = ARENA_ARRAY(arena, int64_t, count_commas(rest) + 1);
+    condition_r->versions = versions;
+    do {
+        if (!read_element(&rest, comparison, condition_r, versions))
+            return FAULT_AARG;
+    } while (take(&rest, ","));
+    return condition_r->is_given ? FAULT_NONE : FAULT_AARG;
+}
