@@ -32,10 +32,10 @@
  *         .abi = STAMPD_ABI, .name = "asso", .version = "1.0", .operations = operations};
  *
  * No error is looked for between the lines, because none can be missed: the first failure of a try is noted
- * in the call (a missing argument, a document that cannot be loaded, an exception raised).  From then on
- * readers give defaults, documents seem not to exist, nothing is changed, and whatever `work` still does and
- * returns, nothing is written and the caller gets that first failure.  stampd_failed tells, where going on
- * makes no sense or takes long.
+ * in the call (a missing argument, a document that cannot be loaded, an exception raised).  From then on what
+ * cannot be read is a default, what cannot be had seems not to exist, nothing is changed, and whatever `work`
+ * still does and returns, nothing is written and the caller gets that first failure.  stampd_failed tells,
+ * where going on makes no sense or takes long.
  *
  * An operation goes: work, validation, afterwork.  `work` reads and changes documents in memory; validation
  * makes sure that all it asked for at tolerance 0 are still the newest and writes what changed, in one
