@@ -28,7 +28,7 @@ static const struct refusal {
     enum fault fault;
     const char *detail;
 } refusals[] = {
-    {400, "400 495 496 497 =400", FAULT_AARG, "The request is not understood."},
+    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood."},
     {403, "403", FAULT_SCLOSED, "This door is not for your address."},
     {404, "404", FAULT_NPATH, NULL},
     {405, "405", FAULT_AMETHOD, NULL},

@@ -1,0 +1,178 @@
+"""Hostile input: refused with a clear code, nothing stored, nobody slowed, nothing told to the logs.
+
+The tables are in hostile/; each case has a connection of its own through nginx.  Slow clients hang on it meanwhile, and
+somebody else keeps reading.  What must still be true is looked at after all of them."""
+import json
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, json_texts, limits, put_text, request, wire
+from hostile.door import Door
+from stack import BUILD
+
+STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8}}
+TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'wire': wire}
+CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]
+HAS_SANITIZERS = b'__asan_init' in (BUILD / 'src/stampd').read_bytes()
+QUIET = {'class': 'Where', 'id': 'am-i'}
+OTHERS_WAIT_AT_MOST_S = 5
+MEMORY_KB = 160 << 10  # a body of 16 MiB, its tree, and the cache: of one request, not of all together
+CODE = re.compile(r'[ANDOS][A-Z0-9]{2,}|DBUILD')
+
+
+class Siege:
+    """The stack, its door, and how it was before."""
+
+    def __init__(self, stack):
+        self.stack, self.door = stack, Door(stack)
+        hasten(stack)
+        for ns in ('lab', 'z'):
+            document = {'c': 'Where', 'id': 'am-i', 'items': [{'c': 'In', 'j': f'in {ns}'}]}
+            stack.put(ns, document, admin=True)
+        self.workers = stack.worker_pids()
+        self.before = contents(stack)
+        self.longest_s, self.failures, self.is_over = 0, [], False
+        self.reader = threading.Thread(target=self.read_on)
+        self.slow = [(case, threading.Thread(target=self.run_slow, args=(case,))) for case in wire.slow_ones()]
+        self.slow_answers = {}
+
+    def start(self):
+        for thread in self.threads():
+            thread.start()
+
+    def threads(self):
+        return [self.reader, *(thread for _, thread in self.slow)]
+
+    def run_slow(self, case):
+        self.slow_answers[case.name] = case.send(self.door)
+
+    def read_on(self):
+        while not self.is_over:
+            start = time.monotonic()
+            answer = self.door.ask(request(target='/lab/op/get', body=wire.READ))
+            self.longest_s = max(self.longest_s, time.monotonic() - start)
+            if b'in lab' not in answer.body:
+                self.failures.append(answer)
+            time.sleep(0.05)
+
+    def end(self):
+        self.is_over = True
+        for thread in self.threads():
+            thread.join()
+
+
+def hasten(stack):
+    """nginx with a short patience."""
+    path = stack.path / 'etc/nginx.conf'
+    text = path.read_text()
+    for name in ('client_header_timeout', 'client_body_timeout'):
+        text, count = re.subn(rf'\b{name} \d+s;', f'{name} {TIMEOUT_S}s;', text)
+        assert count == 1
+    path.write_text(text)
+    stack.step('nginx', 'stop')
+    stack.step('nginx', 'start')
+
+
+def contents(stack):
+    """Everything stored that the cases may not touch."""
+    return {ns: stack.psql(ns, "select class, id, version from doc where class <> 'Kept' order by 1, 2") for ns in ('lab', 'demo', 'z')}
+
+
+@pytest.fixture(scope='module')
+def siege(stack):
+    siege = Siege(stack)
+    siege.start()
+    yield siege
+    siege.end()
+
+
+def judge(case, answer):
+    answer = answer or type('None', (), {'status': 0})
+    assert answer.status in case.status, answer
+    if answer.status < 400 or not answer.body:
+        return
+    problem = answer.problem()
+    if problem is None:
+        assert answer.headers['content-type'] == 'text/plain; charset=utf-8', answer
+        return
+    assert problem['status'] == answer.status and problem['title'] and isinstance(problem['args'], list), answer
+    assert CODE.fullmatch(problem['code']), answer
+    if case.code:
+        assert problem['code'] in ([case.code] if isinstance(case.code, str) else case.code), answer
+
+
+@pytest.mark.parametrize('case', [pytest.param(case, id=f'{table}: {case.name}') for table, case in CASES])
+def test_case(siege, case):
+    answer = case.send(siege.door) if callable(case.send) else siege.door.ask(case.send)
+    judge(case, answer)
+    if callable(case.back):
+        assert case.back(answer.body), answer
+    elif case.back:
+        comes_back(siege.door, *case.back)
+
+
+def comes_back(door, id_, key, kind, content):
+    body = json.dumps({'param': {'docs': [{'c': 'Kept', 'id': id_}]}})
+    answer = door.ask(request(target='/lab/op/get', body=body))
+    document, = json.loads(answer.body)['out']['docs']
+    item, = [item for item in document['items'] if item['c'] != 'Mark']
+    assert document['id'] == id_ and item.get('k') == (key and json.loads(key))
+    if kind == 'j':
+        assert b'"j":' + content + b'}' in answer.body
+    else:
+        assert item[kind] == json.loads(content)
+
+
+# --- after all of them ---
+
+def test_there_are_enough_cases():
+    names = [f'{table}: {case.name}' for table, case in CASES]
+    assert len(names) >= 300 and len(set(names)) == len(names)
+
+
+def test_slow_clients_are_sent_away(siege):
+    for case, thread in siege.slow:
+        thread.join()
+        judge(case, siege.slow_answers[case.name])
+
+
+def test_nobody_else_was_refused_or_slowed(siege):
+    assert not siege.failures
+    assert siege.longest_s < OTHERS_WAIT_AT_MOST_S * (4 if HAS_SANITIZERS else 1)
+
+
+def test_nothing_hostile_is_stored(siege):
+    assert contents(siege.stack) == siege.before
+    assert siege.stack.psql('lab', "select class, id from item where class not in ('Kept', 'Where')") == []
+    assert siege.stack.op('lab', 'list')['out'] == {'classes': ['Kept', 'Where']}
+    assert siege.stack.psql('lab', 'select count(*) from once')[0][0] == 2
+
+
+def test_no_worker_died(siege):
+    assert siege.stack.worker_pids() == siege.workers
+    assert 'stampd_entries_in_doubt 0' in siege.stack.probe('/metrics').text
+
+
+def test_memory_is_given_back(siege):
+    for pid in siege.workers:
+        status = Path(f'/proc/{pid}/status').read_text()
+        used = int(re.search(r'^RssAnon:\s+(\d+) kB', status, re.M)[1])
+        assert HAS_SANITIZERS or used < MEMORY_KB, f'{pid} has {used} kB'
+
+
+def test_logs_tell_no_contents_no_key_no_statement(siege):
+    for part in ('stampd', 'nginx', 'postgres'):
+        log = siege.stack.log(part)
+        assert siege.stack.key not in log, part
+        assert TELLTALE.decode() not in log, part
+    assert not re.search(r'\b(select|insert into|update \w+ set|delete from)\b', siege.stack.log('stampd'), re.I)
+
+
+def test_a_request_is_still_answered_at_once(siege):
+    siege.end()
+    assert siege.stack.get('lab', ('Where', 'am-i'))['items'][0]['j'] == 'in lab'
+    assert siege.door.ask(request(body=put_text(class_=b'"Kept"', id_=b'"last"'))).status == 200
