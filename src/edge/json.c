@@ -10,6 +10,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "base/log.h"
+#include "edge/json_plain.h"
 #include "edge/json_string.h"
 
 enum {
@@ -422,8 +423,8 @@ static void parse(struct reader *reader)
     yajl_free(reader->handle);
 }
 
-enum fault json_read(struct arena *arena, struct bytes text, const struct json_limits *limits,
-                     struct json **root_r, struct json_problem *problem_r)
+static enum fault read_text(struct arena *arena, struct bytes text, const struct json_limits *limits,
+                            bool plain_first, struct json **root_r, struct json_problem *problem_r)
 {
     struct reader reader;
     memset(&reader, 0, offsetof(struct reader, names_at_hand));
@@ -435,13 +436,28 @@ enum fault json_read(struct arena *arena, struct bytes text, const struct json_l
     reader.problem = problem_r;
     *problem_r = (struct json_problem){0};
     *root_r = NULL;
-    if (check_text(&reader))
+    bool good = check_text(&reader);
+    if (good && plain_first)
+        reader.root = json_read_plain(arena, text, limits);
+    if (good && !reader.root)
         parse(&reader);
     if (reader.names != reader.names_at_hand)
         free(reader.names);
     if (reader.fault == FAULT_NONE)
         *root_r = reader.root;
     return reader.fault;
+}
+
+enum fault json_read(struct arena *arena, struct bytes text, const struct json_limits *limits,
+                     struct json **root_r, struct json_problem *problem_r)
+{
+    return read_text(arena, text, limits, true, root_r, problem_r);
+}
+
+enum fault json_read_thoroughly(struct arena *arena, struct bytes text, const struct json_limits *limits,
+                                struct json **root_r, struct json_problem *problem_r)
+{
+    return read_text(arena, text, limits, false, root_r, problem_r);
 }
 
 const struct json *json_member(const struct json *object, const char *name)
