@@ -2,9 +2,13 @@
 dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8
 
 dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
-	doc/architecture.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/operating.md \
+	doc/architecture.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/modules.md doc/operating.md \
 	doc/performance.md doc/protocol.md
 EXTRA_DIST += HACKING.md src/document/README.md
+
+# A module, told and built: modules.md
+exampledir = $(docdir)/examples/asso
+dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/examples/asso/asso.c
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
 

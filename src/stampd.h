@@ -254,6 +254,8 @@ struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct sta
 /* A string that is one of `words`, which NULL ends: its place among them.  After a failure: 0. */
 size_t stampd_read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
                           const char *const *words);
+size_t stampd_read_choice_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                             const char *const *words, size_t otherwise);
 /* A valid stamp. */
 int64_t stampd_read_stamp(struct stampd_call *call, const struct stampd_json *object, const char *name);
 /* An object; after a failure an empty one. */

@@ -238,19 +238,32 @@ struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct sta
     return bytes_to(value ? value->value : BYTES(""));
 }
 
+static size_t read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                          const char *const *words, bool may_be_absent, size_t otherwise)
+{
+    const struct json *value = find(call, json_of(object), name);
+    const char *expected = "One of these is expected:";
+    if (!value && may_be_absent)
+        return otherwise;
+    for (size_t i = 0; value && words[i]; i++)
+        if (value->kind == JSON_STRING && bytes_equal(value->value, bytes_of(words[i])))
+            return i;
+    for (size_t i = 0; words[i]; i++)
+        expected = arena_printf(arena_of(call), "%s%s %s", expected, i ? "," : "", words[i]);
+    wrong(call, json_of(object), name, arena_printf(arena_of(call), "%s.", expected));
+    return otherwise;
+}
+
 size_t stampd_read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
                           const char *const *words)
 {
-    const struct json *value = find(call, json_of(object), name);
-    const char *expected = "";
-    for (size_t i = 0; words[i]; i++) {
-        if (value && value->kind == JSON_STRING && bytes_equal(value->value, bytes_of(words[i])))
-            return i;
-        expected = arena_printf(arena_of(call), "%s%s%s", expected,
-                                i ? ", " : "One of these is expected: ", words[i]);
-    }
-    wrong(call, json_of(object), name, expected);
-    return 0;
+    return read_choice(call, object, name, words, false, 0);
+}
+
+size_t stampd_read_choice_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
+                             const char *const *words, size_t otherwise)
+{
+    return read_choice(call, object, name, words, true, otherwise);
 }
 
 /* --- objects and arrays --- */

@@ -28,6 +28,8 @@ static enum stampd_outcome read_all(struct stampd_call *call)
     assert_null(stampd_read_text_or(call, param, "null", 1, 9, NULL));
     assert_int_equal(stampd_read_bytes(call, param, "t", 3).size, 3);
     assert_int_equal(stampd_read_choice(call, param, "c", words), 1);
+    assert_int_equal(stampd_read_choice_or(call, param, "c", words, 0), 1);
+    assert_int_equal(stampd_read_choice_or(call, param, "absent", words, 7), 7);
     assert_int_equal(stampd_read_stamp(call, param, "s"), 261121103000123);
     const struct stampd_json *object = stampd_read_object(call, param, "o");
     const struct stampd_json *array = stampd_read_array(call, object, "a", 2, 3);

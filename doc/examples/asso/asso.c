@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_MOST = 64, NUMBER_MOST = 32, NAME_MOST = 200, AGE_S = 60 };
+enum { ID_MOST = 64, NUMBER_MOST = 32, NAME_MOST = 200, AGE_S = 60, AGE_MOST_S = 3600 };
 
 /* --- what an operation works on ------------------------------------------------------------------ */
 
@@ -166,15 +166,16 @@ static struct stampd_bytes write_lines(struct stampd_call *call, const struct st
     return stampd_bytes(lines, size);
 }
 
-/* {"group","as":"json|csv"}: who takes part, at most a minute old. */
+/* {"group","as":"json|csv","age"}: who takes part, not older than age in seconds. */
 static enum stampd_outcome report(struct stampd_call *call)
 {
     static const char *const forms[] = {"json", "csv", NULL};
     const struct stampd_json *param = stampd_param(call);
     const char *id = stampd_read_text(call, param, "group", 1, ID_MOST);
-    bool is_csv = stampd_member(call, param, "as") && stampd_read_choice(call, param, "as", forms) == 1;
+    int64_t age_s = stampd_read_integer_or(call, param, "age", 1, AGE_MOST_S, AGE_S);
+    bool is_csv = stampd_read_choice_or(call, param, "as", forms, 0) == 1;
 
-    const struct stampd_document *group = stampd_read(call, "GT", id, AGE_S);
+    const struct stampd_document *group = stampd_read(call, "GT", id, age_s);
     if (!stampd_exists(group))
         return stampd_raise(call, "NGROUP", "There is no such working group.", id, NULL);
     if (is_csv)
