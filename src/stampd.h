@@ -175,6 +175,16 @@ int64_t stampd_dhop(const struct stampd_call *call);
 /* What follows the operation's name in the address, decoded; NULL from the end on. */
 size_t stampd_path_count(const struct stampd_call *call);
 const char *stampd_path(const struct stampd_call *call, size_t place);
+/* A file of a multipart form.  All of it is as the client says: no file name is a path to be trusted. */
+struct stampd_file {
+    const char *name;            /* of the form's field */
+    const char *file_name;       /* may be empty */
+    const char *type;            /* content type */
+    struct stampd_bytes content; /* without copies */
+};
+/* The files in their order; NULL from the end on. */
+size_t stampd_file_count(const struct stampd_call *call);
+const struct stampd_file *stampd_file(const struct stampd_call *call, size_t place);
 /* Milliseconds until the time limit; negative when it is over.  Calls that load documents fail with XTIME
  * then, and a second later the worker is killed. */
 int64_t stampd_time_left_ms(const struct stampd_call *call);

@@ -15,7 +15,7 @@ FAULT(ADHOP, "The stamp of the operation is in the future, or too old.", 400, 40
 FAULT(AKEYREUSED, "The Idempotency-Key was used for another request.", 400, 422, false, "the key")
 FAULT(AMETHOD, "The method is not allowed here.", 405, 405, false, "the method")
 FAULT(ATYPE, "The content type of the request is not supported.", 415, 415, false, "`body`")
-FAULT(ABODY, "The body of the request is incomplete.", 400, 400, false, "")
+FAULT(ABODY, "The body of the request is incomplete.", 400, 400, false, "`body`, where it is a form")
 FAULT(NPATH, "Nothing is served at this address.", 404, 404, false, "")
 FAULT(NNAMESPACE, "The namespace does not exist.", 404, 404, false, "its code")
 FAULT(NOPERATION, "The operation does not exist.", 404, 404, false, "its name")

@@ -19,6 +19,13 @@ enum call_route {
     CALL_METRICS
 };
 
+/* A file of a multipart form; all of it is as the client says. */
+struct call_file {
+    struct bytes name, file_name; /* UTF-8 without NUL; the file's name is no path to be trusted */
+    struct bytes type;            /* content type, visible ASCII and blanks */
+    struct bytes content;
+};
+
 /* A condition on the version of a document. */
 struct version_condition {
     bool is_given;
@@ -51,9 +58,11 @@ struct call {
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
     const struct json *param, *syncs; /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
-    struct bytes build;                           /* X-Stampd-Build; NO_BYTES: absent */
-    struct bytes idempotency_key;                 /* Idempotency-Key; NO_BYTES: absent */
-    int64_t dhop_stamp;                           /* dhop, checked before the operation; 0: absent */
+    const struct call_file *files;
+    size_t file_count;
+    struct bytes build;           /* X-Stampd-Build; NO_BYTES: absent */
+    struct bytes idempotency_key; /* Idempotency-Key; NO_BYTES: absent */
+    int64_t dhop_stamp;           /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
 };

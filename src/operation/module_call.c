@@ -114,6 +114,27 @@ const char *stampd_path(const struct stampd_call *call, size_t place)
     return place < request->path_count ? text_of(call, request->path[place]) : NULL;
 }
 
+size_t stampd_file_count(const struct stampd_call *call)
+{
+    return call->attempt->call->file_count;
+}
+
+const struct stampd_file *stampd_file(const struct stampd_call *call, size_t place)
+{
+    const struct call *request = call->attempt->call;
+    if (place >= request->file_count)
+        return NULL;
+    const struct call_file *from = &request->files[place];
+    struct stampd_file *file = ARENA_NEW(arena_of(call), struct stampd_file);
+    *file = (struct stampd_file){
+        .name = text_of(call, from->name),
+        .file_name = text_of(call, from->file_name),
+        .type = text_of(call, from->type),
+        .content = {from->content.data, from->content.size},
+    };
+    return file;
+}
+
 int64_t stampd_time_left_ms(const struct stampd_call *call)
 {
     return call->attempt->call->deadline_ms - clock_monotonic_ms();

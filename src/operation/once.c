@@ -50,6 +50,17 @@ static void add_part(struct builder *parts, struct bytes part)
     builder_add_text(parts, ",");
 }
 
+static void add_file(struct builder *parts, const struct call_file *file)
+{
+    char content[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(file->content, content);
+    builder_add_text(parts, "file ");
+    add_part(parts, file->name);
+    add_part(parts, file->file_name);
+    add_part(parts, file->type);
+    add_part(parts, bytes_of(content));
+}
+
 /* What makes the answer: the proofs of who asks too, so that nobody gets an answer who could not have had it
  * from the operation.  The synchronisations, which are computed anew, and dhop and lang do not belong to it.
  */
@@ -65,6 +76,8 @@ static struct bytes digest_of(struct call *call)
     add_part(&parts, call->admin);
     for (size_t i = 0; i < call->path_count; i++)
         add_part(&parts, call->path[i]);
+    for (size_t i = 0; i < call->file_count; i++)
+        add_file(&parts, &call->files[i]);
     crypto_sha256_hex(builder_bytes(&parts), all);
     builder_free(&parts);
     return bytes_of(arena_copy(call->arena, all, CRYPTO_SHA256_HEX));

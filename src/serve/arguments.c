@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "serve/multipart.h"
+
 /* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
  * is nested deeper is content, wanted as text. */
 enum { ITEM_LEVEL_IN_PARAM = 5, ITEM_LEVEL_IN_ITEMS = 2 };
@@ -264,6 +266,76 @@ static bool parameters_are_fine(struct bytes parameters)
     return true;
 }
 
+/* --- multipart forms ----------------------------------------------------------------------------- */
+
+/* A part without a file's name is an argument. */
+static enum fault take_argument(struct reading *reading, const struct part *part)
+{
+    const struct argument *argument = find_argument(reading, part->name);
+    if (!argument || is_given(reading->arguments, argument))
+        return FAULT_NONE;
+    struct bytes parameters = part->type;
+    cut(&parameters, ';');
+    if (part->type.data && !parameters_are_fine(parameters))
+        return refuse(reading, FAULT_ATYPE, argument->name, "the character set must be utf-8");
+    if (part->content.size && memchr(part->content.data, '\0', part->content.size))
+        return refuse(reading, FAULT_AARG, argument->name, "the character U+0000");
+    return set_text(reading, argument, part->content);
+}
+
+static void take_file(struct reading *reading, const struct part *part, struct call_file *files)
+{
+    files[reading->arguments->file_count++] = (struct call_file){
+        .name = part->name,
+        .file_name = part->file_name,
+        .type = part->type.data ? part->type : BYTES("application/octet-stream"),
+        .content = part->content,
+    };
+}
+
+/* Room for the files, twice as much when it is full. */
+static struct call_file *make_room(struct reading *reading, struct call_file *files, size_t *room)
+{
+    size_t count = reading->arguments->file_count;
+    if (count < *room)
+        return files;
+    *room = count ? count * 2 : 4;
+    struct call_file *more = ARENA_ARRAY(reading->arena, struct call_file, *room);
+    if (count)
+        memcpy(more, files, count * sizeof *files);
+    reading->arguments->files = more;
+    return more;
+}
+
+static enum fault read_parts(struct reading *reading, struct bytes parameters, struct bytes body)
+{
+    struct multipart multipart;
+    struct part part;
+    struct call_file *files = NULL;
+    size_t count = 0, room = 0;
+    const char *what;
+    bool is_there = true;
+    enum fault fault = multipart_open(reading->arena, parameters, body, &multipart, &what);
+    while (!fault && is_there) {
+        fault = multipart_next(&multipart, &part, &is_there, &what);
+        if (fault || !is_there)
+            break;
+        if (++count > reading->limits->parts)
+            return refuse(reading, FAULT_ALIMIT, "limit_parts", "too many parts");
+        if (part.file_name.data) {
+            files = make_room(reading, files, &room);
+            take_file(reading, &part, files);
+        } else {
+            enum fault wrong = take_argument(reading, &part);
+            if (wrong)
+                return wrong; /* said already */
+        }
+    }
+    return fault ? refuse(reading, fault, "body", what) : FAULT_NONE;
+}
+
+/* --- bodies -------------------------------------------------------------------------------------- */
+
 static enum fault read_body(struct reading *reading, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
@@ -274,7 +346,9 @@ static enum fault read_body(struct reading *reading, const struct argument_sourc
         return read_json(reading, source->body);
     if (is_word(type, "application/x-www-form-urlencoded"))
         return read_pairs(reading, source->body, "body");
-    return refuse(reading, FAULT_ATYPE, "body", "the body must be application/json or a urlencoded form");
+    if (is_word(type, "multipart/form-data"))
+        return read_parts(reading, parameters, source->body);
+    return refuse(reading, FAULT_ATYPE, "body", "the body must be application/json or a form");
 }
 
 enum fault arguments_read(struct arena *arena, const struct argument_source *source,

@@ -2,16 +2,17 @@
  *
  * The arguments of an operation are param, syncs, account, key, admin, lang and dhop; a document as a
  * resource has items and age in place of param and syncs.  They come in the query string, and in a body that
- * is a form (application/x-www-form-urlencoded) or one JSON object with members of these names. The first of
- * repeated ones wins, the query string before the body; other names are ignored.  All is copied or decoded
- * into the arena, or slices of the source, which must live as long. */
+ * is a form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members of
+ * these names. The first of repeated ones wins, the query string before the body; other names are ignored,
+ * but all files of a multipart form are kept, whatever their names.  All is copied or decoded into the arena,
+ * or slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
 #define STAMPD_SERVE_ARGUMENTS_H
 
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
-#include "edge/json.h"
+#include "operation/call.h"
 
 struct argument_source {
     bool is_resource;          /* items and age are read, not param and syncs */
@@ -26,19 +27,24 @@ enum { ARGUMENT_NODES = 1000000 };
 struct argument_limits {
     int depth;    /* deepest nesting of a JSON body (setting limit_depth); one less for param in a form */
     size_t nodes; /* ARGUMENT_NODES */
+    size_t parts; /* of a multipart form (setting limit_parts) */
 };
 
 struct arguments {
-    const struct json *param;                     /* an object; NULL: absent */
-    const struct json *syncs;                     /* an array; NULL: absent */
-    const struct json *items;                     /* an array; NULL: absent */
-    struct bytes age;                             /* NO_BYTES: absent */
+    const struct json *param;      /* an object; NULL: absent */
+    const struct json *syncs;      /* an array; NULL: absent */
+    const struct json *items;      /* an array; NULL: absent */
+    struct bytes age;              /* NO_BYTES: absent */
+    const struct call_file *files; /* in their order */
+    size_t file_count;
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
-    const char *wrong; /* name of the argument that a fault is about, "body" or "query"; NULL: no fault */
+    const char *wrong; /* name of the argument that a fault is about, "body", "query" or "limit_parts"; NULL:
+                          no fault */
 };
 
 /* Reads all of them.  FAULT_AARG: a wrong escape, a NUL, a wrong kind of JSON.  FAULT_AUTF8, FAULT_AJSON,
- * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set.  On a fault
+ * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set, a part
+ * with a transfer encoding.  FAULT_ABODY: a multipart form that was cut off.  On a fault
  * `arguments_r->wrong` and `problem_r` tell more (offset: in the JSON text; 0 elsewhere).
  *
  * Trees are built as deep as the generic operations need: arrays and objects inside an item of a document

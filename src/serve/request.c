@@ -236,10 +236,15 @@ static enum fault read_arguments(const struct settings *settings, const struct r
         .content_type = parameter(source, "CONTENT_TYPE"),
         .body = body,
     };
-    struct argument_limits limits = {.depth = (int)settings->limit_depth, .nodes = ARGUMENT_NODES};
+    struct argument_limits limits = {
+        .depth = (int)settings->limit_depth, .nodes = ARGUMENT_NODES, .parts = (size_t)settings->limit_parts};
     struct arguments arguments;
     struct json_problem problem = {0};
     enum fault fault = arguments_read(call->arena, &from, &limits, &arguments, &problem);
+    if (fault == FAULT_ALIMIT && strcmp(arguments.wrong, "limit_parts") == 0)
+        return reply_fault(call, reply, fault, NULL, arguments.wrong,
+                           arena_printf(call->arena, "%zu", limits.parts),
+                           arena_printf(call->arena, "%zu", limits.parts + 1), NULL);
     if (fault) /* the offset says nothing where there is no JSON text */
         return reply_fault(call, reply, fault, problem.what, arguments.wrong ? arguments.wrong : "body",
                            problem.offset ? arena_printf(call->arena, "%zu", problem.offset) : NULL, NULL);
@@ -250,6 +255,8 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     call->admin = arguments.admin;
     call->lang = arguments.lang;
     call->dhop = arguments.dhop;
+    call->files = arguments.files;
+    call->file_count = arguments.file_count;
     return call->resource ? read_age(arguments.age, call, resource, reply) : FAULT_NONE;
 }
 

@@ -7,9 +7,9 @@
 
 const char fuzz_target[] = "arguments";
 
-static const struct argument_limits limits = {.depth = 12, .nodes = 1000};
+static const struct argument_limits limits = {.depth = 12, .nodes = 1000, .parts = 8};
 /* Written again, a tree may lie one level deeper, and beside other members. */
-static const struct argument_limits wider = {.depth = 14, .nodes = 3000};
+static const struct argument_limits wider = {.depth = 14, .nodes = 3000, .parts = 8};
 
 enum { TEXT_COUNT = 5 };
 static const char *const text_names[TEXT_COUNT] = {"account", "key", "admin", "lang", "dhop"};
@@ -93,6 +93,38 @@ static void check_as_json(struct arena *arena, const struct arguments *arguments
     builder_free(&object);
 }
 
+static void add_part(struct builder *form, const char *name, struct bytes value)
+{
+    builder_printf(form, "--fuzz\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n", name);
+    builder_add_bytes(form, value);
+    builder_add_text(form, "\r\n");
+}
+
+static void check_as_multipart(struct arena *arena, const struct arguments *arguments)
+{
+    struct builder form = {0};
+    size_t delimiters = 1;
+    if (arguments->param)
+        add_part(&form, "param", arguments->param->text);
+    if (arguments->syncs)
+        add_part(&form, "syncs", arguments->syncs->text);
+    for (int i = 0; i < TEXT_COUNT; i++)
+        if (text_at(arguments, i)->data)
+            add_part(&form, text_names[i], *text_at(arguments, i));
+    builder_add_text(&form, "--fuzz--");
+    for (int i = 0; i < TEXT_COUNT; i++)
+        delimiters += text_at(arguments, i)->data != NULL;
+    delimiters += arguments->param != NULL;
+    delimiters += arguments->syncs != NULL;
+    for (size_t i = 0; i + 6 <= form.size; i++)
+        delimiters -= memcmp(form.data + i, "--fuzz", 6) == 0;
+    struct argument_source source = {.content_type = BYTES("multipart/form-data; boundary=fuzz"),
+                                     .body = builder_bytes(&form)};
+    if (!delimiters) /* else a value has one */
+        check_same(arena, &source, arguments);
+    builder_free(&form);
+}
+
 static void check_arguments(struct arena *arena, const struct arguments *arguments)
 {
     assert(!arguments->wrong);
@@ -104,14 +136,15 @@ static void check_arguments(struct arena *arena, const struct arguments *argumen
     }
     check_as_pairs(arena, arguments);
     check_as_json(arena, arguments);
+    check_as_multipart(arena, arguments);
 }
 
 static void check_refusal(enum fault fault, const struct arguments *arguments,
                           const struct json_problem *problem)
 {
-    static const char *const places[] = {"query", "body", "param", "syncs"};
+    static const char *const places[] = {"query", "body", "param", "syncs", "limit_parts"};
     assert(fault == FAULT_AARG || fault == FAULT_AUTF8 || fault == FAULT_AJSON || fault == FAULT_ALIMIT ||
-           fault == FAULT_ATYPE);
+           fault == FAULT_ATYPE || fault == FAULT_ABODY);
     assert(problem->what && *problem->what && arguments->wrong);
     bool is_known = false;
     for (size_t i = 0; i < COUNT_OF(places); i++)

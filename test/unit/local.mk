@@ -24,6 +24,7 @@ UNIT_TESTS += test/unit/test_control
 UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
+UNIT_TESTS += test/unit/test_multipart
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
@@ -84,3 +85,5 @@ test_unit_test_module_SOURCES = test/unit/test_module.c $(MODULE_WORLD)
 test_unit_test_module_LDADD = $(UNIT_LDADD)
 test_unit_test_module_values_SOURCES = test/unit/test_module_values.c $(MODULE_WORLD)
 test_unit_test_module_values_LDADD = $(UNIT_LDADD)
+test_unit_test_multipart_SOURCES = test/unit/test_multipart.c
+test_unit_test_multipart_LDADD = $(UNIT_LDADD)

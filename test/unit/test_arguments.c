@@ -37,7 +37,7 @@ static struct bytes exact(struct bytes text)
 
 static enum fault read_source(struct bytes query, struct bytes type, struct bytes body)
 {
-    static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES};
+    static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES, .parts = 6};
     struct argument_source source = {.query = exact(query), .content_type = exact(type), .body = exact(body)};
     enum fault fault = arguments_read(arena, &source, &limits, &arguments, &problem);
     assert_true((fault == FAULT_NONE) == (arguments.wrong == NULL));
@@ -237,7 +237,6 @@ static void types_of_content_are_checked(void **state)
         {BYTES("application/json; charset=utf-8; charset=latin1"), false, false},
         {BYTES("application/jsonp"), false, false},
         {BYTES("application/json, text/plain"), false, false},
-        {BYTES("multipart/form-data; boundary=x"), false, false},
         {BYTES("text/plain"), false, false},
         {BYTES(";"), false, false},
         {BYTES(""), false, false},
@@ -274,6 +273,122 @@ static void contents_of_items_stay_shallow(void **state)
         assert_true(json_member(item, "j")->is_shallow);
         assert_bytes(json_member(item, "j")->text, "{\"a\" : [1]}");
     }
+}
+
+#define PART(parameters, content)                                                                            \
+    "--b\r\nContent-Disposition: form-data; " parameters "\r\n\r\n" content "\r\n"
+
+static enum fault read_multipart(struct bytes body)
+{
+    return read_source(BYTES("lang=fr"), BYTES("Multipart/Form-Data; boundary=b; charset=UTF-8"), body);
+}
+
+static void multipart_forms_bear_arguments_and_files(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_multipart(
+            BYTES(PART("name=\"param\"", PUT_PARAM) PART("name=\"photo\"; filename=\"a.png\"", "\0\xFF\r")
+                      PART("name=lang", "en") PART("name=key", "a+b%20c") PART("name=param", "{")
+                          PART("name=\"param\"; filename=\"\"\r\nContent-Type: text/css", "") "--b--")),
+        FAULT_NONE);
+    assert_bytes(arguments.lang, "fr");
+    assert_bytes(arguments.key, "a+b%20c");
+    const struct json *document = json_member(arguments.param, "docs")->first;
+    assert_true(json_member(json_member(document, "items")->first, "j")->is_shallow);
+    assert_int_equal(arguments.file_count, 2);
+    assert_bytes(arguments.files[0].name, "photo");
+    assert_bytes(arguments.files[0].file_name, "a.png");
+    assert_bytes(arguments.files[0].type, "application/octet-stream");
+    assert_true(bytes_equal(arguments.files[0].content, BYTES("\0\xFF\r")));
+    assert_bytes(arguments.files[1].name, "param");
+    assert_bytes(arguments.files[1].file_name, "");
+    assert_bytes(arguments.files[1].type, "text/css");
+    assert_int_equal(arguments.files[1].content.size, 0);
+}
+
+static void many_files_keep_their_order(void **state)
+{
+    (void)state;
+    static const char one[] = PART("name=f; filename=x", "");
+    struct builder body = {0};
+    for (int i = 0; i < 6; i++)
+        builder_add(&body, one, sizeof one - 1);
+    size_t size = body.size;
+    builder_add_text(&body, "--b--");
+    assert_int_equal(read_multipart(builder_bytes(&body)), FAULT_NONE);
+    assert_int_equal(arguments.file_count, 6);
+    for (size_t i = 1; i < 6; i++)
+        assert_true(arguments.files[i].name.data > arguments.files[i - 1].name.data);
+    body.size = size;
+    builder_add(&body, one, sizeof one - 1);
+    builder_add_text(&body, "--b--");
+    assert_int_equal(read_multipart(builder_bytes(&body)), FAULT_ALIMIT);
+    assert_string_equal(arguments.wrong, "limit_parts");
+    builder_free(&body);
+}
+
+static void wrong_parts_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes body;
+        enum fault fault;
+        const char *wrong;
+    } cases[] = {
+        {BYTES(PART("name=param", "[]") "--b--"), FAULT_AARG, "param"},
+        {BYTES(PART("name=syncs", "{") "--b--"), FAULT_AJSON, "syncs"},
+        {BYTES(PART("name=key", "\xFF") "--b--"), FAULT_AUTF8, "key"},
+        {BYTES(PART("name=key", "a\0") "--b--"), FAULT_AARG, "key"},
+        {BYTES(PART("name=key\r\nContent-Type: text/plain; charset=latin1", "a") "--b--"), FAULT_ATYPE,
+         "key"},
+        {BYTES(PART("name=key", "a")), FAULT_ABODY, "body"},
+        {BYTES("x"), FAULT_AARG, "body"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(read_multipart(cases[i].body), cases[i].fault);
+        assert_string_equal(arguments.wrong, cases[i].wrong);
+    }
+    assert_int_equal(read_source(NO_BYTES, BYTES("multipart/form-data"), BYTES("--b--")), FAULT_ATYPE);
+    assert_string_equal(arguments.wrong, "body");
+}
+
+static void resources_have_other_arguments(void **state)
+{
+    (void)state;
+    static const struct argument_limits limits = {.depth = 4, .nodes = 20, .parts = 1};
+    struct argument_source source = {
+        .is_resource = true,
+        .query = BYTES("age=60&param={&syncs=7"),
+        .content_type = BYTES("application/json"),
+        .body = BYTES("{\"param\":7,\"items\":[{\"c\":\"A\",\"j\":{\"a\":1}}],\"age\":7}"),
+    };
+    assert_int_equal(arguments_read(arena, &source, &limits, &arguments, &problem), FAULT_NONE);
+    assert_null(arguments.param);
+    assert_null(arguments.syncs);
+    assert_bytes(arguments.age, "60");
+    assert_false(arguments.items->first->is_shallow);
+    assert_true(json_member(arguments.items->first, "j")->is_shallow);
+    source = (struct argument_source){.is_resource = true, .query = BYTES("items=[{\"c\":\"A\",\"j\":[1]}]")};
+    assert_int_equal(arguments_read(arena, &source, &limits, &arguments, &problem), FAULT_NONE);
+    assert_true(json_member(arguments.items->first, "j")->is_shallow);
+    source.is_resource = false;
+    assert_int_equal(arguments_read(arena, &source, &limits, &arguments, &problem), FAULT_NONE);
+    assert_null(arguments.items);
+}
+
+static void paths_are_joined_as_they_are_split(void **state)
+{
+    (void)state;
+    const struct bytes pieces[] = {BYTES("lab"), BYTES("a/b c"), BYTES("\xC3\xA9%\n-._~")};
+    const char *path = path_join(arena, pieces, COUNT_OF(pieces));
+    assert_string_equal(path, "/lab/a%2Fb%20c/%C3%A9%25%0A-._~");
+    struct bytes again[3];
+    size_t count;
+    assert_int_equal(path_split(arena, bytes_of(path), again, COUNT_OF(again), &count), FAULT_NONE);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++)
+        assert_true(bytes_equal(again[i], pieces[i]));
 }
 
 static void limits_hold_alike_on_each_road(void **state)
@@ -367,6 +482,11 @@ int main(void)
         TEST(types_of_content_are_checked),
         TEST(contents_of_items_stay_shallow),
         TEST(limits_hold_alike_on_each_road),
+        TEST(multipart_forms_bear_arguments_and_files),
+        TEST(many_files_keep_their_order),
+        TEST(wrong_parts_are_named),
+        TEST(resources_have_other_arguments),
+        TEST(paths_are_joined_as_they_are_split),
         TEST(paths_are_split_and_decoded),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);

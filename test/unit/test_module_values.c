@@ -335,6 +335,13 @@ static enum stampd_outcome look_around(struct stampd_call *call)
     assert_int_equal(stampd_path_count(call), 2);
     assert_string_equal(stampd_path(call, 1), "b/c");
     assert_null(stampd_path(call, 2));
+    assert_int_equal(stampd_file_count(call), 1);
+    assert_string_equal(stampd_file(call, 0)->name, "photo");
+    assert_string_equal(stampd_file(call, 0)->file_name, "a.png");
+    assert_string_equal(stampd_file(call, 0)->type, "image/png");
+    assert_int_equal(stampd_file(call, 0)->content.size, 3);
+    assert_memory_equal(stampd_file(call, 0)->content.data, "\0x\xFF", 3);
+    assert_null(stampd_file(call, 1));
     assert_int_equal(stampd_dhop(call), 0);
     assert_true(stampd_time_left_ms(call) > 0);
     assert_int_equal(stampd_stamp_from_epoch_ms(stampd_stamp_to_epoch_ms(261121103000123)), 261121103000123);
@@ -350,12 +357,16 @@ static void a_call_tells_about_its_request(void **state)
 {
     (void)state;
     const struct bytes path[] = {BYTES("a"), BYTES("b/c")};
+    const struct call_file file = {BYTES("photo"), BYTES("a.png"), BYTES("image/png"), BYTES("\0x\xFF")};
     work = look_around;
-    assert_int_equal(
-        run_call("Trial", NULL,
-                 (struct call){
-                     .account = BYTES("ann"), .lang = BYTES(""), .path = path, .path_count = COUNT_OF(path)}),
-        FAULT_NONE);
+    assert_int_equal(run_call("Trial", NULL,
+                              (struct call){.account = BYTES("ann"),
+                                            .lang = BYTES(""),
+                                            .path = path,
+                                            .path_count = COUNT_OF(path),
+                                            .files = &file,
+                                            .file_count = 1}),
+                     FAULT_NONE);
     assert_int_equal(works, 1);
 }
 

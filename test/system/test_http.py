@@ -1,0 +1,125 @@
+"""HTTP as clients speak it: forms with files, names of requests, origins, timings, refusals of nginx."""
+import json
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+from holder import items_of
+
+STACK = {'workers': 2}
+
+
+def put_of(id_, value):
+    return {'docs': [{'c': 'Form', 'id': id_, 'items': [{'c': 'Head', 'j': value}]}]}
+
+
+def problem_of(answer, status, code):
+    assert answer.headers['Content-Type'] == 'application/problem+json', answer.text
+    problem = answer.json()
+    assert (answer.status_code, problem['status'], problem['code']) == (status, status, code)
+    assert problem['type'] == 'about:blank' and problem['title'] and problem['message'].startswith(problem['title'])
+    assert isinstance(problem['major'], int) and isinstance(problem['phase'], int) and isinstance(problem['args'], list)
+    return problem
+
+
+def raw(stack, request):
+    """Head and JSON body of what is answered to these bytes."""
+    context = ssl.create_default_context(cafile=stack.http.verify)
+    context.check_hostname = False
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=10) as line, context.wrap_socket(line) as door:
+        door.sendall(request)
+        answer = b''
+        while not answer.endswith(b'}'):
+            more = door.recv(65536)
+            assert more, answer
+            answer += more
+    head, _, body = answer.decode().partition('\r\n\r\n')
+    return head, json.loads(body)
+
+
+# --- multipart forms ---
+
+def test_a_multipart_form_bears_arguments(stack):
+    answer = stack.request('POST', '/lab/op/put', files={'param': (None, json.dumps(put_of('a', 'é+%20'))),
+                                                         'photo': ('a.png', b'\0\xff\r\n--', 'image/png')})
+    assert answer.status_code == 200, answer.text
+    assert items_of(stack.get('lab', ('Form', 'a'))) == {('Head', None): 'é+%20'}
+    answer = stack.request('PUT', '/lab/doc/Form/a', files={'items': (None, '[{"c":"Head","j":2}]')})
+    assert answer.status_code == 200, answer.text
+    assert items_of(stack.get('lab', ('Form', 'a'))) == {('Head', None): 2}
+
+
+def test_curl_sends_forms(stack, tmp_path):
+    (tmp_path / 'param.json').write_text(json.dumps(put_of('curl', 3)))
+    (tmp_path / 'file "x\\y".bin').write_bytes(b'\r\n--' * 10000)
+    done = subprocess.run(['curl', '-sk', f'{stack.url}/lab/op/put', '-F', 'param=<param.json', '-F', 'lang=fr',
+                           '-F', 'file=@"file \\"x\\\\y\\".bin"'], cwd=tmp_path, capture_output=True, timeout=30)
+    assert 'v' in json.loads(done.stdout)['out'], done.stdout
+
+
+def test_the_first_of_repeated_arguments_wins(stack):
+    files = [('param', (None, json.dumps(put_of('b', 1)))), ('param', (None, json.dumps(put_of('b', 2))))]
+    assert stack.request('POST', '/lab/op/put', files=files).status_code == 200
+    assert items_of(stack.get('lab', ('Form', 'b'))) == {('Head', None): 1}
+    answer = stack.request('POST', '/lab/op/put', query={'param': json.dumps(put_of('b', 3))}, files=files)
+    assert answer.status_code == 200
+    assert items_of(stack.get('lab', ('Form', 'b'))) == {('Head', None): 3}
+
+
+def test_wrong_forms_are_refused_and_store_nothing(stack):
+    part = b'--b\r\nContent-Disposition: form-data; name="param"\r\n\r\n' + json.dumps(put_of('none', 1)).encode() + b'\r\n'
+    for type_, body, status, code in (
+            ('multipart/form-data; boundary=b', part, 400, 'ABODY'),
+            ('multipart/form-data; boundary=b', part + b'--b', 400, 'ABODY'),
+            ('multipart/form-data; boundary=b', part + b'--b--epilogue', 400, 'AARG'),
+            ('multipart/form-data; boundary=b', b'preamble\r\n' + part + b'--b--', 400, 'AARG'),
+            ('multipart/form-data; boundary=b', part.replace(b'"param"', b'"param"; name="x"') + b'--b--', 400, 'AARG'),
+            ('multipart/form-data; boundary=b', part * 1000 + part + b'--b--', 400, 'ALIMIT'),
+            ('multipart/form-data', part + b'--b--', 415, 'ATYPE'),
+            ('multipart/mixed; boundary=b', part + b'--b--', 415, 'ATYPE')):
+        answer = stack.request('POST', '/lab/op/put', form=body, headers={'Content-Type': type_})
+        problem = problem_of(answer, status, code)
+        if code == 'ALIMIT':
+            assert problem['args'] == ['limit_parts', '1000', '1001']
+    assert stack.get('lab', ('Form', 'none'))['v'] == 0
+    assert stack.request('POST', '/lab/op/put', form=part * 1000 + b'--b--',
+                         headers={'Content-Type': 'multipart/form-data; boundary=b'}).status_code == 200
+
+
+# --- the name of a request ---
+
+@pytest.mark.parametrize('sent, is_taken', [('abc-1.2_Z', True), ('x' * 64, True), ('x' * 65, False), ('a b', False), ('é', False),
+                                            ('', False), ('a"b', False)])
+def test_a_request_may_bring_its_name(stack, sent, is_taken):
+    for path in ('/ping', '/lab/op/none', '/nothing/at/all'):
+        answer = stack.request('GET', path, headers={'X-Request-Id': sent.encode()})
+        given = answer.headers['X-Request-Id']
+        assert (given == sent) == is_taken
+        assert is_taken or len(given) == 32
+
+
+# --- what nginx refuses ---
+
+def test_nginx_speaks_as_the_server_does(stack):
+    problem_of(stack.request('GET', '/nothing'), 404, 'NPATH')
+    problem_of(stack.request('GET', '/ping?' + 'x' * 17000), 414, 'ALIMIT')
+    problem_of(stack.request('GET', '/ping', headers={'X-Long': 'x' * 17000}), 431, 'ALIMIT')
+    head, problem = raw(stack, b'POST /lab/op/put HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\nx')
+    assert head.startswith('HTTP/1.1 413 ') and problem['code'] == 'ALIMIT'
+
+
+def test_a_server_that_is_down_is_told(stack):
+    stack.step('stampd', 'stop')
+    try:
+        answer = stack.request('GET', '/ping', headers={'X-Request-Id': 'mine'})
+        assert answer.headers['X-Request-Id'] == 'mine'
+        problem_of(answer, 502, 'XAWAY')
+    finally:
+        stack.step('stampd', 'start')
+
+
+def test_what_is_no_http_is_refused(stack):
+    head, problem = raw(stack, b'NO HTTP AT ALL\r\n\r\n')
+    assert 'application/problem+json' in head and problem['code'] == 'AARG'
