@@ -24,6 +24,7 @@ static int run(struct control *control, int argc, char **argv)
     static const struct choice choices[] = {
         {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
         {"load", "Stores documents, one JSON text a line.", control_load},
+        {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
         {"ping", "Asks a server and its namespaces how they are.", control_ping},
         {"check-config", "Finds out whether settings, databases and nginx agree.", control_check_config},
         {"key", "Makes the administrator's key.", control_key},

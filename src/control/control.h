@@ -61,6 +61,7 @@ MUST_USE bool control_write_file(struct arena *arena, const char *path, struct b
 
 /* --- the commands --- */
 int control_ns(struct control *control, int argc, char **argv);
+int control_dump(struct control *control, int argc, char **argv);
 int control_load(struct control *control, int argc, char **argv);
 int control_ping(struct control *control, int argc, char **argv);
 int control_check_config(struct control *control, int argc, char **argv);

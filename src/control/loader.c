@@ -11,12 +11,11 @@
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/line.h"
+#include "control/patience.h"
 #include "control/progress.h"
 
 enum {
     REQUEST_MS = 300 * 1000,
-    PAUSE_FIRST_MS = 200,
-    PAUSE_MOST_MS = 10 * 1000,
     SAVE_EVERY_MS = 1000,
     SAY_EVERY_MS = 5000,
     WAIT_MS = 100, /* between two looks at signals */
@@ -40,8 +39,7 @@ struct batch {
     int count;
     int single;          /* the document sent alone; -1: all of them together */
     struct place before; /* where its first line begins */
-    int tries;
-    int64_t failing_ms, due_ms; /* monotonic: since when it fails, when to send it again */
+    struct patience patience;
 };
 
 struct loader {
@@ -228,8 +226,7 @@ static void fill(struct loader *loader, struct batch *batch)
         if (!batch->count) {
             batch->state = BATCH_WAITS;
             batch->single = -1;
-            batch->tries = 0;
-            batch->due_ms = 0;
+            batch->patience = (struct patience){0};
             batch->before = loader->held.before;
             begin_body(loader, &batch->body);
         } else if (batch->count == options->batch ||
@@ -260,8 +257,7 @@ static void choose_single(struct loader *loader, struct batch *batch, int single
 {
     const struct entry *entry = &batch->entries[single];
     batch->single = single;
-    batch->tries = 0;
-    batch->due_ms = 0;
+    batch->patience = (struct patience){0};
     batch->state = BATCH_WAITS;
     begin_body(loader, &batch->alone);
     builder_add(&batch->alone, batch->body.data + entry->start, entry->size);
@@ -312,23 +308,15 @@ static void give_up(struct loader *loader, const struct batch *batch, const stru
     loader->report->is_failed = loader->is_ended = true;
 }
 
-/* Waits longer each time, never as long as others that began to fail together. */
 static void on_again(struct loader *loader, struct batch *batch, const struct answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (!batch->tries)
-        batch->failing_ms = now_ms;
-    if (now_ms - batch->failing_ms > loader->options->patience_s * 1000) {
+    if (!patience_goes_on(&batch->patience, loader->options->patience_s)) {
         give_up(loader, batch, answer);
         return;
     }
-    int64_t pause_ms = PAUSE_FIRST_MS << (batch->tries < 6 ? batch->tries : 6);
-    if (pause_ms > PAUSE_MOST_MS)
-        pause_ms = PAUSE_MOST_MS;
-    batch->tries++;
-    batch->due_ms = now_ms + pause_ms / 2 + random() % (pause_ms / 2 + 1);
     batch->state = BATCH_WAITS;
-    if (batch->tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
+    if (batch->patience.tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
         loader->said_ms = now_ms;
         say_of(loader, batch, answer, "; trying again");
     }
@@ -372,10 +360,10 @@ static bool step(struct loader *loader)
         struct batch *batch = &loader->batches[i];
         if (batch->state == BATCH_FREE)
             fill(loader, batch);
-        if (batch->state == BATCH_WAITS && batch->due_ms <= now_ms)
+        if (batch->state == BATCH_WAITS && batch->patience.due_ms <= now_ms)
             send_batch(loader, batch);
-        if (batch->state == BATCH_WAITS && batch->due_ms - now_ms < wait_ms)
-            wait_ms = batch->due_ms - now_ms;
+        if (batch->state == BATCH_WAITS && batch->patience.due_ms - now_ms < wait_ms)
+            wait_ms = batch->patience.due_ms - now_ms;
     }
     struct http_result result;
     if (http_receive(loader->http, wait_ms, &result))

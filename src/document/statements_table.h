@@ -105,12 +105,13 @@ STATEMENT(LIST, "list", 8,
           " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
 
 /* The classes above $1, at most $2: a step along the index for each, whatever stands in it. */
-STATEMENT(CLASSES, "classes", 2,
-          "with recursive step(class, number) as ("
-          "(select class, 1::bigint from doc where class > $1 order by class limit 1)"
-          " union all select d.class, s.number + 1 from step s cross join lateral"
-          " (select class from doc where class > s.class order by class limit 1) d where s.number < $2::bigint"
-          ") select class from step order by number")
+STATEMENT(
+    CLASSES, "classes", 2,
+    "with recursive step(class, number) as ("
+    "(select class, 1::bigint from doc where class > $1 order by class limit 1)"
+    " union all select d.class, s.number + 1 from step s cross join lateral"
+    " (select class from doc where class > s.class order by class limit 1) d where s.number < $2::bigint"
+    ") select class from step order by number")
 
 /* What is kept under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
 STATEMENT(ONCE_FIND, "once_find", 3,

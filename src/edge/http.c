@@ -9,7 +9,6 @@
 #include "base/log.h"
 
 enum {
-    ANSWER_MAX = 64 << 20,     /* no answer of ours is larger; more is cut off as a failure */
     UPLOAD_BUFFER = 256 << 10, /* one call of TLS writes a whole batch */
 };
 
@@ -18,7 +17,7 @@ struct place {
     struct curl_slist *headers;
     struct builder answer;
     void *owner;
-    bool is_busy;
+    bool is_busy, is_too_large;
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -31,7 +30,8 @@ struct http {
 static size_t take_answer(char *data, size_t size, size_t count, void *context)
 {
     struct place *place = context;
-    if (place->answer.size + size * count > ANSWER_MAX)
+    place->is_too_large = place->answer.size + size * count > HTTP_ANSWER_MAX;
+    if (place->is_too_large)
         return 0;
     builder_add(&place->answer, data, size * count);
     return size * count;
@@ -141,6 +141,7 @@ void http_send(struct http *http, const struct http_request *request)
         place++;
     builder_clear(&place->answer, 1 << 20);
     place->problem[0] = '\0';
+    place->is_too_large = false;
     place->owner = request->owner;
     place->is_busy = true;
     http->in_flight++;
@@ -173,8 +174,10 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
     curl_easy_getinfo(place->easy, CURLINFO_RESPONSE_CODE, &status);
     place->is_busy = false;
     http->in_flight--;
-    *result_r =
-        (struct http_result){.owner = place->owner, .problem = "", .body = builder_bytes(&place->answer)};
+    *result_r = (struct http_result){.owner = place->owner,
+                                     .is_too_large = place->is_too_large,
+                                     .problem = "",
+                                     .body = builder_bytes(&place->answer)};
     if (code == CURLE_OK)
         result_r->status = (int)status;
     else

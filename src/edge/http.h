@@ -9,6 +9,8 @@
 
 struct http;
 
+enum { HTTP_ANSWER_MAX = 64 << 20 }; /* bytes; more is cut off as a failure */
+
 struct http_options {
     int parallel;        /* most requests in flight */
     const char *ca_file; /* PEM; NULL: the system's authorities */
@@ -27,7 +29,8 @@ struct http_request {
 
 struct http_result {
     void *owner;
-    int status; /* 0: no whole answer came, `problem` says why; whether the server acted is unknown */
+    int status;        /* 0: no whole answer came, `problem` says why; whether the server acted is unknown */
+    bool is_too_large; /* because the answer is larger than HTTP_ANSWER_MAX */
     const char *problem; /* "" when there is a status */
     struct bytes body;   /* until the next http_send */
 };

@@ -77,7 +77,7 @@ def contents(stack, ns, ids):
 
 # --- words ---
 
-COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns off', 'ns on', 'ns map', 'load', 'ping',
+COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns off', 'ns on', 'ns map', 'load', 'dump', 'ping',
             'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
 
 
@@ -89,7 +89,8 @@ def test_help_goes_to_standard_output(command):
 
 @pytest.mark.parametrize('words', ['', 'nothing', 'ns', 'ns nothing', 'ns create', 'ns create ping', 'ns create Demo', 'ns create a b',
                                    'ns drop lab', 'ns access lab all', 'ns migrate', 'ns list --odd', 'load', 'load URL FILE',
-                                   'load URL FILE --ns lab --batch 0', 'nginx', 'key new'])
+                                   'load URL FILE --ns lab --batch 0', 'dump', 'dump URL',
+                                   'dump URL --ns lab --class a', 'dump URL --ns lab --cursor A', 'nginx', 'key new'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     config = ['--config', stack.path / 'etc/stampd.conf'] if words.startswith('ns ') and words != 'ns nothing' else []
     outcome = run(*words.split(), *config, status=2)

@@ -21,6 +21,7 @@ UNIT_TESTS += test/unit/test_instance
 UNIT_TESTS += test/unit/test_pg
 UNIT_TESTS += test/unit/test_history
 UNIT_TESTS += test/unit/test_control
+UNIT_TESTS += test/unit/test_page
 UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
@@ -67,6 +68,8 @@ test_unit_test_pg_LDADD = $(UNIT_LDADD)
 test_unit_test_history_SOURCES = test/unit/test_history.c test/unit/history_world.c test/unit/history_world.h \
 	test/unit/foreign_client.c test/unit/foreign_client.h
 test_unit_test_history_LDADD = $(UNIT_LDADD)
+test_unit_test_page_SOURCES = test/unit/test_page.c
+test_unit_test_page_LDADD = $(UNIT_LDADD)
 test_unit_test_control_SOURCES = test/unit/test_control.c
 test_unit_test_control_LDADD = $(UNIT_LDADD) $(CURL_LIBS)
 test_system_session_test_SOURCES = test/system/session_test.c test/system/administrator.c test/system/administrator.h \
