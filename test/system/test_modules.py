@@ -1,6 +1,5 @@
 """Applications as modules: built outside the tree against what `make install` gives, loaded by a server of their own.
 What they do wrong harms their own request only."""
-import json
 import os
 import re
 import shutil
@@ -135,6 +134,31 @@ def test_declared_classes_are_kept_by_the_generic_put_too(stack):
         with pytest.raises(Problem, match='AARG'):
             put(item)
     assert items_of(stack.get('lab', ('Asso', 'declared'))) == {('Adh', '1'): {}}
+
+
+# --- the header ---
+
+def test_what_the_header_declares_the_program_exports_and_nothing_else():
+    header = re.sub(r'/\*.*?\*/', '', (SOURCE / 'src/stampd.h').read_text(), flags=re.S)
+    declared = set(re.findall(r'\b(stampd_\w+)\((?=(?:const |struct |enum |void|int64_t))', header)) - {'stampd_bytes'}
+    exported = subprocess.run(['nm', '-D', '--defined-only', '--format=posix', BUILD / 'src/stampd'], check=True,
+                              capture_output=True, text=True).stdout.splitlines()
+    functions = {line.split()[0] for line in exported if line.split()[1] == 'T'}
+    assert len(declared) > 80
+    assert declared <= functions
+    if not IS_SANITIZED:
+        assert functions == declared
+
+
+@pytest.mark.parametrize('compiler', ['cc -std=c11', 'c++ -x c++ -std=c++11', 'clang -std=c11', 'clang++ -x c++ -std=c++11'])
+def test_the_header_stands_alone(kit, compiler):
+    if not shutil.which(compiler.split()[0]):
+        pytest.skip(f'{compiler.split()[0]} is not installed')
+    source = kit.path / 'alone.c'
+    source.write_text('#include <stampd.h>\n#include <stampd.h>\nint main(void) { return 0; }\n')
+    flags = [flag for flag in kit.flags if flag.startswith('-I')]
+    subprocess.run([*compiler.split(), '-Wall', '-Wextra', '-pedantic-errors', '-Werror', *flags, '-fsyntax-only', source],
+                   check=True)
 
 
 # --- C++ ---
