@@ -488,15 +488,17 @@ static void the_herald_hears_what_workers_did_not_write(void **state)
     assert_true(backend > 0);
     tell(admin, "select pg_terminate_backend(%lld)", (long long)backend);
     AWAIT((next = listening()) > 0 && next != backend);
-    AWAIT(stamp_beside(0, "one", "two") == 4);
+    AWAIT(stamp_beside(0, "one", "two") >= 4); /* once for each connection: another loss moves them again */
+    uint64_t before = stamp_of(space, "one");
     tell(admin, "delete from doc where id = 'one'");
-    AWAIT(stamp_of(space, "one") == 5);
+    AWAIT(stamp_of(space, "one") > before);
 
     make_database("session_test_next"); /* a namespace that comes later */
+    before = stamp_beside(0, "one", "two");
     int coming = stamps_space(stamps, BYTES("session_test_next"));
-    AWAIT(stamp_beside(0, "one", "two") == 5);
+    AWAIT(stamp_beside(0, "one", "two") > before);
     struct pg *next_admin = connect_admin("session_test_next");
-    uint64_t before = stamp_of(coming, "x.y");
+    before = stamp_of(coming, "x.y");
     tell(next_admin, "notify stampd, 'A.x.y'"); /* dots belong to the id */
     AWAIT(stamp_of(coming, "x.y") > before);
     assert_int_equal(kill(herald, SIGTERM), 0);

@@ -180,7 +180,7 @@ def test_ping_needs_no_database(make):
         assert 'stampd_requests_total 5\n' in metrics and 'stampd_workers 2\n' in metrics
         head = connection.ask(method='HEAD')
         assert head.body == b'' and int(head.headers['Content-Length']) == len(answer.body)
-        assert connection.ask(method='DELETE').headers['Allow'] == 'GET, HEAD, POST'
+        assert connection.ask(method='DELETE').headers['Allow'] == 'GET, HEAD, POST, OPTIONS'
         assert b'XAWAY' in connection.ask('/n/op/get?param={"docs":[]}', STAMPD_NS='n', STAMPD_DATABASE='nowhere').body
 
 
