@@ -183,6 +183,7 @@ static bool check_whole(struct reading *reading)
 {
     static const char *const hosts[] = {"one", "many", NULL};
     static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
+    static const char *const switches[] = {"off", "on", NULL};
     static const char *const logs[] = {"stderr", "syslog", NULL};
     const struct settings *settings = reading->settings;
     size_t digits = strlen(settings->admin_key_sha256);
@@ -197,6 +198,8 @@ static bool check_whole(struct reading *reading)
     if (*settings->run_directory != '/' || strlen(settings->run_directory) > RUN_DIRECTORY_MAX)
         return refuse(reading, "run_directory = %s: expected an absolute path of at most %d bytes",
                       settings->run_directory, RUN_DIRECTORY_MAX);
+    if (!is_one_of(settings->server_timing, switches))
+        return refuse(reading, "server_timing = %s: expected off or on", settings->server_timing);
     if (*settings->segment && *settings->segment != '/')
         return refuse(reading, "segment = %s: expected an absolute path", settings->segment);
     if (settings->segment_slots & (settings->segment_slots - 1))

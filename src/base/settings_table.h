@@ -34,6 +34,7 @@ NUMBER(recycle_requests, 1000000, 0, 1000000000, "requests", "A worker is replac
 TEXT(run_directory, "/run/stampd", "Folder of the sockets, the instance files and the shared segment.")
 TEXT(segment, "", "Path of the shared segment; empty: `segment` in run_directory. Several instances of one host may share one.")
 NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Version stamps in the shared segment, a power of two; 64 bytes each.")
+TEXT(server_timing, "off", "on: answers tell in Server-Timing what their phases took; off: nothing is measured.")
 TEXT(socket_group, "", "Group that may connect to the workers' sockets (nginx's); empty: the owner only.")
 NUMBER(statement_timeout_ms, 30000, 100, 3600000, "ms", "Time that one statement may take in PostgreSQL.")
 NUMBER(tombstone_s, 691200, 0, 315360000, "s", "Removed items are remembered at least this long, so that holders learn of them cheaply (8 days).")

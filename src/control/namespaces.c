@@ -6,6 +6,8 @@
 
 #include "edge/json.h"
 
+enum { ORIGIN_MAX = 255 };
+
 static const char *const reserved_codes[] = {"ping", "live", "ready", "metrics", "console", "doc"};
 static const char *const access_words[] = {"closed", "read", "open"};
 
@@ -58,6 +60,25 @@ bool namespace_is_access(const char *word)
     return false;
 }
 
+bool namespace_is_origin(const char *text)
+{
+    static const char scheme[] = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+    static const char host[] = "abcdefghijklmnopqrstuvwxyz0123456789-.", digits[] = "0123456789";
+    if (strcmp(text, "*") == 0)
+        return true;
+    size_t size = is_lower(*text) ? strspn(text, scheme) : 0;
+    if (!size || strlen(text) > ORIGIN_MAX || strncmp(text + size, "://", 3) != 0)
+        return false;
+    text += size + 3;
+    bool is_six = *text == '[';
+    size = is_six ? 1 + strspn(text + 1, "0123456789abcdef:.") : strspn(text, host);
+    if (!size || (is_six && (size == 1 || text[size++] != ']')))
+        return false;
+    text += size;
+    size = *text == ':' ? strspn(text + 1, digits) : 0;
+    return !*text || (size >= 1 && size <= 5 && !text[1 + size]);
+}
+
 /* A text member, or the default when it is absent or null; false when it is something else. */
 static bool text_member(struct arena *arena, const struct json *object, const char *name,
                         const char *standard, const char **text_r)
@@ -102,27 +123,34 @@ static void add_member(struct builder *builder, struct bytes name, struct bytes 
     builder_add_bytes(builder, value);
 }
 
-struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name, const char *value)
+struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value)
 {
     const struct json *object = text.data ? read_object(arena, text) : NULL;
-    struct builder builder = {0}, string = {0};
-    bool is_set = !value;
-    if (value)
-        json_add_string(&string, bytes_of(value));
+    struct builder builder = {0};
+    bool is_set = !value.data;
     builder_add_text(&builder, "{");
     for (const struct json *member = object ? object->first : NULL; member; member = member->next) {
         if (!bytes_equal(member->name, bytes_of(name))) {
             add_member(&builder, member->name, member->text);
         } else if (!is_set) {
-            add_member(&builder, member->name, builder_bytes(&string));
+            add_member(&builder, member->name, value);
             is_set = true;
         }
     }
     if (!is_set)
-        add_member(&builder, bytes_of(name), builder_bytes(&string));
+        add_member(&builder, bytes_of(name), value);
     builder_add_text(&builder, "}");
     struct bytes result = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);
+    return result;
+}
+
+struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name, const char *value)
+{
+    struct builder string = {0};
+    if (value)
+        json_add_string(&string, bytes_of(value));
+    struct bytes result = namespace_set_json(arena, text, name, value ? builder_bytes(&string) : NO_BYTES);
     builder_free(&string);
     return result;
 }

@@ -21,6 +21,8 @@ bool namespace_is_reserved(const char *code);
 /* Is it a name for a database that needs no quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
 bool namespace_is_database(const char *name);
 bool namespace_is_access(const char *word);
+/* Is it "*", or an origin as browsers send it: scheme://host or scheme://host:port, in lower case? */
+bool namespace_is_origin(const char *text);
 
 /* Reads one configuration; false when the text is no JSON object with the members expected. */
 MUST_USE bool namespace_read_conf(struct arena *arena, const char *code, struct bytes text,
@@ -29,6 +31,8 @@ MUST_USE bool namespace_read_conf(struct arena *arena, const char *code, struct 
  * other members stay as they were written. */
 struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name,
                                   const char *value);
+/* The same with a member of any kind, given as JSON; removed when NO_BYTES. */
+struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value);
 
 /* All configurations, in the order of the codes; on failure says why. */
 MUST_USE bool namespaces_read(struct control *control, struct pg *z, struct namespace_conf **confs_r,

@@ -155,7 +155,9 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
     const struct template_value values[] = {
-        {"ACCESS_LOG", options->access_log},
+        {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
+                           ? "off"
+                           : arena_printf(arena, "%s stampd", options->access_log)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"ERRORS", compose_refusals(arena)},

@@ -1,10 +1,13 @@
-/* ns: `stampctl ns list, migrate, access, off, on, map`. */
+/* ns: `stampctl ns list, migrate, access, origins, off, on, map`. */
 #include "control/ns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "control/migrate.h"
+#include "edge/json.h"
+
+enum { ORIGINS_MOST = 32 };
 
 bool ns_check_code(const char *command, const char *code)
 {
@@ -180,9 +183,10 @@ static int ns_migrate(struct control *control, int argc, char **argv)
     return migrate(control, is_all ? NULL : words[0]) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-/* --- access, off, on: one member of the configuration --- */
+/* --- access, origins, off, on: one member of the configuration --- */
 
-static bool change(struct control *control, const char *code, const char *member, const char *value)
+/* `value` is JSON; NO_BYTES: without the member. */
+static bool change(struct control *control, const char *code, const char *member, struct bytes value)
 {
     struct registry registry;
     struct pg *alone;
@@ -191,7 +195,7 @@ static bool change(struct control *control, const char *code, const char *member
         conf = find_or_say(&registry, code);
     if (!conf)
         return false;
-    struct bytes text = namespace_set_member(control->arena, conf->text, member, value);
+    struct bytes text = namespace_set_json(control->arena, conf->text, member, value);
     return bytes_equal(text, conf->text) || namespaces_store(control, registry.z, code, text);
 }
 
@@ -208,7 +212,12 @@ static int change_command(struct control *control, const struct command *command
         say("%s: \"%s\": expected %s", command->name, value, command->arguments);
         return CONTROL_WRONG;
     }
-    return change(control, words[0], member, value) ? CONTROL_DONE : CONTROL_FAILED;
+    struct builder json = {0};
+    if (value)
+        json_add_string(&json, bytes_of(value));
+    bool is_done = change(control, words[0], member, value ? builder_bytes(&json) : NO_BYTES);
+    builder_free(&json);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static bool is_words(const char *value)
@@ -225,6 +234,69 @@ static int ns_access(struct control *control, int argc, char **argv)
                                            "Says who may call without a key: nobody, who reads, everybody.",
                                            NULL};
     return change_command(control, &command, argc, argv, "access", namespace_is_access);
+}
+
+static bool print_origins(struct control *control, const char *code)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
+    struct registry registry;
+    struct json *root;
+    struct json_problem problem;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+    if (!conf || json_read(control->arena, conf->text, &limits, &root, &problem) != FAULT_NONE)
+        return false;
+    const struct json *origins = json_member(root, "origins");
+    for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
+        if (one->kind == JSON_STRING)
+            printf("%.*s\n", (int)one->value.size, one->value.data);
+    return true;
+}
+
+static bool set_origins(struct control *control, const char *code, char **origins)
+{
+    struct builder json = {0};
+    for (size_t i = 0; origins[i]; i++) {
+        builder_add(&json, i ? "," : "[", 1);
+        json_add_string(&json, bytes_of(origins[i]));
+    }
+    if (json.size)
+        builder_add_text(&json, "]");
+    bool is_done = change(control, code, "origins", json.size ? builder_bytes(&json) : NO_BYTES);
+    builder_free(&json);
+    return is_done;
+}
+
+static int ns_origins(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns origins",
+        "CODE [ORIGIN...]",
+        1,
+        1 + ORIGINS_MOST,
+        "Says which pages of other origins may call; without ORIGIN, tells them.",
+        "An origin is https://host or https://host:port, or * for all.  Those named replace the former "
+        "ones.\n"};
+    bool is_none = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
+                                        CONTROL_ADMIN_LINE(control),
+                                        {.name = "none", .help = "No origin any more.", .flag = &is_none}};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    for (size_t i = 1; words[i]; i++)
+        if (!namespace_is_origin(words[i])) {
+            say("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
+            return CONTROL_WRONG;
+        }
+    if (is_none && words[1]) {
+        say("ns origins: expected --none or origins, not both");
+        return CONTROL_WRONG;
+    }
+    bool is_done =
+        words[1] || is_none ? set_origins(control, words[0], words + 1) : print_origins(control, words[0]);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static int ns_off(struct control *control, int argc, char **argv)
@@ -270,6 +342,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"list", "Lists the namespaces.", ns_list},
         {"migrate", "Brings schemas to this release.", ns_migrate},
         {"access", "Says who may call without a key.", ns_access},
+        {"origins", "Says which pages of other origins may call.", ns_origins},
         {"off", "Closes a namespace for maintenance.", ns_off},
         {"on", "Opens a namespace again.", ns_on},
         {"map", "Writes nginx's map again.", ns_map},

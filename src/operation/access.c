@@ -21,19 +21,21 @@ static enum access_mode mode_of(const struct json *conf)
 /* What the configuration says.  No item, or one that nobody can read: closed. */
 static struct space_conf read_conf(struct arena *arena, const struct document *document)
 {
-    static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 64};
+    static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 256};
     struct space_conf result = {.mode = ACCESS_CLOSED};
     const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
     struct json *conf;
     struct json_problem problem;
     if (!item || item_is_tombstone(item) || json_read(arena, item->content, &limits, &conf, &problem))
         return result;
-    const struct json *off = json_member(conf, "off");
+    const struct json *off = json_member(conf, "off"), *origins = json_member(conf, "origins");
     result.mode = mode_of(conf);
     if (off && off->kind == JSON_STRING)
         result.off = off->value;
     else if (off && off->kind != JSON_NULL && off->kind != JSON_FALSE)
         result.off = BYTES("off");
+    if (origins && origins->kind == JSON_ARRAY)
+        result.origins = origins;
     return result;
 }
 

@@ -3,6 +3,18 @@
 
 #include <stdarg.h>
 
+#include "base/clock.h"
+
+void reply_enter(struct reply *reply, enum phase phase)
+{
+    if (reply->timing) {
+        int64_t now_us = clock_monotonic_us();
+        reply->timing->us[reply->phase] += now_us - reply->timing->since_us;
+        reply->timing->since_us = now_us;
+    }
+    reply->phase = phase;
+}
+
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
 {
     reply->fault = fault;

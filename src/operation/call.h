@@ -72,6 +72,12 @@ enum { REPLY_ARGUMENTS_MAX = 8 };
 /* Phases of an operation (seed 000, "Phase de traitement"). */
 enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_SEND };
 
+/* What the phases took, all tries together, in microseconds. */
+struct timing {
+    int64_t us[PHASE_SEND + 1];
+    int64_t since_us; /* monotonic: when the present phase began */
+};
+
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
@@ -79,12 +85,16 @@ struct reply {
     int argument_count;
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
-    const char *mime;     /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
-    bool is_replayed;     /* the answer to the same request, given before */
-    int status;           /* of HTTP, where the fault does not decide it; 0: 200 */
-    int64_t etag;         /* version of the document that the answer is about; 0: none */
-    struct builder *body; /* cleared by the caller before; kept over requests */
+    const char *mime; /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
+    bool is_replayed; /* the answer to the same request, given before */
+    int status;       /* of HTTP, where the fault does not decide it; 0: 200 */
+    int64_t etag;     /* version of the document that the answer is about; 0: none */
+    struct timing *timing; /* NULL: nothing is measured */
+    struct builder *body;  /* cleared by the caller before; kept over requests */
 };
+
+/* Begins a phase, and ends the one before. */
+void reply_enter(struct reply *reply, enum phase phase);
 
 /* Records a fault with its arguments (texts with NUL, copied; NULL ends them) and returns it. */
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)

@@ -42,7 +42,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
                                bool in_snapshot)
 {
     struct reply *reply = attempt->reply;
-    reply->phase = PHASE_WORK;
+    reply_enter(reply, PHASE_WORK);
     enum fault fault = transaction_begin(attempt->workshop->documents, attempt->space, attempt->call->arena,
                                          in_snapshot, &attempt->transaction);
     if (fault)
@@ -53,7 +53,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     if (!fault && once)
         fault = once_keep(attempt, once);
     if (!fault) {
-        reply->phase = PHASE_VALIDATION;
+        reply_enter(reply, PHASE_VALIDATION);
         fault = transaction_validate(attempt->transaction, &attempt->version);
     }
     transaction_end(attempt->transaction);
@@ -111,7 +111,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     attempt->out = reply->body->size;
     fault = attempt_often(attempt, operation, once);
     if (!fault && operation->afterwork) {
-        reply->phase = PHASE_AFTERWORK;
+        reply_enter(reply, PHASE_AFTERWORK);
         fault = operation->afterwork(attempt);
     }
     if (fault || operation->is_bare)
@@ -123,7 +123,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     if (reply->body->size == attempt->out)
         reply->body->size = 1; /* no result: only the brace stays */
     if (syncs) {
-        reply->phase = PHASE_SYNC;
+        reply_enter(reply, PHASE_SYNC);
         if (reply->body->size > 1)
             builder_add_text(reply->body, ",");
         builder_add_text(reply->body, "\"syncs\":");

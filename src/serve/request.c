@@ -51,6 +51,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
         .request_id = id.size ? arena_copy(arena, id.data, id.size) : NULL,
         .build = *settings->build ? settings->build : PACKAGE_VERSION,
     };
+    request->origin = parameter(source, "HTTP_ORIGIN");
 }
 
 /* --- the route --- */

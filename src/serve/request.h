@@ -11,6 +11,7 @@
 struct request {
     struct call call; /* its texts live until the request is answered and the arena is reset */
     struct response_form form;
+    struct bytes origin; /* header Origin; empty: none */
 };
 
 /* Parameters as nginx gives them, taken by name: from FastCGI, or from a table in tests. */

@@ -3,7 +3,7 @@
 
 #include "edge/json.h"
 
-enum { RETRY_AFTER_S = 5 };
+enum { RETRY_AFTER_S = 5, PREFLIGHT_S = 600 };
 
 static const char *status_words(int status)
 {
@@ -155,13 +155,64 @@ static bool has_content(int status)
     return status != 204 && status != 304;
 }
 
+static const char *methods_of(const struct response_form *form)
+{
+    return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
+}
+
+/* What pages of other origins are told (Fetch standard); 204 answers their preflight. */
+static void add_origin(const struct response_form *form, const struct reply *reply, int status,
+                       struct builder *head)
+{
+    if (form->has_origins)
+        add_header(head, "Vary", "Origin");
+    if (!form->origin)
+        return;
+    add_header(head, "Access-Control-Allow-Origin", form->origin);
+    if (status == 204) {
+        add_header(head, "Access-Control-Allow-Methods", methods_of(form));
+        add_header(head, "Access-Control-Allow-Headers",
+                   "Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, X-Stampd-Build");
+        add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
+        return;
+    }
+    add_header(
+        head, "Access-Control-Expose-Headers",
+        "ETag, Idempotency-Replayed, Location, Retry-After, Server-Timing, X-Request-Id, X-Stampd-Build");
+    if (reply->timing)
+        add_header(head, "Timing-Allow-Origin", form->origin);
+}
+
+static void add_duration(struct builder *head, const char *name, int64_t us, const char *separator)
+{
+    builder_printf(head, "%s;dur=%lld.%03lld%s", name, (long long)us / 1000, (long long)us % 1000, separator);
+}
+
+/* Up to now, in milliseconds. */
+static void add_timing(struct reply *reply, struct builder *head)
+{
+    static const char *const names[] = {
+        [PHASE_BEFORE] = "before",       [PHASE_WORK] = "work", [PHASE_VALIDATION] = "validation",
+        [PHASE_AFTERWORK] = "afterwork", [PHASE_SYNC] = "sync",
+    };
+    int64_t total_us = 0;
+    if (!reply->timing)
+        return;
+    reply_enter(reply, reply->phase);
+    builder_add_text(head, "Server-Timing: ");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        add_duration(head, names[i], reply->timing->us[i], ", ");
+        total_us += reply->timing->us[i];
+    }
+    add_duration(head, "total", total_us, "\r\n");
+}
+
 /* What the client may or should do next. */
 static void add_advice(const struct response_form *form, const struct reply *reply, int status,
                        struct builder *head)
 {
     if (status == 405 || status == 204)
-        add_header(head, "Allow",
-                   form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS");
+        add_header(head, "Allow", methods_of(form));
     if (status == 204 && form->is_resource)
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)
@@ -201,6 +252,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     if (reply->is_replayed && !reply->fault)
         add_header(head, "Idempotency-Replayed", "true");
     add_advice(form, reply, status, head);
+    add_origin(form, reply, status, head);
+    add_timing(reply, head);
     if (is_plain(form->request_id))
         add_header(head, "X-Request-Id", form->request_id);
     if (is_plain(form->build))

@@ -13,6 +13,8 @@ struct response_form {
     bool is_resource;       /* a document: its own methods, and more statuses */
     const char *request_id; /* given back when it has the form of one; may be NULL */
     const char *build;      /* of the server */
+    bool has_origins;       /* the answer depends on the origin of the request */
+    const char *origin;     /* whose pages may read the answer, or "*"; NULL: nobody's of another origin */
     const char *location;   /* path of what a PUT may create; NULL: another method */
 };
 

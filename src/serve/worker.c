@@ -17,6 +17,7 @@
 #include "operation/module.h"
 #include "operation/operation.h"
 #include "serve/memory.h"
+#include "serve/cors.h"
 #include "serve/probe.h"
 #include "serve/request.h"
 #include "serve/response.h"
@@ -40,6 +41,7 @@ struct worker {
     struct pulse *pulse;
     uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
+    bool is_timing;                  /* setting server_timing */
     bool must_leave, is_recycled;    /* is_recycled: the master was told to replace it */
 };
 
@@ -71,6 +73,7 @@ static void open_worker(struct worker *worker, int wake)
     const struct heritage *heritage = worker->heritage;
     worker->settings = heritage->settings;
     worker->pulse = stamps_pulse(heritage->stamps, heritage->index);
+    worker->is_timing = strcmp(heritage->settings->server_timing, "on") == 0;
     worker->arena = arena_create("request");
     worker->workshop = (struct workshop){
         .settings = heritage->settings,
@@ -142,7 +145,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 {
     struct request request;
     struct request_source source = request_from_fcgi(fcgi);
-    struct reply reply = {.body = &worker->output};
+    struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
+    struct reply reply = {.body = &worker->output, .timing = worker->is_timing ? &timing : NULL};
     atomic_store(&worker->pulse->request_since_ms, clock_monotonic_ms());
     pulse_count(&worker->pulse->requests, 1);
     if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
@@ -151,6 +155,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     }
     if (reply.fault)
         pulse_count(&worker->pulse->faults, 1);
+    cors_decide(&worker->workshop, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &worker->head);
     if (!fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply)))
         log_debug("the client has gone");

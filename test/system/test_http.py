@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from holder import items_of
+from stack import BUILD, wait_until
 
-STACK = {'workers': 2}
+STACK = {'workers': 2, 'settings': {'server_timing': 'on'}}
 
 
 def put_of(id_, value):
@@ -98,6 +99,83 @@ def test_a_request_may_bring_its_name(stack, sent, is_taken):
         given = answer.headers['X-Request-Id']
         assert (given == sent) == is_taken
         assert is_taken or len(given) == 32
+
+
+# --- pages of other origins ---
+
+ALLOWED = {'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Access-Control-Allow-Methods'}
+
+
+def set_origins(stack, ns, *words):
+    done = subprocess.run([BUILD / 'src/stampctl', 'ns', 'origins', ns, *words, '--config', stack.path / 'etc/stampd.conf',
+                           '--admin-conninfo', stack.conninfo_of_server()], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def origin_of(stack, path, origin, method='GET', **more):
+    answer = stack.request(method, path, headers={'Origin': origin, **more})
+    return answer.headers.get('Access-Control-Allow-Origin'), answer
+
+
+def test_without_origins_nothing_is_said(stack):
+    for path in ('/ping', '/lab/ping', '/lab/op/get', '/lab/doc/Form/a'):
+        for method in ('GET', 'OPTIONS'):
+            origin, answer = origin_of(stack, path, 'https://app.example', method)
+            assert origin is None and not ALLOWED & set(answer.headers) and 'Origin' not in answer.headers.get('Vary', '')
+
+
+def test_origins_are_of_a_namespace(stack):
+    set_origins(stack, 'demo', 'https://app.example', 'http://localhost:3000')
+    try:
+        assert set_origins(stack, 'demo') == 'https://app.example\nhttp://localhost:3000\n'
+        wait_until(lambda: origin_of(stack, '/demo/ping', 'https://app.example')[0], what='the origin')
+        origin, answer = origin_of(stack, '/demo/doc/Form/none', 'http://localhost:3000')
+        assert origin == 'http://localhost:3000' and 'Origin' in answer.headers['Vary'], 'faults are readable too'
+        assert {'ETag', 'X-Request-Id', 'Idempotency-Replayed', 'Server-Timing'} <= set(
+            answer.headers['Access-Control-Expose-Headers'].split(', '))
+        assert 'Access-Control-Allow-Credentials' not in answer.headers
+        for stranger in ('https://other.example', 'https://app.example.', 'null', 'https://app.example:443', '*'):
+            origin, answer = origin_of(stack, '/demo/ping', stranger)
+            assert origin is None and answer.status_code == 200 and 'Origin' in answer.headers['Vary']
+        assert origin_of(stack, '/lab/ping', 'https://app.example')[0] is None
+        assert origin_of(stack, '/demo/op/none?param=%7B', 'https://app.example')[0] == 'https://app.example'
+        assert 'Access-Control-Allow-Origin' not in stack.request('GET', '/demo/ping').headers
+    finally:
+        set_origins(stack, 'demo', '--none')
+    wait_until(lambda: origin_of(stack, '/demo/ping', 'https://app.example')[0] is None, what='no origin')
+    assert set_origins(stack, 'demo') == ''
+
+
+def test_a_preflight_needs_no_right(stack):
+    set_origins(stack, 'z', 'https://app.example', '*')
+    try:
+        wait_until(lambda: origin_of(stack, '/z/ping', 'https://any.example')[0], what='the origin')
+        origin, answer = origin_of(stack, '/z/doc/Form/a', 'https://app.example', 'OPTIONS',
+                                   **{'Access-Control-Request-Method': 'PUT', 'Access-Control-Request-Headers': 'if-match'})
+        assert (origin, answer.status_code, answer.content) == ('https://app.example', 204, b'')
+        assert 'PUT' in answer.headers['Access-Control-Allow-Methods']
+        assert 'If-Match' in answer.headers['Access-Control-Allow-Headers']
+        assert answer.headers['Access-Control-Max-Age'] == '600'
+        assert origin_of(stack, '/z/op/get', 'null', 'OPTIONS')[0] == '*'
+    finally:
+        set_origins(stack, 'z', '--none')
+
+
+# --- timings ---
+
+def test_what_phases_took_is_told(stack):
+    answer = stack.request('POST', '/lab/op/put', json={'param': put_of('t', 1), 'syncs': [{'c': 'Form', 'id': 't'}]})
+    told = dict(part.split(';dur=') for part in answer.headers['Server-Timing'].split(', '))
+    assert list(told) == ['before', 'work', 'validation', 'afterwork', 'sync', 'total']
+    times = {name: float(value) for name, value in told.items()}
+    assert times['validation'] > 0 and abs(sum(times.values()) - 2 * times['total']) < 0.01
+    assert 'Server-Timing' in stack.request('GET', '/lab/op/none').headers
+
+
+def test_timing_is_off_unless_it_is_asked_for(stack):
+    stack.set(server_timing='off')
+    assert 'Server-Timing' not in stack.request('GET', '/lab/op/none').headers
 
 
 # --- what nginx refuses ---

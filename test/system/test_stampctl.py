@@ -77,8 +77,8 @@ def contents(stack, ns, ids):
 
 # --- words ---
 
-COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns off', 'ns on', 'ns map', 'load', 'dump', 'ping',
-            'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
+COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns origins', 'ns off', 'ns on', 'ns map',
+            'load', 'dump', 'ping', 'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
 
 
 @pytest.mark.parametrize('command', COMMANDS)

@@ -79,6 +79,46 @@ static void database_names(void **state UNUSED)
     assert_false(namespace_is_database("\xC3\xA9t\xC3\xA9"));
 }
 
+static void origins(void **state UNUSED)
+{
+    static const char *const good[] = {"*",
+                                       "https://app.example",
+                                       "http://localhost:8080",
+                                       "https://127.0.0.1",
+                                       "https://[::1]:443",
+                                       "https://xn--nxasmq6b.example",
+                                       "chrome-extension://abc"};
+    static const char *const wrong[] = {"",
+                                        "null",
+                                        "app.example",
+                                        "https://",
+                                        "https://app.example/",
+                                        "https://App.example",
+                                        "https:/a",
+                                        "https://a:",
+                                        "https://a:123456",
+                                        "https://a:80x",
+                                        "https://a b",
+                                        "https://[]",
+                                        "https://[",
+                                        "https://[::1",
+                                        "https://a\r\nX: y",
+                                        "1://a",
+                                        "**",
+                                        "https://*.a"};
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!namespace_is_origin(good[i]))
+            fail_msg("%s", good[i]);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        if (namespace_is_origin(wrong[i]))
+            fail_msg("%s", wrong[i]);
+    char longest[300] = "https://";
+    memset(longest + 8, 'a', 248);
+    assert_false(namespace_is_origin(longest));
+    longest[255] = '\0';
+    assert_true(namespace_is_origin(longest));
+}
+
 static void configurations(void **state UNUSED)
 {
     struct namespace_conf conf;
@@ -107,6 +147,10 @@ static void members_change_and_the_others_stay(void **state UNUSED)
     assert_string_equal(text_of(namespace_set_member(arena, text, "off", NULL)),
                         "{\"x\":[1, {\"off\":2}],\"y\":1e400}");
     assert_string_equal(text_of(namespace_set_member(arena, BYTES("{\"off\":\"a\"}"), "off", NULL)), "{}");
+    assert_string_equal(text_of(namespace_set_json(arena, text, "x", BYTES("[\"*\"]"))),
+                        "{\"x\":[\"*\"],\"off\":\"a\",\"y\":1e400}");
+    assert_string_equal(text_of(namespace_set_json(arena, text, "x", NO_BYTES)),
+                        "{\"off\":\"a\",\"y\":1e400}");
 }
 
 static void map_of_namespaces(void **state UNUSED)
@@ -491,6 +535,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes),
         cmocka_unit_test(database_names),
+        cmocka_unit_test(origins),
         cmocka_unit_test(configurations),
         cmocka_unit_test(members_change_and_the_others_stay),
         cmocka_unit_test(map_of_namespaces),

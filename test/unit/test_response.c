@@ -216,6 +216,46 @@ static void request_id_splits_no_header(void **state)
     }
 }
 
+static void origins_are_told_when_they_are_allowed(void **state)
+{
+    (void)state;
+    struct response_form form = {.has_origins = true};
+    struct reply reply = {0};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_true(has_line("Vary: Origin"));
+    assert_false(has_header("Access-Control-Allow-Origin") || has_header("Access-Control-Expose-Headers"));
+    form.origin = "https://app.example";
+    reply.fault = FAULT_AARG;
+    compose(&form, &reply);
+    assert_true(has_line("Access-Control-Allow-Origin: https://app.example"));
+    assert_non_null(strstr(head.data, "Access-Control-Expose-Headers: ETag, "));
+    assert_false(has_header("Access-Control-Allow-Credentials") ||
+                 has_header("Access-Control-Allow-Methods"));
+    builder_clear(&body, 0);
+    reply = (struct reply){.status = 204};
+    compose(&form, &reply);
+    assert_true(has_line("Access-Control-Allow-Methods: GET, HEAD, POST, OPTIONS"));
+    assert_true(has_line("Access-Control-Max-Age: 600"));
+    assert_non_null(strstr(head.data, "If-Match"));
+}
+
+static void timings_are_told_when_they_were_taken(void **state)
+{
+    (void)state;
+    struct response_form form = {.origin = "*"};
+    struct timing timing = {.us = {[PHASE_WORK] = 1500, [PHASE_SYNC] = 7}};
+    struct reply reply = {.phase = PHASE_SEND};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_false(has_header("Server-Timing") || has_header("Timing-Allow-Origin"));
+    reply.timing = &timing;
+    compose(&form, &reply);
+    assert_true(has_line("Server-Timing: before;dur=0.000, work;dur=1.500, validation;dur=0.000, "
+                         "afterwork;dur=0.000, sync;dur=0.007, total;dur=1.507"));
+    assert_true(has_line("Timing-Allow-Origin: *"));
+}
+
 /* --- faults as JSON --- */
 
 static struct json *read_problem(struct arena *arena)
@@ -341,6 +381,8 @@ int main(void)
         cmocka_unit_test(resources_bear_their_version),
         cmocka_unit_test(some_answers_have_no_content),
         cmocka_unit_test(request_id_splits_no_header),
+        cmocka_unit_test(origins_are_told_when_they_are_allowed),
+        cmocka_unit_test(timings_are_told_when_they_were_taken),
         cmocka_unit_test(fault_is_told_to_programs),
         cmocka_unit_test(verification_that_failed_is_contention),
         cmocka_unit_test(fault_is_told_to_people),

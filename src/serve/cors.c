@@ -1,0 +1,32 @@
+/* cors: an origin against the list of its namespace. */
+#include "serve/cors.h"
+
+#include "operation/access.h"
+
+/* What is sent back is the list's own text, never the request's. */
+static const char *find_origin(struct arena *arena, const struct json *origins, struct bytes origin)
+{
+    const char *found = NULL;
+    for (const struct json *one = origins->first; one; one = one->next) {
+        if (one->kind != JSON_STRING)
+            continue;
+        if (bytes_equal(one->value, origin))
+            return arena_copy(arena, one->value.data, one->value.size);
+        if (bytes_equal(one->value, BYTES("*")))
+            found = "*";
+    }
+    return found;
+}
+
+void cors_decide(struct workshop *workshop, struct call *call, struct bytes origin,
+                 struct response_form *form)
+{
+    struct space_conf conf;
+    if (!origin.size || !call->database.size)
+        return;
+    documents_begin_request(workshop->documents, call->deadline_ms);
+    if (access_configuration(workshop, call, &conf) != FAULT_NONE || !conf.origins)
+        return;
+    form->has_origins = true;
+    form->origin = find_origin(call->arena, conf.origins, origin);
+}

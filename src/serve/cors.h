@@ -1,0 +1,15 @@
+/* cors: which pages of other origins may read an answer (Fetch standard): those that the namespace's
+ * configuration names in "origins", a list of origins or "*".  Never with credentials: keys are arguments,
+ * not cookies. */
+#ifndef STAMPD_SERVE_CORS_H
+#define STAMPD_SERVE_CORS_H
+
+#include "operation/operation.h"
+#include "serve/response.h"
+
+/* Looks the origin of the request up and notes in the form what the answer is to say.  Nothing without an
+ * origin, without a namespace, or when the configuration cannot be read. */
+void cors_decide(struct workshop *workshop, struct call *call, struct bytes origin,
+                 struct response_form *form);
+
+#endif
