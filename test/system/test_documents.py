@@ -338,16 +338,17 @@ def test_unknown_class_of_names(stack):
         refused('AARG', 400, stack.get, 'lab', (class_, 'x'))
 
 
-def test_arguments_in_query_form_and_json(stack, name):
+def test_arguments_in_query_form_multipart_and_json(stack, name):
     stack.put('lab', doc(name, item('Head', None, 'é')))
     param = json.dumps({'docs': [{'c': name[0], 'id': name[1]}]})
     answers = [
         stack.request('GET', '/lab/op/get', query={'param': param}),
         stack.request('POST', '/lab/op/get', form={'param': param}),
         stack.request('POST', '/lab/op/get', json={'param': json.loads(param)}),
+        stack.request('POST', '/lab/op/get', files={'param': (None, param)}),
         stack.request('POST', '/lab/op/get', query={'param': param}),
     ]
-    assert [answer.status_code for answer in answers] == [200] * 4, [answer.text for answer in answers]
+    assert [answer.status_code for answer in answers] == [200] * 5, [answer.text for answer in answers]
     assert len({answer.text for answer in answers}) == 1
     assert items_of(answers[0].json()['out']['docs'][0]) == {('Head', None): 'é'}
     assert all(answer.headers['Content-Type'].startswith('application/json') for answer in answers)
