@@ -277,8 +277,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .idempotency_key = key.size ? key : NO_BYTES,
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
     };
-    struct resource *resource = ARENA_NEW(arena, struct resource);
     enum fault fault = find_route(source, call, reply);
+    struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
     if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT)

@@ -89,6 +89,33 @@ def test_wrong_forms_are_refused_and_store_nothing(stack):
                          headers={'Content-Type': 'multipart/form-data; boundary=b'}).status_code == 200
 
 
+# --- methods ---
+
+def test_head_of_an_operation_is_its_get_without_the_body(stack):
+    query = {'param': json.dumps({'docs': [{'c': 'Form', 'id': 'head'}]})}
+    whole, head = (stack.request(method, '/lab/op/get', query=query) for method in ('GET', 'HEAD'))
+    assert (head.status_code, head.content) == (200, b'')
+    assert head.headers['Content-Length'] == str(len(whole.content))
+    head = stack.request('HEAD', '/lab/op/none', headers={'Accept': 'text/html'})
+    assert (head.status_code, head.content) == (404, b'')
+
+
+def test_options_are_for_addresses_that_are(stack):
+    for path, methods in (('/ping', 'GET, HEAD, POST, OPTIONS'), ('/lab/op/get', 'GET, HEAD, POST, OPTIONS'),
+                          ('/lab/doc/Form/a', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS')):
+        answer = stack.request('OPTIONS', path)
+        assert (answer.status_code, answer.headers['Allow'], answer.content) == (204, methods, b'')
+    problem_of(stack.request('OPTIONS', '/lab/nothing'), 404, 'NPATH')
+    problem_of(stack.request('PUT', '/lab/op/put'), 405, 'AMETHOD')
+
+
+def test_people_are_told_in_text(stack):
+    for path in ('/lab/op/none', '/lab/doc/Form/nobody'):
+        answer = stack.request('GET', path, headers={'Accept': 'text/html,*/*'})
+        assert answer.status_code == 404 and answer.headers['Content-Type'] == 'text/plain; charset=utf-8'
+        assert answer.text.startswith('N')
+
+
 # --- the name of a request ---
 
 @pytest.mark.parametrize('sent, is_taken', [('abc-1.2_Z', True), ('x' * 64, True), ('x' * 65, False), ('a b', False), ('é', False),
