@@ -83,8 +83,7 @@ class Server:
         return [int(pid) for pid in self.logged(r'started worker pid=(\d+)') if int(pid) in alive]
 
     def worker(self, number=0):
-        pids = [int(pid) for pid in self.logged(rf'started worker pid=(\d+) position={number} ')]
-        return pids[-1]
+        return int(wait_until(lambda: self.logged(rf'started worker pid=(\d+) position={number} '), what='a worker')[-1])
 
 
 @pytest.fixture
