@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, json_texts, limits, put_text, request, wire
+from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, wire
 from hostile.door import Door
 from stack import BUILD
 
 STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8}}
-TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'wire': wire}
+TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'wire': wire}
 CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]
 HAS_SANITIZERS = b'__asan_init' in (BUILD / 'src/stampd').read_bytes()
 QUIET = {'class': 'Where', 'id': 'am-i'}
 OTHERS_WAIT_AT_MOST_S = 5
-MEMORY_KB = 160 << 10  # a body of 16 MiB, its tree, and the cache: of one request, not of all together
+MEMORY_KB = 128 << 10  # a body of 16 MiB, its tree, and the cache: of one request, not of all together
 CODE = re.compile(r'[ANDOS][A-Z0-9]{2,}|DBUILD')
 
 

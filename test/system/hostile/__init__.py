@@ -6,7 +6,7 @@ import itertools
 import json
 
 LIMITS = {'limit_content_bytes': 4096, 'limit_depth': 10, 'limit_document_bytes': 16384, 'limit_documents': 5,
-          'limit_name_bytes': 40, 'limit_operation_s': 5, 'limit_syncs': 9}
+          'limit_name_bytes': 40, 'limit_operation_s': 5, 'limit_parts': 20, 'limit_syncs': 9}
 BODY_BYTES = 16 << 20  # limit_body_bytes
 TELLTALE = b'telltale-5b1d'
 ADMIN = b'@' * 64
