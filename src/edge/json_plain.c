@@ -12,7 +12,7 @@ struct scan {
     int depth;
 };
 
-static bool read_value(struct scan *scan, bool is_built, struct json *node);
+static bool read_value(struct scan *scan, struct json *node);
 
 static struct json *take_node(struct scan *scan)
 {
@@ -139,7 +139,7 @@ static bool read_child(struct scan *scan, struct group *group, struct bytes name
         group->tail = &child->next;
     }
     group->count++;
-    if (!read_value(scan, child != NULL, child))
+    if (!read_value(scan, child))
         return false;
     skip_blanks(scan);
     return true;
@@ -211,7 +211,8 @@ static bool read_kind(struct scan *scan, enum json_kind *kind_r, struct bytes *v
     }
 }
 
-static bool read_value(struct scan *scan, bool is_built, struct json *node)
+/* `node` is NULL when the value is checked only. */
+static bool read_value(struct scan *scan, struct json *node)
 {
     enum json_kind kind;
     struct bytes value = {0};
@@ -220,7 +221,7 @@ static bool read_value(struct scan *scan, bool is_built, struct json *node)
     const char *start = scan->at;
     if (!read_kind(scan, &kind, &value, node))
         return false;
-    if (!is_built)
+    if (!node)
         return true;
     node->kind = kind;
     node->text = (struct bytes){start, (size_t)(scan->at - start)};
@@ -238,7 +239,7 @@ struct json *json_read_plain(struct arena *arena, struct bytes text, const struc
     struct json *root = take_node(&scan);
     *root = (struct json){.name = NO_BYTES};
     skip_blanks(&scan);
-    if (!read_value(&scan, true, root))
+    if (!read_value(&scan, root))
         return NULL;
     skip_blanks(&scan);
     return scan.at == scan.end ? root : NULL;
