@@ -23,7 +23,7 @@ NUMBER(limit_document_bytes, 8388608, 1024, 1073741824, "bytes", "Largest docume
 NUMBER(limit_documents, 32, 1, 256, "documents", "Documents that one operation may ask for at tolerance 0.")
 NUMBER(limit_name_bytes, 255, 16, 255, "bytes", "Longest id of a document and longest key of an item.")
 NUMBER(limit_operation_s, 60, 1, 3600, "s", "Time that an operation may take, all its tries together.")
-NUMBER(limit_parts, 1000, 1, 100000, "parts", "Parts of a multipart form, arguments and files together.")
+NUMBER(limit_parts, 1000, 1, 100000, "parts", "Parts of a multipart form, files included; arguments of a query string and a form together.")
 NUMBER(limit_syncs, 1000, 1, 100000, "documents", "Documents that one request may synchronise.")
 NUMBER(lock_timeout_ms, 5000, 10, 600000, "ms", "Time that a commit may wait for the locks of others.")
 TEXT(log_level, "info", "Least severe lines written: error, warning, info or debug.")

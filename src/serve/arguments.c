@@ -13,6 +13,7 @@ struct reading {
     struct arena *arena;
     bool is_resource;
     const struct argument_limits *limits;
+    size_t pair_count; /* of the query string and a form */
     struct arguments *arguments;
     struct json_problem *problem;
 };
@@ -192,8 +193,11 @@ static enum fault read_pair(struct reading *reading, struct bytes pair, const ch
 static enum fault read_pairs(struct reading *reading, struct bytes pairs, const char *where)
 {
     enum fault fault = FAULT_NONE;
-    while (pairs.size && fault == FAULT_NONE)
+    while (pairs.size && fault == FAULT_NONE) {
+        if (++reading->pair_count > reading->limits->parts)
+            return refuse(reading, FAULT_ALIMIT, "limit_parts", "too many arguments");
         fault = read_pair(reading, cut(&pairs, '&'), where);
+    }
     return fault;
 }
 
@@ -355,7 +359,7 @@ enum fault arguments_read(struct arena *arena, const struct argument_source *sou
                           const struct argument_limits *limits, struct arguments *arguments_r,
                           struct json_problem *problem_r)
 {
-    struct reading reading = {arena, source->is_resource, limits, arguments_r, problem_r};
+    struct reading reading = {arena, source->is_resource, limits, 0, arguments_r, problem_r};
     *arguments_r = (struct arguments){0};
     *problem_r = (struct json_problem){0};
     enum fault fault = read_pairs(&reading, source->query, "query");

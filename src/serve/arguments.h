@@ -27,7 +27,7 @@ enum { ARGUMENT_NODES = 1000000 };
 struct argument_limits {
     int depth;    /* deepest nesting of a JSON body (setting limit_depth); one less for param in a form */
     size_t nodes; /* ARGUMENT_NODES */
-    size_t parts; /* of a multipart form (setting limit_parts) */
+    size_t parts; /* of a multipart form, pairs of query string and form (setting limit_parts) */
 };
 
 struct arguments {

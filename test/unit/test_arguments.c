@@ -27,6 +27,8 @@ static int close_arena(void **state)
 }
 
 /* A copy of exactly that size, so that a sanitizer sees a byte read too far. */
+enum { PARTS = 16 };
+
 static struct bytes exact(struct bytes text)
 {
     char *copy = arena_alloc(arena, text.size);
@@ -37,7 +39,7 @@ static struct bytes exact(struct bytes text)
 
 static enum fault read_source(struct bytes query, struct bytes type, struct bytes body)
 {
-    static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES, .parts = 6};
+    static const struct argument_limits limits = {.depth = 32, .nodes = ARGUMENT_NODES, .parts = PARTS};
     struct argument_source source = {.query = exact(query), .content_type = exact(type), .body = exact(body)};
     enum fault fault = arguments_read(arena, &source, &limits, &arguments, &problem);
     assert_true((fault == FAULT_NONE) == (arguments.wrong == NULL));
@@ -312,13 +314,13 @@ static void many_files_keep_their_order(void **state)
     (void)state;
     static const char one[] = PART("name=f; filename=x", "");
     struct builder body = {0};
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < PARTS; i++)
         builder_add(&body, one, sizeof one - 1);
     size_t size = body.size;
     builder_add_text(&body, "--b--");
     assert_int_equal(read_multipart(builder_bytes(&body)), FAULT_NONE);
-    assert_int_equal(arguments.file_count, 6);
-    for (size_t i = 1; i < 6; i++)
+    assert_int_equal(arguments.file_count, PARTS);
+    for (size_t i = 1; i < PARTS; i++)
         assert_true(arguments.files[i].name.data > arguments.files[i - 1].name.data);
     body.size = size;
     builder_add(&body, one, sizeof one - 1);
@@ -356,7 +358,7 @@ static void wrong_parts_are_named(void **state)
 static void resources_have_other_arguments(void **state)
 {
     (void)state;
-    static const struct argument_limits limits = {.depth = 4, .nodes = 20, .parts = 1};
+    static const struct argument_limits limits = {.depth = 4, .nodes = 20, .parts = 3};
     struct argument_source source = {
         .is_resource = true,
         .query = BYTES("age=60&param={&syncs=7"),
@@ -377,6 +379,28 @@ static void resources_have_other_arguments(void **state)
     assert_null(arguments.items);
 }
 
+static void too_many_arguments_are_refused(void **state)
+{
+    (void)state;
+    static const char *const pairs[] = {"a=b", "lang=fr", "a", "", "param=%7b%7d"};
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct builder text = {0};
+        for (int count = 0; count < PARTS - 1; count++) {
+            builder_add(&text, pairs[i], strlen(pairs[i]));
+            builder_add_text(&text, "&");
+        }
+        struct bytes form_type = BYTES("application/x-www-form-urlencoded");
+        assert_int_equal(read_query(builder_bytes(&text)), FAULT_NONE);
+        assert_int_equal(read_source(BYTES("a"), form_type, builder_bytes(&text)), FAULT_NONE);
+        assert_int_equal(read_source(BYTES("a&b"), form_type, builder_bytes(&text)), FAULT_ALIMIT);
+        builder_add_text(&text, "a&b");
+        assert_int_equal(read_form(builder_bytes(&text)), FAULT_ALIMIT);
+        assert_int_equal(read_query(builder_bytes(&text)), FAULT_ALIMIT);
+        assert_string_equal(arguments.wrong, "limit_parts");
+        builder_free(&text);
+    }
+}
+
 static void paths_are_joined_as_they_are_split(void **state)
 {
     (void)state;
@@ -394,7 +418,7 @@ static void paths_are_joined_as_they_are_split(void **state)
 static void limits_hold_alike_on_each_road(void **state)
 {
     (void)state;
-    static const struct argument_limits limits = {.depth = 4, .nodes = 10};
+    static const struct argument_limits limits = {.depth = 4, .nodes = 10, .parts = 1};
     static const struct {
         struct bytes query, body;
         enum fault fault;
@@ -486,6 +510,7 @@ int main(void)
         TEST(many_files_keep_their_order),
         TEST(wrong_parts_are_named),
         TEST(resources_have_other_arguments),
+        TEST(too_many_arguments_are_refused),
         TEST(paths_are_joined_as_they_are_split),
         TEST(paths_are_split_and_decoded),
     };

@@ -140,7 +140,8 @@ def queries():
     yield Case('form with a raw NUL', request(body=b'param={}\0', type=FORM), 400, 'AARG')
     yield Case('query with raw UTF-8', request(method='GET', target='/lab/op/sync?lang=é'), (200, 400), None)
     yield Case('query with a question mark', request(method='GET', target='/lab/op/get?x=?&param=' + READ), 200)
-    yield Case('many ampersands', request(method='GET', target='/lab/op/get?' + '&' * 3000 + 'param=' + READ), 200)
+    yield Case('some ampersands', request(method='GET', target='/lab/op/get?&&&' + 'param=' + READ), 200)
+    yield Case('many ampersands', request(method='GET', target='/lab/op/get?' + '&' * 3000 + 'param=' + READ), 400, 'ALIMIT')
 
 
 def rights():
