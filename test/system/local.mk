@@ -1,7 +1,7 @@
 # Programs of the system tests, which run on a real PostgreSQL (STAMPD_TEST_CONNINFO); pytest runs them.
 SYSTEM_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/system -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
 SCRATCH_SOURCES = test/system/scratch.c test/system/scratch.h
-check_PROGRAMS += test/system/torture
+check_PROGRAMS += test/system/torture test/system/cron_lines
 if HAVE_CMOCKA
 check_PROGRAMS += test/system/check_pg test/system/check_store test/system/check_once
 endif
@@ -18,3 +18,5 @@ test_system_torture_SOURCES = test/system/torture.c test/system/torture.h test/s
 	test/system/torture_keeper.c test/system/ledger.c test/system/ledger.h $(SCRATCH_SOURCES)
 test_system_torture_CPPFLAGS = $(SYSTEM_CPPFLAGS)
 test_system_torture_LDADD = libstampd.a $(LIBS_ALL)
+test_system_cron_lines_SOURCES = test/system/cron_lines.c
+test_system_cron_lines_LDADD = libstampd.a $(LIBS_ALL)

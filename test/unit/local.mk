@@ -3,6 +3,7 @@ if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_stamp
 UNIT_TESTS += test/unit/test_cache
+UNIT_TESTS += test/unit/test_cron
 UNIT_TESTS += test/unit/test_json
 UNIT_TESTS += test/unit/test_json_string
 UNIT_TESTS += test/unit/test_document
@@ -37,6 +38,8 @@ test_unit_test_stamp_SOURCES = test/unit/test_stamp.c
 test_unit_test_stamp_LDADD = $(UNIT_LDADD)
 test_unit_test_cache_SOURCES = test/unit/test_cache.c
 test_unit_test_cache_LDADD = $(UNIT_LDADD)
+test_unit_test_cron_SOURCES = test/unit/test_cron.c
+test_unit_test_cron_LDADD = $(UNIT_LDADD)
 test_unit_test_json_SOURCES = test/unit/test_json.c
 test_unit_test_json_LDADD = $(UNIT_LDADD)
 test_unit_test_json_string_SOURCES = test/unit/test_json_string.c
