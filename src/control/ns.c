@@ -1,4 +1,4 @@
-/* ns: `stampctl ns list, migrate, access, origins, off, on, map`. */
+/* ns: `stampctl ns list, migrate, restored, access, origins, off, on, map`. */
 #include "control/ns.h"
 
 #include <stdio.h>
@@ -131,41 +131,45 @@ static int ns_list(struct control *control, int argc, char **argv)
     return list(control) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-/* --- migrate --- */
+/* --- migrate, restored: one namespace, or all, z first --- */
 
-static bool migrate_one(struct control *control, const struct namespace_conf *conf)
+/* What is done to each; says what went wrong. */
+typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf);
+
+static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act)
 {
     struct pg *pg;
     enum fault fault = control_connect(control, conf->database, &pg);
     if (fault == FAULT_ODATABASE)
         say("%s: the database %s does not exist", conf->code, conf->database);
-    return fault == FAULT_NONE && migrations_apply(control, pg, conf->database);
+    return fault == FAULT_NONE && act(control, pg, conf);
 }
 
 /* z comes first: the others are read from it. */
-static bool migrate(struct control *control, const char *code)
+static bool visit_all(struct control *control, visitor *act)
 {
     struct registry registry;
     struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
-    if (!code && !migrate_one(control, &z))
+    if (!visit(control, &z, act) || !open_registry(control, &registry))
         return false;
-    if (!open_registry(control, &registry))
-        return false;
-    if (code) {
-        const struct namespace_conf *conf = find_or_say(&registry, code);
-        return conf && migrate_one(control, conf);
-    }
     bool is_done = true;
     for (size_t i = 0; i < registry.count; i++)
         if (strcmp(registry.confs[i].code, "z") != 0)
-            is_done = migrate_one(control, &registry.confs[i]) && is_done;
+            is_done = visit(control, &registry.confs[i], act) && is_done;
     return is_done;
 }
 
-static int ns_migrate(struct control *control, int argc, char **argv)
+static bool visit_one(struct control *control, const char *code, visitor *act)
 {
-    static const struct command command = {
-        "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
+    struct registry registry;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+    return conf && visit(control, conf, act);
+}
+
+static int visit_command(struct control *control, const struct command *command, int argc, char **argv,
+                         visitor *act)
+{
     bool is_all = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -174,13 +178,51 @@ static int ns_migrate(struct control *control, int argc, char **argv)
     };
     char **words;
     int status;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (is_all == (words != NULL)) {
-        say("ns migrate: expected a CODE or --all");
+        say("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
     }
-    return migrate(control, is_all ? NULL : words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+    bool is_done = is_all ? visit_all(control, act) : visit_one(control, words[0], act);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static bool migrate(struct control *control, struct pg *pg, const struct namespace_conf *conf)
+{
+    return migrations_apply(control, pg, conf->database);
+}
+
+static int ns_migrate(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
+    return visit_command(control, &command, argc, argv, migrate);
+}
+
+/* The rows have all been written anew: without VACUUM the tables would stay twice as large. */
+static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf)
+{
+    struct pg_result *result;
+    if (!control_query(control, pg, conf->database, "select stampd.after_restore()", NULL, &result))
+        return false;
+    printf("%s: all documents are of version %lld now\n", conf->code, (long long)pg_get_i64(result, 0, 0));
+    return control_execute(pg, conf->database, "vacuum analyze");
+}
+
+static int ns_restored(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns restored",
+        "[CODE]",
+        0,
+        1,
+        "After a restore of its database: holders of copies fetch all anew.",
+        "All documents begin a new life, above all versions that were given since the backup.  The clock "
+        "must "
+        "be\n"
+        "right.\n"};
+    return visit_command(control, &command, argc, argv, renew);
 }
 
 /* --- access, origins, off, on: one member of the configuration --- */
@@ -341,6 +383,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"drop", "Destroys a namespace with all its documents.", ns_drop},
         {"list", "Lists the namespaces.", ns_list},
         {"migrate", "Brings schemas to this release.", ns_migrate},
+        {"restored", "Makes holders fetch all anew after a restore.", ns_restored},
         {"access", "Says who may call without a key.", ns_access},
         {"origins", "Says which pages of other origins may call.", ns_origins},
         {"off", "Closes a namespace for maintenance.", ns_off},

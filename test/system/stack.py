@@ -51,7 +51,7 @@ def free_port():
                 continue
 
 
-def wait_until(look, seconds=10, what='it'):
+def wait_until(look, seconds=60, what='it'):
     """Calls `look` until it returns something true, which is returned."""
     end = time.monotonic() + seconds
     while True:

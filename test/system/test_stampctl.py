@@ -77,7 +77,7 @@ def contents(stack, ns, ids):
 
 # --- words ---
 
-COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns access', 'ns origins', 'ns off', 'ns on', 'ns map',
+COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns restored', 'ns access', 'ns origins', 'ns off', 'ns on', 'ns map',
             'load', 'dump', 'ping', 'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
 
 

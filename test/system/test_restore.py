@@ -1,0 +1,160 @@
+"""What moves all documents at once: a restore from a backup, made known; TRUNCATE, heard."""
+import os
+import subprocess
+
+import psycopg2
+import pytest
+
+from holder import Copy, items_of
+from stack import BUILD, SOURCE, wait_until
+
+STACK = {'workers': 3}
+AHEAD = 10 ** 10  # stamps of next year
+
+
+def doc(id_, *items):
+    return {'c': 'Note', 'id': id_, 'items': [{'c': 'Line', 'k': key, 'j': value} for key, value in items]}
+
+
+def removal(id_, key):
+    return {'c': 'Note', 'id': id_, 'items': [{'c': 'Line', 'k': key, 'del': True}]}
+
+
+def run(stack, *words, status=0):
+    done = subprocess.run([BUILD / 'src/stampctl', *words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
+                           stack.conninfo_of_server()], env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')},
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def tool(stack, name, *words):
+    subprocess.run([f'/usr/lib/postgresql/15/bin/{name}', '-h', stack.database, '-U', 'postgres', *words], check=True, timeout=120)
+
+
+def version_of(stack, id_):
+    return stack.get('lab', ('Note', id_))['v']
+
+
+def copy_of(stack, id_):
+    copy = Copy('Note', id_)
+    synchronise(stack, copy)
+    return copy
+
+
+def synchronise(stack, copy):
+    answer, = stack.op('lab', 'sync', syncs=[copy.request()])['syncs']
+    copy.apply(answer)
+
+
+def restore(stack, backup):
+    """The server stands still, the database is as it was."""
+    stack.step('stampd', 'stop', 'now')
+    stack.connections.pop('lab').close()
+    tool(stack, 'dropdb', 'stampd_lab')
+    tool(stack, 'createdb', '--template=template0', '--encoding=UTF8', '--locale=C.UTF-8', 'stampd_lab')
+    tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
+
+
+# --- a restore ---
+
+def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
+    stack.put('lab', doc('changed', ('a', 1), ('b', 1), ('x', 1)), doc('same', ('a', 1), ('x', 1)), doc('deleted', ('a', 1)),
+              doc('back', ('a', 1)))
+    stack.put('lab', removal('same', 'x'), removal('changed', 'x'))
+    stack.put('lab', {'c': 'Note', 'id': 'back', 'delete': True})
+    assert stack.psql('lab', 'select count(*) from item where content is null') == [(2,)]
+    early = copy_of(stack, 'same')
+    backup = tmp_path / 'lab.dump'
+    tool(stack, 'pg_dump', '--format=custom', f'--file={backup}', 'stampd_lab')
+
+    stack.put('lab', doc('changed', ('a', 2), ('c', 2)), doc('late', ('a', 2)), doc('back', ('a', 2)))
+    stack.put('lab', removal('changed', 'b'))
+    latest = stack.put('lab', {'c': 'Note', 'id': 'deleted', 'delete': True})
+    names = ('changed', 'same', 'deleted', 'late', 'back')
+    copies = [early, *(copy_of(stack, id_) for id_ in names)]
+
+    restore(stack, backup)
+    said = run(stack, 'ns', 'restored', 'lab')
+    stack.step('stampd', 'start')
+    present = int(said.split()[-2])
+    assert said.startswith('lab: all documents are of version ') and present > latest
+
+    wanted = {'changed': {('Line', 'a'): 1, ('Line', 'b'): 1}, 'same': {('Line', 'a'): 1}, 'deleted': {('Line', 'a'): 1},
+              'late': None, 'back': None}
+    for copy in copies:
+        synchronise(stack, copy)
+        found = stack.get('lab', copy.name)
+        if wanted[copy.name[1]] is None:
+            assert copy.version == found['v'] == 0
+        else:
+            assert copy.items == items_of(found) == wanted[copy.name[1]]
+            assert found['v'] == found['ct'] == found['dt'] == copy.version == present
+    for id_ in ('late', 'back', 'never'):
+        assert stack.put('lab', doc(id_, ('a', 3))) > present
+    assert stack.psql('lab', 'select count(*) from item where content is null') == [(0,)]
+
+
+def test_all_namespaces_at_once(stack):
+    lines = run(stack, 'ns', 'restored', '--all').splitlines()
+    assert [line.split(':')[0] for line in lines] == ['z', 'demo', 'lab']
+    assert stack.put('lab', doc('all', ('a', 1)))
+    assert 'there is no such namespace' in run(stack, 'ns', 'restored', 'none', status=1)
+    assert 'expected a CODE or --all' in run(stack, 'ns', 'restored', status=2)
+
+
+def test_a_running_server_forgets_what_it_has_proven(stack):
+    stack.put('lab', doc('running', ('a', 1)))
+    stack.psql('lab', "update doc set version = version + %s where id = 'running'", (AHEAD,))
+    ahead = wait_until(lambda: (lambda found: found['v'] if found['v'] > found['ct'] + AHEAD // 2 else None)(
+        stack.get('lab', ('Note', 'running'))), what='a version ahead of the clock')
+    (present,), = stack.psql('lab', 'select after_restore()')
+    assert present > ahead, 'no version goes back'
+    wait_until(lambda: version_of(stack, 'running') == present, what='the new life')
+    assert stack.put('lab', doc('running', ('a', 2))) > present
+    assert items_of(stack.get('lab', ('Note', 'running'))) == {('Line', 'a'): 2}
+
+
+def test_a_namespace_without_documents_may_be_restored(stack):
+    stack.psql('demo', 'truncate doc, item')
+    (first,), = stack.psql('demo', 'select after_restore()')
+    (second,), = stack.psql('demo', 'select after_restore()')
+    assert stack.psql('demo', 'select floor from space') == [(second,)] and second > first
+
+
+def test_a_restore_is_told_in_read_committed_only(stack):
+    with psycopg2.connect(stack.conninfo('lab')) as connection:
+        connection.set_session(isolation_level='REPEATABLE READ')
+        with connection.cursor() as cursor, pytest.raises(psycopg2.Error, match='READ COMMITTED'):
+            cursor.execute('select stampd.after_restore()')
+    connection.close()
+
+
+# --- truncate ---
+
+def test_truncate_is_heard_by_all_workers(stack):
+    stack.put('lab', doc('gone', ('a', 1)), doc('ahead', ('a', 1)))
+    stack.psql('lab', "update doc set version = version + %s where id = 'ahead'", (AHEAD,))
+    ahead = wait_until(lambda: (lambda found: found['v'] if found['v'] > found['ct'] else None)(
+        stack.get('lab', ('Note', 'ahead'))), what='a version ahead of the clock')
+    copy = copy_of(stack, 'gone')
+    for _ in range(20):  # all workers have it in their caches
+        assert version_of(stack, 'gone')
+    stack.psql('lab', 'truncate doc, item')
+    wait_until(lambda: version_of(stack, 'gone') == 0, what='the end of the document')
+    for _ in range(20):
+        assert version_of(stack, 'gone') == 0
+    synchronise(stack, copy)
+    assert copy.version == 0
+    assert stack.put('lab', doc('gone', ('b', 2))) > ahead, 'the floor is above what was there'
+    assert items_of(stack.get('lab', ('Note', 'gone'))) == {('Line', 'b'): 2}
+
+
+@pytest.mark.parametrize('statement', ['select stampd.after_restore()', 'truncate stampd.doc, stampd.item'])
+def test_workers_may_do_neither(stack, statement):
+    connection = psycopg2.connect(stack.conninfo('lab', user='stampd'))
+    try:
+        with connection.cursor() as cursor, pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute(statement)
+    finally:
+        connection.close()
