@@ -13,6 +13,7 @@ enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_
 struct plan {
     size_t item_count, purge_count;
     bool has_absent, has_births, has_wipes;
+    bool is_lone; /* one document that has a row, and no statement that needs CORE's arrays: CORE_ONE */
 };
 
 static struct plan plan_commit(const struct commit *commit)
@@ -31,6 +32,8 @@ static struct plan plan_commit(const struct commit *commit)
         plan.item_count += document->rows.item_count;
         plan.purge_count += document->rows.purge_count;
     }
+    plan.is_lone = commit->count == 1 && commit->documents->act != DRAFT_READ && !plan.has_absent &&
+                   !plan.has_wipes && !plan.purge_count;
     return plan;
 }
 
@@ -73,7 +76,8 @@ static void add_headers(struct pg_params *params, const struct commit *commit)
         pg_add_i64_array(params, columns[i], commit->count);
 }
 
-static void add_items(struct pg_params *params, const struct commit *commit, size_t count)
+/* `with_places`: of which document each is. */
+static void add_items(struct pg_params *params, const struct commit *commit, size_t count, bool with_places)
 {
     struct arena *arena = params->arena;
     int32_t *places = ARENA_ARRAY(arena, int32_t, count);
@@ -96,7 +100,8 @@ static void add_items(struct pg_params *params, const struct commit *commit, siz
         }
     }
     assert(at == count);
-    pg_add_i32_array(params, places, count);
+    if (with_places)
+        pg_add_i32_array(params, places, count);
     pg_add_text_array(params, classes, count);
     pg_add_text_array(params, keys, count);
     pg_add_i64_array(params, vops, count);
@@ -124,6 +129,26 @@ static void add_purges(struct pg_params *params, const struct commit *commit, si
     pg_add_text_array(params, keys, count);
 }
 
+static void add_core(struct pg_params *params, const struct commit *commit, const struct plan *plan)
+{
+    pg_add_i64(params, commit->version);
+    if (plan->is_lone) {
+        const struct commit_document *document = commit->documents;
+        const struct header *header = &document->rows.header;
+        pg_add_text(params, document->base->header.class);
+        pg_add_text(params, document->base->header.id);
+        pg_add_i64(params, document->base->header.version);
+        pg_add_i64(params, header->ctime);
+        pg_add_i64(params, header->dtime);
+        pg_add_i64(params, header->v1);
+        pg_add_i64(params, header->v2);
+    } else {
+        add_names(params, commit);
+        add_headers(params, commit);
+    }
+    add_items(params, commit, plan->item_count, !plan->is_lone);
+}
+
 /* --- the pipeline -------------------------------------------------------------------------------- */
 
 static void add_sharing(struct pg *pg, enum statement statement, const struct pg_params *core,
@@ -149,7 +174,7 @@ static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_
         pg_pipeline_add(pg, &statements[STATEMENT_ONCE], &once->keep);
     if (plan->has_absent)
         add_sharing(pg, STATEMENT_ABSENT, core, absent, COUNT_OF(absent));
-    pg_pipeline_add(pg, &statements[STATEMENT_CORE], core);
+    pg_pipeline_add(pg, &statements[plan->is_lone ? STATEMENT_CORE_ONE : STATEMENT_CORE], core);
     if (plan->has_births)
         add_sharing(pg, STATEMENT_BORN, core, born, COUNT_OF(born));
     if (plan->has_wipes)
@@ -219,15 +244,14 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     struct pg_params core, purge;
     struct once_params once;
     pg_params_start(&core, arena);
-    pg_add_i64(&core, commit->version);
-    add_names(&core, commit);
-    add_headers(&core, commit);
-    add_items(&core, commit, plan.item_count);
+    add_core(&core, commit, &plan);
     pg_params_start(&purge, arena);
-    pg_add_same(&purge, &core, CORE_CLASS);
-    pg_add_same(&purge, &core, CORE_ID);
-    pg_add_same(&purge, &core, CORE_DTIME);
-    add_purges(&purge, commit, plan.purge_count);
+    if (plan.purge_count) {
+        pg_add_same(&purge, &core, CORE_CLASS);
+        pg_add_same(&purge, &core, CORE_ID);
+        pg_add_same(&purge, &core, CORE_DTIME);
+        add_purges(&purge, commit, plan.purge_count);
+    }
     if (commit->once)
         store_add_once(&once, store, arena, commit->once);
 

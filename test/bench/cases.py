@@ -131,17 +131,46 @@ def miss(options):
 
 # The version stays the one of the row, so that the verification holds without a read.  EXECUTE by the simple protocol,
 # because only there pgbench makes arrays of its variables.
-def commit_script(count):
-    def contents(item):
-        return '"\\"' + ''.join(f':r{item}{i}' for i in range(11)) + '\\""'
+ITEM_CONTENTS = [f"\\set r{item}{i} random(100000000000000000, 999999999999999999)" for item in 'ab' for i in range(11)]
 
-    lines = [f'\\set id random(1, {count})', '\\set first random(1, 5)', '\\set second 1 + (:first - 1 + random(1, 4)) % 5']
-    lines += [f'\\set r{item}{i} random(100000000000000000, 999999999999999999)' for item in 'ab' for i in range(11)]
-    lines += ['\\if :is_new', f"prepare core as {statement('CORE')};", '\\set is_new 0', '\\endif']
-    one = f"'{{{VERSION}}}'"
-    two = f"'{{{VERSION},{VERSION}}}'"
-    lines += [f"execute core({VERSION}, '{{Doc}}', '{{:id}}', {one}, '{{1}}', {one}, {one}, '{{1005}}', '{{0}}', '{{1,1}}',"
-              f" '{{Line,Line}}', '{{:first,:second}}', {two}, '{{{contents('a')},{contents('b')}}}', '{{f,f}}');"]
+
+def content(item):
+    return '"\\"' + ''.join(f':r{item}{i}' for i in range(11)) + '\\""'
+
+
+def prepared(name, execute):
+    return ['\\if :is_new', f"prepare {name.lower()} as {statement(name)};", '\\set is_new 0', '\\endif', execute]
+
+
+def array(*values):
+    return "'{" + ','.join(str(value) for value in values) + "}'"
+
+
+def commit_one_script(count):
+    """Two of the five items of one document."""
+    lines = [f'\\set id random(1, {count})', '\\set first random(1, 5)', '\\set second 1 + (:first - 1 + random(1, 4)) % 5',
+             *ITEM_CONTENTS]
+    lines += prepared('CORE_ONE', f"execute core_one({VERSION}, 'Doc', (:id)::text, {VERSION}, {VERSION}, {VERSION}, 1005, 0,"
+                      f" '{{Line,Line}}', '{{:first,:second}}', {array(VERSION, VERSION)},"
+                      f" '{{{content('a')},{content('b')}}}', '{{f,f}}');")
+    return '\n'.join(lines) + '\n'
+
+
+def commit_many_script(count, documents):
+    """The same of several, which are as far from each other as they can be."""
+    step = count // documents
+    lines = [f'\\set id0 random(1, {step})', *(f'\\set id{i} :id0 + {i * step}' for i in range(1, documents)),
+             '\\set first random(1, 5)', '\\set second 1 + (:first - 1 + random(1, 4)) % 5', *ITEM_CONTENTS]
+    one, two = range(documents), range(2 * documents)
+
+    def same(value, over=one):
+        return array(*(value for _ in over))
+
+    lines += prepared('CORE', ' '.join((
+        f"execute core({VERSION}, {same('Doc')}, {array(*(f':id{i}' for i in one))}, {same(VERSION)}, {same(1)},",
+        f"{same(VERSION)}, {same(VERSION)}, {same(1005)}, {same(0)}, {array(*(1 + i // 2 for i in two))}, {same('Line', two)},",
+        f"{array(*((':first', ':second')[i % 2] for i in two))}, {same(VERSION, two)},",
+        f"{array(*(content('ab'[i % 2]) for i in two))}, {same('f', two)});")))
     return '\n'.join(lines) + '\n'
 
 
@@ -150,27 +179,44 @@ def updates(server, ns):
     return dict(server.psql(ns, 'select relname, n_tup_upd from pg_stat_user_tables where schemaname = \'stampd\''))
 
 
+def check_updates(before, after, expected):
+    """pgbench counts what it ran; the tables must say the same: so many documents and two items each."""
+    documents, items = (after[table] - before[table] for table in ('doc', 'item'))
+    if documents < 0.9 * expected or not 1.99 < items / documents < 2.01:
+        raise BenchError(f'pgbench ran {expected:.0f} changes of documents, but updated {documents} documents and {items} items')
+
+
 def commit(options):
     count = 10000
     with started(namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
-        script = commit_script(count)
-        for clients in (1, 4, 8):
+
+        def beside_pgbench(what, anchor, target, kind, script, clients, documents):
             before = updates(server, 'anchor')
             found = pairs(
                 options.pairs,
-                lambda: wrk(server, '/lab/op/put', options.seconds, clients, 'commit', **{'class': 'Doc', 'count': count}),
+                lambda: wrk(server, '/lab/op/put', options.seconds, clients, kind, **{'class': 'Doc', 'count': count}),
                 lambda: pgbench(server, 'anchor', script, options.seconds, clients, 'simple'), options.calm)
-            check_updates(before, updates(server, 'anchor'), sum(run.rate for run in found.anchors) * options.seconds)
-            yield Row(f'commit of a document, 2 of its 5 items changed, durable, {clients} clients', 'pgbench, core', 0.80, found)
+            check_updates(before, updates(server, 'anchor'), sum(run.rate for run in found.anchors) * options.seconds * documents)
+            return Row(f'{what}, {clients} clients', anchor, target, found)
+
+        for clients in (1, 4, 8):
+            yield beside_pgbench('commit of a document, 2 of its 5 items changed, durable', 'pgbench, core_one', 0.95, 'commit',
+                                 commit_one_script(count), clients, 1)
+        for clients in (1, 8):
+            yield beside_pgbench('commit of 8 documents, the same of each', 'pgbench, core', 0.95, 'commit8',
+                                 commit_many_script(count, 8), clients, 8)
 
 
-def check_updates(before, after, transactions):
-    """pgbench counts what it ran; the tables must say the same: a document and two items each."""
-    documents, items = (after[table] - before[table] for table in ('doc', 'item'))
-    if documents < 0.9 * transactions or not 1.99 < items / documents < 2.01:
-        raise BenchError(f'pgbench ran {transactions:.0f} transactions, but updated {documents} documents and {items} items')
+def contend(options):
+    """All clients change one document; what is refused is C, contention."""
+    with started() as (server,):
+        server.fill_lines('lab', 1)
+        for clients in (1, 2, 4, 8, 16, 32):
+            run = wrk(server, '/lab/op/put', 2 * options.seconds, clients, 'commit', may_refuse=True, **{'class': 'Doc', 'count': 1})
+            yield Row(f'contention: {clients} clients change one document', value=f'{run.rate:,.0f} commits/s, p50 {run.p50:.2f} ms,'
+                      f' p99 {run.p99:.1f} ms, refused {run.refused}')
 
 
 # --- loading ---
@@ -283,4 +329,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', target='0', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (read, sync, commit, load, memory, idle, read32, delta, miss)}
+CASES = {case.__name__: case for case in (read, sync, commit, contend, load, memory, idle, read32, delta, miss)}

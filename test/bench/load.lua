@@ -2,6 +2,7 @@
 --   fixed   the same request always: BENCH_BODY names a file with its JSON body, absent: a GET
 --   read    one document of BENCH_CLASS, its id a number up to BENCH_COUNT chosen at random
 --   commit  two items of such a document get fresh content
+--   commit8 the same of eight documents, as far from each other as they can be
 -- At the end one line: requests, microseconds, p50 and p99 in microseconds, answers that were not 200, broken.
 local kind = os.getenv("BENCH_KIND")
 local class = os.getenv("BENCH_CLASS")
@@ -43,17 +44,30 @@ local function read()
         '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. random(1, count) .. '"}]}}')
 end
 
-local function commit()
+local function change(id)
     local first = random(1, 5)
     local second = (first - 1 + random(1, 4)) % 5 + 1
-    return wrk.format("POST", nil, nil,
-        '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. random(1, count) .. '","items":[{"c":"Line","k":"' ..
-        first .. '","j":' .. content() .. '},{"c":"Line","k":"' .. second .. '","j":' .. content() .. '}]}]}}')
+    return '{"c":"' .. class .. '","id":"' .. id .. '","items":[{"c":"Line","k":"' .. first .. '","j":' .. content() ..
+        '},{"c":"Line","k":"' .. second .. '","j":' .. content() .. '}]}'
+end
+
+local function commit()
+    return wrk.format("POST", nil, nil, '{"param":{"docs":[' .. change(random(1, count)) .. ']}}')
+end
+
+local function commit8()
+    local changes = {}
+    local step = math.floor(count / 8)
+    local id = random(1, step)
+    for i = 0, 7 do
+        changes[i + 1] = change(id + i * step)
+    end
+    return wrk.format("POST", nil, nil, '{"param":{"docs":[' .. table.concat(changes, ",") .. ']}}')
 end
 
 -- Without this function wrk sends one request made at the start, at no cost.
 if kind ~= "fixed" then
-    request = ({read = read, commit = commit})[kind]
+    request = ({read = read, commit = commit, commit8 = commit8})[kind]
 end
 
 function done(summary, latency)
