@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/schedule.h"
 
 enum setting {
 #define TEXT(name, value, description)                      SETTING_##name,
@@ -176,7 +177,31 @@ static bool is_one_of(const char *value, const char *const *choices)
 
 /* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes).
  */
-enum { RUN_DIRECTORY_MAX = 90 };
+enum { RUN_DIRECTORY_MAX = 90, SOCKET_PATH_MAX = 107 };
+
+static bool is_digest(const char *text)
+{
+    size_t digits = strlen(text);
+    return !digits || (digits == 64 && strspn(text, "0123456789abcdef") == 64);
+}
+
+static bool check_tasks(struct reading *reading)
+{
+    const struct settings *settings = reading->settings;
+    if (!is_digest(settings->queue_key_sha256))
+        return refuse(reading, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
+    if (*settings->queue_socket &&
+        (*settings->queue_socket != '/' || strlen(settings->queue_socket) > SOCKET_PATH_MAX))
+        return refuse(reading, "queue_socket = %s: expected an absolute path of at most %d bytes",
+                      settings->queue_socket, SOCKET_PATH_MAX);
+    if (!schedule_is_queues(settings->task_queues))
+        return refuse(reading, "task_queues = %s: expected Name=number, numbers from 0 to %d",
+                      settings->task_queues, SCHEDULE_QUEUES - 1);
+    if (!schedule_is_retries(settings->task_retries))
+        return refuse(reading, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
+                      settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
+    return true;
+}
 
 /* What a single line cannot tell: choices, shapes, powers of two. */
 static bool check_whole(struct reading *reading)
@@ -186,14 +211,13 @@ static bool check_whole(struct reading *reading)
     static const char *const switches[] = {"off", "on", NULL};
     static const char *const logs[] = {"stderr", "syslog", NULL};
     const struct settings *settings = reading->settings;
-    size_t digits = strlen(settings->admin_key_sha256);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
     if (!is_one_of(settings->log_level, levels))
         return refuse(reading, "log_level = %s: expected error, warning, info or debug", settings->log_level);
     if (!is_one_of(settings->log_to, logs))
         return refuse(reading, "log_to = %s: expected stderr or syslog", settings->log_to);
-    if (digits && (digits != 64 || strspn(settings->admin_key_sha256, "0123456789abcdef") != 64))
+    if (!is_digest(settings->admin_key_sha256))
         return refuse(reading, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->run_directory != '/' || strlen(settings->run_directory) > RUN_DIRECTORY_MAX)
         return refuse(reading, "run_directory = %s: expected an absolute path of at most %d bytes",
@@ -205,7 +229,7 @@ static bool check_whole(struct reading *reading)
     if (settings->segment_slots & (settings->segment_slots - 1))
         return refuse(reading, "segment_slots = %lld: expected a power of two",
                       (long long)settings->segment_slots);
-    return true;
+    return check_tasks(reading);
 }
 
 static bool read_file(struct reading *reading, const char *path)
