@@ -23,6 +23,7 @@ static int run(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
+        {"schema", "Declares and applies classes of documents.", control_schema},
         {"load", "Stores documents, one JSON text a line.", control_load},
         {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
         {"ping", "Asks a server and its namespaces how they are.", control_ping},

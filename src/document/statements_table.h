@@ -37,9 +37,9 @@ STATEMENT(
 /* Locks, judges, writes.  ST001: some moved; DETAIL is a JSON list of [class, id, version now] of all of
  * them. $1 version; documents: $2 class[], $3 id[], $4 seen[], $5 act[] (enum draft_act), $6 ctime[], $7
  * dtime[], $8 v1[], $9 v2[]; items: $10 n[] (place of the document, from 1), $11 iclass[], $12 key[], $13
- * vop[], $14 content[] (null: tombstone), $15 raw[]. */
+ * vop[], $14 content[] (null: tombstone), $15 raw[].  ST004: the schema has another number than $16. */
 STATEMENT(
-    CORE, "core", 15,
+    CORE, "core", 16,
     "with locked as materialized ("
     " select u.class, u.id, u.seen, coalesce(w.version, r.version, 0) as now"
     " from (select * from unnest($2::text[], $3::text[], $4::bigint[], $5::int[]) a(class, id, seen, act)"
@@ -49,7 +49,8 @@ STATEMENT(
     " left join lateral (select version from doc d"
     " where d.class = u.class and d.id = u.id and u.act = 0 for share) r on true"
     "), verdict as materialized ("
-    " select case when bool_or(now <> seen) then fail('ST001',"
+    " select case when (select number from schema where one) <> $16 then fail('ST004', 'schema')"
+    " when bool_or(now <> seen) then fail('ST001',"
     " json_agg(json_build_array(class, id, now)) filter (where now <> seen)::text) end as bad from locked"
     "), written as ("
     " update doc d set version = $1, ctime = u.ctime, dtime = u.dtime, v1 = u.v1, v2 = u.v2"
@@ -68,14 +69,15 @@ STATEMENT(
 /* CORE for a commit of one document that has a row, which is most of them, at two thirds of the cost: the
  * update locks and judges in one, because after a wait for the lock it looks again at the version of the row
  * that it waited for.  $1 version; $2 class, $3 id, $4 seen, $5 ctime, $6 dtime, $7 v1, $8 v2; items: $9
- * iclass[], $10 key[], $11 vop[], $12 content[] (null: tombstone), $13 raw[]. */
+ * iclass[], $10 key[], $11 vop[], $12 content[] (null: tombstone), $13 raw[]; $14 as $16 there. */
 STATEMENT(
-    CORE_ONE, "core_one", 13,
+    CORE_ONE, "core_one", 14,
     "with written as ("
     " update doc set version = $1, ctime = $5, dtime = $6, v1 = $7, v2 = $8"
     " where class = $2 and id = $3 and version = $4 returning 1"
     "), verdict as materialized ("
-    " select case when count(*) = 0 then fail('ST001', '[]') end as bad from written"
+    " select case when (select number from schema where one) <> $14 then fail('ST004', 'schema')"
+    " when count(*) = 0 then fail('ST001', '[]') end as bad from written"
     "), stored as ("
     " insert into item (class, id, iclass, key, version, vop, content, raw)"
     " select $2, $3, i.iclass, i.key, $1, i.vop, i.content, i.raw"
@@ -152,3 +154,6 @@ STATEMENT(ONCE, "once", 8,
 STATEMENT(ONCE_PURGE, "once_purge", 1,
           "delete from once where ctid = any (array(select ctid from once where at < $1"
           " order by at limit 4 for update skip locked))")
+
+/* What is applied of classes. */
+STATEMENT(SCHEMA, "schema", 0, "select number, content, building from schema where one")

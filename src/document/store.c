@@ -34,6 +34,7 @@ void store_close(struct store *store, int space)
     if (!session->pg)
         return;
     pg_close(session->pg);
+    store_forget_schema(session);
     session->pg = NULL;
     session->in_snapshot = false;
     store->open_count--;
@@ -68,7 +69,10 @@ static enum fault open_session(struct store *store, int space)
     struct store_session *session = &store->sessions[space];
     make_room(store);
     enum fault fault = session_open(store->settings, store->stamps, space, &session->pg);
+    if (!fault)
+        fault = store_read_schema(session);
     if (fault) {
+        pg_close(session->pg);
         session->pg = NULL;
         session->reason = fault;
         session->failures++;

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "document/document.h"
 #include "document/draft.h"
+#include "document/schema.h"
 #include "document/stamps.h"
 
 struct store;
@@ -37,6 +38,11 @@ MUST_USE enum fault store_load_many(struct store *store, int space, struct arena
 /* A REPEATABLE READ transaction: loads between begin and end are of one instant.  end also after a fault. */
 MUST_USE enum fault store_snapshot_begin(struct store *store, int space);
 void store_snapshot_end(struct store *store, int space);
+
+/* The schema applied in the namespace, as this process knows it; held until the arena's reset.  A commit or a
+ * search that was made up under one that has moved meanwhile is FAULT_STALE. */
+MUST_USE enum fault store_schema(struct store *store, int space, struct arena *arena,
+                                 const struct schema **schema_r);
 
 /* What one operation writes and has verified; no document twice. */
 struct commit_document {

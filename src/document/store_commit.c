@@ -164,7 +164,8 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
 /* Everything is built before the first byte may leave: locks are held from the first statement to the sync.
  */
 static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_params *core,
-                        const struct pg_params *purge, const struct once_params *once)
+                        const struct pg_params *purge, const struct once_params *once,
+                        const struct store_sides *sides)
 {
     static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
     static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
@@ -181,6 +182,7 @@ static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_
         add_sharing(pg, STATEMENT_WIPE, core, wipe, COUNT_OF(wipe));
     if (plan->purge_count)
         pg_pipeline_add(pg, &statements[STATEMENT_PURGE], purge);
+    store_send_sides(pg, sides);
     if (once)
         pg_pipeline_add(pg, &statements[STATEMENT_ONCE_PURGE], &once->purge);
 }
@@ -215,7 +217,8 @@ static size_t flag_listed(struct commit *commit, struct arena *arena, const char
     return flagged;
 }
 
-static enum fault judge_refusal(const struct pg_verdict *verdict, struct arena *arena, struct commit *commit)
+static enum fault judge_refusal(struct store_session *session, const struct pg_verdict *verdict,
+                                struct arena *arena, struct commit *commit)
 {
     if (strcmp(verdict->sqlstate, "ST001") == 0) {
         if (flag_listed(commit, arena, verdict->detail) == 0)
@@ -224,6 +227,8 @@ static enum fault judge_refusal(const struct pg_verdict *verdict, struct arena *
     }
     if (strcmp(verdict->sqlstate, "ST003") == 0)
         return FAULT_STALE; /* done already: no document need have moved */
+    if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
+        return FAULT_STALE; /* neither here */
     /* Somebody created the document without holding its absence. */
     bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
                          strcmp(verdict->constraint, "doc_pkey") == 0;
@@ -255,19 +260,26 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     if (commit->once)
         store_add_once(&once, store, arena, commit->once);
 
+    struct store_sides *sides = NULL;
     bool fits = pg_params_fit(&core) && pg_params_fit(&purge) && (!commit->once || pg_params_fit(&once.keep));
-    *fault_r = !fits ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : pg_pipeline_begin(session->pg, arena);
+    *fault_r = !fits ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : store_read_schema(session);
+    if (!*fault_r)
+        *fault_r = store_collect_sides(session, arena, commit, &sides);
+    if (!*fault_r)
+        pg_add_i64(&core, store_present_schema(session)->number);
+    if (!*fault_r)
+        *fault_r = pg_pipeline_begin(session->pg, arena);
     if (*fault_r)
         return COMMIT_REFUSED; /* nothing was sent */
     session->used = ++store->turn;
-    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL);
+    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL, sides);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     switch (verdict.outcome) {
     case PG_COMMITTED:
         return COMMIT_DONE;
     case PG_REFUSED:
-        *fault_r = judge_refusal(&verdict, arena, commit);
+        *fault_r = judge_refusal(session, &verdict, arena, commit);
         if (!pg_is_usable(session->pg))
             store_close(store, space);
         return COMMIT_REFUSED;

@@ -5,13 +5,16 @@
 #include "document/store.h"
 #include "edge/pg.h"
 
+struct known_schema; /* what is applied, and statements for side tables: store_schema.c */
+
 struct store_session {
-    struct pg *pg;     /* NULL: closed */
-    uint64_t used;     /* turn of its last use: the lowest is the least recently used */
-    bool in_snapshot;  /* between store_snapshot_begin and _end */
-    int failures;      /* to open, since it was last opened */
-    int64_t retry_ms;  /* monotonic: not tried again before */
-    enum fault reason; /* of the last failure to open */
+    struct pg *pg;               /* NULL: closed */
+    uint64_t used;               /* turn of its last use: the lowest is the least recently used */
+    bool in_snapshot;            /* between store_snapshot_begin and _end */
+    int failures;                /* to open, since it was last opened */
+    int64_t retry_ms;            /* monotonic: not tried again before */
+    enum fault reason;           /* of the last failure to open */
+    struct known_schema *schema; /* NULL: to be read before the next use */
 };
 
 struct store {
@@ -35,6 +38,21 @@ struct once_params {
 };
 void store_add_once(struct once_params *params, const struct store *store, struct arena *arena,
                     const struct once *once);
+
+/* The schema applied in the namespace, unless it is known. */
+MUST_USE enum fault store_read_schema(struct store_session *session);
+void store_forget_schema(struct store_session *session);
+/* The one that is known, after store_read_schema. */
+const struct schema *store_present_schema(const struct store_session *session);
+/* An error that says that the schema has moved makes it forgotten, and FAULT_STALE; else `fault`. */
+enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault);
+
+/* What a commit changes in side tables; prepares their statements.  FAULT_STALE: the schema has moved. */
+struct store_sides;
+MUST_USE enum fault store_collect_sides(struct store_session *session, struct arena *arena,
+                                        const struct commit *commit, struct store_sides **sides_r);
+/* Behind everything that writes items. */
+void store_send_sides(struct pg *pg, const struct store_sides *sides);
 
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);

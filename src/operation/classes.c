@@ -34,6 +34,11 @@ bool classes_add(struct bytes document_class, const struct item_class *items, si
     return true;
 }
 
+bool classes_is_declared(struct bytes document_class)
+{
+    return find_class(document_class) != NULL;
+}
+
 const char *classes_refusal(struct bytes document_class, struct bytes item_class, bool is_singleton,
                             bool is_raw)
 {
@@ -52,4 +57,26 @@ const char *classes_refusal(struct bytes document_class, struct bytes item_class
         return NULL;
     }
     return "The application declares no such class of items here.";
+}
+
+enum fault classes_schema(struct attempt *attempt, const struct schema **schema_r)
+{
+    enum fault fault = attempt->schema ? FAULT_NONE
+                                       : store_schema(documents_store(attempt->workshop->documents),
+                                                      attempt->space, attempt->call->arena, &attempt->schema);
+    *schema_r = attempt->schema;
+    return fault;
+}
+
+enum fault classes_judge(struct attempt *attempt, struct bytes document_class, struct bytes item_class,
+                         bool is_singleton, bool is_raw, const char **refusal_r)
+{
+    const struct schema *schema;
+    *refusal_r = classes_refusal(document_class, item_class, is_singleton, is_raw);
+    if (classes_is_declared(document_class))
+        return FAULT_NONE;
+    enum fault fault = classes_schema(attempt, &schema);
+    if (!fault)
+        *refusal_r = schema_refusal(schema, document_class, item_class, is_singleton, is_raw);
+    return fault;
 }

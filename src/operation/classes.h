@@ -1,9 +1,10 @@
-/* classes: the classes of documents that applications have declared, and what items they may have.  Filled
- * before fork.  Documents of other classes are free. */
+/* classes: what items documents may have: as an application declares their class, which is filled before
+ * fork, else as the schema of the namespace does.  Documents of other classes are free. */
 #ifndef STAMPD_OPERATION_CLASSES_H
 #define STAMPD_OPERATION_CLASSES_H
 
 #include "base/bytes.h"
+#include "operation/registry.h"
 
 struct item_class {
     struct bytes name;
@@ -12,8 +13,16 @@ struct item_class {
 
 /* Names and items are borrowed for good; false when the class is declared already. */
 MUST_USE bool classes_add(struct bytes document_class, const struct item_class *items, size_t count);
+/* Does an application declare it? */
+bool classes_is_declared(struct bytes document_class);
 /* Why an item like that cannot be in a document like that, in one sentence; NULL: it can. */
 const char *classes_refusal(struct bytes document_class, struct bytes item_class, bool is_singleton,
                             bool is_raw);
+/* The same, by the schema of the attempt's namespace too. */
+MUST_USE enum fault classes_judge(struct attempt *attempt, struct bytes document_class,
+                                  struct bytes item_class, bool is_singleton, bool is_raw,
+                                  const char **refusal_r);
+/* The schema of the attempt's namespace: the same for the whole try. */
+MUST_USE enum fault classes_schema(struct attempt *attempt, const struct schema **schema_r);
 
 #endif

@@ -275,10 +275,17 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
     struct bytes name = key_of(key);
     if (!judge_change(document))
         return false;
-    const char *refusal =
-        classes_refusal(bytes_of(document->document_class), bytes_of(item_class), !name.size, is_raw);
-    if (!item_is_class_name(bytes_of(item_class)))
+    const char *refusal = NULL;
+    if (!item_is_class_name(bytes_of(item_class))) {
         module_fail(call, FAULT_BMODULE, "This is no name of a class.", item_class);
+        return false;
+    }
+    module_unwatch_call(call);
+    enum fault fault = classes_judge(call->attempt, bytes_of(document->document_class), bytes_of(item_class),
+                                     !name.size, is_raw, &refusal);
+    module_watch_call(call);
+    if (fault)
+        module_fail(call, fault, NULL, NULL);
     else if (refusal)
         module_fail(call, FAULT_BMODULE, refusal, item_class);
     else if (!bytes_is_utf8(name))

@@ -43,6 +43,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
 {
     struct reply *reply = attempt->reply;
     reply_enter(reply, PHASE_WORK);
+    attempt->schema = NULL;
     enum fault fault = transaction_begin(attempt->workshop->documents, attempt->space, attempt->call->arena,
                                          in_snapshot, &attempt->transaction);
     if (fault)

@@ -14,8 +14,9 @@ struct attempt {
     struct reply *reply;
     struct transaction *transaction;
     int space;
-    int64_t version; /* in afterwork: of the commit; 0: nothing was written */
-    size_t out;      /* where the operation's own part of reply->body begins */
+    const struct schema *schema; /* of this try, see classes_schema; NULL: not asked for */
+    int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
+    size_t out;                  /* where the operation's own part of reply->body begins */
 };
 
 /* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but

@@ -287,3 +287,17 @@ enum fault store_classes(struct store *store, int space, struct arena *arena, st
     }
     return FAULT_NONE;
 }
+
+enum fault store_schema(struct store *store, int space, struct arena *arena, const struct schema **schema_r)
+{
+    (void)store, (void)space;
+    static const struct schema empty;
+    *schema_r = &empty;
+    if (!fake.schema)
+        return FAULT_NONE;
+    struct schema *schema;
+    struct schema_problem problem;
+    enum fault fault = schema_read(arena, bytes_of(fake.schema), &schema, &problem);
+    *schema_r = schema;
+    return fault;
+}

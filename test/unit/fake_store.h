@@ -18,6 +18,7 @@ struct fake_store {
     bool is_lost;          /* outcome COMMIT_UNKNOWN: what was to be committed is */
     int finds;             /* answers looked for */
     enum fault find_fault; /* answered by every look */
+    const char *schema;    /* a declaration; NULL: nothing is declared */
     void (*before_commit)(void);
     void (*after_load)(void);
     void (*after_find)(void);

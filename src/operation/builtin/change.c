@@ -22,8 +22,8 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
     return FAULT_NONE;
 }
 
-static enum fault apply_item(const struct reader *reader, struct draft *draft, const struct json *item,
-                             bool may_remove)
+static enum fault apply_item(struct attempt *attempt, const struct reader *reader, struct draft *draft,
+                             const struct json *item, bool may_remove)
 {
     struct bytes iclass, key, text = NO_BYTES;
     bool is_removal = false;
@@ -48,24 +48,28 @@ static enum fault apply_item(const struct reader *reader, struct draft *draft, c
     if ((int64_t)content.size > reader->settings->limit_content_bytes)
         return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
                            (int64_t)content.size);
-    const char *refusal = classes_refusal(draft_base(draft)->header.class, iclass, !key.size, !json);
+    const char *refusal;
+    fault = classes_judge(attempt, draft_base(draft)->header.class, iclass, !key.size, !json, &refusal);
+    if (fault)
+        return fault;
     if (refusal)
         return reader_wrong(reader, "items", refusal);
     draft_set_item(draft, iclass, key, !json, content);
     return FAULT_NONE;
 }
 
-enum fault change_items(const struct reader *reader, struct draft *draft, const struct json *items,
+enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                         bool may_remove)
 {
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
     for (const struct json *item = items ? items->first : NULL; item; item = item->next) {
-        enum fault fault = apply_item(reader, draft, item, may_remove);
+        enum fault fault = apply_item(attempt, &reader, draft, item, may_remove);
         if (fault)
             return fault;
     }
     int64_t volume = draft_volume(draft);
-    if (volume > reader->settings->limit_document_bytes)
-        return reader_over(reader, "limit_document_bytes", reader->settings->limit_document_bytes, volume);
+    if (volume > reader.settings->limit_document_bytes)
+        return reader_over(&reader, "limit_document_bytes", reader.settings->limit_document_bytes, volume);
     return FAULT_NONE;
 }
 

@@ -3,10 +3,11 @@
 #define STAMPD_OPERATION_BUILTIN_CHANGE_H
 
 #include "operation/reader.h"
+#include "operation/registry.h"
 
 /* Sets, and with `may_remove` removes, what the elements say: {"c","k","j"|"s"} or {"c","k","del":true}; then
  * looks at the document's volume.  `items` NULL: none. */
-MUST_USE enum fault change_items(const struct reader *reader, struct draft *draft, const struct json *items,
+MUST_USE enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                                  bool may_remove);
 
 /* The version that callers know: 0 of a document that does not exist. */

@@ -44,7 +44,8 @@ static enum fault check_version(const struct reader *reader, const struct order 
     return change_refuse_version(reader, draft_base(draft));
 }
 
-static enum fault apply_order(const struct reader *reader, const struct order *order, struct draft *draft)
+static enum fault apply_order(struct attempt *attempt, const struct reader *reader, const struct order *order,
+                              struct draft *draft)
 {
     enum fault fault = check_version(reader, order, draft);
     if (fault)
@@ -54,7 +55,7 @@ static enum fault apply_order(const struct reader *reader, const struct order *o
         draft_delete(draft);
     if (!order->is_delete || has_items)
         draft_create(draft);
-    return change_items(reader, draft, has_items ? order->items : NULL, true);
+    return change_items(attempt, draft, has_items ? order->items : NULL, true);
 }
 
 static void write_version(struct attempt *attempt, int64_t version)
@@ -92,7 +93,7 @@ static enum fault put_work(struct attempt *attempt)
         int64_t present = change_version(draft_base(drafts[i]));
         if (present > highest)
             highest = present;
-        fault = apply_order(&reader, &orders[i], drafts[i]);
+        fault = apply_order(attempt, &reader, &orders[i], drafts[i]);
     }
     write_version(attempt, highest);
     return fault;

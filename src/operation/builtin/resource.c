@@ -127,7 +127,7 @@ static enum fault put_work(struct attempt *attempt)
     draft_create(draft);
     for (uint32_t i = 0; i < base->item_count; i++) /* those that come back as they were are no change */
         draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
-    return change_items(&reader, draft, items, false);
+    return change_items(attempt, draft, items, false);
 }
 
 static enum fault patch_work(struct attempt *attempt)
@@ -141,7 +141,7 @@ static enum fault patch_work(struct attempt *attempt)
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, draft_base(draft));
-    return change_items(&reader, draft, items, true);
+    return change_items(attempt, draft, items, true);
 }
 
 static enum fault delete_work(struct attempt *attempt)

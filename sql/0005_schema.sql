@@ -1,0 +1,242 @@
+-- What is declared of classes and applied here, and what keeps the side tables of exported fields right.
+
+-- --- what is applied ---
+
+create table stampd.schema (
+  one      boolean primary key default true check (one),
+  number   bigint not null,
+  content  text not null,
+  building text not null
+);
+insert into stampd.schema (number, content, building) values (0, '{"classes":{}}', '');
+comment on table stampd.schema is 'Exactly one row: the declaration of classes that is applied here; stampctl schema apply keeps it.';
+comment on column stampd.schema.number is
+  'Moves with each change of the row.  A commit or a search that was made up under another number is refused (ST004).';
+comment on column stampd.schema.content is 'The declaration, JSON.';
+comment on column stampd.schema.building is
+  'Exported fields that are written but not to be searched yet: Class.Item.field, separated by blanks.';
+grant select on stampd.schema to stampd;
+
+create table stampd.schema_fill (
+  class  text collate "C" not null,
+  iclass text collate "C" not null,
+  after  text collate "C" not null,
+  done   bigint not null,
+  primary key (class, iclass)
+);
+comment on table stampd.schema_fill is
+  'Side tables that are being filled from the documents that were there before: how far that has come.';
+comment on column stampd.schema_fill.after is 'Id of the last document done.';
+comment on column stampd.schema_fill.done is 'How many documents are done.';
+
+-- --- values of exported fields, out of a member of a content ---
+-- What is not of the type, or too long for an index, is as if it were not there: null.
+
+create function stampd.export_string(value json) returns text language sql immutable parallel safe as $$
+  select case when json_typeof(value) = 'string' and octet_length(value #>> '{}') <= 1024 then value #>> '{}' end
+$$;
+create function stampd.export_long(value json) returns bigint language sql immutable parallel safe as $$
+  select case when json_typeof(value) = 'number' and value::text ~ '^\s*-?[0-9]{1,19}\s*$'
+      and value::text::numeric between -9223372036854775808 and 9223372036854775807 then value::text::bigint end
+$$;
+create function stampd.export_int(value json) returns int language sql immutable parallel safe as $$
+  select case when json_typeof(value) = 'number' and value::text ~ '^\s*-?[0-9]{1,10}\s*$'
+      and value::text::bigint between -2147483648 and 2147483647 then value::text::int end
+$$;
+create function stampd.export_any_double(value text) returns double precision language plpgsql immutable parallel safe as $$
+begin
+  return value::double precision;
+exception when numeric_value_out_of_range then
+  return null;
+end $$;
+create function stampd.export_double(value json) returns double precision language sql immutable parallel safe as $$
+  select case when json_typeof(value) <> 'number' then null
+    when value::text ~ '^\s*-?[0-9]{1,17}(\.[0-9]{1,17})?\s*$' then value::text::double precision
+    else stampd.export_any_double(value::text) end
+$$;
+-- Elements that are not of the type are left out; what is no list, or one of more than 1000 elements, is null.
+create function stampd.export_elements(value json) returns setof json language sql immutable parallel safe as $$
+  select e from json_array_elements(case when json_typeof(value) = 'array' then value else '[]' end) e
+$$;
+create function stampd.export_is_list(value json) returns boolean language sql immutable parallel safe as $$
+  select case when json_typeof(value) = 'array' then json_array_length(value) <= 1000 else false end
+$$;
+create function stampd.export_strings(value json) returns text[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select v from (select stampd.export_string(e) as v from stampd.export_elements(value) e) o where v is not null) end
+$$;
+create function stampd.export_longs(value json) returns bigint[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select v from (select stampd.export_long(e) as v from stampd.export_elements(value) e) o where v is not null) end
+$$;
+create function stampd.export_ints(value json) returns int[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select v from (select stampd.export_int(e) as v from stampd.export_elements(value) e) o where v is not null) end
+$$;
+create function stampd.export_doubles(value json) returns double precision[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select v from (select stampd.export_double(e) as v from stampd.export_elements(value) e) o where v is not null) end
+$$;
+
+create function stampd.export_object(content text) returns json language sql immutable parallel safe as $$
+  select case when json_typeof(content::json) = 'object' then content::json else '{}'::json end
+$$;
+comment on function stampd.export_object(text) is 'The content as an object; an empty one when it is none.';
+
+-- --- side tables, for administrators' functions ---
+-- stampctl schema apply makes, for each side table "x_Class_Item", functions "x_Class_Item_write"(ids, keys), which brings
+-- the rows of these items to what their contents are, and "x_Class_Item_wipe"(ids), which removes all of these documents.
+
+create function stampd.export_item(class text, id text, iclass text, key text) returns void
+  language plpgsql volatile as $$
+begin
+  if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || class || '_' || iclass || '_write')) is not null then
+    execute format('select stampd.%I($1, $2)', 'x_' || class || '_' || iclass || '_write') using array[id], array[key];
+  end if;
+end $$;
+comment on function stampd.export_item(text, text, text, text) is
+  'Brings the side table of an item to its content; whoever writes an item by SQL calls it behind.';
+
+create function stampd.export_wipe(class text, id text) returns void language plpgsql volatile as $$
+declare
+  wipe record;
+begin
+  for wipe in select p.proname from pg_catalog.pg_proc p
+      where p.pronamespace = 'stampd'::regnamespace and p.proname ~ ('^x_' || class || '_[A-Z][A-Za-z0-9]*_wipe$') loop
+    execute format('select stampd.%I($1)', wipe.proname) using array[id];
+  end loop;
+end $$;
+comment on function stampd.export_wipe(text, text) is 'Removes a document from all side tables of its class.';
+
+create function stampd.fill_side(class text, iclass text, batch int default 200) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  progress schema_fill;
+  batch_ids text[];
+  item_ids text[];
+  item_keys text[];
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  select * into progress from schema_fill f
+    where f.class = fill_side.class and f.iclass = fill_side.iclass for update;
+  -- Whoever writes an item holds the lock of its document; the items are looked at in a later statement.
+  select array_agg(o.id order by o.id) into batch_ids from (
+    select d.id from doc d where d.class = fill_side.class and d.id > progress.after and d.ctime <> 0
+      order by d.id limit fill_side.batch for share) o;
+  if batch_ids is null then
+    return 0;
+  end if;
+  select array_agg(i.id), array_agg(i.key) into item_ids, item_keys from item i
+    where i.class = fill_side.class and i.id = any (batch_ids) and i.iclass = fill_side.iclass
+      and i.content is not null and not i.raw;
+  if item_ids is not null then
+    execute format('select stampd.%I($1, $2)', 'x_' || fill_side.class || '_' || fill_side.iclass || '_write')
+      using item_ids, item_keys;
+  end if;
+  update schema_fill f set after = batch_ids[cardinality(batch_ids)], done = f.done + cardinality(batch_ids)
+    where f.class = fill_side.class and f.iclass = fill_side.iclass;
+  return cardinality(batch_ids);
+end $$;
+comment on function stampd.fill_side(text, text, int) is
+  'Fills a side table from the next documents of its class; stampctl schema apply calls it until it returns 0.';
+
+create function stampd.empty_sides() returns trigger language plpgsql as $$
+declare
+  side record;
+begin
+  for side in select c.relname from pg_catalog.pg_class c
+      where c.relnamespace = 'stampd'::regnamespace and c.relkind = 'r' and c.relname ~ '^x_' loop
+    execute format('truncate stampd.%I', side.relname);
+  end loop;
+  return null;
+end $$;
+comment on function stampd.empty_sides() is 'Trigger: with the items their side tables are emptied.';
+create trigger empty_sides after truncate on stampd.item
+  for each statement execute function stampd.empty_sides();
+
+-- --- the functions of 0001, which keep side tables right too ---
+
+create or replace function stampd.put_item(class text, id text, iclass text, key text, content text, raw boolean default false)
+  returns bigint language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  is_raw  constant boolean := coalesce(put_item.raw, false) and put_item.content is not null;
+  held    doc;
+  present item;
+  changed bigint;
+  volume  bigint;
+begin
+  if put_item.class is null or put_item.class !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
+    raise exception 'not a name for a class of documents: %', put_item.class using errcode = '22023';
+  elsif put_item.iclass is null or put_item.iclass !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
+    raise exception 'not a name for a class of items: %', put_item.iclass using errcode = '22023';
+  elsif put_item.id is null or octet_length(put_item.id) not between 1 and 255 then
+    raise exception 'an id has 1 to 255 bytes' using errcode = '22023';
+  elsif put_item.key is null or octet_length(put_item.key) > 255 then
+    raise exception 'a key has 0 to 255 bytes' using errcode = '22023';
+  end if;
+  if not is_raw then
+    perform put_item.content::jsonb; -- refuses what is no JSON
+  end if;
+
+  held := lock_document(put_item.class, put_item.id);
+  if coalesce(held.ctime, 0) <> 0 then
+    select * into present from item i
+      where i.class = put_item.class and i.id = put_item.id and i.iclass = put_item.iclass and i.key = put_item.key;
+    if present.content is not distinct from put_item.content and coalesce(present.raw, false) = is_raw then
+      return held.version; -- the same content is no change
+    end if;
+  elsif put_item.content is null then
+    return null;
+  end if;
+
+  changed := version_above(coalesce(held.version, (select floor from space where one)));
+  select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) into volume from item i
+    where i.class = put_item.class and i.id = put_item.id and i.content is not null
+      and (i.iclass, i.key) <> (put_item.iclass, put_item.key);
+  volume := volume + coalesce(octet_length(put_item.key) + octet_length(put_item.content), 0);
+  if held.class is null then
+    insert into doc (class, id, version, ctime, dtime, v1, v2)
+      values (put_item.class, put_item.id, changed, changed, changed, volume, 0);
+  else
+    update doc d set version = changed, v1 = volume,
+        ctime = case when d.ctime = 0 then changed else d.ctime end,
+        dtime = case when d.ctime = 0 then changed else d.dtime end
+      where d.class = put_item.class and d.id = put_item.id;
+  end if;
+  insert into item (class, id, iclass, key, version, vop, content, raw)
+    values (put_item.class, put_item.id, put_item.iclass, put_item.key, changed,
+            case when put_item.content is null then 0 else changed end, put_item.content, is_raw)
+    on conflict on constraint item_pkey do update
+      set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw;
+  perform export_item(put_item.class, put_item.id, put_item.iclass, put_item.key);
+  return changed;
+end $$;
+
+create or replace function stampd.delete_document(class text, id text) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  held    doc;
+  changed bigint;
+begin
+  held := lock_document(delete_document.class, delete_document.id);
+  if coalesce(held.ctime, 0) = 0 then
+    return null;
+  end if;
+  changed := version_above(held.version);
+  update doc d set version = changed, ctime = 0, dtime = 0, v1 = 0, v2 = 0
+    where d.class = delete_document.class and d.id = delete_document.id;
+  delete from item i where i.class = delete_document.class and i.id = delete_document.id;
+  perform export_wipe(delete_document.class, delete_document.id);
+  return changed;
+end $$;
+
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.export_string(json), stampd.export_long(json), stampd.export_int(json),
+  stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json), stampd.export_is_list(json),
+  stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json), stampd.export_doubles(json),
+  stampd.export_object(text) to stampd;

@@ -1,0 +1,123 @@
+/* schema_apply: takes the steps of a plan while the workers go on serving. */
+#include "control/schema_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+enum {
+    LOCK_TRIES = 300, /* with a pause of a second: five minutes */
+    LOCK_PAUSE_MS = 1000,
+    WAIT_PAUSE_MS = 20,
+    SAY_EVERY_MS = 5000,
+};
+
+/* The commit is of the statement: what comes behind an error is not run. */
+static bool run_locked(struct control *control, struct pg *pg, const struct step *step)
+{
+    const char *sql =
+        arena_printf(control->arena, "begin; set local lock_timeout = '200ms';\n%scommit;", step->sql);
+    for (int try = 0; try < LOCK_TRIES; try++) {
+        if (pg_execute(pg, sql) == FAULT_NONE)
+            return true;
+        const char *state = pg_sqlstate(pg);
+        bool is_again = strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0;
+        const char *why = arena_copy(control->arena, pg_message(pg), strlen(pg_message(pg)));
+        if (pg_execute(pg, "rollback") != FAULT_NONE || !is_again) {
+            say("%s: %s", step->what, why);
+            return false;
+        }
+        clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+    say("%s: others hold a table for too long", step->what);
+    return false;
+}
+
+/* Transactions of this database that go on now and have begun before.  Whoever begins later sees the schema's
+ * new number; whoever began before may not have. */
+static bool run_wait(struct control *control, struct pg *pg)
+{
+    struct pg_result *older, *left;
+    if (!control_query(control, pg, "looking for older transactions",
+                       "select coalesce(string_agg(l.virtualxid, ' '), '') from pg_locks l"
+                       " join pg_stat_activity a on a.pid = l.pid and a.datname = current_database()"
+                       " where l.locktype = 'virtualxid' and l.pid <> pg_backend_pid()"
+                       " and a.backend_type = 'client backend'",
+                       NULL, &older))
+        return false;
+    struct pg_params params;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, pg_get_text(older, 0, 0));
+    for (int64_t said_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
+        if (!control_query(
+                control, pg, "waiting for older transactions",
+                "select count(*), coalesce(string_agg(pid::text, ', '), '') from pg_locks"
+                " where locktype = 'virtualxid' and virtualxid = any (string_to_array($1::text, ' '))",
+                &params, &left))
+            return false;
+        if (pg_get_i64(left, 0, 0) == 0)
+            return true;
+        if (clock_monotonic_ms() - said_ms < SAY_EVERY_MS)
+            continue;
+        said_ms = clock_monotonic_ms();
+        struct bytes pids = pg_get_text(left, 0, 1);
+        say("waiting for %lld transactions that began before, of the processes %.*s",
+            (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);
+    }
+}
+
+static bool run_fill(struct control *control, struct pg *pg, const struct step *step, int64_t batch)
+{
+    static const struct pg_statement fill = {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)",
+                                             3};
+    struct pg_params params;
+    struct pg_result *row;
+    int64_t total = 0, said_ms = clock_monotonic_ms();
+    struct arena *arena = arena_create("fill");
+    bool is_filling = pg_prepare(pg, &fill, 1) == FAULT_NONE, is_done = false;
+    while (is_filling && !is_done) {
+        pg_params_start(&params, arena);
+        pg_add_text(&params, step->side.class);
+        pg_add_text(&params, step->side.item);
+        pg_add_i32(&params, (int32_t)batch);
+        enum fault fault = pg_run(pg, &fill, &params, &row);
+        if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
+            clock_sleep_ms(WAIT_PAUSE_MS);
+            continue;
+        }
+        is_filling = !fault;
+        is_done = is_filling && pg_get_i64(row, 0, 0) == 0;
+        total += is_filling ? pg_get_i64(row, 0, 0) : 0;
+        if (clock_monotonic_ms() - said_ms >= SAY_EVERY_MS) {
+            said_ms = clock_monotonic_ms();
+            fprintf(stderr, "  %lld documents\n", (long long)total);
+        }
+        arena_reset(arena);
+    }
+    if (!is_filling)
+        say("%s: %s", step->what, pg_message(pg));
+    else
+        printf("  %lld documents\n", (long long)total);
+    arena_destroy(arena);
+    (void)control;
+    return is_filling && control_execute(pg, step->what, "deallocate fill");
+}
+
+bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan, int64_t batch)
+{
+    /* create index concurrently waits for whoever writes, which is no reason to give up */
+    if (!control_execute(pg, "setting the session up", "set lock_timeout = 0"))
+        return false;
+    for (const struct step *step = plan->steps; step < plan->steps + plan->count; step++) {
+        printf("%s\n", step->what);
+        fflush(stdout);
+        bool is_done = step->kind == STEP_LOCKED  ? run_locked(control, pg, step)
+                       : step->kind == STEP_ALONE ? control_execute(pg, step->what, step->sql)
+                       : step->kind == STEP_WAIT  ? run_wait(control, pg)
+                                                  : run_fill(control, pg, step, batch);
+        if (!is_done)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,479 @@
+/* schema_plan: first what is too much goes, then what is missing comes.
+ *
+ * Each of the two begins with one transaction that changes what the workers write together with the number of
+ * the schema, which every commit compares.  Behind it all transactions are waited for that began before; from
+ * then on every commit writes, or no longer writes, the columns in question.  Only then is anything dropped,
+ * or filled from the documents that were there before, and only what is filled and has its index may be
+ * searched. */
+#include "control/schema_plan.h"
+
+#include <string.h>
+
+/* --- what the database has ----------------------------------------------------------------------- */
+
+struct column {
+    struct bytes table, name, type;
+};
+struct index {
+    struct bytes name;
+    bool is_valid;
+};
+struct catalog {
+    struct column *columns;
+    size_t column_count;
+    struct index *indexes;
+    size_t index_count;
+    struct side_name *fills; /* that are not finished, or whose indexes are not */
+    size_t fill_count;
+};
+
+static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading the side tables",
+                       "select c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod)"
+                       " from pg_class c join pg_attribute a on a.attrelid = c.oid"
+                       " where c.relnamespace = 'stampd'::regnamespace and c.relkind = 'r'"
+                       " and c.relname ~ '^x_[A-Z][A-Za-z0-9]*_[A-Z]' and a.attnum > 0 and not a.attisdropped"
+                       " order by c.relname collate \"C\", a.attnum",
+                       NULL, &rows))
+        return false;
+    catalog->column_count = (size_t)pg_rows(rows);
+    catalog->columns = ARENA_ARRAY(control->arena, struct column, catalog->column_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->columns[row] =
+            (struct column){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1), pg_get_text(rows, row, 2)};
+    return true;
+}
+
+static bool read_indexes(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(
+            control, pg, "reading the indexes",
+            "select c.relname::text, i.indisvalid from pg_class c join pg_index i on i.indexrelid ="
+            " c.oid where c.relnamespace = 'stampd'::regnamespace and c.relname ~ '^v_[A-Z]'",
+            NULL, &rows))
+        return false;
+    catalog->index_count = (size_t)pg_rows(rows);
+    catalog->indexes = ARENA_ARRAY(control->arena, struct index, catalog->index_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->indexes[row] = (struct index){pg_get_text(rows, row, 0), pg_get_bool(rows, row, 1)};
+    if (!control_query(control, pg, "reading how far tables are filled",
+                       "select class, iclass from stampd.schema_fill", NULL, &rows))
+        return false;
+    catalog->fill_count = (size_t)pg_rows(rows);
+    catalog->fills = ARENA_ARRAY(control->arena, struct side_name, catalog->fill_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->fills[row] = (struct side_name){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1)};
+    return true;
+}
+
+/* "x_Class_Item", with "_field" when there is one. */
+static struct bytes table_name(struct arena *arena, const char *prefix, struct side_name name,
+                               struct bytes field)
+{
+    return bytes_of(arena_printf(arena, "%s_%.*s_%.*s%s%.*s", prefix, (int)name.class.size, name.class.data,
+                                 (int)name.item.size, name.item.data, field.size ? "_" : "", (int)field.size,
+                                 field.size ? field.data : ""));
+}
+
+static const struct column *find_column(const struct catalog *catalog, struct bytes table, struct bytes name)
+{
+    for (size_t i = 0; i < catalog->column_count; i++)
+        if (bytes_equal(catalog->columns[i].table, table) && bytes_equal(catalog->columns[i].name, name))
+            return &catalog->columns[i];
+    return NULL;
+}
+
+static const struct index *find_index(const struct catalog *catalog, struct bytes name)
+{
+    for (size_t i = 0; i < catalog->index_count; i++)
+        if (bytes_equal(catalog->indexes[i].name, name))
+            return &catalog->indexes[i];
+    return NULL;
+}
+
+bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
+{
+    struct pg_result *row;
+    struct schema *applied;
+    struct schema_problem problem;
+    *plan_r = (struct schema_plan){0};
+    if (!control_query(control, pg, "reading the schema that is applied",
+                       "select number, content, building from stampd.schema where one", NULL, &row))
+        return false;
+    if (pg_rows(row) != 1 || schema_read(control->arena, pg_get_text(row, 0, 1), &applied, &problem)) {
+        say("table schema holds what this release of stampctl does not know");
+        return false;
+    }
+    applied->number = pg_get_i64(row, 0, 0);
+    plan_r->applied = applied;
+    plan_r->building = pg_get_text(row, 0, 2);
+    return true;
+}
+
+/* --- comparing ----------------------------------------------------------------------------------- */
+
+struct planning {
+    struct control *control;
+    struct arena *arena;
+    const char *role;
+    struct catalog catalog;
+    struct schema_plan *plan;
+    size_t capacity;
+};
+
+static struct builder *new_text(struct planning *planning)
+{
+    struct builder *text = ARENA_NEW(planning->arena, struct builder);
+    arena_defer(planning->arena, (void (*)(void *))builder_free, text);
+    return text;
+}
+
+static void add_step(struct planning *planning, enum step_kind kind, const char *what, struct builder *sql)
+{
+    struct schema_plan *plan = planning->plan;
+    if (plan->count == planning->capacity) {
+        size_t capacity = planning->capacity ? 2 * planning->capacity : 16;
+        struct step *steps = ARENA_ARRAY(planning->arena, struct step, capacity);
+        if (plan->count)
+            memcpy(steps, plan->steps, plan->count * sizeof *steps);
+        plan->steps = steps;
+        planning->capacity = capacity;
+    }
+    if (sql)
+        builder_add(sql, "", 1);
+    plan->steps[plan->count++] = (struct step){.kind = kind, .what = what, .sql = sql ? sql->data : NULL};
+}
+
+/* Is the field in the database as it is wanted here? */
+static bool has_field(struct planning *planning, struct side_name name, const struct schema_field *field)
+{
+    const struct catalog *catalog = &planning->catalog;
+    const struct column *column =
+        find_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
+    if (!column || !bytes_equal(column->type, bytes_of(schema_sql_type(field))))
+        return false;
+    return !field->is_list ||
+           find_column(catalog, table_name(planning->arena, "x", name, field->name), BYTES("value")) != NULL;
+}
+
+/* What stays: fields that are applied, wanted with the same type, and there. */
+static const struct schema *find_kept(struct planning *planning, const struct schema *wanted)
+{
+    struct arena *arena = planning->arena;
+    struct schema *kept = ARENA_NEW(arena, struct schema);
+    struct schema_class *classes = ARENA_ARRAY(arena, struct schema_class, wanted->class_count);
+    *kept = *wanted;
+    kept->classes = classes;
+    for (size_t c = 0; c < wanted->class_count; c++) {
+        const struct schema_class *applied =
+            schema_find_class(planning->plan->applied, wanted->classes[c].name);
+        struct schema_item *items = ARENA_ARRAY(arena, struct schema_item, wanted->classes[c].item_count);
+        classes[c] = wanted->classes[c];
+        classes[c].items = items;
+        for (size_t i = 0; i < classes[c].item_count; i++) {
+            const struct schema_item *from = &wanted->classes[c].items[i];
+            const struct schema_item *before = schema_find_item(applied, from->name);
+            struct schema_field *fields = ARENA_ARRAY(arena, struct schema_field, from->field_count);
+            const struct side_name name = {classes[c].name, from->name};
+            items[i] = *from;
+            items[i].fields = fields;
+            items[i].field_count = 0;
+            for (size_t f = 0; f < from->field_count; f++) {
+                const struct schema_field *field = schema_find_field(before, from->fields[f].name);
+                if (field && field->type == from->fields[f].type &&
+                    field->is_list == from->fields[f].is_list && has_field(planning, name, field))
+                    fields[items[i].field_count++] = *field;
+            }
+        }
+    }
+    return kept;
+}
+
+static const struct schema_item *find_side(const struct schema *schema, struct side_name name)
+{
+    const struct schema_item *item = schema_find_item(schema_find_class(schema, name.class), name.item);
+    return item && item->field_count ? item : NULL;
+}
+
+/* A table's name into the parts between its underscores. */
+static void split_table(struct bytes table, struct side_name *name_r, struct bytes *field_r)
+{
+    struct bytes parts[3] = {NO_BYTES, NO_BYTES, NO_BYTES};
+    struct bytes rest = {table.data + 2, table.size - 2};
+    for (size_t i = 0; i < COUNT_OF(parts) && rest.data; i++) {
+        const char *end = i < 2 ? memchr(rest.data, '_', rest.size) : NULL;
+        parts[i] = (struct bytes){rest.data, end ? (size_t)(end - rest.data) : rest.size};
+        rest = end ? (struct bytes){end + 1, rest.size - parts[i].size - 1} : NO_BYTES;
+    }
+    *name_r = (struct side_name){parts[0], parts[1]};
+    *field_r = parts[2];
+}
+
+/* Does `schema` account for this column? */
+static bool is_expected(const struct schema *schema, const struct column *column)
+{
+    struct side_name name;
+    struct bytes field_name;
+    split_table(column->table, &name, &field_name);
+    const struct schema_item *item = find_side(schema, name);
+    if (!item)
+        return false;
+    if (field_name.size) {
+        const struct schema_field *field = schema_find_field(item, field_name);
+        return field && field->is_list;
+    }
+    return bytes_equal(column->name, BYTES("id")) || bytes_equal(column->name, BYTES("key")) ||
+           schema_find_field(item, column->name);
+}
+
+static bool is_ready_index(struct planning *planning, struct side_name name, const struct schema_field *field)
+{
+    const struct index *index =
+        find_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
+    return index && index->is_valid;
+}
+
+static bool is_in_words(struct arena *arena, struct bytes words, struct side_name name, struct bytes field)
+{
+    const char *one = arena_printf(arena, " %.*s.%.*s.%.*s ", (int)name.class.size, name.class.data,
+                                   (int)name.item.size, name.item.data, (int)field.size, field.data);
+    const char *all = arena_printf(arena, " %.*s ", (int)words.size, words.size ? words.data : "");
+    return strstr(all, one) != NULL;
+}
+
+/* --- steps --------------------------------------------------------------------------------------- */
+
+/* Calls for each side table of the schema. */
+static void
+each_side(struct planning *planning, const struct schema *schema, const struct schema *kept, void *text,
+          void (*function)(struct planning *planning, struct side_name name, const struct schema_item *item,
+                           const struct schema_item *kept, void *text))
+{
+    for (size_t c = 0; c < schema->class_count; c++)
+        for (size_t i = 0; i < schema->classes[c].item_count; i++) {
+            const struct schema_item *item = &schema->classes[c].items[i];
+            const struct side_name name = {schema->classes[c].name, item->name};
+            if (item->field_count)
+                function(planning, name, item, find_side(kept, name), text);
+        }
+}
+
+/* Table, columns, functions and view of one side; what is there already is not made again. */
+static void add_side_sql(struct planning *planning, struct side_name name, const struct schema_item *item,
+                         const struct schema_item *kept, void *text)
+{
+    struct builder *sql = text;
+    const struct schema_item *applied = find_side(planning->plan->applied, name);
+    bool is_new = false;
+    if (!kept)
+        schema_sql_table(sql, name, planning->role);
+    for (size_t f = 0; f < item->field_count; f++) {
+        if (schema_find_field(kept, item->fields[f].name))
+            continue;
+        schema_sql_column(sql, name, &item->fields[f], planning->role);
+        is_new = true;
+    }
+    schema_sql_functions(sql, name, item, planning->role);
+    if (is_new || !applied || applied->field_count != item->field_count)
+        schema_sql_view(sql, name, item);
+    if (!is_new)
+        return;
+    builder_printf(
+        sql,
+        "insert into stampd.schema_fill (class, iclass, after, done) values ('%.*s', '%.*s', '', 0)"
+        " on conflict (class, iclass) do update set after = '', done = 0;\n",
+        (int)name.class.size, name.class.data, (int)name.item.size, name.item.data);
+}
+
+/* A word for each field that is not ready after this round. */
+static void add_building(struct planning *planning, struct side_name name, const struct schema_item *item,
+                         const struct schema_item *kept, void *text)
+{
+    struct builder *words = text;
+    for (size_t f = 0; f < item->field_count; f++) {
+        const struct schema_field *field = &item->fields[f];
+        if (schema_find_field(kept, field->name) && is_ready_index(planning, name, field) &&
+            !is_in_words(planning->arena, planning->plan->building, name, field->name))
+            continue;
+        builder_printf(words, "%s%.*s.%.*s.%.*s", words->size ? " " : "", (int)name.class.size,
+                       name.class.data, (int)name.item.size, name.item.data, (int)field->name.size,
+                       field->name.data);
+    }
+}
+
+/* Functions and views of sides that are no more. */
+static void add_removals(struct planning *planning, const struct schema *schema, struct builder *sql)
+{
+    struct side_name last = {NO_BYTES, NO_BYTES};
+    for (size_t i = 0; i < planning->catalog.column_count; i++) {
+        struct side_name name;
+        struct bytes field;
+        split_table(planning->catalog.columns[i].table, &name, &field);
+        bool is_known = bytes_equal(name.class, last.class) && bytes_equal(name.item, last.item);
+        last = name;
+        if (is_known || field.size || find_side(schema, name))
+            continue;
+        schema_sql_drop_functions(sql, name);
+        builder_printf(sql, "delete from stampd.schema_fill where class = '%.*s' and iclass = '%.*s';\n",
+                       (int)name.class.size, name.class.data, (int)name.item.size, name.item.data);
+    }
+}
+
+/* The transaction that a round begins with.  Returns whether fields are not ready behind it. */
+static bool add_turn(struct planning *planning, const struct schema *schema, const struct schema *kept,
+                     const char *what)
+{
+    struct builder *sql = new_text(planning), *content = new_text(planning), *building = new_text(planning);
+    each_side(planning, schema, kept, sql, add_side_sql);
+    each_side(planning, schema, kept, building, add_building);
+    add_removals(planning, schema, sql);
+    schema_write(schema, content);
+    builder_add_text(sql, "update stampd.schema set number = number + 1, content = ");
+    schema_sql_literal(sql, builder_bytes(content));
+    builder_add_text(sql, ", building = ");
+    schema_sql_literal(sql, builder_bytes(building));
+    builder_add_text(sql, " where one;\n");
+    add_step(planning, STEP_LOCKED, what, sql);
+    return building->size > 0;
+}
+
+/* Columns and tables that `kept` does not account for; returns how many steps. */
+static size_t add_drops(struct planning *planning, const struct schema *kept, bool is_counted_only)
+{
+    const struct catalog *catalog = &planning->catalog;
+    size_t count = 0;
+    struct bytes dropped = NO_BYTES;
+    for (size_t i = 0; i < catalog->column_count; i++) {
+        const struct column *column = &catalog->columns[i];
+        struct side_name name;
+        struct bytes field;
+        if (is_expected(kept, column) || bytes_equal(column->table, dropped))
+            continue;
+        count++;
+        split_table(column->table, &name, &field);
+        bool is_table = field.size || !find_side(kept, name);
+        if (is_table)
+            dropped = column->table;
+        if (is_counted_only)
+            continue;
+        struct builder *sql = new_text(planning);
+        if (is_table)
+            builder_printf(sql, "drop table stampd.\"%.*s\";\n", (int)column->table.size, column->table.data);
+        else
+            builder_printf(sql, "alter table stampd.\"%.*s\" drop column \"%.*s\";\n",
+                           (int)column->table.size, column->table.data, (int)column->name.size,
+                           column->name.data);
+        add_step(planning, STEP_LOCKED, "what is not declared any more goes", sql);
+    }
+    return count;
+}
+
+static void add_fill(struct planning *planning, struct side_name name, const struct schema_item *item,
+                     const struct schema_item *kept, void *text UNUSED)
+{
+    bool is_filled = kept && kept->field_count == item->field_count;
+    for (size_t i = 0; is_filled && i < planning->catalog.fill_count; i++)
+        is_filled = !(bytes_equal(planning->catalog.fills[i].class, name.class) &&
+                      bytes_equal(planning->catalog.fills[i].item, name.item));
+    if (is_filled)
+        return;
+    add_step(planning, STEP_FILL,
+             arena_printf(planning->arena, "filling x_%.*s_%.*s from the documents", (int)name.class.size,
+                          name.class.data, (int)name.item.size, name.item.data),
+             NULL);
+    planning->plan->steps[planning->plan->count - 1].side = name;
+}
+
+static void add_indexes(struct planning *planning, struct side_name name, const struct schema_item *item,
+                        const struct schema_item *kept, void *text UNUSED)
+{
+    bool is_changed = false;
+    for (size_t f = 0; f < item->field_count; f++) {
+        const struct schema_field *field = &item->fields[f];
+        struct bytes index_name = table_name(planning->arena, "v", name, field->name);
+        const struct index *index = find_index(&planning->catalog, index_name);
+        if (index && index->is_valid && schema_find_field(kept, field->name))
+            continue;
+        if (index && !index->is_valid && schema_find_field(kept, field->name)) {
+            struct builder *drop = new_text(planning);
+            builder_printf(drop, "drop index concurrently if exists stampd.\"%s\";\n", index_name.data);
+            add_step(planning, STEP_ALONE, "an index that was not completed goes", drop);
+        }
+        struct builder *sql = new_text(planning);
+        schema_sql_index(sql, name, field);
+        add_step(planning, STEP_ALONE, arena_printf(planning->arena, "index %s", index_name.data), sql);
+        is_changed = true;
+    }
+    if (!is_changed)
+        return;
+    struct builder *analyze = new_text(planning);
+    builder_printf(analyze, "analyze stampd.\"x_%.*s_%.*s\";\n", (int)name.class.size, name.class.data,
+                   (int)name.item.size, name.item.data);
+    add_step(planning, STEP_ALONE, "statistics", analyze);
+    for (size_t f = 0; f < item->field_count; f++)
+        if (item->fields[f].is_list) {
+            struct builder *list = new_text(planning);
+            builder_printf(list, "analyze stampd.\"%s\";\n",
+                           table_name(planning->arena, "x", name, item->fields[f].name).data);
+            add_step(planning, STEP_ALONE, "statistics", list);
+        }
+}
+
+static size_t count_fields(const struct schema *schema)
+{
+    size_t count = 0;
+    for (size_t c = 0; c < schema->class_count; c++)
+        for (size_t i = 0; i < schema->classes[c].item_count; i++)
+            count += schema->classes[c].items[i].field_count;
+    return count;
+}
+
+static bool is_same(struct planning *planning, const struct schema *one, const struct schema *other)
+{
+    struct builder *a = new_text(planning), *b = new_text(planning);
+    schema_write(one, a);
+    schema_write(other, b);
+    return bytes_equal(builder_bytes(a), builder_bytes(b));
+}
+
+static void make_steps(struct planning *planning, const struct schema *wanted)
+{
+    const struct schema *kept = find_kept(planning, wanted);
+    bool has_extras = add_drops(planning, kept, true) > 0;
+    bool grows = count_fields(wanted) > count_fields(kept);
+    bool is_building = false;
+    struct builder *words = new_text(planning);
+    each_side(planning, wanted, kept, words, add_building);
+    is_building = words->size > 0;
+    if (has_extras) {
+        add_turn(planning, kept, kept, "the schema without what is not declared any more");
+        add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+        add_drops(planning, kept, false);
+    }
+    if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
+        add_turn(planning, wanted, kept, "the schema; from here on commits write its fields");
+    if (!is_building)
+        return;
+    add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+    each_side(planning, wanted, kept, NULL, add_fill);
+    each_side(planning, wanted, kept, NULL, add_indexes);
+    struct builder *ready = new_text(planning);
+    builder_add_text(ready, "delete from stampd.schema_fill;\n"
+                            "update stampd.schema set number = number + 1, building = '' where one;\n");
+    add_step(planning, STEP_LOCKED, "the fields may be searched", ready);
+}
+
+bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
+                      struct schema_plan *plan_r)
+{
+    struct planning planning = {
+        .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
+    if (!schema_read_applied(control, pg, plan_r) || !read_columns(control, pg, &planning.catalog) ||
+        !read_indexes(control, pg, &planning.catalog))
+        return false;
+    make_steps(&planning, wanted);
+    return true;
+}

@@ -1,0 +1,39 @@
+/* schema_plan: the steps that bring a namespace's database to a schema, found by comparing what is wanted
+ * with what the database has; so an interrupted apply is gone on with by planning again. */
+#ifndef STAMPD_CONTROL_SCHEMA_PLAN_H
+#define STAMPD_CONTROL_SCHEMA_PLAN_H
+
+#include "control/control.h"
+#include "control/schema_sql.h"
+
+enum step_kind {
+    STEP_LOCKED, /* one transaction that waits for locks a moment only, and is tried again */
+    STEP_ALONE,  /* one statement outside of a transaction */
+    STEP_WAIT,   /* until no transaction goes on that began before */
+    STEP_FILL,   /* a side table, from the documents that were there before */
+};
+
+struct step {
+    enum step_kind kind;
+    const char *what;      /* for people */
+    const char *sql;       /* of LOCKED and ALONE; without begin and commit */
+    struct side_name side; /* of FILL */
+};
+
+struct schema_plan {
+    const struct schema *applied; /* with its number */
+    struct bytes building;        /* fields that are not ready: "Class.Item.field …" */
+    struct step *steps;
+    size_t count;
+};
+
+/* Reads what is applied; on failure says why. */
+MUST_USE bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r);
+/* The steps to `wanted`; none: all is applied.  On failure says why. */
+MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
+                               struct schema_plan *plan_r);
+/* Takes the steps; says each of them, and on failure why. */
+MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan,
+                              int64_t batch);
+
+#endif

@@ -1,0 +1,231 @@
+/* schema_sql: texts only.  Names of classes and fields were checked when the schema was read: they hold
+ * letters, digits and '_' and stand between quotes here. */
+#include "control/schema_sql.h"
+
+#include "edge/pg.h"
+
+/* printf's arguments for "%.*s_%.*s". */
+#define SIDE(name) (int)(name).class.size, (name).class.data, (int)(name).item.size, (name).item.data
+#define TEXT(text) (int)(text).size, (text).data
+
+static const struct {
+    const char *sql, *read, *read_list;
+} types[FIELD_TYPES] = {
+    [FIELD_STRING] = {"text", "export_string", "export_strings"},
+    [FIELD_LONG] = {"bigint", "export_long", "export_longs"},
+    [FIELD_INT] = {"integer", "export_int", "export_ints"},
+    [FIELD_DOUBLE] = {"double precision", "export_double", "export_doubles"},
+};
+
+const char *schema_sql_element(const struct schema_field *field)
+{
+    return types[field->type].sql;
+}
+
+const char *schema_sql_type(const struct schema_field *field)
+{
+    static const char *const lists[FIELD_TYPES] = {"text[]", "bigint[]", "integer[]", "double precision[]"};
+    return field->is_list ? lists[field->type] : types[field->type].sql;
+}
+
+void schema_sql_literal(struct builder *sql, struct bytes text)
+{
+    builder_add_text(sql, "'");
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '\'')
+            builder_add_text(sql, "'");
+        builder_add(sql, text.data + i, 1);
+    }
+    builder_add_text(sql, "'");
+}
+
+static void add_grant(struct builder *sql, const char *role)
+{
+    builder_add_text(sql, "\" to ");
+    pg_add_identifier(sql, bytes_of(role));
+    builder_add_text(sql, ";\n");
+}
+
+void schema_sql_table(struct builder *sql, struct side_name name, const char *role)
+{
+    builder_printf(
+        sql,
+        "create table if not exists stampd.\"x_%.*s_%.*s\" (id text collate \"C\" not null, key text "
+        "collate \"C\" not null, primary key (id, key));\n",
+        SIDE(name));
+    builder_printf(sql, "grant select, insert, update, delete on stampd.\"x_%.*s_%.*s", SIDE(name));
+    add_grant(sql, role);
+}
+
+static const char *collation(const struct schema_field *field)
+{
+    return field->type == FIELD_STRING ? " collate \"C\"" : "";
+}
+
+void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,
+                       const char *role)
+{
+    builder_printf(sql, "alter table stampd.\"x_%.*s_%.*s\" add column if not exists \"%.*s\" %s%s;\n",
+                   SIDE(name), TEXT(field->name), schema_sql_type(field), collation(field));
+    if (!field->is_list)
+        return;
+    builder_printf(
+        sql,
+        "create table if not exists stampd.\"x_%.*s_%.*s_%.*s\" (id text collate \"C\" not null, key "
+        "text collate \"C\" not null, value %s%s not null, primary key (id, key, value));\n",
+        SIDE(name), TEXT(field->name), schema_sql_element(field), collation(field));
+    builder_printf(sql, "grant select, insert, update, delete on stampd.\"x_%.*s_%.*s_%.*s", SIDE(name),
+                   TEXT(field->name));
+    add_grant(sql, role);
+}
+
+void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field)
+{
+    builder_printf(sql,
+                   "create index concurrently if not exists \"v_%.*s_%.*s_%.*s\" on stampd.\"x_%.*s_%.*s",
+                   SIDE(name), TEXT(field->name), SIDE(name));
+    if (field->is_list)
+        builder_printf(sql, "_%.*s\" (value, id, key);\n", TEXT(field->name));
+    else
+        builder_printf(sql, "\" (\"%.*s\", id, key);\n", TEXT(field->name));
+}
+
+void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item)
+{
+    builder_printf(sql, "drop view if exists stampd.\"item_%.*s_%.*s\";\n", SIDE(name));
+    builder_printf(
+        sql,
+        "create view stampd.\"item_%.*s_%.*s\" as select i.class, i.id, i.iclass, i.key, i.version, "
+        "i.vop, i.content",
+        SIDE(name));
+    for (size_t i = 0; i < item->field_count; i++)
+        builder_printf(sql, ", x.\"%.*s\"", TEXT(item->fields[i].name));
+    builder_printf(
+        sql,
+        " from stampd.\"x_%.*s_%.*s\" x join stampd.item i on i.class = '%.*s' and i.id = x.id and "
+        "i.iclass = '%.*s' and i.key = x.key;\n",
+        SIDE(name), TEXT(name.class), TEXT(name.item));
+}
+
+/* --- functions ----------------------------------------------------------------------------------- */
+
+/* Rows of items that are no more. */
+static void add_removal(struct builder *sql, struct side_name name)
+{
+    builder_printf(sql,
+                   "  delete from stampd.\"x_%.*s_%.*s\" x using unnest(ids, keys) u(id, key)\n"
+                   "    where x.id = u.id and x.key = u.key and not exists (select from stampd.item i\n"
+                   "      where i.class = '%.*s' and i.id = u.id and i.iclass = '%.*s' and i.key = u.key\n"
+                   "        and i.content is not null and not i.raw);\n",
+                   SIDE(name), TEXT(name.class), TEXT(name.item));
+}
+
+static void add_names(struct builder *sql, const struct schema_item *item, const char *before)
+{
+    for (size_t i = 0; i < item->field_count; i++)
+        builder_printf(sql, "%s%s\"%.*s\"", i ? ", " : "", before, TEXT(item->fields[i].name));
+}
+
+static void add_upsert(struct builder *sql, struct side_name name, const struct schema_item *item)
+{
+    builder_printf(sql, "  insert into stampd.\"x_%.*s_%.*s\" as x (id, key, ", SIDE(name));
+    add_names(sql, item, "");
+    builder_add_text(sql, ")\n    select i.id, i.key");
+    for (size_t f = 0; f < item->field_count; f++) {
+        const struct schema_field *field = &item->fields[f];
+        builder_printf(sql, ", stampd.%s(v.\"%.*s\")",
+                       field->is_list ? types[field->type].read_list : types[field->type].read,
+                       TEXT(field->name));
+    }
+    builder_printf(
+        sql,
+        "\n    from unnest(ids, keys) u(id, key)\n"
+        "    join stampd.item i on i.class = '%.*s' and i.id = u.id and i.iclass = '%.*s' and i.key = "
+        "u.key\n"
+        "    cross join lateral json_to_record(stampd.export_object(i.content)) v(",
+        TEXT(name.class), TEXT(name.item));
+    for (size_t f = 0; f < item->field_count; f++)
+        builder_printf(sql, "%s\"%.*s\" json", f ? ", " : "", TEXT(item->fields[f].name));
+    builder_add_text(sql, ")\n    where i.content is not null and not i.raw\n"
+                          "    on conflict (id, key) do update set ");
+    for (size_t f = 0; f < item->field_count; f++)
+        builder_printf(sql, "%s\"%.*s\" = excluded.\"%.*s\"", f ? ", " : "", TEXT(item->fields[f].name),
+                       TEXT(item->fields[f].name));
+    builder_add_text(sql, "\n      where (");
+    add_names(sql, item, "x.");
+    builder_add_text(sql, ") is distinct from (");
+    add_names(sql, item, "excluded.");
+    builder_add_text(sql, ");\n");
+}
+
+static void add_elements(struct builder *sql, struct side_name name, const struct schema_field *field)
+{
+    builder_printf(
+        sql,
+        "  delete from stampd.\"x_%.*s_%.*s_%.*s\" e using unnest(ids, keys) u(id, key)\n"
+        "    where e.id = u.id and e.key = u.key and not exists (select from stampd.\"x_%.*s_%.*s\" x\n"
+        "      where x.id = u.id and x.key = u.key and e.value = any (x.\"%.*s\"));\n",
+        SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
+    builder_printf(
+        sql,
+        "  insert into stampd.\"x_%.*s_%.*s_%.*s\" (id, key, value)\n"
+        "    select x.id, x.key, w.value from unnest(ids, keys) u(id, key)\n"
+        "    join stampd.\"x_%.*s_%.*s\" x on x.id = u.id and x.key = u.key cross join unnest(x.\"%.*s\") "
+        "w(value)\n"
+        "    on conflict (id, key, value) do nothing;\n",
+        SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
+}
+
+static void add_wipe(struct builder *sql, struct side_name name, const struct schema_item *item)
+{
+    builder_printf(sql,
+                   "create or replace function stampd.\"x_%.*s_%.*s_wipe\"(ids text[]) returns void language "
+                   "plpgsql as $$\n"
+                   "#variable_conflict use_variable\n"
+                   "begin\n"
+                   "  delete from stampd.\"x_%.*s_%.*s\" x where x.id = any (ids);\n",
+                   SIDE(name), SIDE(name));
+    for (size_t f = 0; f < item->field_count; f++)
+        if (item->fields[f].is_list)
+            builder_printf(sql, "  delete from stampd.\"x_%.*s_%.*s_%.*s\" e where e.id = any (ids);\n",
+                           SIDE(name), TEXT(item->fields[f].name));
+    builder_add_text(sql, "end $$;\n");
+}
+
+void schema_sql_functions(struct builder *sql, struct side_name name, const struct schema_item *item,
+                          const char *role)
+{
+    builder_printf(
+        sql,
+        "create or replace function stampd.\"x_%.*s_%.*s_write\"(ids text[], keys text[]) returns void "
+        "language plpgsql as $$\n"
+        "#variable_conflict use_column\n"
+        "begin\n",
+        SIDE(name));
+    add_removal(sql, name);
+    add_upsert(sql, name, item);
+    for (size_t f = 0; f < item->field_count; f++)
+        if (item->fields[f].is_list)
+            add_elements(sql, name, &item->fields[f]);
+    builder_add_text(sql, "end $$;\n");
+    add_wipe(sql, name, item);
+    builder_printf(sql,
+                   "revoke execute on function stampd.\"x_%.*s_%.*s_write\"(text[], text[]), "
+                   "stampd.\"x_%.*s_%.*s_wipe\"(text[]) from public;\n",
+                   SIDE(name), SIDE(name));
+    builder_printf(sql,
+                   "grant execute on function stampd.\"x_%.*s_%.*s_write\"(text[], text[]), "
+                   "stampd.\"x_%.*s_%.*s_wipe\"(text[]) to ",
+                   SIDE(name), SIDE(name));
+    pg_add_identifier(sql, bytes_of(role));
+    builder_add_text(sql, ";\n");
+}
+
+void schema_sql_drop_functions(struct builder *sql, struct side_name name)
+{
+    builder_printf(sql,
+                   "drop function if exists stampd.\"x_%.*s_%.*s_write\"(text[], text[]), "
+                   "stampd.\"x_%.*s_%.*s_wipe\"(text[]);\n",
+                   SIDE(name), SIDE(name));
+    builder_printf(sql, "drop view if exists stampd.\"item_%.*s_%.*s\";\n", SIDE(name));
+}

@@ -1,0 +1,37 @@
+/* schema_sql: the SQL that makes, changes and removes what a schema needs in a namespace's database: side
+ * tables, their functions, views and indexes.  Pure.
+ *
+ * For the items of class Item in documents of class Class with exported fields there are
+ *   x_Class_Item          id, key and a column for each field; a row for each living item
+ *   x_Class_Item_field    id, key, value: the elements of a field that is a list
+ *   v_Class_Item_field    the index that `find` uses: the value first, then id and key
+ *   item_Class_Item       the view for people
+ *   x_Class_Item_write, x_Class_Item_wipe   the functions that keep the rows right. */
+#ifndef STAMPD_CONTROL_SCHEMA_SQL_H
+#define STAMPD_CONTROL_SCHEMA_SQL_H
+
+#include "document/schema.h"
+
+/* One side table. */
+struct side_name {
+    struct bytes class, item;
+};
+
+/* Type of a column that bears the field, "text[]"; of an element of it, "text". */
+const char *schema_sql_type(const struct schema_field *field);
+const char *schema_sql_element(const struct schema_field *field);
+
+/* Each appends one or several statements that end with ";\n".  `role` is the workers'. */
+void schema_sql_table(struct builder *sql, struct side_name name, const char *role);
+void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,
+                       const char *role);
+void schema_sql_functions(struct builder *sql, struct side_name name, const struct schema_item *item,
+                          const char *role);
+void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item);
+void schema_sql_drop_functions(struct builder *sql, struct side_name name);
+/* Outside of a transaction. */
+void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field);
+/* Appends a text as an SQL literal. */
+void schema_sql_literal(struct builder *sql, struct bytes text);
+
+#endif

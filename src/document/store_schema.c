@@ -1,0 +1,334 @@
+/* store_schema: the schema applied in a namespace, as a session knows it, and what a commit writes into side
+ * tables.
+ *
+ * Commits and searches tell the number of the schema that they were made up under; the database refuses them
+ * (ST004) when it has another one, then the schema is read again.  So nobody writes or reads by an old one.
+ */
+#include "document/store.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "document/statements.h"
+#include "document/store_private.h"
+#include "edge/json.h"
+
+/* Columns of SCHEMA. */
+enum { NUMBER, CONTENT, BUILDING };
+
+/* A side table and the statements that keep it. */
+struct side {
+    const struct schema_class *class;
+    const struct schema_item *item;
+    struct pg_statement write, wipe;
+    bool is_prepared;
+};
+
+struct known_schema {
+    int references;
+    struct arena *arena;
+    struct schema *schema;
+    struct side *sides;
+    size_t side_count;
+};
+
+static void release(void *pointer)
+{
+    struct known_schema *known = pointer;
+    if (known && --known->references == 0)
+        arena_destroy(known->arena);
+}
+
+void store_forget_schema(struct store_session *session)
+{
+    release(session->schema);
+    session->schema = NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+/* Fields that are still being built: words "Class.Item.field". */
+static bool is_building(struct bytes building, struct bytes class, struct bytes item, struct bytes field)
+{
+    while (building.size) {
+        const char *blank = memchr(building.data, ' ', building.size);
+        size_t size = blank ? (size_t)(blank - building.data) : building.size;
+        const char *at = building.data;
+        if (size == class.size + item.size + field.size + 2 && memcmp(at, class.data, class.size) == 0 &&
+            at[class.size] == '.' && memcmp(at + class.size + 1, item.data, item.size) == 0 &&
+            at[class.size + 1 + item.size] == '.' &&
+            memcmp(at + class.size + 2 + item.size, field.data, field.size) == 0)
+            return true;
+        size += blank != NULL;
+        building.data += size;
+        building.size -= size;
+    }
+    return false;
+}
+
+static void add_side(struct known_schema *known, const struct schema_class *class,
+                     const struct schema_item *item)
+{
+    struct arena *arena = known->arena;
+    long long number = (long long)known->schema->number;
+    int class_size = (int)class->name.size, item_size = (int)item->name.size;
+    const char *class_name = class->name.data, *item_name = item->name.data;
+    known->sides[known->side_count++] = (struct side){
+        .class = class,
+        .item = item,
+        .write = {arena_printf(arena, "write_%lld_%.*s_%.*s", number, class_size, class_name, item_size,
+                               item_name),
+                  arena_printf(arena, "select stampd.\"x_%.*s_%.*s_write\"($1::text[], $2::text[])",
+                               class_size, class_name, item_size, item_name),
+                  2},
+        .wipe = {arena_printf(arena, "wipe_%lld_%.*s_%.*s", number, class_size, class_name, item_size,
+                              item_name),
+                 arena_printf(arena, "select stampd.\"x_%.*s_%.*s_wipe\"($1::text[])", class_size, class_name,
+                              item_size, item_name),
+                 1},
+    };
+}
+
+/* Says which fields are ready, and lists the side tables. */
+static void complete(struct known_schema *known, struct bytes building)
+{
+    const struct schema *schema = known->schema;
+    size_t count = 0;
+    for (size_t c = 0; c < schema->class_count; c++)
+        count += schema->classes[c].item_count;
+    known->sides = ARENA_ARRAY(known->arena, struct side, count);
+    for (size_t c = 0; c < schema->class_count; c++) {
+        const struct schema_class *class = &schema->classes[c];
+        for (size_t i = 0; i < class->item_count; i++) {
+            const struct schema_item *item = &class->items[i];
+            for (size_t f = 0; f < item->field_count; f++) {
+                struct schema_field *field = (struct schema_field *)&item->fields[f];
+                field->is_ready = !is_building(building, class->name, item->name, field->name);
+            }
+            if (item->field_count)
+                add_side(known, class, item);
+        }
+    }
+}
+
+static enum fault read_row(const struct pg_result *row, struct known_schema *known)
+{
+    struct schema_problem problem;
+    struct bytes content = pg_rows(row) ? pg_get_text(row, 0, CONTENT) : NO_BYTES;
+    const char *text = arena_copy(known->arena, content.data ? content.data : "", content.size);
+    if (schema_read(known->arena, (struct bytes){text, content.size}, &known->schema, &problem)) {
+        log_error("table schema holds what this program does not know at %s: %s", problem.path,
+                  problem.expected);
+        return FAULT_ODATABASE;
+    }
+    known->schema->number = pg_get_i64(row, 0, NUMBER);
+    complete(known, pg_get_text(row, 0, BUILDING));
+    return FAULT_NONE;
+}
+
+enum fault store_read_schema(struct store_session *session)
+{
+    if (session->schema)
+        return FAULT_NONE;
+    struct known_schema *known = calloc(1, sizeof *known);
+    if (!known)
+        log_fatal("out of memory schema");
+    known->references = 1;
+    known->arena = arena_create("schema");
+    arena_defer(known->arena, free, known);
+    struct pg_params params;
+    struct pg_result *row;
+    struct arena *arena = arena_create("schema row");
+    pg_params_start(&params, arena);
+    enum fault fault = pg_run(session->pg, &statements[STATEMENT_SCHEMA], &params, &row);
+    if (!fault)
+        fault = read_row(row, known);
+    arena_destroy(arena);
+    if (fault)
+        release(known);
+    else
+        session->schema = known;
+    return fault;
+}
+
+const struct schema *store_present_schema(const struct store_session *session)
+{
+    return session->schema->schema;
+}
+
+enum fault store_schema(struct store *store, int space, struct arena *arena, const struct schema **schema_r)
+{
+    struct store_session *session = &store->sessions[space];
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = store_read_schema(session);
+    } while (store_reads_again(store, space, fault, attempt++));
+    if (fault)
+        return fault;
+    session->schema->references++;
+    arena_defer(arena, release, session->schema);
+    *schema_r = session->schema->schema;
+    return FAULT_NONE;
+}
+
+/* --- what a commit writes ------------------------------------------------------------------------ */
+
+/* Names of items in one side table. */
+struct touched {
+    struct side *side;
+    struct bytes *ids, *keys; /* of items to write */
+    size_t count, capacity;
+    struct bytes *wiped; /* documents whose life has ended */
+    size_t wiped_count;
+};
+
+struct store_sides {
+    struct arena *arena;
+    const struct commit *commit;
+    struct touched *list;
+    size_t count;
+};
+
+static struct touched *touch(struct store_sides *sides, struct side *side)
+{
+    for (size_t i = 0; i < sides->count; i++)
+        if (sides->list[i].side == side)
+            return &sides->list[i];
+    struct touched *touched = &sides->list[sides->count++];
+    *touched = (struct touched){.side = side};
+    return touched;
+}
+
+static void add_item(struct store_sides *sides, struct side *side, struct bytes id, struct bytes key)
+{
+    struct touched *touched = touch(sides, side);
+    if (touched->count == touched->capacity) {
+        size_t capacity = touched->capacity ? 2 * touched->capacity : 8;
+        struct bytes *ids = ARENA_ARRAY(sides->arena, struct bytes, capacity);
+        struct bytes *keys = ARENA_ARRAY(sides->arena, struct bytes, capacity);
+        for (size_t i = 0; i < touched->count; i++) {
+            ids[i] = touched->ids[i];
+            keys[i] = touched->keys[i];
+        }
+        touched->ids = ids;
+        touched->keys = keys;
+        touched->capacity = capacity;
+    }
+    touched->ids[touched->count] = id;
+    touched->keys[touched->count++] = key.data ? key : BYTES("");
+}
+
+static void add_wiped(struct store_sides *sides, struct side *side, struct bytes id)
+{
+    struct touched *touched = touch(sides, side);
+    if (!touched->wiped)
+        touched->wiped = ARENA_ARRAY(sides->arena, struct bytes, sides->commit->count);
+    touched->wiped[touched->wiped_count++] = id;
+}
+
+static const struct json *read_members(struct arena *arena, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    struct json *root;
+    struct json_problem problem;
+    return json_read(arena, content, &limits, &root, &problem) ? NULL : root;
+}
+
+/* Are the exported members written the same in both contents? */
+static bool is_same_export(struct arena *arena, const struct schema_item *item, const struct item *before,
+                           const struct item *after)
+{
+    if (!before || item_is_tombstone(before) || item_is_tombstone(after) || before->raw || after->raw)
+        return false;
+    const struct json *old = read_members(arena, before->content), *new = read_members(arena, after->content);
+    for (size_t i = 0; old && new &&i < item->field_count; i++) {
+        const char *name = arena_copy(arena, item->fields[i].name.data, item->fields[i].name.size);
+        const struct json *one = json_member(old, name), *other = json_member(new, name);
+        if (one ? !other || !bytes_equal(one->text, other->text) : other != NULL)
+            return false;
+    }
+    return old && new;
+}
+
+static void collect_document(struct store_sides *sides, struct side *side,
+                             const struct commit_document *document)
+{
+    struct bytes id = document->base->header.id;
+    bool goes_on = document->act == DRAFT_WRITE && document_exists(document->base);
+    if (document->act == DRAFT_DELETE || document->act == DRAFT_RENEW)
+        add_wiped(sides, side, id);
+    for (size_t i = 0; i < document->rows.item_count; i++) {
+        const struct item *item = document->rows.items[i];
+        struct bytes key = item->key.data ? item->key : BYTES("");
+        if (!bytes_equal(item->iclass, side->item->name))
+            continue;
+        const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
+        if (!is_same_export(sides->arena, side->item, before, item))
+            add_item(sides, side, id, key);
+    }
+}
+
+enum fault store_collect_sides(struct store_session *session, struct arena *arena,
+                               const struct commit *commit, struct store_sides **sides_r)
+{
+    struct known_schema *known = session->schema;
+    struct store_sides *sides = ARENA_NEW(arena, struct store_sides);
+    *sides = (struct store_sides){.arena = arena, .commit = commit};
+    *sides_r = sides;
+    for (size_t s = 0; s < known->side_count; s++) {
+        struct side *side = &known->sides[s];
+        for (size_t i = 0; i < commit->count; i++) {
+            const struct commit_document *document = &commit->documents[i];
+            if (document->act == DRAFT_READ || !bytes_equal(document->base->header.class, side->class->name))
+                continue;
+            if (!sides->list)
+                sides->list = ARENA_ARRAY(arena, struct touched, known->side_count);
+            collect_document(sides, side, document);
+        }
+    }
+    for (size_t i = 0; i < sides->count; i++) {
+        struct side *side = sides->list[i].side;
+        const struct pg_statement both[] = {side->write, side->wipe};
+        if (side->is_prepared)
+            continue;
+        enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
+        if (fault)
+            return store_judge_schema(session, pg_sqlstate(session->pg), fault);
+        side->is_prepared = true;
+    }
+    return FAULT_NONE;
+}
+
+void store_send_sides(struct pg *pg, const struct store_sides *sides)
+{
+    for (size_t i = 0; i < sides->count; i++) {
+        const struct touched *touched = &sides->list[i];
+        struct pg_params params;
+        if (touched->wiped_count) {
+            pg_params_start(&params, sides->arena);
+            pg_add_text_array(&params, touched->wiped, touched->wiped_count);
+            pg_pipeline_add(pg, &touched->side->wipe, &params);
+        }
+        if (touched->count) {
+            pg_params_start(&params, sides->arena);
+            pg_add_text_array(&params, touched->ids, touched->count);
+            pg_add_text_array(&params, touched->keys, touched->count);
+            pg_pipeline_add(pg, &touched->side->write, &params);
+        }
+    }
+}
+
+enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault)
+{
+    static const char *const moved[] = {"ST004", "42P01", "42703", "42883"};
+    for (size_t i = 0; i < COUNT_OF(moved); i++)
+        if (strcmp(sqlstate, moved[i]) == 0) {
+            store_forget_schema(session);
+            return FAULT_STALE;
+        }
+    return fault;
+}

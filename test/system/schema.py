@@ -1,0 +1,92 @@
+"""What a namespace's schema promises, said again in Python: which values of contents are exported."""
+import json
+import math
+import os
+import re
+import subprocess
+
+from stack import BUILD, SOURCE
+
+STRING_MOST, LIST_MOST = 1024, 1000
+BOUNDS = {'int': 2**31, 'long': 2**63}
+COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision'}
+
+
+class Number(str):
+    """A number of JSON as it is written."""
+
+
+def read(text):
+    return json.loads(text, parse_int=Number, parse_float=Number)
+
+
+def export_one(value, kind):
+    """The value of a field; None: there is none."""
+    if kind == 'string':
+        return value if isinstance(value, str) and not isinstance(value, Number) and len(value.encode()) <= STRING_MOST else None
+    if not isinstance(value, Number):
+        return None
+    if kind == 'double':
+        number = float(value)
+        is_too_small = number == 0 and re.search('[1-9]', re.split('[eE]', value)[0])
+        return None if math.isinf(number) or is_too_small else number
+    if not re.fullmatch('-?[0-9]+', value):
+        return None
+    number = int(value)
+    return number if -BOUNDS[kind] <= number < BOUNDS[kind] else None
+
+
+def export(value, kind):
+    if not kind.endswith('[]'):
+        return export_one(value, kind)
+    if not isinstance(value, list) or len(value) > LIST_MOST:
+        return None
+    return [element for element in (export_one(one, kind[:-2]) for one in value) if element is not None]
+
+
+def export_content(text, fields):
+    """{field: value} of a content."""
+    content = read(text)
+    members = content if isinstance(content, dict) else {}
+    return {name: export(members.get(name), kind) for name, kind in fields.items()}
+
+
+def check_side(stack, ns, document_class, item_class, fields):
+    """The side table is what the contents say; returns how many rows it has."""
+    table = f'x_{document_class}_{item_class}'
+    columns = ', '.join(f'"{name}"' for name in fields)
+    wanted = {(id, key): export_content(content, fields) for id, key, content in stack.psql(
+        ns, 'select id, key, content from item where class = %s and iclass = %s and content is not null and not raw',
+        (document_class, item_class))}
+    found = {(row[0], row[1]): dict(zip(fields, row[2:])) for row in stack.psql(ns, f'select id, key, {columns} from "{table}"')}
+    assert found == wanted
+    for name, kind in fields.items():
+        if not kind.endswith('[]'):
+            continue
+        elements = set(stack.psql(ns, f'select id, key, value from "{table}_{name}"'))
+        assert elements == {(*place, value) for place, row in wanted.items() for value in row[name] or []}
+    return len(found)
+
+
+class Schemas:
+    """stampctl schema, on the databases of a stack."""
+
+    def __init__(self, stack, home):
+        self.stack, self.home = stack, home
+
+    def command(self, *words):
+        return [BUILD / 'src/stampctl', 'schema', *map(str, words), '--config', self.stack.path / 'etc/stampd.conf',
+                '--admin-conninfo', self.stack.conninfo_of_server()]
+
+    def run(self, *words, status=0, text=None):
+        done = subprocess.run(self.command(*words), input=text, capture_output=True, text=True, timeout=120,
+                              env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
+        assert done.returncode == status, (words, done.stdout, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def set(self, ns, classes, status=0):
+        return self.run('set', ns, '-', text=json.dumps({'classes': classes}), status=status)
+
+    def apply(self, ns, classes, *words):
+        self.set(ns, classes)
+        return self.run('apply', ns, *words)
