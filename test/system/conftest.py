@@ -22,6 +22,7 @@ def interrupt(*_):
 
 
 def pytest_configure(config):
+    config.addinivalue_line('markers', 'once: says nothing new with another build of the server')
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)

@@ -1,0 +1,123 @@
+"""Plans: every statement of the server's table, run by the real server over a namespace of a million documents with aged
+tombstones and zombies, is answered from indexes and touches few pages, whether PostgreSQL has statistics or not.
+
+PostgreSQL writes the plan of each statement that it runs for a worker into its log (auto_explain); so what is judged are the
+generic plans of the prepared statements themselves.
+"""
+import json
+import re
+
+import pytest
+
+from stack import SOURCE, wait_until
+
+DOCUMENTS = 1_000_000
+AGED = 100_000  # zombies, and answers kept under an Idempotency-Key
+OLD = 200101000000000  # a stamp of 2020
+CLASS = 'Big'
+
+STACK = {'workers': 1, 'settings': {'hosts': 'many'},
+         'postgres': {'autovacuum': 'off', 'synchronous_commit': 'off', 'max_wal_size': '8GB', 'shared_buffers': '512MB'}}
+pytestmark = pytest.mark.once
+
+# The pages, of memory or disk, that a statement may touch at most when one or two documents of a few items are concerned.
+# A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
+PAGES = {
+    'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
+    'LIST': 20, 'CLASSES': 20, 'ONCE_FIND': 10, 'ONCE': 30, 'ONCE_PURGE': 40,
+}
+# Tables of a row or so, whatever the namespace holds.
+SMALL = {'space', 'migration'}
+
+FILL = f"""
+set stampd.worker = on; -- no notifications
+insert into doc select '{CLASS}', 'd' || lpad(n::text, 7, '0'), {OLD} + n, {OLD}, {OLD}, 20, 0 from generate_series(1, {DOCUMENTS}) n;
+insert into doc select '{CLASS}', 'gone' || lpad(n::text, 7, '0'), {OLD} + n, 0, 0, 0, 0 from generate_series(1, {AGED}) n;
+insert into item select '{CLASS}', 'd' || lpad(n::text, 7, '0'), i.iclass, '', {OLD} + n, i.vop, i.content, false
+  from generate_series(1, {DOCUMENTS}) n cross join (values ('Gone', 0::bigint, null), ('Sta', {OLD}, '{{"a":1}}')) i(iclass, vop, content);
+insert into once select '', 'k' || lpad(n::text, 7, '0'), 'digest', 'application/json', '{{}}', {OLD} + n, {OLD} + n from generate_series(1, {AGED}) n;
+"""
+
+
+def text_of(literals):
+    """The text of C string literals that stand side by side."""
+    return ''.join(json.loads(literal) for literal in re.findall(r'"(?:[^"\\]|\\.)*"', literals))
+
+
+def statements():
+    """SQL of every statement in the table, and its word."""
+    table = (SOURCE / 'src/document/statements_table.h').read_text()
+    found = re.findall(r'^STATEMENT\(\s*(\w+),\s*"\w+",\s*\d+,((?:\s*"(?:[^"\\]|\\.)*")+)\)', table, re.MULTILINE)
+    assert len(found) == len(re.findall(r'^STATEMENT\(', table, re.MULTILINE))
+    return {text_of(literals): word for word, literals in found}
+
+
+def nodes(plan):
+    yield plan
+    for child in plan.get('Plans', ()):
+        yield from nodes(child)
+
+
+def plans(stack, offset):
+    """What the log holds from there on: each plan with the word of its statement."""
+    known = statements()
+    log = stack.log('postgres')[offset:]
+    for match in re.finditer(r' duration: [\d.]+ ms  plan:\n((?:\t.*\n)+)', log):
+        told = json.loads(match[1])
+        if told['Query Text'] in known:
+            yield known[told['Query Text']], told['Plan']
+
+
+@pytest.fixture(scope='module')
+def filled(stack):
+    for statement in FILL.strip().split(';\n'):
+        stack.psql('lab', statement)
+    for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
+                        'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
+        stack.psql(None, f'alter role stampd set {name} = {value}')
+    return stack
+
+
+def exercise(stack, ids):
+    """Makes the server run every statement."""
+    one, two, three, fresh = ids
+    sta = [{'c': 'Sta', 'j': {'a': 2}}]
+    stack.get('lab', (CLASS, one))
+    stack.psql('lab', 'select put_item(%s, %s, %s, %s, %s)', (CLASS, one, 'Sta', '', '{"a":"psql"}'))
+    wait_until(lambda: stack.get('lab', (CLASS, one))['items'][0]['j'] == {'a': 'psql'})  # a copy is brought up to date
+    stack.put('lab', {'c': CLASS, 'id': one, 'items': sta})  # one document, whose aged tombstone is forgotten
+    stack.put('lab', {'c': CLASS, 'id': two, 'items': sta}, {'c': CLASS, 'id': three, 'items': sta})
+    for _ in range(2):
+        done = stack.request('POST', '/lab/op/put', json={'param': {'docs': [{'c': CLASS, 'id': fresh, 'items': sta}]}},
+                             headers={'Idempotency-Key': fresh})
+        assert done.status_code == 200, done.text
+    stack.put('lab', {'c': CLASS, 'id': fresh, 'delete': True})
+    stack.put('lab', {'c': CLASS, 'id': fresh, 'items': sta})
+    assert len(stack.op('lab', 'list', {'c': CLASS, 'prefix': 'd05', 'limit': 10})['out']['docs']) == 10
+    assert len(stack.op('lab', 'list', {'c': CLASS, 'cursor': 'd0600000', 'limit': 10})['out']['docs']) == 10
+    assert CLASS in str(stack.op('lab', 'list', {})['out'])
+
+
+def judge(stack, offset):
+    seen = {}
+    for word, plan in plans(stack, offset):
+        pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+        seen[word] = max(pages, seen.get(word, 0))
+        for node in nodes(plan):
+            if node['Node Type'] == 'Seq Scan':
+                assert node['Relation Name'] in SMALL, f'{word} reads all of {node["Relation Name"]}'
+    assert set(seen) == set(statements().values()), 'each statement has run'
+    assert set(PAGES) == set(seen), 'each statement has a bound'
+    assert {word: pages for word, pages in seen.items() if pages > PAGES[word]} == {}
+
+
+@pytest.mark.parametrize('statistics', ['without statistics', 'with statistics'])
+def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statistics):
+    stack = filled
+    if statistics == 'with statistics':
+        stack.psql('lab', 'vacuum analyze')
+    stack.restart_stampd()
+    offset = len(stack.log('postgres'))
+    number = 500_000 if statistics == 'with statistics' else 700_000
+    exercise(stack, [f'd0{number + step}' for step in range(3)] + [statistics.replace(' ', '-')])
+    judge(stack, offset)
