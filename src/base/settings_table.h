@@ -40,6 +40,7 @@ TEXT(run_directory, "/run/stampd", "Folder of the sockets, the instance files an
 TEXT(segment, "", "Path of the shared segment; empty: `segment` in run_directory. Several instances of one host may share one.")
 NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Version stamps in the shared segment, a power of two; 64 bytes each.")
 TEXT(server_timing, "off", "on: answers tell in Server-Timing what their phases took; off: nothing is measured.")
+NUMBER(shelf_mb, 32, 0, 65536, "MiB", "Memory of the shared segment for copies of documents that workers hand to each other; 0: none.")
 TEXT(socket_group, "", "Group that may connect to the workers' sockets (nginx's); empty: the owner only.")
 NUMBER(statement_timeout_ms, 30000, 100, 3600000, "ms", "Time that one statement may take in PostgreSQL.")
 NUMBER(task_hint_s, 60, 1, 3600, "s", "The queue manager is told of tasks that may start within this time: the time between its scans.")

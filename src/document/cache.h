@@ -15,7 +15,8 @@ struct cache_entry {
     int64_t fresh_ms;          /* monotonic: when it was last known to be the newest */
     uint64_t hash;
     uint32_t slot;
-    bool is_tagged; /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
+    bool is_tagged;  /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
+    bool is_doubted; /* the database has another, whatever stamps say: nothing but a load is believed */
     int space;
 };
 

@@ -79,12 +79,41 @@ static struct cache_entry *look_up(struct documents *documents, int space, struc
     found->slot = stamps_slot(documents->stamps, found->hash);
     *look_r = stamps_see(documents->stamps, found->slot);
     found->tag = look_r->stamp;
+    found->was_busy = look_r->busy;
     return cache_find(documents->cache, found->hash, space, name.class, name.id);
 }
 
 static bool is_proven(const struct cache_entry *entry, struct look look)
 {
     return entry && entry->is_tagged && !look.busy && entry->tag == look.stamp;
+}
+
+/* The cached copy of the name, if it is proven; else what another worker has put on the shelf under the
+ * stamp seen, which proves it just as well, and which is cached.  NULL: the database has to be asked. */
+static struct cache_entry *find_proven(struct documents *documents, int space, struct name name,
+                                       const struct found *found, struct look look, struct cache_entry *entry)
+{
+    if (is_proven(entry, look))
+        return entry;
+    if (look.busy || (entry && entry->is_doubted))
+        return NULL;
+    struct document *document =
+        shelf_take(stamps_shelf(documents->stamps), found->hash, space, name.class, name.id, look.stamp);
+    if (!document)
+        return NULL;
+    entry = cache_put(documents->cache, found->hash, found->slot, space, document);
+    entry->tag = look.stamp;
+    entry->is_tagged = true;
+    entry->fresh_ms = documents->other_hosts ? INT64_MIN / 2 : documents->now_ms;
+    document_release(document);
+    return entry;
+}
+
+static void put_on_shelf(struct documents *documents, int space, const struct found *found, uint64_t tag,
+                         const struct document *document)
+{
+    struct stamps *stamps = documents->stamps;
+    shelf_put(stamps_shelf(stamps), stamps_index(stamps), found->hash, space, tag, document);
 }
 
 /* What the database has to be asked for, and where the answers go. */
@@ -157,6 +186,8 @@ static enum fault load_wanted(struct documents *documents, int space, struct are
         found->document = document;
         found->from_database = true;
         arena_defer(arena, release, document);
+        if (!found->was_busy)
+            put_on_shelf(documents, space, found, found->tag, document);
     }
     return FAULT_NONE;
 }
@@ -171,9 +202,10 @@ enum fault documents_find_newest(struct documents *documents, int space, struct 
         struct found *found = &found_r[i];
         *found = (struct found){0};
         struct cache_entry *entry = look_up(documents, space, names[i], found, &look);
-        if (is_proven(entry, look)) {
-            keep(arena, found, entry->document);
-            entry->fresh_ms = documents->now_ms;
+        struct cache_entry *proven = find_proven(documents, space, names[i], found, look, entry);
+        if (proven) {
+            keep(arena, found, proven->document);
+            proven->fresh_ms = documents->now_ms;
             hits++;
         } else {
             want(arena, &wanted, count, names[i], found, entry);
@@ -195,10 +227,15 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
     struct look look;
     *found_r = (struct found){0};
     struct cache_entry *entry = look_up(documents, space, name, found_r, &look);
-    if (is_proven(entry, look)) {
+    bool is_young = entry && documents->now_ms - entry->fresh_ms <= tolerance_ms;
+    struct cache_entry *proven = is_young && !is_proven(entry, look)
+                                     ? NULL
+                                     : find_proven(documents, space, name, found_r, look, entry);
+    if (proven) {
+        entry = proven;
         if (!documents->other_hosts)
             entry->fresh_ms = documents->now_ms;
-    } else if (!entry || documents->now_ms - entry->fresh_ms > tolerance_ms) {
+    } else if (!is_young) {
         struct wanted wanted = {0};
         want(arena, &wanted, 1, name, found_r, entry);
         pulse_count(&documents->pulse->misses, 1);
@@ -220,6 +257,17 @@ enum fault documents_newest(struct documents *documents, int space, struct arena
     return fault;
 }
 
+void documents_keep_written(struct documents *documents, int space, const struct found *found,
+                            struct document *document, bool is_tagged, uint64_t tag)
+{
+    struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
+    entry->is_tagged = is_tagged;
+    entry->tag = tag;
+    entry->fresh_ms = documents->now_ms;
+    if (is_tagged)
+        put_on_shelf(documents, space, found, tag, document);
+}
+
 void documents_distrust(struct documents *documents, int space, const struct found *found)
 {
     const struct header *header = &found->document->header;
@@ -227,5 +275,6 @@ void documents_distrust(struct documents *documents, int space, const struct fou
     if (!entry)
         return;
     entry->is_tagged = false;
+    entry->is_doubted = true;
     entry->fresh_ms = INT64_MIN / 2;
 }

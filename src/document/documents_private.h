@@ -23,6 +23,7 @@ struct found {
     uint64_t hash;
     uint64_t tag; /* the slot's stamp seen before the copy was loaded, or seen unmoved */
     uint32_t slot;
+    bool was_busy;      /* a mark was seen with the tag */
     bool from_database; /* loaded just now, not taken from the cache */
 };
 
@@ -32,6 +33,9 @@ MUST_USE enum fault documents_find_newest(struct documents *documents, int space
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
                                              struct name name, int64_t tolerance_ms, struct found *found_r);
+/* What this worker has written, in the cache and on the shelf.  `is_tagged`: `tag` proves it. */
+void documents_keep_written(struct documents *documents, int space, const struct found *found,
+                            struct document *document, bool is_tagged, uint64_t tag);
 /* The cached copy of the name proves nothing any more. */
 void documents_distrust(struct documents *documents, int space, const struct found *found);
 

@@ -4,6 +4,7 @@
  * no making beyond edge/segment's, and an instance may attach at any moment. */
 #include "document/stamps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ struct space {
 struct stamps_board {
     struct segment_head head;
     _Alignas(64) _Atomic uint32_t words;
+    _Atomic uint32_t slot_count; /* 0: nobody has come yet */
     struct space spaces[STAMPS_NAMESPACES];
     struct entry entries[STAMPS_PROCESSES];
     struct pulse pulses[STAMPS_PROCESSES];
@@ -37,7 +39,7 @@ struct stamps_board {
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 2 };                                        /* changes with anything above */
+enum { LAYOUT = 3 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -52,26 +54,45 @@ _Static_assert(STAMPS_WORDS * 64 == STAMPS_PROCESSES && STAMPS_WORDS == 7,
                "the stamp and all bits share the line");
 _Static_assert(NAME_WORDS * 8 == 1 + STAMPS_DATABASE_BYTES && STAMPS_DATABASE_BYTES < 256,
                "count and name fill words");
-_Static_assert(offsetof(struct stamps_board, slots) % 64 == 0, "slots are aligned");
+_Static_assert(offsetof(struct stamps_board, slots) % 64 == 0, "slots, and what follows them, are aligned");
 _Static_assert(ENTRY_FREE == 0, "zero is a valid beginning");
+
+/* Two tables may be as large together as two others. */
+static bool agree_on_slots(struct stamps_board *board, uint32_t slots)
+{
+    uint32_t present = 0;
+    return atomic_compare_exchange_strong(&board->slot_count, &present, slots) || present == slots;
+}
 
 bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, char *problem,
                  size_t problem_size)
+{
+    return stamps_open_with_shelf(stamps_r, path, slots, 0, problem, problem_size);
+}
+
+bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t slots, size_t shelf_bytes,
+                            char *problem, size_t problem_size)
 {
     assert(slots && (slots & (slots - 1)) == 0);
     struct stamps *stamps = calloc(1, sizeof *stamps);
     if (!stamps)
         log_fatal("out of memory opening the segment");
     size_t size = sizeof(struct stamps_board) + (size_t)slots * sizeof(struct stamps_slot);
-    if (!segment_open(&stamps->segment, path, MAGIC, LAYOUT, size, problem, problem_size)) {
+    if (!segment_open(&stamps->segment, path, MAGIC, LAYOUT, size + shelf_bytes, problem, problem_size)) {
         free(stamps);
         return false;
     }
     stamps->board = stamps->segment.memory;
+    stamps->shelf = shelf_create((char *)stamps->segment.memory + size, shelf_bytes);
     stamps->slots = stamps->board->slots;
     stamps->words = &stamps->board->words;
     stamps->slot_mask = slots - 1;
     stamps->index = STAMPS_NO_INDEX;
+    if (!agree_on_slots(stamps->board, slots)) {
+        snprintf(problem, problem_size, "segment %s: in use with another segment_slots", path);
+        stamps_close(stamps);
+        return false;
+    }
     *stamps_r = stamps;
     return true;
 }
@@ -80,6 +101,7 @@ void stamps_close(struct stamps *stamps)
 {
     if (!stamps)
         return;
+    shelf_destroy(stamps->shelf);
     segment_close(&stamps->segment);
     free(stamps);
 }
@@ -277,6 +299,12 @@ void stamps_become(struct stamps *stamps, int index)
     assert(index >= 0 && index < STAMPS_PROCESSES);
     assert((uint32_t)index / 64 < atomic_load(stamps->words)); /* taken, so readers look at its word */
     stamps->index = index;
+    shelf_recover(stamps->shelf, index);
+}
+
+struct shelf *stamps_shelf(const struct stamps *stamps)
+{
+    return stamps->shelf;
 }
 
 int stamps_index(const struct stamps *stamps)

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "document/shelf.h"
 #include "edge/segment.h"
 
 enum {
@@ -33,13 +34,18 @@ struct stamps {
     _Atomic uint32_t *words; /* mark words in use by indexes ever taken */
     struct stamps_board *board;
     struct segment segment;
+    struct shelf *shelf;
     uint32_t slot_mask;
     int index;
 };
 
 enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_DIRTY };
 
-/* Creates or attaches the segment (master, before fork).  `slots` is a power of two. */
+/* Creates or attaches the segment (master, before fork).  `slots` is a power of two; `shelf_bytes` for copies
+ * that workers hand to each other.  Both must be what the living use. */
+MUST_USE bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t slots,
+                                     size_t shelf_bytes, char *problem, size_t problem_size);
+/* The same without a shelf. */
 MUST_USE bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, char *problem,
                           size_t problem_size);
 void stamps_close(struct stamps *stamps);
@@ -47,6 +53,10 @@ void stamps_close(struct stamps *stamps);
 uint32_t stamps_installation(const struct stamps *stamps); /* top byte 'S' */
 uint64_t stamps_generation(const struct stamps *stamps);
 uint64_t stamps_seed(const struct stamps *stamps); /* of the hash of names, the same for all instances */
+
+/* Tags of copies on the shelf are what stamps_see showed before they were loaded, or moved + 1 of
+ * stamps_publish under its condition. */
+struct shelf *stamps_shelf(const struct stamps *stamps);
 
 /* --- slots --- */
 struct look {
@@ -100,7 +110,7 @@ bool stamps_space_is_clean(const struct stamps *stamps, int space);
 void stamps_space_set_clean(struct stamps *stamps, int space);
 
 /* --- entries: one for each process that may commit --- */
-/* The child's first act: whose bit it sets. */
+/* The child's first act: whose bit it sets.  The former process of that index is gone. */
 void stamps_become(struct stamps *stamps, int index);
 int stamps_index(const struct stamps *stamps); /* STAMPS_NO_INDEX before */
 /* Takes at most `count` entries that belong to no instance; returns how many.  `lock_file` is the inode of

@@ -298,7 +298,6 @@ static void prepare_writing(struct transaction *transaction, struct writing *wri
  * meanwhile. */
 static void keep_written(struct transaction *transaction, const struct writing *writing)
 {
-    struct documents *documents = transaction->documents;
     for (size_t i = 0; i < writing->commit.count; i++) {
         const struct commit_document *written = &writing->commit.documents[i];
         const struct found *found = &writing->asked[i]->found;
@@ -308,11 +307,8 @@ static void keep_written(struct transaction *transaction, const struct writing *
         while (writing->slots[s] != found->slot)
             s++;
         struct document *document = draft_snapshot(writing->asked[i]->draft, &written->rows);
-        struct cache_entry *entry =
-            cache_put(documents->cache, found->hash, found->slot, transaction->space, document);
-        entry->is_tagged = writing->moved[s] == writing->own[s];
-        entry->tag = writing->moved[s] + 1;
-        entry->fresh_ms = documents->now_ms;
+        documents_keep_written(transaction->documents, transaction->space, found, document,
+                               writing->moved[s] == writing->own[s], writing->moved[s] + 1);
         document_release(document);
     }
 }

@@ -138,7 +138,8 @@ static enum step examine(const struct wish *wish, int fd, struct segment_head *h
                       head_r->layout, wish->layout);
     if (head_r->size != wish->size)
         return refuse(wish,
-                      "in use with %llu bytes, here %zu: segment_slots must be the same in all instances",
+                      "in use with %llu bytes, here %zu: segment_slots and shelf_mb must be the same in all "
+                      "instances",
                       (unsigned long long)head_r->size, wish->size);
     if ((uint64_t)status.st_size != head_r->size)
         return refuse(wish, "the file was cut to %lld bytes: stop its instances first",

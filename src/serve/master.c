@@ -125,7 +125,8 @@ static bool open_segment(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
-    return stamps_open(&master->stamps, path, (uint32_t)settings->segment_slots, problem, PROBLEM_BYTES) &&
+    return stamps_open_with_shelf(&master->stamps, path, (uint32_t)settings->segment_slots,
+                                  (size_t)settings->shelf_mb << 20, problem, PROBLEM_BYTES) &&
            instance_start(settings, master->stamps, path, &master->instance, problem, PROBLEM_BYTES);
 }
 
@@ -236,6 +237,7 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
     keep_number("segment_slots", &next->segment_slots, present->segment_slots);
+    keep_number("shelf_mb", &next->shelf_mb, present->shelf_mb);
     keep_number("workers", &next->workers, present->workers);
 }
 

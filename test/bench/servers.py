@@ -102,9 +102,14 @@ def imitate(anchor, server, path, body=None):
 
 
 def private_bytes(pid):
-    """Memory that is nobody else's."""
-    words = [line.split() for line in Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()]
-    return sum(int(line[1]) * 1024 for line in words if line[0] in ('Private_Clean:', 'Private_Dirty:'))
+    """Memory that is nobody else's; of the shared segment even what nobody else has touched is shared."""
+    total, counts = 0, True
+    for words in (line.split() for line in Path(f'/proc/{pid}/smaps').read_text().splitlines()):
+        if '-' in words[0]:
+            counts = not words[-1].endswith('/segment')
+        elif counts and words[0] in ('Private_Clean:', 'Private_Dirty:'):
+            total += int(words[1]) * 1024
+    return total
 
 
 def to_json(value):

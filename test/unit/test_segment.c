@@ -139,7 +139,7 @@ static void what_does_not_match_is_refused(void **state)
     assert_non_null(strstr(problem, "another release"));
     assert_false(
         segment_open(&two, folder_path("segment"), MAGIC, LAYOUT, SIZE + 64, problem, sizeof problem));
-    assert_non_null(strstr(problem, "segment_slots"));
+    assert_non_null(strstr(problem, "segment_slots and shelf_mb"));
     assert_false(
         segment_open(&two, folder_path("segment"), MAGIC + 1, LAYOUT, SIZE, problem, sizeof problem));
     assert_non_null(strstr(problem, "something else"));
