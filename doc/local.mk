@@ -1,5 +1,5 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
-dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8
+dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8
 
 dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/architecture.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/modules.md doc/operating.md \
@@ -13,13 +13,16 @@ dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/e
 dist_pkgdata_DATA = doc/stampd.conf.sample
 
 if INSTALL_UNIT
-systemdsystemunit_DATA = doc/stampd.service
+systemdsystemunit_DATA = doc/stampd.service doc/stamp-queue.service
 endif
-CLEANFILES += doc/stampd.service
-EXTRA_DIST += doc/stampd.service.in
+CLEANFILES += doc/stampd.service doc/stamp-queue.service
+EXTRA_DIST += doc/stampd.service.in doc/stamp-queue.service.in
 doc/stampd.service: doc/stampd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stampd.service.in >$@.new && mv $@.new $@
+doc/stamp-queue.service: doc/stamp-queue.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		$(srcdir)/doc/stamp-queue.service.in >$@.new && mv $@.new $@
 
 # The sample says what the settings table says, the page of faults what theirs does; check-settings fails when not.
 .PHONY: update-sample update-faults

@@ -1,6 +1,6 @@
 # stack.sh: a private PostgreSQL, nginx and stampd under one folder, for the demonstration and for the system tests.
 #
-#   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl
+#   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_SETTINGS more lines for stampd.conf
@@ -175,6 +175,7 @@ stack_psql() {
 stampd_configure() {
     local key=$1
     [ -s "$key" ] || stampctl key new "$key" >/dev/null
+    [ -s "$STACK/etc/queue.key" ] || stampctl key new "$STACK/etc/queue.key" >/dev/null
     {
         echo "# Written anew at each start."
         echo "database = host=$STACK_DATABASE user=stampd"
@@ -186,6 +187,11 @@ stampd_configure() {
             echo "user = $STAMPD_USER"
             echo "socket_group = $(id -gn "$NGINX_USER")"
         fi
+        echo "queue_key_sha256 = $(stampctl key hash "$STACK/etc/queue.key")"
+        echo "queue_key_file = $STACK/etc/queue.key"
+        echo "queue_url = https://localhost:$STACK_PORT"
+        echo "queue_ca_file = $STACK/etc/certificate.pem"
+        echo "queue_socket = $STACK/run/stampd/hints.sock"
         printf '%s\n' "${STACK_SETTINGS:-}"
     } >"$STACK/etc/stampd.conf"
 }
@@ -270,6 +276,31 @@ nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.
 nginx_is_decided() { nginx_listens || ! process_runs "$STACK/run/nginx.pid"; }
 nginx_stop() { process_stop "$STACK/run/nginx.pid" nginx QUIT:5 TERM:5; }
 
+# --- stamp-queue ---
+
+queue_start() {
+    local file=$STACK/run/queue.pid log=$STACK/log/queue.log
+    if process_runs "$file"; then return 0; fi
+    process_stop "$file" stamp-queue || fail "a former stamp-queue does not end: $(process_session "$file" stamp-queue)"
+    : >>"$log"
+    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stamp-queue" --config "$STACK/etc/stampd.conf" || true
+    wait_until 20 queue_is_decided || true
+    queue_listens || stack_why "$log" "stamp-queue does not start"
+}
+
+queue_listens() { [ -S "$STACK/run/stampd/qm.sock" ] && process_runs "$STACK/run/queue.pid"; }
+queue_is_decided() { queue_listens || ! process_runs "$STACK/run/queue.pid"; }
+
+# queue_stop [now|kill]: now does not wait for the tasks under way.
+queue_stop() {
+    case ${1:-} in
+        now) process_stop "$STACK/run/queue.pid" stamp-queue QUIT:10 ;;
+        kill) process_stop "$STACK/run/queue.pid" stamp-queue KILL:10 ;;
+        *) process_stop "$STACK/run/queue.pid" stamp-queue TERM:20 QUIT:5 ;;
+    esac || return 1
+    [ "${1:-}" = kill ] || rm -f "$STACK/run/stampd/qm.sock"
+}
+
 # --- all of it ---
 
 # stack_start KEY_FILE [CODE=ACCESS...]: starts what does not run yet; the namespaces are made when missing.
@@ -298,7 +329,7 @@ stack_instance() {
 # Nothing of it is left running; false, with a line, when something does not end.
 stack_stop() {
     local part left=0
-    for part in nginx stampd postgres; do
+    for part in queue nginx stampd postgres; do
         "${part}_stop" || { echo "$SCRIPT_NAME: $part does not end" >&2; left=1; }
     done
     return "$left"

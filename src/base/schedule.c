@@ -66,3 +66,18 @@ int schedule_queue(const char *queues, struct bytes operation, int otherwise)
             return (int)queue;
     return otherwise;
 }
+
+int schedule_concurrency(const char *numbers, int concurrency_r[SCHEDULE_QUEUES])
+{
+    int count = 0, sum = 0;
+    memset(concurrency_r, 0, SCHEDULE_QUEUES * sizeof *concurrency_r);
+    for (struct bytes word; (word = next_word(&numbers)).size; count++) {
+        int64_t number;
+        if (count == SCHEDULE_QUEUES || !bytes_to_i64(word, &number) || number < 0 ||
+            number > SCHEDULE_CONCURRENCY_MAX)
+            return 0;
+        concurrency_r[count] = (int)number;
+        sum += (int)number;
+    }
+    return concurrency_r[0] ? sum : 0;
+}

@@ -185,6 +185,45 @@ static bool is_digest(const char *text)
     return !digits || (digits == 64 && strspn(text, "0123456789abcdef") == 64);
 }
 
+static bool is_manager_code(const char *code)
+{
+    size_t size = strlen(code);
+    return strncmp(code, "qm", 2) == 0 && size <= 16 &&
+           strspn(code, "abcdefghijklmnopqrstuvwxyz0123456789") == size;
+}
+
+/* scheme://host[:port], of one of the schemes, and nothing behind it. */
+static bool is_server(const char *url, const char *scheme, const char *secure)
+{
+    const char *host = strstr(url, "://");
+    size_t size = host ? (size_t)(host - url) : 0;
+    if (!host || ((size != strlen(scheme) || strncmp(url, scheme, size) != 0) &&
+                  (size != strlen(secure) || strncmp(url, secure, size) != 0)))
+        return false;
+    host += 3;
+    return *host && !strpbrk(host, "/?#@ \t");
+}
+
+static bool check_manager(struct reading *reading)
+{
+    static const char *const switches[] = {"off", "on", NULL};
+    const struct settings *settings = reading->settings;
+    int concurrency[SCHEDULE_QUEUES];
+    if (!is_manager_code(settings->queue_code))
+        return refuse(reading, "queue_code = %s: expected qm, then up to 14 of a-z and 0-9",
+                      settings->queue_code);
+    if (!schedule_concurrency(settings->queue_concurrency, concurrency))
+        return refuse(reading, "queue_concurrency = %s: expected up to %d numbers up to %d, the first not 0",
+                      settings->queue_concurrency, SCHEDULE_QUEUES, SCHEDULE_CONCURRENCY_MAX);
+    if (!is_server(settings->queue_url, "http", "https"))
+        return refuse(reading, "queue_url = %s: expected https://host:port", settings->queue_url);
+    if (!is_server(settings->mail_server, "smtp", "smtps"))
+        return refuse(reading, "mail_server = %s: expected smtp://host:port", settings->mail_server);
+    if (!is_one_of(settings->mail_tls, switches))
+        return refuse(reading, "mail_tls = %s: expected off or on", settings->mail_tls);
+    return (!*settings->mail_to || *settings->mail_from) || refuse(reading, "mail_to needs mail_from");
+}
+
 static bool check_tasks(struct reading *reading)
 {
     const struct settings *settings = reading->settings;
@@ -200,7 +239,7 @@ static bool check_tasks(struct reading *reading)
     if (!schedule_is_retries(settings->task_retries))
         return refuse(reading, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
                       settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
-    return true;
+    return check_manager(reading);
 }
 
 /* What a single line cannot tell: choices, shapes, powers of two. */
@@ -286,4 +325,14 @@ void settings_describe(void (*write_line)(const char *line))
 #include "base/settings_table.h"
 #undef TEXT
 #undef NUMBER
+}
+
+void settings_open_log(const struct settings *settings, const char *program)
+{
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+    enum log_level level = LOG_LEVEL_INFO;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (strcmp(settings->log_level, levels[i]) == 0)
+            level = (enum log_level)i;
+    log_open(program, level, strcmp(settings->log_to, "syslog") == 0);
 }

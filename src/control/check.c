@@ -150,6 +150,12 @@ static void check_read_timeout(struct check *check, struct bytes text)
     find(check, directive_seconds(value, &seconds) && seconds >= least,
          "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size, value.data,
          (long long)least);
+    /* Those that follow are of addresses where tasks are run. */
+    for (least = check->control->settings.limit_task_s + READ_TIMEOUT_ABOVE_S;
+         directive_next(text, "fastcgi_read_timeout", &position, &value);)
+        find(check, directive_seconds(value, &seconds) && seconds >= least,
+             "nginx: fastcgi_read_timeout %.*s of tasks, at least %lld s are needed", (int)value.size,
+             value.data, (long long)least);
 }
 
 static void check_sockets(struct check *check, struct bytes text)

@@ -169,8 +169,11 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"PROBE_LISTEN", options->probe_listen},
         {"READ_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
+        {"RUN_DIRECTORY", settings->run_directory},
         {"SERVERS", compose_servers(control)},
         {"SERVER_NAME", options->name},
+        {"TASK_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
         {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
         {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
     };

@@ -250,6 +250,11 @@ void fcgi_stop_listening(struct fcgi *fcgi)
     close(fcgi->options.listener);
 }
 
+int fcgi_descriptor(const struct fcgi *fcgi)
+{
+    return fcgi->epoll;
+}
+
 bool fcgi_is_listening(const struct fcgi *fcgi)
 {
     return fcgi->is_listening;

@@ -30,6 +30,9 @@ struct fcgi *fcgi_open(const struct fcgi_options *options) __attribute__((return
 /* Closes everything; no request is being served. */
 void fcgi_close(struct fcgi *fcgi);
 
+/* Readable when fcgi_wait would find something: for a loop that waits for other things too. */
+int fcgi_descriptor(const struct fcgi *fcgi);
+
 enum fcgi_event {
     FCGI_EVENT_REQUEST, /* request_r is to be answered before the next wait */
     FCGI_EVENT_WAKE,    /* `wake` is readable; comes again until it is read empty */

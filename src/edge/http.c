@@ -1,30 +1,15 @@
-/* http: the only file that knows libcurl. */
+/* http: places, requests, and the wait for what ends. */
 #include "edge/http.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "edge/http_private.h"
 
 enum {
     UPLOAD_BUFFER = 256 << 10, /* one call of TLS writes a whole batch */
-};
-
-struct place {
-    CURL *easy;
-    struct curl_slist *headers;
-    struct builder answer;
-    void *owner;
-    bool is_busy, is_too_large;
-    char problem[CURL_ERROR_SIZE];
-};
-
-struct http {
-    CURLM *multi;
-    int parallel, in_flight;
-    struct place places[];
 };
 
 static size_t take_answer(char *data, size_t size, size_t count, void *context)
@@ -38,7 +23,7 @@ static size_t take_answer(char *data, size_t size, size_t count, void *context)
 }
 
 /* What all requests of a place have in common. */
-static void prepare(struct place *place, const struct http_options *options)
+static void prepare_place(struct place *place, const struct http_options *options)
 {
     place->easy = curl_easy_init();
     if (!place->easy)
@@ -73,7 +58,7 @@ struct http *http_open(const struct http_options *options)
         log_fatal("libcurl cannot start");
     curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)options->parallel);
     for (int i = 0; i < http->parallel; i++)
-        prepare(&http->places[i], options);
+        prepare_place(&http->places[i], options);
     return http;
 }
 
@@ -89,6 +74,7 @@ void http_close(struct http *http)
         curl_slist_free_all(place->headers);
         builder_free(&place->answer);
     }
+    http_drop_mails(http);
     curl_multi_cleanup(http->multi);
     free(http);
     curl_global_cleanup();
@@ -133,6 +119,13 @@ static void set_request(struct place *place, const struct http_request *request)
     curl_easy_setopt(place->easy, CURLOPT_HTTPHEADER, place->headers);
 }
 
+void http_begin(struct http *http, CURL *easy)
+{
+    CURLMcode code = curl_multi_add_handle(http->multi, easy);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+}
+
 void http_send(struct http *http, const struct http_request *request)
 {
     assert(!http_is_full(http));
@@ -146,26 +139,7 @@ void http_send(struct http *http, const struct http_request *request)
     place->is_busy = true;
     http->in_flight++;
     set_request(place, request);
-    CURLMcode code = curl_multi_add_handle(http->multi, place->easy);
-    if (code != CURLM_OK)
-        log_fatal("libcurl: %s", curl_multi_strerror(code));
-}
-
-/* A request that has ended, if one has. */
-static struct place *take_ended(struct http *http, CURLcode *code_r)
-{
-    int left;
-    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        char *private;
-        CURL *easy = message->easy_handle;
-        *code_r = message->data.result;
-        curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
-        curl_multi_remove_handle(http->multi, easy); /* the message is gone with it */
-        return (struct place *)private;
-    }
-    return NULL;
+    http_begin(http, place->easy);
 }
 
 static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
@@ -184,27 +158,78 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
         result_r->problem = place->problem[0] ? place->problem : curl_easy_strerror(code);
 }
 
-bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r)
+/* The result of a request or mail that has ended, if one has. */
+static bool take_ended(struct http *http, struct http_result *result_r)
 {
-    int64_t deadline_ms = clock_monotonic_ms() + wait_ms;
-    while (http->in_flight) {
-        int running;
-        CURLcode code;
-        CURLMcode trouble = curl_multi_perform(http->multi, &running);
-        struct place *place = trouble == CURLM_OK ? take_ended(http, &code) : NULL;
-        if (place) {
-            give_result(http, place, code, result_r);
-            return true;
-        }
-        int64_t left_ms = deadline_ms - clock_monotonic_ms();
-        if (left_ms <= 0)
-            return false;
-        if (trouble == CURLM_OK)
-            trouble = curl_multi_poll(http->multi, NULL, 0, left_ms < 60000 ? (int)left_ms : 60000, NULL);
-        if (trouble != CURLM_OK)
-            log_fatal("libcurl: %s", curl_multi_strerror(trouble));
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        char *private;
+        CURL *easy = message->easy_handle;
+        CURLcode code = message->data.result;
+        curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+        curl_multi_remove_handle(http->multi, easy); /* the message is gone with it */
+        if (!http_take_mail(http, easy, code, result_r))
+            give_result(http, (struct place *)private, code, result_r);
+        return true;
     }
     return false;
+}
+
+static bool has_news(const struct curl_waitfd *waits, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (waits[i].revents)
+            return true;
+    return false;
+}
+
+/* Waits for the transfers and for the others; true when one of the others has news. */
+static bool wait_for_all(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count)
+{
+    struct curl_waitfd waits[HTTP_OTHERS_MAX];
+    assert(count <= COUNT_OF(waits));
+    for (size_t i = 0; i < count; i++) /* libcurl's bits are the kernel's */
+        waits[i] = (struct curl_waitfd){
+            .fd = others[i].fd,
+            .events = (short)((others[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                              (others[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0)),
+        };
+    CURLMcode code =
+        curl_multi_poll(http->multi, waits, (unsigned)count, wait_ms < 60000 ? (int)wait_ms : 60000, NULL);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+    for (size_t i = 0; i < count; i++)
+        others[i].revents = (short)((waits[i].revents & CURL_WAIT_POLLIN ? POLLIN : 0) |
+                                    (waits[i].revents & CURL_WAIT_POLLOUT ? POLLOUT : 0));
+    return has_news(waits, count);
+}
+
+bool http_receive_or(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count,
+                     struct http_result *result_r)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + wait_ms;
+    for (;;) {
+        int running;
+        CURLMcode trouble = curl_multi_perform(http->multi, &running);
+        if (trouble != CURLM_OK)
+            log_fatal("libcurl: %s", curl_multi_strerror(trouble));
+        if (take_ended(http, result_r))
+            return true;
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        if (left_ms < 0 || (!count && !http->in_flight && !http->mails))
+            return false;
+        if (wait_for_all(http, left_ms, others, count))
+            return false;
+        if (!left_ms)
+            return false;
+    }
+}
+
+bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r)
+{
+    return http_receive_or(http, wait_ms, NULL, 0, result_r);
 }
 
 void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r)

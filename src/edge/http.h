@@ -5,6 +5,8 @@
 #ifndef STAMPD_EDGE_HTTP_H
 #define STAMPD_EDGE_HTTP_H
 
+#include <poll.h>
+
 #include "base/bytes.h"
 
 struct http;
@@ -45,7 +47,26 @@ int http_in_flight(const struct http *http);
 void http_send(struct http *http, const struct http_request *request);
 /* The next result; false: none within `wait_ms`, or nothing is in flight. */
 bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r);
+/* The same, and it also comes back with false as soon as one of `others` has what it waits for, which is
+ * noted there as poll does; waits for them even when nothing is in flight. */
+bool http_receive_or(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count,
+                     struct http_result *result_r);
 /* One request from start to end, when no other is in flight. */
 void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r);
+
+/* --- mail --- */
+struct http_mail {
+    const char *server;          /* smtp://host:port or smtps://host:port */
+    const char *from;            /* an address, as all that follow */
+    const char *const *to;       /* ended by NULL */
+    const char *user, *password; /* NULL: the server asks for none */
+    bool needs_tls;              /* STARTTLS, with a certificate that is checked; smtps always is */
+    const char *ca_file;         /* PEM; NULL: the system's authorities */
+    struct bytes text;           /* header and body, lines ended by CR LF; copied */
+    int64_t timeout_ms;          /* of the whole */
+    void *owner;                 /* comes back with the result */
+};
+/* As http_send; the status of its result is SMTP's, 0 unless the server has taken the mail. */
+void http_send_mail(struct http *http, const struct http_mail *mail);
 
 #endif

@@ -114,6 +114,23 @@ int pg_socket(const struct pg *pg);
 bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *channel_r,
                           struct bytes *payload_r);
 
+/* --- without waiting (the queue manager's loop) --- */
+/* Connections of which nobody waits for anything: the owner polls pg_socket, asked for anew each time, for
+ * what the last step said, until pg_deadline_ms at most, then takes the next step. */
+enum pg_progress { PG_DONE, PG_FAILED, PG_WAITS_TO_READ, PG_WAITS_TO_WRITE };
+/* Begins to connect; it waits to write. */
+struct pg *pg_start(const struct pg_options *options) __attribute__((returns_nonnull));
+/* The same options.  PG_FAILED: as pg_open fails, but a missing database is told as FAULT_XAWAY. */
+enum pg_progress pg_go_on_connecting(struct pg *pg, const struct pg_options *options, enum fault *fault_r);
+/* Sends one statement, which is not prepared; nothing else is under way.  It waits to write. */
+MUST_USE enum fault pg_send(struct pg *pg, const struct pg_statement *statement,
+                            const struct pg_params *params);
+/* Cleared by the caller before the first step, `result_r` and `fault_r` are the same in all of one statement.
+ */
+enum pg_progress pg_receive(struct pg *pg, struct arena *arena, struct pg_result **result_r,
+                            enum fault *fault_r);
+int64_t pg_deadline_ms(const struct pg *pg);
+
 /* --- administration --- */
 /* Where in the SQL text the last error of pg_execute stands, in characters from 1; 0: unknown. */
 int64_t pg_position(const struct pg *pg);

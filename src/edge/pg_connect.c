@@ -9,10 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* The server's own limits end a statement first, with a clear SQLSTATE; this is for a server that is silent.
- */
-enum { ANSWER_GRACE_MS = 2000 };
-
 /* What the server says unasked.  Its last words, when it ends an idle session, come here too. */
 static void on_notice(void *context, const PGresult *notice)
 {
@@ -24,14 +20,13 @@ static void on_notice(void *context, const PGresult *notice)
         pg->is_broken = true;
 }
 
-static PGconn *connect_once(const struct pg_options *options, bool again, PGconn *former)
+void pg_listen_to_notices(struct pg *pg)
 {
-    if (again) { /* libpq tells the SQLSTATE of a refused connection inside a verbose message only */
-        PQsetErrorVerbosity(former, PQERRORS_VERBOSE);
-        PQreset(former);
-        PQsetErrorVerbosity(former, PQERRORS_DEFAULT);
-        return former;
-    }
+    PQsetNoticeReceiver(pg->connection, on_notice, pg);
+}
+
+PGconn *pg_begin_connecting(const struct pg_options *options, bool waits)
+{
     char timeout[16], settings[1024];
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
     int size = snprintf(settings, sizeof settings, "-c statement_timeout=%lld -c lock_timeout=%lld %s",
@@ -58,7 +53,15 @@ static PGconn *connect_once(const struct pg_options *options, bool again, PGconn
         keywords[i] = words[i][0];
         values[i] = words[i][1];
     }
-    return PQconnectdbParams(keywords, values, 1);
+    return waits ? PQconnectdbParams(keywords, values, 1) : PQconnectStartParams(keywords, values, 1);
+}
+
+/* libpq tells the SQLSTATE of a refused connection inside a verbose message only. */
+static void connect_verbosely(PGconn *connection)
+{
+    PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
+    PQreset(connection);
+    PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
 }
 
 /* "FATAL:  3D000: database …": finds the SQLSTATE in a verbose message, "" when there is none. */
@@ -77,7 +80,7 @@ static void find_sqlstate(const char *message, char sqlstate_r[6])
     }
 }
 
-static enum fault judge_connection(struct pg *pg, const struct pg_options *options)
+enum fault pg_judge_connection(struct pg *pg, const struct pg_options *options)
 {
     PGconn *connection = pg->connection;
     if (PQstatus(connection) != CONNECTION_OK) {
@@ -102,21 +105,21 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
 {
     *pg_r = NULL;
     int64_t start_ms = clock_monotonic_ms();
-    PGconn *connection = connect_once(options, false, NULL);
+    PGconn *connection = pg_begin_connecting(options, true);
     if (!connection)
         log_fatal("out of memory postgresql connection");
     /* A server that does not answer is not asked a second time; one that refuses is asked why. */
     if (PQstatus(connection) != CONNECTION_OK &&
         clock_monotonic_ms() - start_ms < (int64_t)options->connect_timeout_s * 500)
-        connection = connect_once(options, true, connection);
+        connect_verbosely(connection);
 
     struct pg *pg = calloc(1, sizeof *pg);
     if (!pg)
         log_fatal("out of memory postgresql connection");
     pg->connection = connection;
-    pg->answer_timeout_ms = options->statement_timeout_ms + ANSWER_GRACE_MS;
-    PQsetNoticeReceiver(connection, on_notice, pg);
-    enum fault fault = judge_connection(pg, options);
+    pg->answer_timeout_ms = options->statement_timeout_ms + PG_ANSWER_GRACE_MS;
+    pg_listen_to_notices(pg);
+    enum fault fault = pg_judge_connection(pg, options);
     if (fault) {
         pg_close(pg);
         return fault;

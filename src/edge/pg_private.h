@@ -11,7 +11,12 @@
 
 #include "edge/pg.h"
 
-enum { PIPELINE_NAMES = 8 };
+enum {
+    PIPELINE_NAMES = 8,
+    /* The server's own limits end a statement first, with a clear SQLSTATE; this is for a server that is
+       silent. */
+    PG_ANSWER_GRACE_MS = 2000,
+};
 
 struct pg {
     PGconn *connection;
@@ -23,13 +28,20 @@ struct pg {
     const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
     char sqlstate[6];
     char message[400];
-    int64_t position; /* of the last error in its SQL text; 0: unknown */
+    int64_t position;            /* of the last error in its SQL text; 0: unknown */
+    const char *async_statement; /* sent by pg_send, not yet answered; NULL: none */
+    int64_t async_deadline_ms;   /* of the answer, or of connecting */
 };
 
 /* One for each parameter: binary. */
 extern const int pg_formats[PG_PARAMETERS_MAX];
 
 bool pg_is_connected(const struct pg *pg);
+/* Connects with all our options, and waits for it or only begins; NULL: out of memory. */
+PGconn *pg_begin_connecting(const struct pg_options *options, bool waits);
+void pg_listen_to_notices(struct pg *pg);
+/* Is the connection that was made, or refused, one to work with?  Logs why not. */
+enum fault pg_judge_connection(struct pg *pg, const struct pg_options *options);
 void pg_keep_message(struct pg *pg, const char *text);
 /* Each keeps and logs what happened while `what` was under way, and breaks the connection when it is over: an
  * error that a result reports; a connection lost; no answer in time. */

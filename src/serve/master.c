@@ -23,7 +23,7 @@
 #include "edge/fcgi.h"
 #include "operation/module.h"
 #include "serve/crew.h"
-#include "serve/identity.h"
+#include "base/identity.h"
 #include "serve/instance.h"
 
 enum {
@@ -54,12 +54,7 @@ static const struct settings *present_settings(const struct master *master)
 
 void master_open_log(const struct settings *settings)
 {
-    static const char *const levels[] = {"error", "warning", "info", "debug"};
-    enum log_level level = LOG_LEVEL_INFO;
-    for (size_t i = 0; i < COUNT_OF(levels); i++)
-        if (strcmp(settings->log_level, levels[i]) == 0)
-            level = (enum log_level)i;
-    log_open("stampd", level, strcmp(settings->log_to, "syslog") == 0);
+    settings_open_log(settings, "stampd");
 }
 
 /* --- start --- */

@@ -1,12 +1,13 @@
 #!/bin/sh
 # test_manuals: the manual pages name every command and option that the programs name in their --help, and no other.
 #
-# Run by make check in the build folder; STAMPCTL and STAMPD are the programs.
+# Run by make check in the build folder; STAMPCTL, STAMPD and STAMP_QUEUE are the programs.
 set -eu
 export LC_ALL=C
 source=$(cd "$(dirname "$0")/../.." && pwd)
 stampctl=${STAMPCTL:-src/stampctl}
 stampd=${STAMPD:-src/stampd}
+queue=${STAMP_QUEUE:-src/stamp-queue}
 area=$(mktemp -d "${TMPDIR:-/tmp}/stampd-manuals-XXXXXX")
 trap 'rm -rf "$area"' EXIT
 
@@ -92,14 +93,16 @@ while read -r title; do
     complain "doc/stampctl.1:1: \"$title\" is no command"
 done <"$area/unknown"
 
-page=$source/doc/stampd.8
-"$stampd" --help </dev/null | options | sort >"$area/help"
-section "$page" .SH OPTIONS | described | sort >"$area/page"
-[ -s "$area/help" ] || complain "$stampd --help: no options were found"
-comm -3 "$area/help" "$area/page" >"$area/differ"
-while read -r option; do
-    complain "doc/stampd.8:1: --$option stands in one of the page and stampd --help only"
-done <"$area/differ"
+for program in "$stampd" "$queue"; do
+    page=doc/${program##*/}.8
+    "$program" --help </dev/null | options | sort >"$area/help"
+    section "$source/$page" .SH OPTIONS | described | sort >"$area/page"
+    [ -s "$area/help" ] || complain "$program --help: no options were found"
+    comm -3 "$area/help" "$area/page" >"$area/differ"
+    while read -r option; do
+        complain "$page:1: --$option stands in one of the page and ${program##*/} --help only"
+    done <"$area/differ"
+done
 
 [ "$failures" -eq 0 ] || exit 1
 echo "test_manuals: $(wc -l <"$area/commands") commands are described as they are"

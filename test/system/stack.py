@@ -199,6 +199,10 @@ class Stack:
     def key(self):
         return self.key_file.read_text().strip()
 
+    @property
+    def queue_key(self):
+        return (self.path / 'etc/queue.key').read_text().strip()
+
     def request(self, method, path, json=None, form=None, query=None, admin=None, **more):
         """One request; `admin` True bears the administrator's key, a text bears that.  Returns the answer."""
         if admin is not None and admin is not False:

@@ -44,7 +44,7 @@ class Demo:
         return int((self.state / f'run/{part}.pid').read_text().split()[0])
 
     def pids(self):
-        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx')]
+        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx', 'queue')]
         return masters + [child for master in masters for child in children(master)]
 
     def get(self, ns, name, **more):

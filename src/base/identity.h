@@ -1,11 +1,13 @@
 /* identity: as whom the server runs. */
-#ifndef STAMPD_SERVE_IDENTITY_H
-#define STAMPD_SERVE_IDENTITY_H
+#ifndef STAMPD_BASE_IDENTITY_H
+#define STAMPD_BASE_IDENTITY_H
 
 #include "base/settings.h"
 
+enum { IDENTITY_NO_GROUP = -1 };
+
 struct identity {
-    int64_t socket_group; /* FCGI_NO_GROUP when the setting is empty */
+    int64_t socket_group; /* IDENTITY_NO_GROUP when the setting is empty */
 };
 
 /* Started as root with a `user`: makes the run directory when it is missing, then gives up root for good,

@@ -1,5 +1,5 @@
 /* identity: users, groups, and the end of being root. */
-#include "serve/identity.h"
+#include "base/identity.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "edge/fcgi.h"
 
 static bool find_group(const char *name, int64_t *group_r, char *problem, size_t problem_size)
 {
-    *group_r = FCGI_NO_GROUP;
+    *group_r = IDENTITY_NO_GROUP;
     if (!*name)
         return true;
     const struct group *group = getgrnam(name);
@@ -28,7 +27,7 @@ static bool find_group(const char *name, int64_t *group_r, char *problem, size_t
 static bool give_up_root(const struct passwd *user, int64_t socket_group, char *problem, size_t problem_size)
 {
     gid_t groups[] = {user->pw_gid, (gid_t)socket_group};
-    size_t count = socket_group == FCGI_NO_GROUP ? 1 : 2;
+    size_t count = socket_group == IDENTITY_NO_GROUP ? 1 : 2;
     if (setgroups(count, groups) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
         setresuid(user->pw_uid, user->pw_uid, user->pw_uid)) {
         snprintf(problem, problem_size, "user = %s: cannot become it: %m", user->pw_name);

@@ -1,0 +1,33 @@
+/* http_private: a client from the inside, for src/edge/http*.c only; the one place that includes libcurl. */
+#ifndef STAMPD_EDGE_HTTP_PRIVATE_H
+#define STAMPD_EDGE_HTTP_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "edge/http.h"
+
+enum { HTTP_OTHERS_MAX = 256 };
+
+struct place {
+    CURL *easy;
+    struct curl_slist *headers;
+    struct builder answer;
+    void *owner;
+    bool is_busy, is_too_large;
+    char problem[CURL_ERROR_SIZE];
+};
+
+struct http {
+    CURLM *multi;
+    struct mail *mails; /* on their way */
+    int parallel, in_flight;
+    struct place places[];
+};
+
+/* Hands a transfer to libcurl. */
+void http_begin(struct http *http, CURL *easy);
+/* When the transfer that has ended was a mail: its result, and true. */
+bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r);
+void http_drop_mails(struct http *http);
+
+#endif

@@ -1,0 +1,376 @@
+/* agenda: a table of all tasks by name, a heap by start of those that are not due, and for each queue one
+ * by priority of those that are. */
+#include "queue/agenda.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum { SPACES = 256, BUCKETS_LEAST = 1024 };
+
+struct queue {
+    struct heap due;
+    int concurrency, running;
+};
+
+struct agenda {
+    struct agenda_task **buckets;
+    size_t bucket_count, known, waiting, most;
+    struct heap later;
+    struct queue queues[AGENDA_QUEUES];
+    uint32_t rounds[SPACES];
+    size_t waiting_of[SPACES];
+    uint64_t told;
+    struct agenda_task **running; /* those that have a place */
+    int running_count;
+};
+
+static bool is_earlier(const struct heap_link *a, const struct heap_link *b)
+{
+    const struct agenda_task *left = (const struct agenda_task *)a, *right = (const struct agenda_task *)b;
+    return left->start_ms < right->start_ms;
+}
+
+static bool goes_first(const struct heap_link *a, const struct heap_link *b)
+{
+    const struct agenda_task *left = (const struct agenda_task *)a, *right = (const struct agenda_task *)b;
+    if (left->priority != right->priority)
+        return left->priority < right->priority;
+    return left->start_ms != right->start_ms ? left->start_ms < right->start_ms : left->told < right->told;
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        log_fatal("out of memory agenda");
+    return memory;
+}
+
+struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
+{
+    struct agenda *agenda = allocate(1, sizeof *agenda);
+    int total = 0;
+    for (int i = 0; i < AGENDA_QUEUES; i++) {
+        agenda->queues[i] = (struct queue){.due.is_before = goes_first, .concurrency = concurrency[i]};
+        total += concurrency[i];
+    }
+    assert(concurrency[0] > 0);
+    agenda->later.is_before = is_earlier;
+    agenda->most = most;
+    agenda->bucket_count = BUCKETS_LEAST;
+    agenda->buckets = allocate(agenda->bucket_count, sizeof *agenda->buckets);
+    agenda->running = allocate((size_t)total, sizeof *agenda->running);
+    return agenda;
+}
+
+/* --- the table --- */
+
+static size_t hash_of(int space, const char *id, size_t size)
+{
+    size_t hash = (size_t)space + 14695981039346656037u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)id[i]) * 1099511628211u;
+    return hash ^ hash >> 32;
+}
+
+static struct agenda_task **bucket_of(const struct agenda *agenda, int space, const char *id, size_t size)
+{
+    return &agenda->buckets[hash_of(space, id, size) & (agenda->bucket_count - 1)];
+}
+
+static struct agenda_task *find(const struct agenda *agenda, int space, struct bytes id)
+{
+    struct agenda_task *task = *bucket_of(agenda, space, id.data, id.size);
+    while (task && (task->space != space || !bytes_equal(bytes_of(task->id), id)))
+        task = task->next;
+    return task;
+}
+
+static void insert(struct agenda *agenda, struct agenda_task *task)
+{
+    struct agenda_task **bucket = bucket_of(agenda, task->space, task->id, strlen(task->id));
+    task->next = *bucket;
+    *bucket = task;
+}
+
+static void widen(struct agenda *agenda)
+{
+    struct agenda_task **former = agenda->buckets;
+    size_t count = agenda->bucket_count;
+    agenda->bucket_count *= 2;
+    agenda->buckets = allocate(agenda->bucket_count, sizeof *agenda->buckets);
+    for (size_t i = 0; i < count; i++)
+        for (struct agenda_task *task = former[i], *next; task; task = next) {
+            next = task->next;
+            insert(agenda, task);
+        }
+    free(former);
+}
+
+/* --- waiting --- */
+
+static struct queue *queue_of(struct agenda *agenda, const struct agenda_task *task)
+{
+    return &agenda->queues[task->queue];
+}
+
+static void start_waiting(struct agenda *agenda, struct agenda_task *task)
+{
+    task->is_due = false;
+    heap_add(&agenda->later, &task->link);
+    agenda->waiting++;
+    agenda->waiting_of[task->space]++;
+}
+
+static void stop_waiting(struct agenda *agenda, struct agenda_task *task)
+{
+    heap_remove(task->is_due ? &queue_of(agenda, task)->due : &agenda->later, &task->link);
+    agenda->waiting--;
+    agenda->waiting_of[task->space]--;
+}
+
+static void forget(struct agenda *agenda, struct agenda_task *task)
+{
+    if (task->link.place)
+        stop_waiting(agenda, task);
+    struct agenda_task **at = bucket_of(agenda, task->space, task->id, strlen(task->id));
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    agenda->known--;
+    free(task->operation);
+    free(task->domain);
+    free(task);
+}
+
+static char *keep(struct bytes text)
+{
+    char *copy = strndup(text.data ? text.data : "", text.size);
+    if (!copy)
+        log_fatal("out of memory agenda");
+    return copy;
+}
+
+static void learn_text(char **field, struct bytes text)
+{
+    if (!text.size || bytes_equal(bytes_of(*field), text))
+        return;
+    free(*field);
+    *field = keep(text);
+}
+
+/* Queues without places of their own are the concern of the one before. */
+static int choose_queue(const struct agenda *agenda, int queue)
+{
+    queue = queue < 0 ? 0 : queue >= AGENDA_QUEUES ? AGENDA_QUEUES - 1 : queue;
+    while (!agenda->queues[queue].concurrency)
+        queue--;
+    return queue;
+}
+
+static void learn(struct agenda *agenda, struct agenda_task *task, const struct agenda_entry *entry)
+{
+    task->queue = choose_queue(agenda, entry->queue);
+    task->priority = entry->priority;
+    task->retry = entry->retry;
+    task->batch = entry->batch;
+    task->start_ms = entry->start_ms;
+    task->told = ++agenda->told;
+    task->round = agenda->rounds[task->space];
+    learn_text(&task->operation, entry->operation);
+    learn_text(&task->domain, entry->domain);
+}
+
+bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
+{
+    assert(entry->space >= 0 && entry->space < SPACES && entry->id.size <= AGENDA_ID_MAX);
+    struct agenda_task *task = find(agenda, entry->space, entry->id);
+    if (task && task->is_running) {
+        task->is_told_again = true;
+        task->again_ms = entry->start_ms;
+        return true;
+    }
+    if (task) {
+        stop_waiting(agenda, task);
+    } else {
+        if (agenda->waiting >= agenda->most)
+            return false;
+        task = allocate(1, sizeof *task);
+        memcpy(task->id, entry->id.data, entry->id.size);
+        task->space = entry->space;
+        task->operation = keep(NO_BYTES);
+        task->domain = keep(NO_BYTES);
+        if (++agenda->known > agenda->bucket_count)
+            widen(agenda);
+        insert(agenda, task);
+    }
+    learn(agenda, task, entry);
+    start_waiting(agenda, task);
+    return true;
+}
+
+/* --- running --- */
+
+static void find_due(struct agenda *agenda, int64_t now_ms)
+{
+    for (struct heap_link *first; (first = heap_first(&agenda->later)) != NULL;) {
+        struct agenda_task *task = (struct agenda_task *)first;
+        if (task->start_ms > now_ms)
+            return;
+        heap_remove(&agenda->later, first);
+        task->is_due = true;
+        heap_add(&queue_of(agenda, task)->due, first);
+    }
+}
+
+static bool is_domain_busy(const struct agenda *agenda, const struct agenda_task *task)
+{
+    for (int i = 0; *task->domain && i < agenda->running_count; i++)
+        if (agenda->running[i]->space == task->space && strcmp(agenda->running[i]->domain, task->domain) == 0)
+            return true;
+    return false;
+}
+
+static struct agenda_task *start(struct agenda *agenda, struct agenda_task *task)
+{
+    stop_waiting(agenda, task);
+    task->is_running = true;
+    task->is_told_again = false;
+    return task;
+}
+
+struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
+{
+    find_due(agenda, now_ms);
+    for (int i = 0; i < AGENDA_QUEUES; i++) {
+        struct queue *queue = &agenda->queues[i];
+        while (queue->running < queue->concurrency && queue->due.count) {
+            struct agenda_task *task = (struct agenda_task *)heap_first(&queue->due);
+            if (is_domain_busy(agenda, task)) {
+                forget(agenda, task); /* who ends the domain's turn asks for the next */
+                continue;
+            }
+            queue->running++;
+            agenda->running[agenda->running_count++] = task;
+            return start(agenda, task);
+        }
+    }
+    return NULL;
+}
+
+struct agenda_task *agenda_take_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
+{
+    find_due(agenda, now_ms);
+    struct agenda_task *task = (struct agenda_task *)heap_first(&agenda->queues[first->queue].due);
+    if (!task || *task->domain || *first->domain || task->space != first->space || task->batch < 2 ||
+        !*task->operation || strcmp(task->operation, first->operation) != 0)
+        return NULL;
+    return start(agenda, task);
+}
+
+static void leave_place(struct agenda *agenda, const struct agenda_task *task)
+{
+    int i = 0;
+    while (agenda->running[i] != task)
+        i++;
+    agenda->running[i] = agenda->running[--agenda->running_count];
+    agenda->queues[task->queue].running--;
+}
+
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place)
+{
+    assert(task->is_running);
+    if (has_place)
+        leave_place(agenda, task);
+    task->is_running = false;
+    if (!task->is_told_again) {
+        forget(agenda, task);
+        return;
+    }
+    task->start_ms = task->again_ms;
+    task->round = agenda->rounds[task->space];
+    start_waiting(agenda, task);
+}
+
+/* --- scans --- */
+
+void agenda_begin_scan(struct agenda *agenda, int space)
+{
+    agenda->rounds[space]++;
+}
+
+/* Forgets what waits in a namespace, was not told of in this round, and was due until then. */
+static void sweep(struct agenda *agenda, int space, int64_t until_ms)
+{
+    for (size_t i = 0; i < agenda->bucket_count; i++)
+        for (struct agenda_task *task = agenda->buckets[i], *next; task; task = next) {
+            next = task->next;
+            if (task->space == space && !task->is_running && task->round != agenda->rounds[space] &&
+                task->start_ms <= until_ms)
+                forget(agenda, task);
+        }
+}
+
+void agenda_end_scan(struct agenda *agenda, int space, int64_t until_ms)
+{
+    sweep(agenda, space, until_ms);
+}
+
+void agenda_drop_space(struct agenda *agenda, int space)
+{
+    agenda->rounds[space]++;
+    sweep(agenda, space, INT64_MAX);
+}
+
+/* --- looking --- */
+
+int64_t agenda_next_ms(const struct agenda *agenda)
+{
+    const struct agenda_task *first = (const struct agenda_task *)heap_first(&agenda->later);
+    return first ? first->start_ms : INT64_MAX;
+}
+
+struct agenda_counts agenda_count(const struct agenda *agenda)
+{
+    return (struct agenda_counts){
+        .later = agenda->later.count,
+        .due = agenda->waiting - agenda->later.count,
+        .running = agenda->known - agenda->waiting,
+    };
+}
+
+int agenda_running(const struct agenda *agenda)
+{
+    return agenda->running_count;
+}
+
+size_t agenda_waiting(const struct agenda *agenda, int space)
+{
+    return agenda->waiting_of[space];
+}
+
+void agenda_each(const struct agenda *agenda, void (*visit)(void *context, const struct agenda_task *task),
+                 void *context)
+{
+    for (size_t i = 0; i < agenda->bucket_count; i++)
+        for (const struct agenda_task *task = agenda->buckets[i]; task; task = task->next)
+            visit(context, task);
+}
+
+void agenda_destroy(struct agenda *agenda)
+{
+    for (size_t i = 0; i < agenda->bucket_count; i++)
+        for (struct agenda_task *task = agenda->buckets[i], *next; task; task = next) {
+            next = task->next;
+            free(task->operation);
+            free(task->domain);
+            free(task);
+        }
+    for (int i = 0; i < AGENDA_QUEUES; i++)
+        heap_free(&agenda->queues[i].due);
+    heap_free(&agenda->later);
+    free(agenda->buckets);
+    free(agenda->running);
+    free(agenda);
+}

@@ -1,0 +1,76 @@
+/* agenda: the tasks that a manager knows: which is to be run next, and when something will be due.
+ *
+ * It knows what scans and hints have told, for a short while ahead; the databases have the rest.  A task is
+ * due at its start; of those due in a queue the one with the smallest priority goes first, then the earliest
+ * start.  A queue runs as many at once as it may, a domain one.  Pure: the time is an argument. */
+#ifndef STAMPD_QUEUE_AGENDA_H
+#define STAMPD_QUEUE_AGENDA_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+#include "queue/heap.h"
+
+enum { AGENDA_QUEUES = 16, AGENDA_ID_MAX = 64 };
+
+struct agenda;
+
+/* What is told of a task; texts are copied. */
+struct agenda_entry {
+    int space;
+    struct bytes id, operation, domain; /* operation: empty when it is not known; domain: empty when none */
+    int64_t start_ms;                   /* since 1970 */
+    int queue, priority, retry, batch;
+};
+
+struct agenda_task {
+    struct heap_link link; /* of its heap while it waits */
+    int space, queue, priority, retry, batch;
+    int64_t start_ms;
+    bool is_running, is_due; /* is_due: it waits in the heap of its queue */
+    bool is_told_again;      /* while it ran: it waits again, from `again_ms` on */
+    int64_t again_ms;
+    uint64_t told;            /* its place among all that was told: the order of equal starts */
+    uint32_t round;           /* of its namespace when it was last told of */
+    struct agenda_task *next; /* with the same hash */
+    char *operation, *domain;
+    char id[AGENDA_ID_MAX + 1];
+};
+
+struct agenda_counts {
+    size_t later, due, running;
+};
+
+/* `most` bounds the tasks that wait; `concurrency` has a number for each queue, 0: its tasks go to the queue
+ * before it, the first queue has at least 1. */
+struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most);
+void agenda_destroy(struct agenda *agenda);
+
+/* Notes a task, or the news of one; false: there is no room, a scan will find it later. */
+bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
+/* The next to be run, marked as running; NULL: nothing is due, or no place is free for what is. */
+struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms);
+/* Another one due now that may share the request of `first`: of its namespace, operation and queue, each in
+ * no domain and with room in the batch.  It takes no place of its own. */
+struct agenda_task *agenda_take_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms);
+/* Its request has ended; `has_place`: it was not taken along.  It is forgotten, unless it was told of
+ * meanwhile. */
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place);
+
+/* A scan of a namespace: what waits there and was due until `until_ms` but is not told of before the end of
+ * the scan has gone or was moved, and is forgotten. */
+void agenda_begin_scan(struct agenda *agenda, int space);
+void agenda_end_scan(struct agenda *agenda, int space, int64_t until_ms);
+/* Forgets what waits in a namespace. */
+void agenda_drop_space(struct agenda *agenda, int space);
+
+/* When the next task that waits will be due; INT64_MAX: none is known. */
+int64_t agenda_next_ms(const struct agenda *agenda);
+struct agenda_counts agenda_count(const struct agenda *agenda);
+int agenda_running(const struct agenda *agenda);
+/* How many wait of a namespace. */
+size_t agenda_waiting(const struct agenda *agenda, int space);
+/* Calls `visit` with each task known, in no order. */
+void agenda_each(const struct agenda *agenda, void (*visit)(void *context, const struct agenda_task *task),
+                 void *context);
+
+#endif

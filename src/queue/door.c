@@ -1,0 +1,251 @@
+/* door: FastCGI requests, the key, and the five operations. */
+#include "queue/door.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/stamp.h"
+#include "edge/crypto.h"
+#include "edge/fcgi.h"
+#include "edge/json.h"
+#include "queue/form.h"
+#include "queue/manager_private.h"
+#include "queue/registry.h"
+
+enum {
+    PATH_MAX_BYTES = 108,
+    IO_TIMEOUT_MS = 5000,
+    BODY_MAX = 65536,
+    TASKS_LISTED = 1000,
+    REQUESTS_AT_ONCE = 16,
+};
+
+struct door {
+    struct manager *manager;
+    struct fcgi *fcgi;
+    struct arena *arena; /* of one request */
+    struct builder body, answer, head;
+    char path[PATH_MAX_BYTES];
+};
+
+struct door *door_open(struct manager *manager, const struct identity *identity, char *problem,
+                       size_t problem_size)
+{
+    const struct settings *settings = manager->settings;
+    struct door *door = calloc(1, sizeof *door);
+    int listener;
+    if (!door)
+        log_fatal("out of memory");
+    door->manager = manager;
+    int size =
+        snprintf(door->path, sizeof door->path, "%s/%s.sock", settings->run_directory, settings->queue_code);
+    if (size < 0 || (size_t)size >= sizeof door->path) {
+        snprintf(problem, problem_size, "run_directory: the path is too long");
+    } else if (fcgi_listen(door->path, identity->socket_group, &listener, problem, problem_size)) {
+        door->fcgi = fcgi_open(
+            &(struct fcgi_options){.listener = listener, .wake = -1, .io_timeout_ms = IO_TIMEOUT_MS});
+        door->arena = arena_create("door");
+        return door;
+    }
+    free(door);
+    return NULL;
+}
+
+void door_close(struct door *door)
+{
+    if (!door)
+        return;
+    unlink(door->path);
+    fcgi_close(door->fcgi);
+    arena_destroy(door->arena);
+    builder_free(&door->body);
+    builder_free(&door->answer);
+    builder_free(&door->head);
+    free(door);
+}
+
+int door_descriptor(const struct door *door)
+{
+    return fcgi_descriptor(door->fcgi);
+}
+
+/* --- the operations --- */
+
+bool door_take_hint(struct manager *manager, const struct json *hint)
+{
+    const struct json *code = json_member(hint, "ns");
+    struct agenda_entry entry;
+    if (!code || code->kind != JSON_STRING)
+        return false;
+    int space = spaces_find(manager, code->value);
+    if (space < 0) {
+        if (manager->registry)
+            registry_hurry(manager->registry); /* it may be new */
+        return false;
+    }
+    if (manager->spaces[space].failures)
+        return true; /* a scan comes when it answers again */
+    if (!json_member(hint, "id")) {
+        spaces_want_scan(manager, space);
+        return true;
+    }
+    if (!runner_read_row(space, hint, &entry))
+        return false;
+    if (!agenda_put(manager->agenda, &entry))
+        manager->spaces[space].was_cut = true;
+    return true;
+}
+
+struct listing {
+    struct door *door;
+    size_t count;
+};
+
+static void list_task(void *context, const struct agenda_task *task)
+{
+    struct listing *listing = context;
+    struct door *door = listing->door;
+    struct builder *answer = &door->answer;
+    if (listing->count++ >= TASKS_LISTED)
+        return;
+    builder_printf(answer, "%s{\"ns\":\"%s\",\"id\":\"%s\",\"op\":", listing->count > 1 ? "," : "",
+                   door->manager->spaces[task->space].code, task->id);
+    json_add_string(answer, bytes_of(task->operation));
+    builder_printf(answer, ",\"qn\":%d,\"priority\":%d,\"startat\":%lld,\"retry\":%d,\"running\":%s}",
+                   task->queue, task->priority, (long long)stamp_from_epoch_ms(task->start_ms), task->retry,
+                   task->is_running ? "true" : "false");
+}
+
+static void list(struct door *door)
+{
+    const struct manager *manager = door->manager;
+    struct agenda_counts counts = agenda_count(manager->agenda);
+    struct listing listing = {.door = door};
+    builder_printf(
+        &door->answer,
+        "{\"qm\":\"%s\",\"suspended\":%s,\"later\":%zu,\"due\":%zu,\"running\":%zu,\"namespaces\":[",
+        manager->settings->queue_code, manager->is_suspended ? "true" : "false", counts.later, counts.due,
+        counts.running);
+    const char *comma = "";
+    for (int i = 0; i < manager->space_count; i++) {
+        const struct space *space = &manager->spaces[i];
+        if (!space->is_ours)
+            continue;
+        builder_printf(&door->answer, "%s{\"ns\":\"%s\",\"failures\":%d,\"waiting\":%zu}", comma, space->code,
+                       space->failures, agenda_waiting(manager->agenda, i));
+        comma = ",";
+    }
+    builder_add_text(&door->answer, "],\"tasks\":[");
+    agenda_each(manager->agenda, list_task, &listing);
+    builder_add_text(&door->answer, "]}");
+}
+
+static void set_suspended(struct door *door, bool is_suspended)
+{
+    struct manager *manager = door->manager;
+    if (manager->is_suspended != is_suspended)
+        log_info(is_suspended ? "suspended: nothing new is started" : "restarted");
+    manager->is_suspended = is_suspended;
+    builder_printf(&door->answer, "{\"suspended\":%s,\"running\":%d}", is_suspended ? "true" : "false",
+                   agenda_running(manager->agenda));
+}
+
+/* One namespace, or all. */
+static enum fault scan(struct door *door, const struct json *param)
+{
+    struct manager *manager = door->manager;
+    const struct json *code = json_member(param, "ns");
+    int wanted = code && code->kind == JSON_STRING ? spaces_find(manager, code->value) : -1, count = 0;
+    if (code && wanted < 0)
+        return FAULT_NNAMESPACE;
+    for (int i = 0; i < manager->space_count; i++)
+        if (manager->spaces[i].is_ours && (!code || i == wanted)) {
+            spaces_want_scan(manager, i);
+            count++;
+        }
+    if (manager->registry && !code)
+        registry_hurry(manager->registry);
+    builder_printf(&door->answer, "{\"scans\":%d}", count);
+    return FAULT_NONE;
+}
+
+static enum fault take(struct door *door, const struct json *param)
+{
+    if (!door_take_hint(door->manager, param))
+        return FAULT_AARG;
+    builder_add_text(&door->answer, "{}");
+    return FAULT_NONE;
+}
+
+static enum fault run(struct door *door, const struct form *form)
+{
+    if (!form->key.data || !crypto_equal(form->key, door->manager->key))
+        return FAULT_SKEY;
+    if (bytes_equal(form->op, BYTES("list")))
+        list(door);
+    else if (bytes_equal(form->op, BYTES("suspend")))
+        set_suspended(door, true);
+    else if (bytes_equal(form->op, BYTES("restart")))
+        set_suspended(door, false);
+    else if (bytes_equal(form->op, BYTES("scan")))
+        return scan(door, form->param);
+    else if (bytes_equal(form->op, BYTES("inq")))
+        return take(door, form->param);
+    else
+        return FAULT_NOPERATION;
+    return FAULT_NONE;
+}
+
+/* --- requests --- */
+
+static void compose(struct door *door, enum fault fault)
+{
+    int status = fault_status(fault, false);
+    if (fault) {
+        builder_clear(&door->answer, BODY_MAX);
+        builder_printf(
+            &door->answer,
+            "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"major\":%d,"
+            "\"phase\":0,\"message\":\"%s\",\"args\":[]}",
+            fault_words(fault), status, fault_code(fault), fault_major(fault), fault_words(fault));
+    }
+    builder_printf(&door->head,
+                   "Status: %d\r\nContent-Type: application/%s\r\nContent-Length: %zu\r\n"
+                   "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n",
+                   status, fault ? "problem+json" : "json", door->answer.size);
+}
+
+static void serve(struct door *door, struct fcgi_request *request)
+{
+    struct form form;
+    int64_t size = 0;
+    enum fault fault = FAULT_AMETHOD;
+    if (bytes_equal(fcgi_parameter(request, "REQUEST_METHOD"), BYTES("POST")))
+        fault = fcgi_read_body(request, BODY_MAX, &door->body, &size);
+    if (!fault)
+        fault = form_read(door->arena, fcgi_parameter(request, "QUERY_STRING"),
+                          fcgi_parameter(request, "CONTENT_TYPE"), builder_bytes(&door->body), &form);
+    if (!fault) {
+        builder_add_text(&door->answer, "{\"out\":");
+        fault = run(door, &form);
+        builder_add_text(&door->answer, "}");
+    }
+    compose(door, fault);
+    (void)fcgi_answer(request, builder_bytes(&door->head), builder_bytes(&door->answer));
+    if (door->body.size)
+        explicit_bzero(door->body.data, door->body.size);
+    arena_reset(door->arena);
+    builder_clear(&door->body, BODY_MAX);
+    builder_clear(&door->answer, BODY_MAX);
+    builder_clear(&door->head, BODY_MAX);
+}
+
+void door_serve(struct door *door)
+{
+    struct fcgi_request *request;
+    for (int i = 0; i < REQUESTS_AT_ONCE && fcgi_wait(door->fcgi, 0, &request) == FCGI_EVENT_REQUEST; i++)
+        serve(door, request);
+}

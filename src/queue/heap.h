@@ -1,0 +1,25 @@
+/* heap: pointers of which the first in some order is at hand.  Each element knows its place, so that it can
+ * be taken from the middle. */
+#ifndef STAMPD_QUEUE_HEAP_H
+#define STAMPD_QUEUE_HEAP_H
+
+#include "base/base.h"
+
+/* The first member of an element; in one heap at most. */
+struct heap_link {
+    size_t place; /* from 1; 0: in none */
+};
+
+struct heap {
+    bool (*is_before)(const struct heap_link *a, const struct heap_link *b);
+    struct heap_link **elements;
+    size_t count, capacity;
+};
+
+void heap_add(struct heap *heap, struct heap_link *element);
+void heap_remove(struct heap *heap, struct heap_link *element);
+/* NULL: it is empty. */
+struct heap_link *heap_first(const struct heap *heap);
+void heap_free(struct heap *heap);
+
+#endif

@@ -1,0 +1,236 @@
+/* manager: start, the loop, stop. */
+#include "queue/manager.h"
+
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/schedule.h"
+#include "edge/json.h"
+#include "queue/alert.h"
+#include "queue/door.h"
+#include "queue/hints.h"
+#include "queue/manager_private.h"
+#include "queue/registry.h"
+#include "queue/secret.h"
+
+enum {
+    TURN_MS = 1000, /* the longest time without a look at the clock, which may be set */
+    SCAN_PLACES = 2,
+    CONNECT_TIMEOUT_MS = 5000,
+    KNOWN_MOST = 100000, /* tasks that wait in memory */
+    HINTS_AT_ONCE = 256,
+    CODES_MAX = 128,
+    LAST_MAIL_MS = 10000, /* for mails under way when all has ended */
+    PROBLEM_BYTES = 600,
+};
+
+/* --- start --- */
+
+/* The codes of the setting, which lives as long as we do. */
+static void take_named_spaces(struct manager *manager)
+{
+    const char *codes[CODES_MAX];
+    size_t count = 0;
+    for (const char *at = manager->settings->queue_namespaces; *at && count < CODES_MAX;) {
+        size_t size = strcspn(at, " \t");
+        codes[count++] = arena_copy(manager->arena, at, size);
+        at += size + strspn(at + size, " \t");
+    }
+    spaces_set(manager, codes, count);
+}
+
+static void open_hints(struct manager *manager)
+{
+    char problem[PROBLEM_BYTES];
+    const char *path = manager->settings->queue_socket;
+    if (!*path)
+        return;
+    manager->hints = hints_open(path, problem, sizeof problem);
+    if (!manager->hints)
+        log_warning("no hints are heard, tasks wait for scans: %s", problem);
+}
+
+static void make_key_body(struct manager *manager)
+{
+    builder_add_text(&manager->key_body, "{\"key\":");
+    json_add_string(&manager->key_body, manager->key);
+    builder_add_text(&manager->key_body, "}");
+}
+
+static bool open_manager(struct manager *manager, struct secret *key, char *problem)
+{
+    const struct settings *settings = manager->settings;
+    struct identity identity;
+    int concurrency[AGENDA_QUEUES];
+    if (!*settings->queue_key_file) {
+        snprintf(problem, PROBLEM_BYTES, "queue_key_file: the key is needed");
+        return false;
+    }
+    if (!secret_read(key, "queue_key_file", settings->queue_key_file, problem, PROBLEM_BYTES) ||
+        !(manager->alert = alert_create(settings, problem, PROBLEM_BYTES)) ||
+        !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
+        !(manager->door = door_open(manager, &identity, problem, PROBLEM_BYTES)))
+        return false;
+    manager->key = bytes_of(key->text);
+    make_key_body(manager);
+    int places = schedule_concurrency(settings->queue_concurrency, concurrency);
+    manager->agenda = agenda_create(concurrency, KNOWN_MOST);
+    manager->http = http_open(&(struct http_options){
+        .parallel = places + SCAN_PLACES,
+        .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
+        .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+    });
+    open_hints(manager);
+    if (*settings->queue_namespaces)
+        take_named_spaces(manager);
+    else
+        manager->registry = registry_create(settings);
+    return true;
+}
+
+static void close_manager(struct manager *manager, struct secret *key)
+{
+    door_close(manager->door);
+    hints_close(manager->hints);
+    registry_destroy(manager->registry);
+    http_close(manager->http);
+    if (manager->agenda)
+        agenda_destroy(manager->agenda);
+    alert_destroy(manager->alert);
+    if (manager->key_body.data)
+        explicit_bzero(manager->key_body.data, manager->key_body.capacity);
+    builder_free(&manager->key_body);
+    secret_erase(key);
+    arena_destroy(manager->arena);
+}
+
+/* --- the loop --- */
+
+static void heed_signals(struct manager *manager)
+{
+    for (int number; (number = stop_next());) {
+        bool is_first = manager->stopping == STOP_NOT;
+        if (number == SIGQUIT || ((number == SIGTERM || number == SIGINT) && !is_first)) {
+            manager->stopping = STOP_NOW;
+        } else if (number == SIGTERM || number == SIGINT) {
+            log_info("stopping, tasks under way are awaited running=%d", agenda_running(manager->agenda));
+            manager->stopping = STOP_DRAIN;
+        } else if (number == SIGHUP) {
+            for (int i = 0; i < manager->space_count; i++)
+                spaces_want_scan(manager, i);
+            if (manager->registry)
+                registry_hurry(manager->registry);
+        }
+    }
+}
+
+static void hear_hints(struct manager *manager)
+{
+    static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 100};
+    struct bytes text;
+    for (int i = 0; manager->hints && i < HINTS_AT_ONCE && hints_next(manager->hints, &text); i++) {
+        struct json_problem problem;
+        struct json *hint;
+        if (json_read(manager->arena, text, &limits, &hint, &problem) == FAULT_NONE)
+            (void)door_take_hint(manager, hint); /* one that says nothing does no harm */
+    }
+}
+
+static void renew_spaces(struct manager *manager)
+{
+    const char *const *codes;
+    size_t count;
+    if (manager->registry && registry_turn(manager->registry, &codes, &count))
+        spaces_set(manager, codes, count);
+}
+
+/* Begins what is due; returns how long nothing will be, if nothing comes. */
+static int64_t begin_due(struct manager *manager)
+{
+    int64_t wait_ms = TURN_MS, now_ms = clock_monotonic_ms();
+    if (manager->stopping != STOP_NOT)
+        return wait_ms;
+    int64_t scan_ms = spaces_scan_due(manager) - now_ms;
+    wait_ms = scan_ms < wait_ms ? scan_ms : wait_ms;
+    if (manager->is_suspended)
+        return wait_ms < 0 ? 0 : wait_ms;
+    runner_start_due(manager);
+    int64_t task_ms = agenda_next_ms(manager->agenda) - clock_wall_ms();
+    wait_ms = task_ms < wait_ms ? task_ms : wait_ms;
+    return wait_ms < 0 ? 0 : wait_ms;
+}
+
+enum { SIGNALS, DOOR, HINTS, REGISTRY, SOURCES };
+
+static int64_t list_sources(const struct manager *manager, int signals, struct pollfd sources_r[SOURCES])
+{
+    int64_t until_ms = INT64_MAX;
+    sources_r[SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
+    sources_r[DOOR] = (struct pollfd){.fd = door_descriptor(manager->door), .events = POLLIN};
+    sources_r[HINTS] =
+        (struct pollfd){.fd = manager->hints ? hints_descriptor(manager->hints) : -1, .events = POLLIN};
+    sources_r[REGISTRY] = (struct pollfd){.fd = -1};
+    if (manager->registry)
+        until_ms = registry_poll(manager->registry, &sources_r[REGISTRY]);
+    return until_ms;
+}
+
+static void take_turn(struct manager *manager, int signals)
+{
+    struct pollfd sources[SOURCES];
+    struct http_result result;
+    int64_t wait_ms = begin_due(manager);
+    int64_t left_ms = list_sources(manager, signals, sources) - clock_monotonic_ms();
+    wait_ms = left_ms < 0 ? 0 : left_ms < wait_ms ? left_ms : wait_ms;
+    if (http_receive_or(manager->http, wait_ms, sources, SOURCES, &result)) {
+        runner_end(manager, &result);
+        sources[SIGNALS].revents = sources[DOOR].revents = sources[HINTS].revents = POLLIN; /* look again */
+    }
+    if (sources[SIGNALS].revents)
+        heed_signals(manager);
+    if (sources[HINTS].revents)
+        hear_hints(manager);
+    if (sources[DOOR].revents)
+        door_serve(manager->door);
+    renew_spaces(manager);
+    arena_reset(manager->arena);
+}
+
+static bool is_over(const struct manager *manager, int64_t *since_ms)
+{
+    if (manager->stopping == STOP_NOT)
+        return false;
+    if (manager->stopping == STOP_NOW)
+        return true;
+    if (agenda_running(manager->agenda))
+        return false;
+    if (!*since_ms)
+        *since_ms = clock_monotonic_ms();
+    return !alert_pending(manager->alert) || clock_monotonic_ms() - *since_ms > LAST_MAIL_MS;
+}
+
+int manager_run(const struct settings *settings)
+{
+    struct manager manager = {.settings = settings, .arena = arena_create("turn")};
+    struct secret key = {0};
+    char problem[PROBLEM_BYTES] = "";
+    int signals = stop_open();
+    bool is_open = open_manager(&manager, &key, problem);
+    if (is_open) {
+        log_info("ready version=%s code=%s url=%s", PACKAGE_VERSION, settings->queue_code,
+                 settings->queue_url);
+        for (int64_t since_ms = 0; !is_over(&manager, &since_ms);)
+            take_turn(&manager, signals);
+        log_info("stopped running=%d", agenda_running(manager.agenda));
+    } else {
+        log_error("cannot start: %s", problem);
+    }
+    close_manager(&manager, &key);
+    return is_open ? 0 : 1;
+}

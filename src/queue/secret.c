@@ -1,0 +1,46 @@
+/* secret: read once, erased at the end. */
+#include "queue/secret.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+
+enum { SECRET_MAX = 1000 };
+
+bool secret_read(struct secret *secret, const char *setting, const char *path, char *problem,
+                 size_t problem_size)
+{
+    char line[SECRET_MAX + 2] = "";
+    struct stat status;
+    secret->text = NULL;
+    FILE *file = fopen(path, "re");
+    if (!file || fstat(fileno(file), &status)) {
+        snprintf(problem, problem_size, "%s = %s: %m", setting, path);
+        if (file)
+            fclose(file);
+        return false;
+    }
+    setvbuf(file, NULL, _IONBF, 0); /* no copy of it stays */
+    bool is_read = fgets(line, sizeof line, file) != NULL;
+    fclose(file);
+    line[strcspn(line, " \t\r\n")] = '\0';
+    if (status.st_mode & (S_IROTH | S_IWOTH))
+        snprintf(problem, problem_size, "%s = %s: everybody may read or write it", setting, path);
+    else if (!is_read || !*line || strlen(line) > SECRET_MAX)
+        snprintf(problem, problem_size, "%s = %s: its first line is no key", setting, path);
+    else if (!(secret->text = strdup(line)))
+        log_fatal("out of memory");
+    explicit_bzero(line, sizeof line);
+    return secret->text != NULL;
+}
+
+void secret_erase(struct secret *secret)
+{
+    if (secret->text)
+        explicit_bzero(secret->text, strlen(secret->text));
+    free(secret->text);
+    secret->text = NULL;
+}

@@ -1,0 +1,94 @@
+/* stamp-queue: the queue manager's options. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+#include "base/settings.h"
+#include "queue/manager.h"
+
+#define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
+
+static void print_help(void)
+{
+    puts("Usage: stamp-queue [options]\n"
+         "Starts the tasks of stampd, the document database server, when they are due; runs in the "
+         "foreground.\n"
+         "\n"
+         "  -c, --config FILE    the settings, those of stampd; " CONFIG_DEFAULT " when not given\n"
+         "  -t, --test           reads the settings, says what is wrong with them, and ends\n"
+         "      --version\n"
+         "  -h, --help\n"
+         "\n"
+         "SIGHUP looks for tasks and namespaces at once; SIGTERM stops when the tasks under way have ended; "
+         "a\n"
+         "second one, or SIGQUIT, at once: they go on without it.");
+}
+
+enum { OPTION_VERSION = 256 };
+
+static const struct option known[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"test", no_argument, NULL, 't'},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+struct request {
+    const char *settings_path;
+    bool is_test;
+    int status; /* ends with it at once; -1: does not */
+};
+
+static struct request read_options(int argc, char **argv)
+{
+    struct request request = {.settings_path = CONFIG_DEFAULT, .status = -1};
+    for (int option; request.status < 0 && (option = getopt_long(argc, argv, "c:th", known, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            request.settings_path = optarg;
+            break;
+        case 't':
+            request.is_test = true;
+            break;
+        case OPTION_VERSION:
+            puts("stamp-queue " PACKAGE_VERSION);
+            request.status = 0;
+            break;
+        case 'h':
+            print_help();
+            request.status = 0;
+            break;
+        default: /* getopt has said what is wrong */
+            request.status = 2;
+        }
+    }
+    if (request.status < 0 && optind < argc) {
+        fprintf(stderr, "stamp-queue: %s: no words but options are expected\n", argv[optind]);
+        request.status = 2;
+    }
+    return request;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings;
+    char problem[600] = "";
+    struct request request = read_options(argc, argv);
+    if (request.status >= 0)
+        return fflush(stdout) ? 1 : request.status;
+    if (!settings_load(&settings, request.settings_path, problem, sizeof problem)) {
+        fprintf(stderr, "stamp-queue: %s\n", problem);
+        return 1;
+    }
+    int status = 0;
+    if (request.is_test) {
+        printf("%s: the settings are good\n", request.settings_path);
+    } else {
+        settings_open_log(&settings, "stamp-queue");
+        status = manager_run(&settings);
+    }
+    settings_free(&settings);
+    return status;
+}

@@ -1,0 +1,122 @@
+"""Mails about tasks that fail, to a real SMTP server: when, to whom, what; STARTTLS and a password."""
+import ssl
+import subprocess
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
+
+from manager import PARKED, stamp
+from stack import free_port
+from test_queue_manager import server, start, wait  # noqa: F401
+
+FAILURES = 3
+
+
+class Office:
+    """Takes mails and keeps them."""
+
+    def __init__(self):
+        self.mails, self.logins = [], []
+
+    async def handle_DATA(self, server, session, envelope):
+        self.mails.append((envelope.mail_from, envelope.rcpt_tos, envelope.content.decode(), session.ssl is not None))
+        return '250 OK'
+
+    def log_in(self, server, session, envelope, mechanism, data):
+        self.logins.append((data.login, data.password))
+        return AuthResult(success=data.password == b'secret')
+
+
+@pytest.fixture
+def open_office():
+    controllers = []
+
+    def open_office(**more):
+        office = Office()
+        controller = Controller(office, hostname='127.0.0.1', port=free_port(),
+                                **{**more, **({'authenticator': office.log_in} if more else {})})
+        controller.start()
+        controllers.append(controller)
+        office.url = f'smtp://127.0.0.1:{controller.port}'
+        return office
+    yield open_office
+    for controller in controllers:
+        controller.stop()
+
+
+def settings(office, **more):
+    return {'mail_to': 'one@example.org two@example.org', 'mail_from': 'stampd@example.org', 'mail_server': office.url,
+            'mail_failures': FAILURES, **more}
+
+
+def failing(task):
+    return {'result': 'failed', 'code': 'XBROKEN', 'startat': PARKED if task['retry'] >= FAILURES + 1 else stamp()}
+
+
+def test_the_third_failure_and_the_end_are_told(server, start, open_office):  # noqa: F811
+    office = open_office()
+    server.works['Fail'] = failing
+    task = server.add(1, op='Fail')
+    start(mail_interval_s=0, **settings(office))
+    wait(lambda: len(office.mails) == 2, 'two mails')
+    assert server.runs == [task['id']] * (FAILURES + 2)
+    sender, receivers, text, _ = office.mails[0]
+    assert (sender, receivers) == ('stampd@example.org', ['one@example.org', 'two@example.org'])
+    assert 'Subject: stampd lab: Fail failed with XBROKEN' in text and 'It is broken.' in text
+    assert f'stampctl task run lab {task["id"]}' in text
+    assert 'is parked after XBROKEN' in office.mails[1][2]
+
+
+def test_one_mail_an_operation_and_interval(server, start, open_office):  # noqa: F811
+    office = open_office()
+    server.works['Fail'] = server.works['Other'] = failing
+    for number in range(10):
+        server.add(number, op='Fail')
+    server.add(20, op='Other')
+    manager = start(**settings(office))
+    wait(lambda: len(server.runs) == 11 * (FAILURES + 2) and manager.log.count('failed namespace') == 11 * (FAILURES + 2), 'all failures')
+    wait(lambda: len(office.mails) == 2, 'two mails')
+    assert manager.stop() == 0
+    assert sorted(text.split('Subject: ')[1].split()[2] for _, _, text, _ in office.mails) == ['Fail', 'Other']
+
+
+def test_a_lost_attempt_is_told(server, start, open_office):  # noqa: F811
+    office = open_office()
+    task = server.add(1, op='Gone', delay_s=3, retry=FAILURES)
+    server.lost = [{'id': task['id'], 'startat': task['startat']}]
+    start(**settings(office))
+    wait(lambda: office.mails, 'the mail')
+    assert 'Gone failed with LOST' in office.mails[0][2]
+
+
+def certificate(home):
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj',
+                    '/CN=mail', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', home / 'mail.key', '-out', home / 'mail.pem'],
+                   check=True, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(home / 'mail.pem', home / 'mail.key')
+    return context
+
+
+def test_encrypted_and_with_a_password(server, start, open_office, tmp_path):  # noqa: F811
+    office = open_office(tls_context=certificate(tmp_path), auth_required=True, require_starttls=True)
+    server.works['Fail'] = failing
+    server.add(1, op='Fail')
+    password = tmp_path / 'password'
+    password.write_text('secret\n')
+    password.chmod(0o600)
+    manager = start(mail_tls='on', mail_ca_file=tmp_path / 'mail.pem', mail_user='stampd', mail_password_file=password,
+                    **settings(office))
+    wait(lambda: office.mails, 'the mail')
+    assert office.logins[0] == (b'stampd', b'secret') and office.mails[0][3]
+    assert 'secret' not in manager.log
+
+
+def test_nothing_goes_in_clear_where_it_must_not(server, start, open_office):  # noqa: F811
+    office = open_office()  # knows no STARTTLS
+    server.works['Fail'] = failing
+    server.add(1, op='Fail')
+    manager = start(mail_tls='on', mail_interval_s=0, **settings(office))
+    wait(lambda: manager.log.count('mail could not be sent') == 2, 'two words of it in the log')
+    assert not office.mails

@@ -1,0 +1,289 @@
+"""The queue manager alone: the server it calls is played by the test, which can lose answers, double hints and be away as
+it likes.  test_queue.py has the real one."""
+import json
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from manager import PARKED, Manager, Server, stamp
+from stack import BUILD, wait_until
+
+PATIENCE_S = 60
+
+
+def wait(look, what):
+    return wait_until(look, PATIENCE_S, what)
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def start(tmp_path, server):
+    managers = []
+
+    def start(name='qm', **settings):
+        managers.append(Manager(tmp_path, server.url, name, **settings))
+        return managers[-1].start()
+    yield start
+    for manager in managers:
+        manager.stop(signal.SIGQUIT)
+        assert 'runtime error' not in manager.log and 'AddressSanitizer' not in manager.log, manager.log
+
+
+def test_what_waits_is_found_and_run_in_order(server, start):
+    for number in range(40):
+        server.add(number, priority=(number * 7) % 5)
+    order = [task['id'] for task in server.due('lab', stamp())]
+    start(queue_concurrency='1')
+    wait(lambda: not server.tasks, 'the end of all tasks')
+    assert server.runs == order
+
+
+def test_a_hint_starts_a_task_and_two_start_it_once(server, start):
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    task = server.add(1)
+    manager.hint(task)
+    manager.hint(task)
+    wait(lambda: not server.tasks, 'the task')
+    assert server.runs == [task['id']]
+    assert manager.ask('inq', {'ns': 'lab', **server.add(2)}).status == 200
+    wait(lambda: not server.tasks, 'the second task')
+    server.add(3)
+    manager.hint(None)  # look for yourself
+    wait(lambda: not server.tasks, 'the third task')
+
+
+def test_what_is_no_hint_does_no_harm(server, start):
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    for hint in ({'id': '../../x'}, {'id': 'x' * 65}, {'id': 7}, {'id': ''}, {'id': 'abcdefgh', 'qn': -5, 'priority': 10**18}):
+        manager.hint(hint)
+    manager.hint({'id': 'abcdefgh'}, ns='nowhere')
+    manager.hint(server.add(1))
+    wait(lambda: not server.tasks, 'the task')
+    assert manager.out('list')['tasks'] == []
+
+
+def test_a_task_starts_when_its_time_comes_not_at_the_next_scan(server, start):
+    server.add(1, delay_s=2)
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    assert server.runs == [] and manager.out('list')['later'] == 1
+    wait(lambda: not server.tasks, 'the task')
+    assert len(server.scans) == 1
+
+
+def test_one_that_was_put_back_waits_for_its_new_time(server, start):
+    task = server.add(1, delay_s=3600)
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    manager.hint({**task, 'startat': stamp()})  # an old one
+    wait(lambda: 'start namespace=lab' in manager.log, 'the start')
+    wait(lambda: manager.out('list')['later'] == 1, 'the task to wait again')
+    assert server.runs == []
+
+
+def test_failures_are_tried_again_when_the_server_says(server, start):
+    def fail_twice(task):
+        return {'result': 'failed', 'code': 'XBROKEN', 'startat': stamp(0.2)} if task['retry'] < 2 else {'result': 'done'}
+    server.works['Fail'] = fail_twice
+    server.works['Dead'] = lambda task: {'result': 'failed', 'code': 'ADEAD', 'startat': PARKED}
+    server.add(1, op='Fail')
+    server.add(2, op='Dead')
+    manager = start()
+    wait(lambda: len(server.tasks) == 1, 'the end of Fail')
+    assert server.runs.count('task000001') == 3 and server.runs.count('task000002') == 1
+    assert manager.log.count('failed namespace=lab') == 3
+
+
+def test_queues_run_as_many_at_once_as_they_may(server, start):
+    gate = threading.Event()
+
+    def hang(task):
+        gate.wait(PATIENCE_S)
+        return {'result': 'done'}
+    server.works['Hang'] = hang
+    for number in range(30):
+        server.add(number, op='Hang', qn=number % 3)
+    manager = start(queue_concurrency='3 2 1')
+    wait(lambda: len(server.running) == 6, 'six running')
+    counts = manager.out('list')
+    assert (counts['running'], counts['due']) == (6, 24)
+    gate.set()
+    wait(lambda: not server.tasks, 'the end of all')
+    assert server.most_running == 6
+
+
+def test_tasks_of_a_domain_follow_each_other(server, start):
+    for number in range(20):
+        server.add(number, domain='one')
+    start(queue_concurrency='8')
+    wait(lambda: not server.tasks, 'the end of all')
+    assert server.runs == [f'task{number:06}' for number in range(20)]
+    assert server.most_running == 1 and len(server.scans) == 1
+
+
+def test_a_batch_is_one_request(server, start):
+    for number in range(95):
+        server.add(number, op='Count', batch=20)
+    server.add(200, op='Other', batch=20)
+    start(queue_concurrency='1')
+    wait(lambda: not server.tasks, 'the end of all')
+    assert sorted(server.batches) == [1, 15, 20, 20, 20, 20]
+
+
+def test_more_than_a_scan_can_tell_comes_by_the_next(server, start):
+    for number in range(3500):
+        server.add(number, batch=100)
+    start()
+    wait(lambda: not server.tasks, 'the end of all')
+    assert len(server.scans) >= 4 and len(server.runs) == 3500
+
+
+def test_a_lost_answer_is_the_end_of_the_attempt(server, start):
+    def cut(task):
+        if task['retry'] == 0:
+            task['retry'] = 1
+            raise ConnectionAbortedError
+        return {'result': 'done'}
+    server.works['Cut'] = cut
+    server.add(1, op='Cut')
+    start()
+    wait(lambda: not server.tasks, 'the second attempt')
+    assert server.runs == ['task000001'] * 2
+
+
+def test_a_server_that_is_away_is_awaited(server, start):
+    server.trouble = 503
+    server.add(1)
+    manager = start()
+    wait(lambda: manager.log.count('scan failed') >= 3, 'some failures')
+    assert manager.out('list')['namespaces'][0]['failures'] >= 3
+    server.trouble = None
+    wait(lambda: not server.tasks, 'the task')
+    assert 'answers again' in manager.log
+
+
+def test_a_wrong_key_is_told_in_the_log(server, start, tmp_path):
+    server.trouble = 403
+    manager = start()
+    wait(lambda: 'status=403' in manager.log, 'a line of the log')
+
+
+def test_suspended_nothing_new_starts(server, start):
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    assert manager.out('suspend') == {'suspended': True, 'running': 0}
+    manager.hint(server.add(1))
+    assert manager.out('scan') == {'scans': 1}
+    wait(lambda: manager.out('list')['due'] + manager.out('list')['later'] == 1 and len(server.scans) == 2, 'the scan')
+    assert server.runs == [] and manager.out('list')['suspended'] is True
+    assert manager.out('restart')['suspended'] is False
+    wait(lambda: not server.tasks, 'the task')
+
+
+def test_the_door_wants_the_key_in_a_post(server, start):
+    manager = start()
+    assert manager.ask('list', key='another').status == 400
+    assert manager.ask('list', key='').status == 400
+    assert json.loads(manager.ask('list', key='another').body)['code'] == 'SKEY'
+    assert json.loads(manager.ask('erase').body)['code'] == 'NOPERATION'
+    assert json.loads(manager.ask('scan', {'ns': 'nowhere'}).body)['code'] == 'NNAMESPACE'
+    assert manager.ask('list', method='GET', body=b'').status == 405
+    assert json.loads(manager.ask('inq', {'ns': 'lab', 'id': '?'}).body)['code'] == 'AARG'
+    assert json.loads(manager.ask('list', body=b'{').body)['code'] == 'AJSON'
+
+
+def test_sigterm_awaits_what_runs_and_starts_nothing(server, start):
+    gate = threading.Event()
+
+    def hang(task):
+        gate.wait(PATIENCE_S)
+        return {'result': 'done'}
+    server.works['Hang'] = hang
+    for number in range(6):
+        server.add(number, op='Hang')
+    manager = start(queue_concurrency='2')
+    wait(lambda: len(server.running) == 2, 'two running')
+    manager.process.send_signal(signal.SIGTERM)
+    wait(lambda: 'stopping' in manager.log, 'the word of it')
+    assert manager.process.poll() is None
+    gate.set()
+    assert manager.process.wait(PATIENCE_S) == 0
+    assert len(server.runs) == 2 and len(server.tasks) == 4
+    assert not manager.door_path.exists() and not manager.socket.exists()
+
+
+def test_a_second_signal_does_not_wait(server, start):
+    gate = threading.Event()
+    server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
+    server.add(1, op='Hang')
+    manager = start()
+    wait(lambda: server.running, 'the task to run')
+    manager.process.send_signal(signal.SIGTERM)
+    wait(lambda: 'stopping' in manager.log, 'the word of it')
+    manager.process.send_signal(signal.SIGTERM)
+    assert manager.process.wait(PATIENCE_S) == 0
+    gate.set()
+
+
+def test_one_that_was_killed_is_replaced(server, start):
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    manager.stop(signal.SIGKILL)
+    assert manager.door_path.exists() and manager.socket.exists()
+    server.add(1)
+    start()  # at the same places
+    wait(lambda: not server.tasks, 'the task')
+
+
+def test_two_of_the_same_code_do_not_run_two_of_other_codes_do(server, start, tmp_path):
+    first = start()
+    twin = Manager(tmp_path, server.url)
+    with twin.log_path.open('ab') as log:
+        done = subprocess.run([BUILD / 'src/stamp-queue', '--config', twin.path], stderr=log, timeout=PATIENCE_S)
+    assert done.returncode == 1 and 'living process' in twin.log
+    second = start('qmb', queue_socket=first.socket)  # no hints for this one
+    wait(lambda: len(server.scans) == 2, 'both scans')
+    for number in range(200):
+        server.add(number)
+    first.hint(None)
+    second.out('scan')
+    wait(lambda: not server.tasks, 'the end of all')
+    assert sorted(server.runs) == [f'task{number:06}' for number in range(200)]
+
+
+def test_namespaces_of_the_settings_only(server, start):
+    server.add(1, ns='other')
+    server.add(2, ns='demo')
+    server.add(3)
+    start(queue_namespaces='lab demo')
+    wait(lambda: len(server.tasks) == 1, 'two tasks')
+    assert set(server.scans) == {'lab', 'demo'} and list(server.tasks) == [('other', 'task000001')]
+
+
+@pytest.mark.parametrize('setting', ['queue_key_file = /nonexistent', 'queue_code = x', 'queue_concurrency = 0 1', 'queue_url = ftp://x',
+                                     'mail_tls = maybe', 'mail_server = http://x', 'mail_to = a@example.org'])
+def test_settings_that_make_no_sense_end_the_start(server, tmp_path, setting):
+    name, value = setting.split(' = ')
+    manager = Manager(tmp_path, server.url, **{name: value} if name != 'queue_code' else {})
+    if name == 'queue_code':
+        manager.path.write_text(manager.path.read_text().replace('queue_code = qm', 'queue_code = x'))
+    with pytest.raises(AssertionError, match=name):
+        manager.start()
+
+
+def test_a_key_that_everybody_may_read_is_refused(server, tmp_path):
+    manager = Manager(tmp_path, server.url)
+    (tmp_path / 'key').chmod(0o644)
+    with pytest.raises(AssertionError, match='everybody may read'):
+        manager.start()

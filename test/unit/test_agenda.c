@@ -1,0 +1,261 @@
+/* agenda: a heap against sorting; which task is next, in queues, domains and batches; what scans bring and
+ * take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "queue/agenda.h"
+
+/* --- the heap --- */
+
+struct number {
+    struct heap_link link;
+    int value;
+};
+
+static bool is_less(const struct heap_link *a, const struct heap_link *b)
+{
+    return ((const struct number *)a)->value < ((const struct number *)b)->value;
+}
+
+static void what_comes_out_is_sorted(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    static struct number numbers[MOST];
+    unsigned seed = 4711;
+    for (int round = 0; round < 200; round++) {
+        struct heap heap = {.is_before = is_less};
+        size_t count = (size_t)rand_r(&seed) % MOST, left = 0;
+        for (size_t i = 0; i < count; i++) {
+            numbers[i] = (struct number){.value = rand_r(&seed) % 50};
+            heap_add(&heap, &numbers[i].link);
+        }
+        for (size_t i = 0; i < count; i++) { /* some are taken from the middle */
+            if (rand_r(&seed) % 3 == 0)
+                heap_remove(&heap, &numbers[i].link);
+            left += numbers[i].link.place != 0;
+        }
+        assert_int_equal(heap.count, left);
+        for (int last = -1; left; left--) {
+            struct number *first = (struct number *)heap_first(&heap);
+            assert_true(first->value >= last);
+            last = first->value;
+            heap_remove(&heap, &first->link);
+            assert_int_equal(first->link.place, 0);
+        }
+        assert_null(heap_first(&heap));
+        heap_free(&heap);
+    }
+}
+
+/* --- the agenda --- */
+
+static const int plenty[AGENDA_QUEUES] = {100};
+
+static bool put(struct agenda *agenda, const char *id, int64_t start_ms)
+{
+    return agenda_put(agenda,
+                      &(struct agenda_entry){.id = bytes_of(id), .start_ms = start_ms, .priority = 20});
+}
+
+static void put_entry(struct agenda *agenda, const char *id, struct agenda_entry entry)
+{
+    entry.id = bytes_of(id);
+    assert_true(agenda_put(agenda, &entry));
+}
+
+static struct agenda_task *expect(struct agenda *agenda, int64_t now_ms, const char *id)
+{
+    struct agenda_task *task = agenda_take(agenda, now_ms);
+    assert_non_null(task);
+    assert_string_equal(task->id, id);
+    return task;
+}
+
+static void nothing_starts_too_early_nor_out_of_order(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put(agenda, "later", 2000);
+    put(agenda, "soon", 1000);
+    put_entry(agenda, "urgent", (struct agenda_entry){.start_ms = 1500, .priority = 1});
+    assert_int_equal(agenda_next_ms(agenda), 1000);
+    assert_null(agenda_take(agenda, 999));
+    expect(agenda, 1000, "soon");
+    assert_null(agenda_take(agenda, 1000));
+    assert_int_equal(agenda_next_ms(agenda), 1500);
+    expect(agenda, 5000, "urgent"); /* priority goes before start */
+    expect(agenda, 5000, "later");
+    assert_null(agenda_take(agenda, 5000));
+    assert_int_equal(agenda_next_ms(agenda), INT64_MAX);
+    assert_int_equal(agenda_running(agenda), 3);
+    agenda_destroy(agenda);
+}
+
+static void a_task_told_of_twice_is_one(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put(agenda, "one", 1000);
+    put(agenda, "one", 3000); /* moved back */
+    assert_null(agenda_take(agenda, 2999));
+    put(agenda, "one", 500); /* and forth */
+    struct agenda_task *task = expect(agenda, 500, "one");
+    assert_null(agenda_take(agenda, 9000));
+    put(agenda, "one", 700); /* while it runs */
+    assert_null(agenda_take(agenda, 9000));
+    agenda_end(agenda, task, true);
+    task = expect(agenda, 9000, "one");
+    agenda_end(agenda, task, true);
+    assert_null(agenda_take(agenda, 9000));
+    assert_int_equal(agenda_count(agenda).running + agenda_count(agenda).due + agenda_count(agenda).later, 0);
+    agenda_destroy(agenda);
+}
+
+static void equal_names_in_two_namespaces_are_two_tasks(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put_entry(agenda, "one", (struct agenda_entry){.space = 1});
+    put_entry(agenda, "one", (struct agenda_entry){.space = 2});
+    assert_int_not_equal(expect(agenda, 1, "one")->space, expect(agenda, 1, "one")->space);
+    agenda_destroy(agenda);
+}
+
+static void each_queue_has_its_places(void **state)
+{
+    (void)state;
+    static const int concurrency[AGENDA_QUEUES] = {2, 1, 0, 1};
+    struct agenda *agenda = agenda_create(concurrency, 100);
+    struct agenda_task *task = NULL;
+    int taken[AGENDA_QUEUES] = {0};
+    for (int queue = 0; queue < 5; queue++)
+        for (int i = 0; i < 4; i++) {
+            char id[16] = {(char)('a' + queue), (char)('0' + i)};
+            put_entry(agenda, id, (struct agenda_entry){.queue = queue});
+        }
+    for (struct agenda_task *next; (next = agenda_take(agenda, 1)) != NULL; task = next)
+        taken[next->queue]++;
+    assert_int_equal(taken[0], 2);
+    assert_int_equal(taken[1], 1); /* those of queue 2 too */
+    assert_int_equal(taken[2], 0);
+    assert_int_equal(taken[3], 1); /* those of queue 4 too */
+    assert_int_equal(task->queue, 3);
+    agenda_end(agenda, task, true);
+    assert_int_equal(agenda_take(agenda, 1)->queue, 3);
+    assert_null(agenda_take(agenda, 1));
+    agenda_destroy(agenda);
+}
+
+static void of_a_domain_one_runs(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put_entry(agenda, "a1", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 1});
+    put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 2});
+    put_entry(agenda, "b1", (struct agenda_entry){.domain = BYTES("b"), .start_ms = 3});
+    put_entry(agenda, "other", (struct agenda_entry){.space = 1, .domain = BYTES("a"), .start_ms = 4});
+    struct agenda_task *first = expect(agenda, 9, "a1");
+    expect(agenda, 9, "b1");
+    expect(agenda, 9, "other"); /* of another namespace */
+    assert_null(agenda_take(agenda, 9));
+    agenda_end(agenda, first, true);
+    put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a")}); /* told with the end of the first */
+    expect(agenda, 9, "a2");
+    agenda_destroy(agenda);
+}
+
+static void a_batch_is_of_one_kind(void **state)
+{
+    (void)state;
+    static const int one[AGENDA_QUEUES] = {1};
+    struct agenda *agenda = agenda_create(one, 100);
+    struct agenda_entry entry = {.operation = BYTES("Count"), .batch = 10};
+    put_entry(agenda, "c1", entry);
+    entry.start_ms = 1;
+    put_entry(agenda, "c2", entry);
+    entry.start_ms = 2;
+    entry.operation = BYTES("Mail");
+    put_entry(agenda, "m1", entry);
+    entry.start_ms = 3;
+    entry.domain = BYTES("x");
+    put_entry(agenda, "d1", entry);
+    struct agenda_task *first = expect(agenda, 9, "c1");
+    struct agenda_task *second = agenda_take_along(agenda, first, 9);
+    assert_string_equal(second->id, "c2");
+    assert_null(agenda_take_along(agenda, first, 9));
+    assert_null(agenda_take(agenda, 9));
+    agenda_end(agenda, first, true);
+    agenda_end(agenda, second, false);
+    first = expect(agenda, 9, "m1");
+    assert_null(agenda_take_along(agenda, first, 9)); /* a domain shares nothing */
+    agenda_destroy(agenda);
+}
+
+static void what_a_scan_does_not_tell_of_has_gone(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put(agenda, "stays", 10);
+    put(agenda, "goes", 20);
+    put(agenda, "far", 900); /* the scan did not look that far */
+    put(agenda, "runs", 1);
+    put_entry(agenda, "foreign", (struct agenda_entry){.space = 1, .priority = 20, .start_ms = 30});
+    struct agenda_task *running = expect(agenda, 1, "runs");
+    agenda_begin_scan(agenda, 0);
+    put(agenda, "stays", 10);
+    put(agenda, "new", 40); /* a hint while it is under way */
+    agenda_end_scan(agenda, 0, 500);
+    assert_int_equal(agenda_waiting(agenda, 0), 3);
+    agenda_end(agenda, running, true);
+    expect(agenda, 999, "stays");
+    expect(agenda, 999, "foreign");
+    expect(agenda, 999, "new");
+    expect(agenda, 999, "far");
+    assert_null(agenda_take(agenda, 999));
+    put(agenda, "last", 1);
+    agenda_drop_space(agenda, 0);
+    assert_null(agenda_take(agenda, 999));
+    agenda_destroy(agenda);
+}
+
+static void there_is_room_for_so_many(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 3000);
+    char id[16];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(id, sizeof id, "t%d", i);
+        assert_true(put(agenda, id, i));
+    }
+    assert_false(put(agenda, "more", 0));
+    assert_true(put(agenda, "t7", 0)); /* known already */
+    for (int i = 0; i < 100; i++)
+        assert_non_null(agenda_take(agenda, 5000));
+    assert_null(agenda_take(agenda, 5000));
+    assert_true(put(agenda, "more", 0));
+    agenda_destroy(agenda);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_out_is_sorted),
+        cmocka_unit_test(nothing_starts_too_early_nor_out_of_order),
+        cmocka_unit_test(a_task_told_of_twice_is_one),
+        cmocka_unit_test(equal_names_in_two_namespaces_are_two_tasks),
+        cmocka_unit_test(each_queue_has_its_places),
+        cmocka_unit_test(of_a_domain_one_runs),
+        cmocka_unit_test(a_batch_is_of_one_kind),
+        cmocka_unit_test(what_a_scan_does_not_tell_of_has_gone),
+        cmocka_unit_test(there_is_room_for_so_many),
+    };
+    return cmocka_run_group_tests_name("agenda", tests, NULL, NULL);
+}
