@@ -51,6 +51,7 @@ TEXT(queue_namespaces, "", "Namespaces whose tasks the manager starts, separated
 TEXT(queue_socket, "", "Unix datagram socket of the queue manager, which is told there of tasks that start soon; empty: its scans find them.")
 TEXT(queue_url, "https://localhost", "Address of the server whose tasks the queue manager starts: https://host or https://host:port.")
 NUMBER(recycle_requests, 1000000, 0, 1000000000, "requests", "A worker is replaced after about this many requests; 0: never.")
+NUMBER(restart_young_ms, 1000, 0, 3600000, "ms", "A process of the server that ends younger than this is started again with a delay, from 100 ms to 30 s, that doubles each time; 0: at once.")
 TEXT(run_directory, "/run/stampd", "Folder of the sockets, the instance files and the shared segment.")
 TEXT(segment, "", "Path of the shared segment; empty: `segment` in run_directory. Several instances of one host may share one.")
 NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Version stamps in the shared segment, a power of two; 64 bytes each.")

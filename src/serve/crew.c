@@ -139,6 +139,19 @@ static void bury(struct crew *crew, const struct child *child)
         instance_heir_gone(crew->instance, child->index);
 }
 
+/* It died before its time: its successor may have to wait.  Who repairs is never slowed down. */
+static void slow_down(struct crew *crew, const struct child *child)
+{
+    if (child->role == ROLE_HEIR)
+        return;
+    struct throttle *throttle =
+        child->role == ROLE_WORKER ? &crew->throttles[child->position] : &crew->herald_throttle;
+    throttle_died(throttle, child->started_ms, clock_monotonic_ms(), crew->settings->restart_young_ms);
+    if (throttle->delay_ms)
+        log_info("the next %s waits position=%d delay_ms=%lld", role_words[child->role], child->position,
+                 (long long)throttle->delay_ms);
+}
+
 static void start(struct crew *crew, enum role role, int position, int index)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -156,9 +169,7 @@ static void start(struct crew *crew, enum role role, int position, int index)
         live(crew, &child, master);
     if (child.pid < 0) {
         log_error("cannot start a %s: %m", role_words[role]);
-        if (role != ROLE_HEIR)
-            throttle_died(role == ROLE_WORKER ? &crew->throttles[position] : &crew->herald_throttle, now_ms,
-                          now_ms);
+        slow_down(crew, &child);
         bury(crew, &child);
         return;
     }
@@ -399,10 +410,8 @@ static void remove_child(struct crew *crew, struct child *child, int status)
 {
     report(child, status);
     report_application(crew, child);
-    if (child->told == STOP_NOT && child->role == ROLE_WORKER)
-        throttle_died(&crew->throttles[child->position], child->started_ms, clock_monotonic_ms());
-    if (child->told == STOP_NOT && child->role == ROLE_HERALD)
-        throttle_died(&crew->herald_throttle, child->started_ms, clock_monotonic_ms());
+    if (child->told == STOP_NOT)
+        slow_down(crew, child);
     struct child gone = *child;
     *child = crew->children[--crew->count];
     bury(crew, &gone);

@@ -1,9 +1,9 @@
 /* throttle: doubles the delay of what dies young. */
 #include "serve/throttle.h"
 
-void throttle_died(struct throttle *throttle, int64_t started_ms, int64_t now_ms)
+void throttle_died(struct throttle *throttle, int64_t started_ms, int64_t now_ms, int64_t young_ms)
 {
-    if (now_ms - started_ms >= THROTTLE_HEALTHY_MS)
+    if (now_ms - started_ms >= young_ms)
         throttle->delay_ms = 0;
     else if (!throttle->delay_ms)
         throttle->delay_ms = THROTTLE_LEAST_MS;

@@ -28,7 +28,7 @@ class Answer:
 class Connection:
     """One connection to a worker's socket; kept unless a request says otherwise."""
 
-    def __init__(self, path, timeout=20):
+    def __init__(self, path, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(str(path))

@@ -30,7 +30,7 @@ def kill(pid, how=signal.SIGKILL):
 def test_workers_are_killed(stack):
     with History(stack) as history:
         history.run(SECONDS, lambda: kill(random.choice(children(stack.pid()) or [0])), every=0.4)
-        wait_until(lambda: answers(stack), 30, 'recovery')
+        wait_until(lambda: answers(stack), what='recovery')
         history.run(1)
 
 
@@ -52,7 +52,7 @@ def test_backends_are_terminated(stack):
 
     with History(stack) as history:
         history.run(SECONDS, terminate)
-        wait_until(lambda: answers(stack), 30, 'recovery')
+        wait_until(lambda: answers(stack), what='recovery')
         history.run(1)
 
 
@@ -61,10 +61,10 @@ def test_postgres_is_restarted(stack, how):
     with History(stack) as history:
         history.run(1)
         stack.restart_postgres(how)
-        wait_until(lambda: answers(stack), 30, 'recovery')
+        wait_until(lambda: answers(stack), what='recovery')
         history.run(2)
         stack.restart_postgres(how)
-        wait_until(lambda: answers(stack), 30, 'recovery')
+        wait_until(lambda: answers(stack), what='recovery')
         history.run(2)
 
 
@@ -75,9 +75,9 @@ def test_the_master_is_killed_and_started_again(stack):
             master = stack.pid()
             workers = children(master)
             kill(master)
-            wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in workers), 10, 'end of the workers')
+            wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in workers), what='end of the workers')
             stack.restart_stampd()
-            wait_until(lambda: answers(stack), 30, 'recovery')
+            wait_until(lambda: answers(stack), what='recovery')
         history.run(1)
 
 
@@ -98,7 +98,7 @@ def test_postgres_away_is_a_clear_answer(stack):
         assert 'postgres' not in problem.value.response.text.lower()  # neither paths nor library words
     finally:
         stack.step('postgres', 'start')
-    wait_until(lambda: answers(stack), 30, 'recovery')
+    wait_until(lambda: answers(stack), what='recovery')
     stack.put('lab', {'c': 'Away', 'id': 'a', 'items': [{'c': 'N', 'j': 3}]})
     assert stack.get('lab', ('Away', 'a'))['items'][0]['j'] == 3
 
@@ -112,7 +112,7 @@ def test_stampd_starts_without_postgres(stack):
         assert stack.ping('lab').json()['db'] == '?'
     finally:
         stack.step('postgres', 'start')
-    wait_until(lambda: answers(stack), 30, 'recovery')
+    wait_until(lambda: answers(stack), what='recovery')
     stack.put('lab', {'c': 'Away', 'id': 'b'})
 
 
@@ -121,7 +121,7 @@ def test_the_clock_steps_back(stack):
     first = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
     ahead = first + 10 ** 10  # the year's next digits: far in the future
     stack.psql('lab', "update doc set version = %s where class = 'Clock' and id = 'a'", (ahead,))
-    wait_until(lambda: stack.get('lab', ('Clock', 'a'))['v'] == ahead, 10, 'the herald')
+    wait_until(lambda: stack.get('lab', ('Clock', 'a'))['v'] == ahead, what='the herald')
     second = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 2}]})
     assert second > ahead
     stack.put('lab', {'c': 'Clock', 'id': 'a', 'delete': True})
@@ -134,12 +134,12 @@ def test_what_psql_changes_is_seen(stack):
     stack.put('lab', {'c': 'Psql', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
     assert stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 1
     stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '2')")
-    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 2, 10, 'the herald')
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 2, what='the herald')
     herald = [pid for pid in children(stack.pid()) if b'herald' in open(f'/proc/{pid}/cmdline', 'rb').read()]
     for pid in herald:
         kill(pid)
     stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '3')")
-    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, 20, 'the next herald')
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, what='the next herald')
 
 
 def test_two_instances_share_a_segment(stack):
@@ -152,7 +152,7 @@ def test_two_instances_share_a_segment(stack):
                 kill(master)  # its workers follow; the other instance repairs what they left
                 history.run(1.5)
                 twin.restart_stampd()
-                wait_until(lambda: answers(twin), 30, 'recovery')
+                wait_until(lambda: answers(twin), what='recovery')
             history.run(2)
 
 
@@ -187,4 +187,4 @@ def test_a_missing_database_harms_only_its_namespace(stack):
         stack.put('lab', {'c': 'Other', 'id': 'a'})
     finally:
         stack.psql(None, 'alter database stampd_elsewhere rename to stampd_demo')
-    wait_until(lambda: answers(stack, 'demo'), 30, 'recovery')
+    wait_until(lambda: answers(stack, 'demo'), what='recovery')

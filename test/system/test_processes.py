@@ -61,7 +61,7 @@ class Server:
     def tell(self, number):
         self.process.send_signal(number)
 
-    def end(self, number=signal.SIGQUIT, seconds=20):
+    def end(self, number=signal.SIGQUIT, seconds=60):
         self.tell(number)
         return self.process.wait(seconds)
 
@@ -116,6 +116,11 @@ class Load:
         self.over.set()
         for thread in self.threads:
             thread.join()
+
+    def wait(self, count=100):
+        """Until so many more answers have come."""
+        wanted = self.answers + count
+        wait_until(lambda: self.failures or self.answers >= wanted, what='answers')
 
     def run(self, number):
         while not self.over.is_set():
@@ -247,7 +252,6 @@ def test_root_is_given_up(make):
 
 def test_a_killed_worker_is_replaced_and_nobody_waiting_is_lost(make):
     server = make()
-    time.sleep(1.1)  # old enough not to be taken for one that dies at its start
     first = server.worker()
     os.kill(first, signal.SIGSTOP)
     with server.connect() as waiting:
@@ -258,18 +262,24 @@ def test_a_killed_worker_is_replaced_and_nobody_waiting_is_lost(make):
     assert server.logged(rf'worker was ended by signal 9 .*pid={first} ')
 
 
-def test_who_dies_at_once_is_started_slower_and_slower(make):
-    server = make()
-    starts = [time.monotonic()]
+def test_who_dies_young_is_started_later_each_time(make):
+    server = make(restart_young_ms=3600000)
+    for delay in (100, 200, 400, 800):
+        dying = server.worker()
+        os.kill(dying, signal.SIGKILL)
+        wait_until(lambda: server.worker() != dying, what='a successor')
+        assert server.logged(r'the next worker waits position=0 delay_ms=(\d+)')[-1] == str(delay)
+    with server.connect(1) as other:
+        assert other.ask().status == 200
+
+
+def test_nobody_is_young_where_the_settings_say_so(make):
+    server = make(restart_young_ms=0)
     for _ in range(4):
         dying = server.worker()
         os.kill(dying, signal.SIGKILL)
         wait_until(lambda: server.worker() != dying, what='a successor')
-        starts.append(time.monotonic())
-    gaps = [after - before for before, after in zip(starts, starts[1:])]
-    assert gaps[1] >= 0.1 and gaps[2] >= 0.2 and gaps[3] >= 0.4, gaps
-    with server.connect(1) as other:
-        assert other.ask().status == 200
+    assert not server.logged('the next worker waits')
 
 
 def test_the_killed_master_takes_its_workers_along(make):
@@ -292,7 +302,7 @@ def test_a_request_that_takes_too_long_is_ended(make):
     with server.connect() as connection:
         connection.socket.sendall(connection.head('/n/op/get', length=1000, STAMPD_NS='n', STAMPD_DATABASE='d'))
         with pytest.raises((ConnectionError, TimeoutError)):
-            for _ in range(40):  # a byte now and then, so that no single read takes long
+            for _ in range(240):  # a byte now and then, so that no single read takes long
                 connection.socket.sendall(record(STDIN, b'x'))
                 time.sleep(0.5)
     assert server.logged(rf'killed worker whose request takes too long pid={victim} ')
@@ -319,13 +329,13 @@ def test_a_reload_loses_no_request(make):
     server = make()
     before = set(server.workers())
     with Load(server) as load:
-        for _ in range(4):
-            time.sleep(0.5)
+        for times in range(4):
+            load.wait()
             server.tell(signal.SIGHUP)
-        time.sleep(0.5)
-    assert load.failures == [] and load.answers > 100
-    wait_until(lambda: len(server.workers()) == 2, what='the end of the former workers')
-    assert not before & set(server.workers())
+            wait_until(lambda: len(server.logged('settings reloaded')) > times, what='the reload')
+        load.wait()
+    assert load.failures == []
+    wait_until(lambda: len(server.workers()) == 2 and not before & set(server.workers()), what='the end of the former workers')
 
 
 def test_a_reload_takes_what_can_be_taken(make):
@@ -344,7 +354,6 @@ def test_a_reload_takes_what_can_be_taken(make):
     server.write(build='three', lock_timeout_ms='soon')
     server.tell(signal.SIGHUP)
     wait_until(lambda: server.logged('not reloaded.*lock_timeout_ms = soon'), what='the refusal')
-    time.sleep(0.3)
     assert server.workers() == second
     with server.connect() as connection:
         assert connection.ask().headers['X-Stampd-Build'] == 'two'
@@ -354,10 +363,10 @@ def test_workers_are_recycled_and_no_request_is_lost(make):
     server = make(recycle_requests=200)
     before = set(server.workers())
     with Load(server) as load:
-        time.sleep(2)
-    assert load.failures == [] and load.answers > 1000
+        wait_until(lambda: load.failures or not before & set(server.workers()), what='successors of all')
+        load.wait()
+    assert load.failures == []
     assert len(server.logged('worker is to be succeeded')) >= 2
-    assert not before & set(server.workers())
     assert not server.logged(' error: ')
 
 
@@ -375,9 +384,8 @@ def test_draining_serves_kept_connections_until_they_are_let_go(make):
         wait_until(lambda: not server.socket().exists(), what='the end of listening')
         for _ in range(5):
             assert kept.ask().status == 200
-            time.sleep(0.1)
         assert server.process.poll() is None
-    assert server.process.wait(10) == 0
+    assert server.process.wait(60) == 0
     assert server.logged('info: stopped')
     assert not server.logged(' error: ')
 
@@ -386,21 +394,21 @@ def test_draining_has_its_time(make):
     server = make(drain_s=1)
     with server.connect() as kept:
         assert kept.ask().status == 200
-        start = time.monotonic()
         assert server.end(signal.SIGTERM) == 0
-        assert 0.9 <= time.monotonic() - start < 4
         assert kept.is_closed()
+    assert server.logged('worker leaves kept connections=1')
+    assert not server.logged('killed ')
 
 
 @pytest.mark.parametrize('signals', [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM), (signal.SIGQUIT,)])
 def test_a_second_signal_ends_at_once(make, signals):
-    server = make()
+    server = make(drain_s=3600)
     with server.connect() as kept:
         assert kept.ask().status == 200
-        start = time.monotonic()
-        for number in signals:
+        for number, words in zip(signals, ('stopping,', 'stopping at once')):
             server.tell(number)
-            time.sleep(0.2)
-        assert server.process.wait(5) == 0
-        assert time.monotonic() - start < 4
+            if len(signals) > 1:  # two of a kind that come together are one
+                wait_until(lambda: server.logged(f'info: {words}'), what=words)
+        assert server.process.wait(60) == 0
         assert kept.is_closed()
+    assert not server.logged('killed ')

@@ -254,7 +254,7 @@ def test_workers_that_die_lose_no_line(stack, load, tmp_path):
     loading = threading.Thread(target=lambda: outcomes.append(load(file)))
     loading.start()
     for last in (300, 1200, 2100):
-        wait_until(lambda: contents(stack, 'lab', [f'p{5000 + last}'])[f'p{5000 + last}'], seconds=30, what=f'line {last}')
+        wait_until(lambda: contents(stack, 'lab', [f'p{5000 + last}'])[f'p{5000 + last}'], what=f'line {last}')
         stack.kill_worker(stack.worker_pids()[0]) # the herald is the youngest
         wait_until(lambda: len(stack.worker_pids()) >= STACK['workers'], what='the successor')
     loading.join()

@@ -359,16 +359,18 @@ static void who_dies_young_waits_longer_each_time(void **state)
     int64_t now_ms = 5000;
     assert_true(throttle_allows(&throttle, now_ms));
     for (size_t i = 0; i < COUNT_OF(delays); i++) {
-        throttle_died(&throttle, now_ms - THROTTLE_HEALTHY_MS + 1, now_ms);
+        throttle_died(&throttle, now_ms - 999, now_ms, 1000);
         assert_false(throttle_allows(&throttle, now_ms + delays[i] - 1));
         assert_true(throttle_allows(&throttle, now_ms + delays[i]));
         now_ms += delays[i];
     }
-    throttle_died(&throttle, now_ms - THROTTLE_HEALTHY_MS, now_ms);
+    throttle_died(&throttle, now_ms - 1000, now_ms, 1000);
     assert_true(throttle_allows(&throttle, now_ms));
-    throttle_died(&throttle, now_ms, now_ms);
+    throttle_died(&throttle, now_ms, now_ms, 1000);
     assert_false(throttle_allows(&throttle, now_ms + 99));
     assert_true(throttle_allows(&throttle, now_ms + 100));
+    throttle_died(&throttle, now_ms, now_ms, 0); /* nobody is young */
+    assert_true(throttle_allows(&throttle, now_ms));
 }
 
 int main(void)
