@@ -2,7 +2,8 @@
 
 
 class Copy:
-    """One document as held.  `items` is {(class, key): content}; a raw item's content is ('s', text)."""
+    """One document as held.  `items` is {(class, key): content}; a raw item's content is ('s', text).  `versions` has the
+    versions of the same items."""
 
     def __init__(self, class_, id_):
         self.name = (class_, id_)
@@ -10,7 +11,7 @@ class Copy:
 
     def forget(self):
         self.version = self.ctime = self.dtime = 0
-        self.items = {}
+        self.items, self.versions = {}, {}
 
     def request(self):
         return {'c': self.name[0], 'id': self.name[1], 'v': self.version, 'ct': self.ctime, 'dt': self.dtime}
@@ -27,6 +28,7 @@ class Copy:
             self.items = {name: content for name, content in self.items.items() if joined(*name) in living}
         for item in answer['items']:
             self.items[item['c'], item.get('k')] = content_of(item)
+            self.versions[item['c'], item.get('k')] = item['v']
         for item in answer['dels']:
             self.items.pop((item['c'], item.get('k')), None)
         self.version, self.ctime, self.dtime = answer['v'], answer['ct'], answer['dt']

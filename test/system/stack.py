@@ -84,9 +84,9 @@ def is_alive(pid):
 
 class Stack:
     """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
-    used, for a second instance of stampd."""
+    used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run."""
 
-    def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None):
+    def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None, build=BUILD):
         self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
         self.path.chmod(0o711)
         self.workers = workers
@@ -94,6 +94,7 @@ class Stack:
         self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
         self.namespaces = NAMESPACES if namespaces is None else namespaces
         self.beside = beside
+        self.build = build
         self.port, self.probe_port = free_port(), free_port()
         self.url = f'https://127.0.0.1:{self.port}'
         self.probe_url = f'http://127.0.0.1:{self.probe_port}'
@@ -139,7 +140,7 @@ class Stack:
 
     def step(self, *words):
         environment = dict(
-            os.environ, STACK=str(self.path), STACK_BUILD=str(BUILD), STACK_PORT=str(self.port),
+            os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_PORT=str(self.port),
             STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))

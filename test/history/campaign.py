@@ -1,0 +1,162 @@
+"""A campaign: clients in processes of their own, rounds of work, and the history of each round.
+
+Between two rounds all clients rest, everything is mended, and each document is read once: that is the end of one
+history and the beginning of the next.  The clients, what they hold, the documents and the servers stay.
+"""
+import json
+import multiprocessing
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from client import CLASS, Client
+from state import compact
+
+HERE = Path(__file__).resolve().parent
+BARRIER_S = 180
+CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so many rounds after its own
+
+
+class Campaign:
+    """`stacks` serve the same namespace.  Histories are written into `folder`."""
+
+    def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10):
+        self.seed, self.folder = seed, Path(folder)
+        self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
+        self.documents = [f'h{number}' for number in range(documents)]
+        self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
+        self.processes, self.threads = processes, threads
+        context = multiprocessing.get_context('fork')
+        self.pause, self.ending = context.Event(), context.Event()
+        self.round = context.Value('i', 0)
+        self.beginning, self.resting = (context.Barrier(processes * threads + 1) for _ in range(2))
+        self.reports = context.Queue()
+        self.context, self.workers = context, []
+        self.initial = {document: [0, ''] for document in self.documents}
+        self.carried = []  # (round, line) of unknown outcome
+
+    # --- in a process of clients ---
+
+    def live(self, process):
+        clients = [threading.Thread(target=self.live_in_thread, args=(f'{process}-{number}',), daemon=True)
+                   for number in range(self.threads)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+
+    def live_in_thread(self, number):
+        client = Client(self, number)
+        while True:
+            self.beginning.wait()
+            if self.ending.is_set():
+                return
+            with open(self.folder / f'{self.round.value}.{number}', 'w', encoding='utf-8') as file:
+                try:
+                    client.run_round(file)
+                except Exception:
+                    client.note(client.next_name(), 'client', time.monotonic_ns(), 'wrong', words=traceback.format_exc())
+            self.reports.put(client.troubles)
+            client.troubles = {}
+            self.resting.wait()
+
+    # --- in the process that leads ---
+
+    def __enter__(self):
+        self.leader = Client(self, 'leader')
+        for process in range(self.processes):
+            worker = self.context.Process(target=self.live, args=(process,), daemon=True)
+            worker.start()
+            self.workers.append(worker)
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.pause.set()
+        try:
+            self.beginning.wait(10)
+        except threading.BrokenBarrierError:
+            pass
+        for worker in self.workers:
+            worker.join(10)
+            if worker.is_alive():
+                worker.kill()
+
+    def begin_round(self):
+        self.round.value += 1
+        self.pause.clear()
+        self.beginning.wait(BARRIER_S)
+
+    def end_round(self, heal=lambda: None):
+        """The path of the round's history, and what clients met beside answers."""
+        self.pause.set()
+        heal()
+        self.resting.wait(BARRIER_S)
+        path = self.folder / f'{self.round.value}.jsonl'
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(compact({'initial': self.initial, 'seed': self.seed, 'round': self.round.value}) + '\n')
+            file.writelines(line for _, line in self.carried)
+            unknown = [line for line in self.gather(file)]
+            self.leader.file = file
+            self.initial = self.leader.read_all() or self.initial
+        self.carry(unknown)
+        troubles = {}
+        for _ in range(self.processes * self.threads):
+            try:
+                for code, count in self.reports.get(timeout=10).items():
+                    troubles[code] = troubles.get(code, 0) + count
+            except queue.Empty:
+                break
+        return path, troubles
+
+    def gather(self, file):
+        """Moves the lines of all clients into the file; gives those of unknown outcome that would write."""
+        for path in sorted(self.folder.glob(f'{self.round.value}.*-*')):
+            with open(path, encoding='utf-8') as lines:
+                for line in lines:
+                    file.write(line)
+                    if '"result":"unknown"' in line:
+                        yield line
+            path.unlink()
+
+    def carry(self, unknown):
+        """What may still happen.  What is seen in the documents has happened, before the next round."""
+        now = self.round.value
+        self.carried = [(since, line) for since, line in self.carried + [(now, line) for line in unknown]
+                        if since > now - CARRIED_ROUNDS]
+        states = ' '.join(state for _, state in self.initial.values())
+        self.carried = [(since, line) for since, line in self.carried if f'"{json.loads(line)["id"]}"' not in states]
+
+
+def check(path):
+    """(violations?, what the checker says), by the program that everybody can run again."""
+    done = subprocess.run([sys.executable, HERE / 'check', path], capture_output=True, text=True, check=False)
+    return done.returncode != 0, done.stdout + done.stderr
+
+
+def count(path):
+    """Operations and acknowledged writes of a history."""
+    operations = writes = 0
+    with open(path, encoding='utf-8') as file:
+        next(file)
+        for line in file:
+            operations += 1
+            writes += '"result":"ok"' in line and '"writes":' in line
+    return operations, writes
+
+
+def build_module(folder, source):
+    """The module of the campaign, where the server's user can read it."""
+    path = Path(folder) / 'history.so'
+    subprocess.run(['cc', '-std=c11', '-D_GNU_SOURCE', '-fPIC', '-shared', '-O1', '-Wall', '-Wextra', '-Werror',
+                    f'-I{source}/src', '-o', path, HERE / 'module.c'], check=True)
+    os.chmod(path, 0o755)
+    return path
+
+
+__all__ = ['CLASS', 'Campaign', 'build_module', 'check', 'count']

@@ -1,0 +1,225 @@
+"""Does harm to the processes of one or more stacks, at random, and mends what does not mend itself."""
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+from stack import children, is_alive, wait_until
+
+FAKETIME = next(map(str, Path('/usr/lib').glob('*/faketime/libfaketime.so.1')), None)
+CLOCK_LEAST_S = -600  # the clock goes back to here, then to the true time
+HEALED_S = 120
+
+
+def pid_of(stack, part):
+    """0 when it does not run."""
+    try:
+        pid = int((stack.path / f'run/{part}.pid').read_text().split()[0])
+    except (FileNotFoundError, IndexError, ValueError):
+        return 0
+    return pid if is_alive(pid) else 0
+
+
+def signal_to(pid, what):
+    try:
+        if pid:
+            os.kill(pid, what)
+    except ProcessLookupError:
+        pass
+
+
+class Clock:
+    """A stampd whose clock can be set while it runs: a folder like that of a build, where src/stampd runs the real one
+    under libfaketime."""
+
+    def __init__(self, folder, build):
+        self.path, self.file, self.offset = Path(folder), Path(folder) / 'clock', 0.0
+        (self.path / 'src').mkdir(parents=True)
+        for parent in (self.path, self.path / 'src'):
+            parent.chmod(0o755)
+        self.set(0.0)
+        (self.path / 'src/stampctl').symlink_to(build / 'src/stampctl')
+        self.point_to(build / 'src/stampd')
+
+    def point_to(self, program):
+        script = self.path / 'src/stampd'
+        script.write_text(f'#!/bin/sh\nLD_PRELOAD={FAKETIME} FAKETIME_TIMESTAMP_FILE={self.file} FAKETIME_CACHE_DURATION=1 '
+                          f'FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1 exec {program} "$@"\n')
+        script.chmod(0o755)
+
+    def set(self, offset):
+        self.offset = offset
+        fresh = self.file.with_suffix('.new')
+        fresh.write_text(f'{offset:+.3f}\n')
+        fresh.chmod(0o644)
+        fresh.rename(self.file)
+
+
+class Saboteur:
+    def __init__(self, stacks, clocks, seed, only=None):
+        """`stacks[0]` has the PostgreSQL; `only`: names of harms."""
+        self.stacks, self.clocks = stacks, clocks
+        self.dice = random.Random(f'{seed}/saboteur')
+        self.done = {}       # name of a harm -> how often
+        self.stopped = []    # (when it goes on, pid)
+        self.harms = [(name, weight) for name, weight in HARMS if only is None or name in only]
+
+    # --- a round ---
+
+    def run(self, seconds, goes_on=lambda: True):
+        end = time.monotonic() + seconds
+        next_harm = time.monotonic() + self.pause()
+        while time.monotonic() < end and goes_on():
+            self.resume(time.monotonic())
+            if self.harms and time.monotonic() >= next_harm:
+                self.harm()
+                next_harm = time.monotonic() + self.pause()
+            time.sleep(0.02)
+
+    def pause(self):
+        return self.dice.choice((0.05, 0.3, 0.6, 1.0))
+
+    def harm(self):
+        names, weights = zip(*self.harms)
+        name = self.dice.choices(names, weights)[0]
+        getattr(self, name.replace(' ', '_'))()
+        self.done[name] = self.done.get(name, 0) + 1
+
+    def resume(self, now=float('inf')):
+        for when, pid in self.stopped:
+            if when <= now:
+                signal_to(pid, signal.SIGCONT)
+        self.stopped = [(when, pid) for when, pid in self.stopped if when > now]
+
+    def heal(self):
+        """Everything runs and answers."""
+        self.resume()
+        for stack in self.stacks:
+            if not pid_of(stack, 'stampd'):
+                stack.step('stampd', 'start')
+            wait_until(lambda: self.answers(stack), HEALED_S, 'recovery')
+
+    @staticmethod
+    def answers(stack):
+        try:
+            return stack.ping('lab').json().get('db') == 'ok'
+        except Exception:
+            return False
+
+    # --- harms ---
+
+    def any_stack(self):
+        return self.dice.choice(self.stacks)
+
+    def one_of(self, pids):
+        return self.dice.choice(pids) if pids else 0
+
+    def kill_a_worker(self):
+        signal_to(self.one_of(children(pid_of(self.any_stack(), 'stampd') or -1)), signal.SIGKILL)
+
+    def kill_several_workers(self):
+        pids = children(pid_of(self.any_stack(), 'stampd') or -1)
+        for pid in self.dice.sample(pids, len(pids) // 2):
+            signal_to(pid, signal.SIGKILL)
+
+    def kill_a_master(self):
+        """Its workers follow; another is started once they are gone."""
+        stack = self.any_stack()
+        master = pid_of(stack, 'stampd')
+        workers = children(master) if master else []
+        self.resume()
+        signal_to(master, signal.SIGKILL)
+        wait_until(lambda: not any(map(is_alive, [master, *workers])), 30, 'end of the workers')
+        stack.step('stampd', 'start')
+
+    def restart_stampd(self):
+        self.resume()
+        self.any_stack().restart_stampd()
+
+    def reload_stampd(self):
+        signal_to(pid_of(self.any_stack(), 'stampd'), signal.SIGHUP)
+
+    def reload_nginx(self):
+        signal_to(pid_of(self.any_stack(), 'nginx'), signal.SIGHUP)
+
+    def terminate_backends(self):
+        self.ask("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and random() < 0.5")
+
+    def purge_zombies(self):
+        self.ask('select purge_zombies(stamp_now())', 'lab')
+
+    def ask(self, statement, ns=None):
+        try:
+            self.stacks[0].psql(ns, statement)
+        except Exception:  # the server is just starting
+            self.stacks[0].connections.clear()
+
+    def restart_postgres(self):
+        self.resume()
+        self.stacks[0].restart_postgres('fast')
+
+    def crash_postgres(self):
+        self.resume()
+        self.stacks[0].restart_postgres(self.dice.choice(('immediate', 'kill')))
+
+    def kill_a_backend(self):
+        """PostgreSQL ends all others too, and recovers."""
+        signal_to(self.backend(), signal.SIGKILL)
+
+    def backends(self):
+        server, found = pid_of(self.stacks[0], 'postgres'), []
+        for pid in children(server) if server else []:
+            try:
+                if b' stampd ' in Path(f'/proc/{pid}/cmdline').read_bytes():
+                    found.append(pid)
+            except OSError:
+                continue
+        return found
+
+    def backend(self):
+        return self.one_of(self.backends())
+
+    def freeze_backends(self):
+        """All of them, for a while: what is sent to them lies unread, what they have done is not told."""
+        until = time.monotonic() + self.dice.choice((0.1, 0.3, 1.0))
+        for pid in self.backends():
+            signal_to(pid, signal.SIGSTOP)
+            self.stopped.append((until, pid))
+        time.sleep(0.02)
+
+    def orphan_commits(self):
+        """Workers die while their backends have yet to read a commit, or to answer one."""
+        self.freeze_backends()
+        self.kill_several_workers()
+
+    def sever_commits(self):
+        self.freeze_backends()
+        self.terminate_backends()
+
+    def stop_a_process(self):
+        stack = self.any_stack()
+        part = self.dice.choice(('worker', 'worker', 'worker', 'worker', 'backend', 'backend', 'master', 'nginx'))
+        pid = {'worker': lambda: self.one_of(children(pid_of(stack, 'stampd') or -1)), 'backend': self.backend,
+               'master': lambda: pid_of(stack, 'stampd'), 'nginx': lambda: self.one_of(children(pid_of(stack, 'nginx') or -1))}[part]()
+        signal_to(pid, signal.SIGSTOP)
+        if pid:
+            self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.1, 0.3, 1.0, 2.5)), pid))
+
+    def stop_all_workers(self):
+        """One after the other, each for a moment: wherever it is just then."""
+        for stack in self.stacks:
+            for pid in children(pid_of(stack, 'stampd') or -1):
+                signal_to(pid, signal.SIGSTOP)
+                self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.05, 0.2)), pid))
+
+    def step_the_clock(self):
+        clock = self.dice.choice(self.clocks)
+        offset = clock.offset - self.dice.choice((0.5, 3, 20, 90))
+        clock.set(offset if offset > CLOCK_LEAST_S else 0.0)
+
+
+HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('restart stampd', 1), ('reload stampd', 3),
+         ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('restart postgres', 1), ('crash postgres', 1),
+         ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop all workers', 6),
+         ('step the clock', 10)]
