@@ -82,6 +82,9 @@ def chunks():
     for what, text in {'gzip, chunked': b'gzip, chunked', 'identity': b'identity', 'chunked twice': b'chunked, chunked', 'of another name': b'xchunked', 'with a comma': b'chunked,'}.items():
         yield raw(f'transfer encoding {what}', b'POST /lab/op/put HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: %s\r\n\r\n%s' % (text, chunk(HOSTILE) + end), 400, 'AARG')
     yield raw('transfer encoding twice', chunked(chunk(HOSTILE), end, headers=b'Transfer-Encoding: chunked\r\n'), 400)
+    for what, text in {'behind a blank': b'Transfer-Encoding : chunked', 'behind a tab': b'Transfer-Encoding\t: chunked', 'after a line end alone': b'X: y\nTransfer-Encoding: chunked',
+                       'behind a vertical tab': b'Transfer-Encoding: \x0bchunked', 'folded': b'Transfer-Encoding:\r\n chunked', 'with a parameter': b'Transfer-Encoding: chunked;a=b'}.items():
+        yield raw(f'transfer encoding {what}, and a length', b'POST /lab/op/put HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n%s\r\n\r\n0\r\n\r\n%s' % (text, HOSTILE), 400)
     yield raw('chunks in HTTP/1.0', chunked(chunk(HOSTILE), end).replace(b'HTTP/1.1', b'HTTP/1.0'), (400, 411))
 
 

@@ -1,0 +1,202 @@
+"""What nginx says by itself at the public door, each code provoked: in the form of the server's own faults.  And header lines
+that come twice, or try to be two."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from hostile.door import Door
+from stack import wait_until
+
+STACK = {'workers': 2, 'settings': {'build': 'seven'}}
+# What administrators may add: places of their own that are closed, wrong, rationed, or wait for a moment only.
+ADDED = '''
+        location = /closed {
+            return 503;
+        }
+        location = /broken {
+            return 500;
+        }
+        location = /rationed {
+            limit_req zone=stampd_requests burst=1 nodelay;
+            fastcgi_pass stampd;
+        }
+        location = /impatient {
+            fastcgi_read_timeout 1s;
+            fastcgi_pass stampd;
+        }
+        location / {'''
+
+
+@pytest.fixture(scope='module')
+def door(stack):
+    """nginx with the rations of its comments, those of requests at one address only, and with ADDED."""
+    path = stack.path / 'etc/nginx.conf'
+    text = path.read_text()
+    for pattern, replacement in ((r'#(?=limit_(?:req|conn)_zone)', ''), (r'rate=200r/s', 'rate=1r/m'),
+                                 (r'#limit_req zone=stampd_requests burst=400 nodelay;', ''), (r'#(?=limit_conn )', ''),
+                                 (r'(?<=limit_conn stampd_connections 50;)\n\n        location / \{', ADDED)):
+        text, count = re.subn(pattern, replacement, text)
+        assert count == (2 if 'zone)' in pattern else 1), pattern
+    path.write_text(text)
+    stack.step('nginx', 'stop')
+    stack.step('nginx', 'start')
+    return Door(stack)
+
+
+def ask(door, *lines, method='GET', path='/ping', body=b''):
+    head = [f'{method} {path} HTTP/1.1'.encode(), b'Host: localhost', *(line if isinstance(line, bytes) else line.encode() for line in lines)]
+    return door.ask(b'\r\n'.join(head) + b'\r\n\r\n' + body)
+
+
+def judge(answer, status, code):
+    problem = answer.problem()
+    assert problem, (answer, answer.headers)
+    assert (answer.status, problem['status'], problem['code']) == (status, status, code)
+    assert set(problem) - {'detail'} == {'type', 'title', 'status', 'code', 'major', 'phase', 'message', 'args'}
+    assert problem['type'] == 'about:blank' and problem['phase'] == 0 and problem['args'] == []
+    assert problem['message'] == ' '.join(filter(None, (problem['title'], problem.get('detail'))))
+    assert re.fullmatch('[0-9a-f]{32}|mine', answer.headers['x-request-id'])
+    assert answer.headers['cache-control'] == 'no-store' and answer.headers['x-content-type-options'] == 'nosniff'
+    assert ('retry-after' in answer.headers) == (status in (429, 503))
+    assert b'nginx' not in answer.body and b'<' not in answer.body
+    return problem
+
+
+# --- nginx's own refusals ---
+
+REFUSALS = {
+    400: ('AARG', lambda door: ask(door, 'Host: other')),
+    404: ('NPATH', lambda door: ask(door, path='/nothing/here')),
+    405: ('AMETHOD', lambda door: ask(door, method='TRACE')),
+    413: ('ALIMIT', lambda door: ask(door, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
+    414: ('ALIMIT', lambda door: ask(door, path='/ping?' + 'x' * 17000)),
+    431: ('ALIMIT', lambda door: ask(door, 'X-Long: ' + 'x' * 17000)),
+    500: ('XINTERNAL', lambda door: ask(door, path='/broken')),
+    503: ('XAWAY', lambda door: ask(door, path='/closed')),
+}
+
+
+@pytest.mark.parametrize('status', REFUSALS)
+def test_nginx_speaks_as_the_server_does(door, status):
+    code, provoke = REFUSALS[status]
+    judge(provoke(door), status, code)
+
+
+def test_429_when_an_address_asks_too_much(door):
+    answers = [ask(door, path='/rationed') for _ in range(4)]
+    assert [answer.status for answer in answers] == [404, 404, 429, 429]
+    judge(answers[-1], 429, 'XBUSY')
+
+
+def test_502_when_nobody_listens(stack, door):
+    stack.step('stampd', 'stop', 'now')
+    try:
+        problem = judge(ask(door, 'X-Request-Id: mine'), 502, 'XAWAY')
+        assert problem['detail']
+    finally:
+        stack.step('stampd', 'start')
+
+
+def test_504_when_nobody_answers_in_time(stack, door):
+    workers = stack.worker_pids()
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        judge(ask(door, path='/impatient'), 504, 'XAWAY')
+    finally:
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: ask(door, path='/impatient').status == 404, what='an answer')
+
+
+def test_over_http_2_it_is_the_same(stack, door):
+    def curl(*words):
+        done = subprocess.run(['curl', '-sk', '--http2', '-o', '-', '-w', '\n%{http_code} %{http_version}', *words], capture_output=True,
+                              text=True, timeout=60, check=True)
+        body, _, last = done.stdout.rpartition('\n')
+        return json.loads(body), last
+
+    for status, words in ((404, [f'{stack.url}/nothing']), (413, ['-H', 'Content-Length: 999999999', '-d', 'x', f'{stack.url}/lab/op/put']),
+                          (503, [f'{stack.url}/closed'])):
+        problem, last = curl(*words)
+        assert last == f'{status} 2' and (problem['status'], problem['code']) == (status, REFUSALS[status][0])
+
+
+def test_every_refusal_of_the_configuration_is_provoked(stack):
+    """A new line of error_page wants a new case here; 403 and 408 never reach a client of this door."""
+    text = (stack.path / 'etc/nginx.conf').read_text()
+    assert {int(status) for status in re.findall(r'/\.stampd/(\d+);', text)} == {*REFUSALS, 403, 408, 429, 502, 504}
+    pages = (stack.path / 'etc/nginx.conf').read_text().count('location = /.stampd/')
+    assert pages == 2 * len({*REFUSALS, 403, 408, 429, 502, 504}), 'both doors have them all'
+
+
+# --- lines that come twice ---
+
+def note(stack, id_, value):
+    return stack.put('lab', {'c': 'Note', 'id': id_, 'items': [{'c': 'Head', 'j': value}]})
+
+
+def change(door, id_, *lines):
+    body = b'{"items":[{"c":"Head","j":"changed"}]}'
+    return ask(door, *lines, 'Content-Type: application/json', f'Content-Length: {len(body)}', method='PUT', path=f'/lab/doc/Note/{id_}', body=body)
+
+
+def test_repeated_conditions_are_all_heeded_or_refused(stack, door):
+    """A list in two lines is one list (RFC 9110).  Whether nginx joins the lines or refuses them: no condition is left out."""
+    version = note(stack, 'twice', 'first')
+    for lines in (('If-None-Match: "1"', 'If-None-Match: *'), ('If-None-Match: "1"', f'If-None-Match: "{version}"'),
+                  ('If-Match: "1"', 'If-Match: "2"')):
+        answer = change(door, 'twice', *lines)
+        assert (answer.status, answer.problem()['code']) in ((400, 'AARG'), (412, 'AVERSION')), lines
+        assert stack.get('lab', ('Note', 'twice'))['v'] == version
+    answer = ask(door, 'If-None-Match: "1"', f'If-None-Match: "{version}"', path='/lab/doc/Note/twice')
+    assert answer.status in (304, 400)
+    answer = change(door, 'twice', 'If-Match: "1"', f'If-Match: "{version}"')
+    assert answer.status in (200, 400)
+    assert change(door, 'twice', f'If-Match: "1", "{stack.get("lab", ("Note", "twice"))["v"]}"').status == 200
+
+
+def test_one_of_two_keys_counts_or_none(stack, door):
+    """Never a third one that both make."""
+    lines = ('Idempotency-Key: one', 'Idempotency-Key: two')
+    answers = [change(door, 'keys', *lines) for _ in range(2)]
+    if answers[0].status == 201:
+        assert answers[1].headers['idempotency-replayed'] == 'true'
+        assert stack.psql('lab', "select key from once where key <> 'one'") == []
+    else:
+        assert answers[0].problem()['args'] == ['Idempotency-Key'] and stack.get('lab', ('Note', 'keys'))['v'] == 0
+
+
+def test_the_build_of_a_client(stack, door):
+    for path in ('/lab/op/sync', '/lab/doc/Note/none'):
+        problem = ask(door, 'X-Stampd-Build: six', path=path).problem()
+        assert (problem['code'], problem['args']) == ('DBUILD', ['six', 'seven'])
+        for lines in ((), ('X-Stampd-Build: seven',), ('X-Stampd-Build:',)):
+            answer = ask(door, *lines, path=path)
+            assert answer.headers['x-stampd-build'] == 'seven'
+            assert answer.status == 200 or answer.problem()['code'] == 'NDOCUMENT'
+    assert ask(door, 'X-Stampd-Build: six').status == 200, 'a ping tells the build to whoever asks'
+
+
+# --- lines that try to be two ---
+
+@pytest.mark.parametrize('line', [b'X-Request-Id: a\r\n Set-Cookie: b=c', b'X-Request-Id: a\r\n\tSet-Cookie: b=c', b'X-Request-Id: a\rSet-Cookie: b=c',
+                                  b'X-Request-Id: a\x0bSet-Cookie: b', b'X-Request-Id: a%0d%0aSet-Cookie: b', b'X-Request-Id: a\xc4\x8a\xc4\x8dSet-Cookie: b',
+                                  b'X-Request-Id: a\xe5\x98\x8aSet-Cookie: b', b'X-Request-Id: a\x85b', b'X-Request-Id: a"b;c', b'X-Request-Id: $pid',
+                                  b'X-Request-Id: a\nSet-Cookie: b=c', b'X_Request_Id: mine'])
+@pytest.mark.parametrize('path', ['/ping', '/nothing', '/lab/op/none'])
+def test_the_name_of_a_request_splits_no_header(door, line, path):
+    answer = ask(door, line, path=path)
+    assert answer.status in (200, 400, 404)
+    assert 'set-cookie' not in answer.headers
+    given = answer.headers['x-request-id']
+    assert re.fullmatch('[0-9a-f]{32}', given) or given == 'a' and b'\n' in line  # a line end is one: then it was two lines
+
+
+def test_of_two_names_one_counts(door):
+    given = ask(door, 'X-Request-Id: one', 'X-Request-Id: two').headers['x-request-id']
+    assert given == 'one' or re.fullmatch('[0-9a-f]{32}', given)
