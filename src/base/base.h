@@ -13,6 +13,8 @@
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #define NORETURN                 __attribute__((noreturn))
 #define UNUSED                   __attribute__((unused))
+/* Where a profile says that the call itself costs. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

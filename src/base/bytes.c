@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/eight.h"
 #include "base/log.h"
 
 /* Length of the well-formed sequence at p (RFC 3629 table), 0 when it is malformed. */
@@ -61,6 +62,18 @@ bool bytes_is_utf8(struct bytes text)
     return true;
 }
 
+/* Nine to sixteen digits, as stamps have: the first of them behind zeros, and the last eight. */
+static bool read_two_words(struct bytes text, int64_t *value_r)
+{
+    size_t first = text.size - 8, zeros = 8 - first;
+    uint64_t high = eight_load(text.data) << 8 * zeros | EIGHT_ONES * '0' >> (64 - 8 * zeros - 1) >> 1;
+    uint64_t low = eight_load(text.data + first);
+    if (eight_no_digits(high) | eight_no_digits(low))
+        return false;
+    *value_r = (int64_t)(eight_digits(high) * 100000000 + eight_digits(low));
+    return true;
+}
+
 bool bytes_to_i64(struct bytes text, int64_t *value_r)
 {
     enum { SAFE_DIGITS = 18 }; /* never overflow */
@@ -68,6 +81,8 @@ bool bytes_to_i64(struct bytes text, int64_t *value_r)
     size_t i = negative ? 1 : 0, safe_end = i + SAFE_DIGITS < text.size ? i + SAFE_DIGITS : text.size;
     if (i == text.size)
         return false;
+    if (!negative && text.size > 8 && text.size <= 16)
+        return read_two_words(text, value_r);
     int64_t value = 0; /* built on the negative side, which reaches one further */
     for (; i < text.size; i++) {
         int digit = text.data[i] - '0';
@@ -84,29 +99,19 @@ bool bytes_to_i64(struct bytes text, int64_t *value_r)
     return true;
 }
 
-char *builder_reserve(struct builder *builder, size_t more)
+char *builder_grow(struct builder *builder, size_t more)
 {
-    if (builder->capacity - builder->size < more) {
-        size_t need, capacity;
-        if (__builtin_add_overflow(builder->size, more, &need) || __builtin_mul_overflow(need, 2, &capacity))
-            log_fatal("size overflow builder bytes=%zu more=%zu", builder->size, more);
-        if (capacity < 256)
-            capacity = 256;
-        char *data = realloc(builder->data, capacity);
-        if (!data)
-            log_fatal("out of memory builder bytes=%zu", capacity);
-        builder->data = data;
-        builder->capacity = capacity;
-    }
-    return builder->data + builder->size;
-}
-
-void builder_add(struct builder *builder, const void *data, size_t size)
-{
-    if (!size)
-        return;
-    memcpy(builder_reserve(builder, size), data, size);
-    builder->size += size;
+    size_t need, capacity;
+    if (__builtin_add_overflow(builder->size, more, &need) || __builtin_mul_overflow(need, 2, &capacity))
+        log_fatal("size overflow builder bytes=%zu more=%zu", builder->size, more);
+    if (capacity < 256)
+        capacity = 256;
+    char *data = realloc(builder->data, capacity);
+    if (!data)
+        log_fatal("out of memory builder bytes=%zu", capacity);
+    builder->data = data;
+    builder->capacity = capacity;
+    return data + builder->size;
 }
 
 void builder_add_i64(struct builder *builder, int64_t value)

@@ -46,9 +46,24 @@ struct builder {
     size_t size, capacity;
 };
 
+/* The same when there is too little room. */
+char *builder_grow(struct builder *builder, size_t more) __attribute__((returns_nonnull));
+
 /* Makes room for `more` bytes behind the text and returns where they go; the caller adds to `size`. */
-char *builder_reserve(struct builder *builder, size_t more);
-void builder_add(struct builder *builder, const void *data, size_t size);
+static inline char *builder_reserve(struct builder *builder, size_t more)
+{
+    return builder->capacity - builder->size >= more ? builder->data + builder->size
+                                                     : builder_grow(builder, more);
+}
+
+static inline void builder_add(struct builder *builder, const void *data, size_t size)
+{
+    if (!size)
+        return;
+    memcpy(builder_reserve(builder, size), data, size);
+    builder->size += size;
+}
+
 void builder_add_i64(struct builder *builder, int64_t value);
 void builder_printf(struct builder *builder, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Empties it, keeping at most `keep` bytes of memory for the next use. */

@@ -104,30 +104,6 @@ static const unsigned char escape_cost[256] = {5, 5, 5, 5, 5, 5, 5, 5, 1,       
                                                1, 1, 5, 5, 5, 5, 5, 5, 5,         5,         5, 5,
                                                5, 5, 5, 5, 5, 5, 5, 5, ['"'] = 1, ['\\'] = 1};
 
-/* Eight bytes at a time: is there one below 0x20, a quote or a backslash?  May be wrong towards "yes" only.
- */
-static bool word_needs_escape(uint64_t word)
-{
-    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    uint64_t quotes = word ^ (ones * '"'), slashes = word ^ (ones * '\\');
-    return (((word - ones * 0x20) & ~word) | ((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes)) &
-           tops;
-}
-
-/* Length of the beginning of the text that needs no escape. */
-static size_t plain_length(const char *data, size_t size)
-{
-    size_t i = 0;
-    for (uint64_t word; size - i >= sizeof word; i += sizeof word) {
-        memcpy(&word, data + i, sizeof word);
-        if (word_needs_escape(word))
-            break;
-    }
-    while (i < size && !escape_cost[(unsigned char)data[i]])
-        i++;
-    return i;
-}
-
 static size_t write_escape(char *at, unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
@@ -147,7 +123,7 @@ size_t json_string_size(struct bytes text)
 {
     size_t size = text.size + 2;
     for (size_t i = 0; i < text.size; i++) {
-        i += plain_length(text.data + i, text.size - i);
+        i += json_plain_size(text.data + i, text.size - i);
         if (i < text.size)
             size += escape_cost[(unsigned char)text.data[i]];
     }
@@ -158,7 +134,7 @@ void json_add_string(struct builder *builder, struct bytes text)
 {
     builder_add_text(builder, "\"");
     for (size_t i = 0; i < text.size; i++) {
-        size_t plain = plain_length(text.data + i, text.size - i);
+        size_t plain = json_plain_size(text.data + i, text.size - i);
         builder_add(builder, text.data + i, plain);
         i += plain;
         if (i == text.size)
