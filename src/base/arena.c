@@ -97,12 +97,17 @@ void *arena_alloc(struct arena *arena, size_t size)
     return piece;
 }
 
-void *arena_zalloc(struct arena *arena, size_t count, size_t size)
+void *arena_room(struct arena *arena, size_t count, size_t size)
 {
     size_t total;
     if (__builtin_mul_overflow(count, size, &total))
         log_fatal("size overflow arena=%s count=%zu size=%zu", arena->name, count, size);
-    return memset(arena_alloc(arena, total), 0, total);
+    return arena_alloc(arena, total);
+}
+
+void *arena_zalloc(struct arena *arena, size_t count, size_t size)
+{
+    return memset(arena_room(arena, count, size), 0, count * size);
 }
 
 char *arena_copy(struct arena *arena, const void *data, size_t size)

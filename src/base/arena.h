@@ -31,6 +31,9 @@ void arena_reset(struct arena *arena);
 /* Bytes handed out since the last reset. */
 size_t arena_used(const struct arena *arena);
 
+/* Room for `count` pieces of `size` bytes, not cleared; checked for overflow. */
+void *arena_room(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+#define ARENA_ROOM(arena, type, count)  ((type *)arena_room((arena), (count), sizeof(type)))
 #define ARENA_NEW(arena, type)          ((type *)arena_zalloc((arena), 1, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count), sizeof(type)))
 

@@ -114,6 +114,9 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
         builder_add(builder, source->json.data + source->json_header,
                     source->json.size - source->json_header - 1);
         builder_add_text(builder, ",\"dels\":[");
+    } else if (delta->since >= source->header.version && !delta->with_keys) { /* nothing is new */
+        builder_add_text(builder, ",\"items\":[],\"dels\":[]}");
+        return;
     } else {
         builder_add_text(builder, ",\"items\":[");
         write_items(delta, false, builder);

@@ -65,11 +65,25 @@ static void release(void *document)
     document_release(document);
 }
 
-/* One cached or loaded copy joins what was found; the arena keeps it alive. */
-static void keep(struct arena *arena, struct found *found, struct document *document)
+/* Copies that the arena keeps alive. */
+struct kept {
+    size_t count;
+    struct document *documents[];
+};
+
+static void release_kept(void *whole)
 {
-    found->document = document_hold(document);
-    arena_defer(arena, release, document);
+    struct kept *kept = whole;
+    for (size_t i = 0; i < kept->count; i++)
+        document_release(kept->documents[i]);
+}
+
+static struct kept *keep_up_to(struct arena *arena, size_t most)
+{
+    struct kept *kept = arena_alloc(arena, sizeof *kept + most * sizeof kept->documents[0]);
+    kept->count = 0;
+    arena_defer(arena, release_kept, kept);
+    return kept;
 }
 
 static struct cache_entry *look_up(struct documents *documents, int space, struct name name,
@@ -196,23 +210,29 @@ enum fault documents_find_newest(struct documents *documents, int space, struct 
                                  const struct name *names, size_t count, struct found *found_r)
 {
     struct wanted wanted = {0};
-    size_t hits = 0;
+    struct kept *kept = keep_up_to(arena, count);
     for (size_t i = 0; i < count; i++) {
         struct look look;
         struct found *found = &found_r[i];
         *found = (struct found){0};
         struct cache_entry *entry = look_up(documents, space, names[i], found, &look);
+<<<<<<< HEAD
         struct cache_entry *proven = find_proven(documents, space, names[i], found, look, entry);
         if (proven) {
             keep(arena, found, proven->document);
             proven->fresh_ms = documents->now_ms;
             hits++;
+=======
+        if (is_proven(entry, look)) {
+            found->document = kept->documents[kept->count++] = document_hold(entry->document);
+            entry->fresh_ms = documents->now_ms;
+>>>>>>> 7e8300a (sync, documents: fewer steps for each document of a synchronisation)
         } else {
             want(arena, &wanted, count, names[i], found, entry);
         }
     }
     enum fault fault = FAULT_NONE;
-    if (documents->other_hosts && hits)
+    if (documents->other_hosts && kept->count)
         fault = verify_cached(documents, space, arena, names, found_r, count, &wanted);
     pulse_count(&documents->pulse->hits, count - wanted.count);
     if (fault || !wanted.count)
@@ -242,7 +262,8 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
         return load_wanted(documents, space, arena, &wanted);
     }
     found_r->tag = entry->is_tagged ? entry->tag : look.stamp - 1; /* no tag: never equal to a later look */
-    keep(arena, found_r, entry->document);
+    found_r->document = document_hold(entry->document);
+    arena_defer(arena, release, entry->document);
     pulse_count(&documents->pulse->hits, 1);
     return FAULT_NONE;
 }
@@ -250,7 +271,7 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
 enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
                             const struct name *names, size_t count, const struct document **documents_r)
 {
-    struct found *found = ARENA_ARRAY(arena, struct found, count);
+    struct found *found = ARENA_ROOM(arena, struct found, count);
     enum fault fault = documents_find_newest(documents, space, arena, names, count, found);
     for (size_t i = 0; !fault && i < count; i++)
         documents_r[i] = found[i].document;
