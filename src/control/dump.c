@@ -9,15 +9,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "control/key.h"
-#include "control/namespaces.h"
+#include "control/target.h"
 #include "document/item.h"
 #include "document/stamp.h"
 
 struct dump_options {
-    const char *space, *class, *prefix, *cursor, *key_file, *output, *ca_file;
-    int64_t after, parallel, patience_s;
-    bool is_insecure;
+    struct target target;
+    const char *class, *prefix, *cursor, *output;
+    int64_t after;
 };
 
 /* Where the last whole line of a file ends; -1: errno says why. */
@@ -109,21 +108,16 @@ static int dump(struct control *control, const struct dump_options *options, con
     struct dumper_options dumper = {.class = optional(options->class),
                                     .prefix = optional(options->prefix),
                                     .after = options->after,
-                                    .parallel = options->parallel,
-                                    .patience_s = options->patience_s,
+                                    .parallel = options->target.parallel,
+                                    .patience_s = options->target.patience_s,
                                     .output_name = options->output ? options->output : "standard output",
-                                    .http = {.ca_file = options->ca_file,
-                                             .is_insecure = options->is_insecure,
-                                             .connect_timeout_ms = 10 * 1000}};
+                                    .list_url = target_url(&options->target, control->arena, url, "list"),
+                                    .get_url = target_url(&options->target, control->arena, url, "get"),
+                                    .http = target_http(&options->target)};
     struct dumper_report result;
-    int url_size = (int)strlen(url);
-    while (url_size && url[url_size - 1] == '/')
-        url_size--;
-    dumper.list_url = arena_printf(control->arena, "%.*s/%s/op/list", url_size, url, options->space);
-    dumper.get_url = arena_printf(control->arena, "%.*s/%s/op/get", url_size, url, options->space);
     if (options->cursor && !page_name_parse(bytes_of(options->cursor), &dumper.start))
         return CONTROL_WRONG;
-    if (options->key_file && !key_read(control, options->key_file, &dumper.key))
+    if (!target_read_key(&options->target, control, &dumper.key))
         return CONTROL_FAILED;
     if (!open_output(options, &dumper.output)) {
         say("%s: %s", options->output, strerror(errno));
@@ -142,9 +136,9 @@ static int dump(struct control *control, const struct dump_options *options, con
 static bool are_right(const struct dump_options *options)
 {
     struct page_name name;
-    if (!options->space || !namespace_is_code(options->space))
-        say("dump: --ns CODE is needed");
-    else if (options->class && !item_is_class_name(bytes_of(options->class)))
+    if (!target_is_right(&options->target, "dump"))
+        return false;
+    if (options->class && !item_is_class_name(bytes_of(options->class)))
         say("dump: --class %s: expected a capital, then up to 15 letters and digits", options->class);
     else if (options->cursor && !page_name_parse(bytes_of(options->cursor), &name))
         say("dump: --cursor %s: expected CLASS.ID", options->cursor);
@@ -167,9 +161,9 @@ int control_dump(struct control *control, int argc, char **argv)
         "one instant; the whole is not: while others write, a later line may know what an earlier one does "
         "not.\n"
         "Removed items and deleted documents are not in it.\n"};
-    struct dump_options options = {.parallel = 4, .patience_s = 300};
+    struct dump_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
-        {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &options.space},
+        TARGET_LINES(&options.target),
         {.name = "class",
          .argument = "NAME",
          .help = "Only documents of this class.",
@@ -193,27 +187,6 @@ int control_dump(struct control *control, int argc, char **argv)
          .argument = "FILE",
          .help = "Write there, with --cursor behind what is there (default: standard output).",
          .text = &options.output},
-        {.name = "key-file",
-         .argument = "FILE",
-         .help = "File with the administrator's key.",
-         .text = &options.key_file},
-        {.name = "parallel",
-         .argument = "N",
-         .help = "Requests in flight (default: 4).",
-         .number = &options.parallel,
-         .least = 1,
-         .most = 64},
-        {.name = "patience",
-         .argument = "SECONDS",
-         .help = "How long to try again (default: 300).",
-         .number = &options.patience_s,
-         .least = 0,
-         .most = 1000000},
-        {.name = "ca",
-         .argument = "FILE",
-         .help = "Authorities to trust, PEM (default: the system's).",
-         .text = &options.ca_file},
-        {.name = "insecure", .help = "Trust any certificate.", .flag = &options.is_insecure},
         {.name = "config",
          .letter = 'c',
          .argument = "FILE",

@@ -10,13 +10,13 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "control/key.h"
-#include "control/namespaces.h"
+#include "control/target.h"
 
 struct load_options {
-    const char *space, *key_file, *state, *ca_file;
-    int64_t batch, batch_bytes, parallel, from, patience_s;
-    bool is_insecure, keep_going;
+    struct target target;
+    const char *state;
+    int64_t batch, batch_bytes, from;
+    bool keep_going;
 };
 
 static const char *absolute(struct control *control, const char *path)
@@ -88,24 +88,19 @@ static void report(const struct load_options *options, const struct loader_repor
 static int load(struct control *control, const struct load_options *options, const char *url,
                 const char *path)
 {
-    struct loader_options loader = {
-        .batch = options->batch,
-        .batch_bytes = options->batch_bytes,
-        .patience_s = options->patience_s,
-        .keep_going = options->keep_going,
-        .bookmark_path = options->state,
-        .bookmark = {.line = options->from - 1, .space = options->space, .file = absolute(control, path)},
-        .http = {.parallel = (int)options->parallel,
-                 .ca_file = options->ca_file,
-                 .is_insecure = options->is_insecure,
-                 .connect_timeout_ms = 10 * 1000}};
+    struct loader_options loader = {.batch = options->batch,
+                                    .batch_bytes = options->batch_bytes,
+                                    .patience_s = options->target.patience_s,
+                                    .keep_going = options->keep_going,
+                                    .bookmark_path = options->state,
+                                    .bookmark = {.line = options->from - 1,
+                                                 .space = options->target.space,
+                                                 .file = absolute(control, path)},
+                                    .url = target_url(&options->target, control->arena, url, "put"),
+                                    .http = target_http(&options->target)};
     struct loader_report result;
     struct input input;
-    int url_size = (int)strlen(url);
-    while (url_size && url[url_size - 1] == '/')
-        url_size--;
-    loader.url = arena_printf(control->arena, "%.*s/%s/op/put", url_size, url, options->space);
-    if ((options->key_file && !key_read(control, options->key_file, &loader.key)) ||
+    if (!target_read_key(&options->target, control, &loader.key) ||
         !read_bookmark(control, options, &loader.bookmark))
         return CONTROL_FAILED;
     int64_t start_ms = clock_monotonic_ms();
@@ -140,14 +135,9 @@ int control_load(struct control *control, int argc, char **argv)
         "input.\n"
         "Items that a line does not name stay as they are.  To send a line twice does no harm.\n"
         "What the server cannot do at present is tried again; a line that it refuses ends the load.\n"};
-    struct load_options options = {
-        .batch = 32, .batch_bytes = 1 << 20, .parallel = 4, .from = 1, .patience_s = 300};
+    struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};
     const struct option_line lines[] = {
-        {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &options.space},
-        {.name = "key-file",
-         .argument = "FILE",
-         .help = "File with the administrator's key.",
-         .text = &options.key_file},
+        TARGET_LINES(&options.target),
         {.name = "batch",
          .argument = "N",
          .help = "Documents in a request (default: 32).",
@@ -160,12 +150,6 @@ int control_load(struct control *control, int argc, char **argv)
          .number = &options.batch_bytes,
          .least = 1024,
          .most = 1 << 30},
-        {.name = "parallel",
-         .argument = "N",
-         .help = "Requests in flight (default: 4).",
-         .number = &options.parallel,
-         .least = 1,
-         .most = 64},
         {.name = "from",
          .argument = "LINE",
          .help = "Begin with this line (default: 1).",
@@ -179,17 +163,6 @@ int control_load(struct control *control, int argc, char **argv)
         {.name = "keep-going",
          .help = "Go on after lines that are wrong or refused.",
          .flag = &options.keep_going},
-        {.name = "patience",
-         .argument = "SECONDS",
-         .help = "How long to try again (default: 300).",
-         .number = &options.patience_s,
-         .least = 0,
-         .most = 1000000},
-        {.name = "ca",
-         .argument = "FILE",
-         .help = "Authorities to trust, PEM (default: the system's).",
-         .text = &options.ca_file},
-        {.name = "insecure", .help = "Trust any certificate.", .flag = &options.is_insecure},
         {.name = "config",
          .letter = 'c',
          .argument = "FILE",
@@ -201,9 +174,6 @@ int control_load(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    if (!options.space || !namespace_is_code(options.space)) {
-        say("load: --ns CODE is needed");
-        return CONTROL_WRONG;
-    }
-    return load(control, &options, words[0], words[1]);
+    return target_is_right(&options.target, "load") ? load(control, &options, words[0], words[1])
+                                                    : CONTROL_WRONG;
 }

@@ -1,0 +1,40 @@
+/* target: addresses and connections from the options that `load` and `dump` share. */
+#include "control/target.h"
+
+#include <string.h>
+
+#include "control/key.h"
+#include "control/namespaces.h"
+
+enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
+
+bool target_is_right(const struct target *target, const char *command)
+{
+    if (target->space && namespace_is_code(target->space))
+        return true;
+    say("%s: --ns CODE is needed", command);
+    return false;
+}
+
+const char *target_url(const struct target *target, struct arena *arena, const char *url,
+                       const char *operation)
+{
+    int size = (int)strlen(url);
+    while (size && url[size - 1] == '/')
+        size--;
+    return arena_printf(arena, "%.*s/%s/op/%s", size, url, target->space, operation);
+}
+
+struct http_options target_http(const struct target *target)
+{
+    return (struct http_options){.parallel = (int)target->parallel,
+                                 .ca_file = target->ca_file,
+                                 .is_insecure = target->is_insecure,
+                                 .connect_timeout_ms = CONNECT_TIMEOUT_MS};
+}
+
+bool target_read_key(const struct target *target, struct control *control, struct bytes *key_r)
+{
+    *key_r = NO_BYTES;
+    return !target->key_file || key_read(control, target->key_file, key_r);
+}

@@ -1,0 +1,40 @@
+/* target: which namespace of which server `load` and `dump` work on, and how they ask it: their options. */
+#ifndef STAMPD_CONTROL_TARGET_H
+#define STAMPD_CONTROL_TARGET_H
+
+#include "control/control.h"
+#include "edge/http.h"
+
+struct target {
+    const char *space, *key_file, *ca_file;
+    int64_t parallel, patience_s;
+    bool is_insecure;
+};
+#define TARGET_DEFAULT                                                                                       \
+    {                                                                                                        \
+        .parallel = 4, .patience_s = 300                                                                     \
+    }
+/* clang-format off */
+#define TARGET_LINES(target)                                                                                 \
+    {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &(target)->space},             \
+    {.name = "key-file", .argument = "FILE", .help = "File with the administrator's key.",                   \
+     .text = &(target)->key_file},                                                                           \
+    {.name = "parallel", .argument = "N", .help = "Requests in flight (default: 4).",                        \
+     .number = &(target)->parallel, .least = 1, .most = 64},                                                 \
+    {.name = "patience", .argument = "SECONDS", .help = "How long to try again (default: 300).",             \
+     .number = &(target)->patience_s, .least = 0, .most = 1000000},                                          \
+    {.name = "ca", .argument = "FILE", .help = "Authorities to trust, PEM (default: the system's).",         \
+     .text = &(target)->ca_file},                                                                            \
+    {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
+/* clang-format on */
+
+/* Is a namespace named?  Says so when it is not; `command` is who needs it. */
+bool target_is_right(const struct target *target, const char *command);
+/* The address of an operation; `url` is that of the server. */
+const char *target_url(const struct target *target, struct arena *arena, const char *url,
+                       const char *operation);
+struct http_options target_http(const struct target *target);
+/* The administrator's key, NO_BYTES when none is named; on failure says why. */
+MUST_USE bool target_read_key(const struct target *target, struct control *control, struct bytes *key_r);
+
+#endif
