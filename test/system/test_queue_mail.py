@@ -6,7 +6,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from manager import PARKED, stamp
+from played_server import PARKED, stamp
 from stack import free_port
 from test_queue_manager import server, start, wait  # noqa: F401
 

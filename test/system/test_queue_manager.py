@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from manager import PARKED, Manager, Server, stamp
+from played_server import PARKED, Manager, Server, stamp
 from stack import BUILD, wait_until
 
 PATIENCE_S = 60
