@@ -1,0 +1,119 @@
+/* claim: an instance is gone, one of its processes left a mark, and the other instances of the host notice.  Each has
+ * a master, which claims, and an heir, its child, which repairs; both may be killed.  An entry that is free is given
+ * to a new worker of whoever comes first, and that worker marks again.
+ *
+ * What is checked: nobody wipes the mark of a living worker (which would break promise 2), and nobody waits for ever.
+ *
+ * Sizes: INSTANCES, DEATHS (of masters and heirs). */
+
+#ifndef INSTANCES
+#define INSTANCES 2
+#endif
+#ifndef DEATHS
+#define DEATHS 2
+#endif
+#define GONE 255 /* the number of the instance that is gone */
+#define FREE 0   /* no instance: `instance` of an entry */
+
+byte instance = GONE; /* whose entry it is */
+bool ns = true;       /* a commit may be in flight */
+bool mark = true;     /* in a slot */
+bool is_living;       /* the mark is that of a living worker */
+byte lock;            /* who holds the lock on the file of the one that is gone: masters, then heirs, a bit each */
+byte deaths;
+byte masters = (1 << INSTANCES) - 1, heirs; /* that live */
+
+#define bit(i) (1 << (i))
+#define is_in(set, i) (((set) >> (i)) & 1)
+#define MASTER(i) (i)
+#define HEIR(i) (INSTANCES + (i))
+#define drop(holder) lock = lock & ~bit(holder)
+#ifdef NO_CLAIM
+#define may_claim(i) true
+#else
+#define may_claim(i) (lock == 0) /* the kernel gives it to one */
+#endif
+#ifdef NO_SECOND_LOOK
+#define is_still_in_doubt true
+#else
+#define is_still_in_doubt (instance == GONE && ns)
+#endif
+
+proctype heir(byte i)
+{
+end:
+    is_in(heirs, i);
+    {
+        if
+        :: is_still_in_doubt ->
+           /* session_open: the former session is gone */
+           if
+           :: mark -> d_step { assert(!is_living); mark = false } /* stamps_sweep; the stamp moved before */
+           :: else
+           fi;
+           ns = false
+        :: else
+        fi;
+        d_step { heirs = heirs & ~bit(i); drop(HEIR(i)) }
+    } unless {
+        !is_in(heirs, i)
+    };
+    goto end
+}
+
+proctype master(byte i)
+{
+    {
+        do
+        :: instance == GONE ->
+           if
+           :: d_step { may_claim(i) -> lock = lock | bit(MASTER(i)) };
+              if
+              :: is_still_in_doubt ->
+                 d_step { /* fork */
+                     heirs = heirs | bit(i);
+#ifndef CLAIM_NOT_INHERITED
+                     lock = lock | bit(HEIR(i))
+#endif
+                 };
+                 !is_in(heirs, i) /* waitpid */
+              :: else
+              fi;
+              if
+              :: d_step { instance == GONE && !ns -> instance = FREE } /* stamps_release_entry */
+              :: else
+              fi;
+              drop(MASTER(i))
+           :: instance != GONE
+           fi
+        :: d_step { instance == FREE -> instance = i + 1 } /* stamps_take_entries */
+        :: d_step { instance == i + 1 && !mark -> ns = true; mark = true; is_living = true } /* its worker commits */
+        :: d_step { instance == i + 1 && is_living -> mark = false; ns = false; is_living = false }
+        od
+    } unless {
+        !is_in(masters, i)
+    }
+}
+
+/* A master that has taken the entry stays alive: else all would begin again with another number. */
+proctype death(byte i)
+{
+    do
+    :: d_step { deaths < DEATHS && is_in(masters, i) && instance != i + 1 ->
+           deaths++; masters = masters & ~bit(i); drop(MASTER(i)) }
+    :: d_step { deaths < DEATHS && is_in(heirs, i) -> deaths++; heirs = heirs & ~bit(i); drop(HEIR(i)) }
+    :: d_step { is_in(heirs, i) && !is_in(masters, i) -> heirs = heirs & ~bit(i); drop(HEIR(i)) } /* a moment later */
+    :: !is_in(masters | heirs, i) -> break
+    od
+}
+
+init
+{
+    byte i;
+    atomic {
+        do
+        :: i < INSTANCES -> run master(i); run heir(i); run death(i); i++
+        :: else -> break
+        od
+    }
+}

@@ -1,0 +1,585 @@
+/* freshness: processes that read and write two documents of one database through their own caches, while they are
+ * killed and lose their connections.  Nothing is bounded: any number of commits, kills and losses.  The steps bear the
+ * names that they have in the code.
+ *
+ * A stamp is a number that only grows, and all that anybody asks of one is whether it is still the slot's.  So the
+ * number is left out: a process that holds a stamp has a bit, and moving the stamp takes the bits of all who hold an
+ * older one.  In the same way the content of a document is left out: a copy is the newest or it is not.  (stamp.pml
+ * has numbers.)
+ *
+ * What is checked:
+ *   a read of one document returns what was the newest at some instant of the read (promises 1 and 2);
+ *   a read of two documents returns what was there together at some instant of the read (promise 3);
+ *   a process that has no commit in flight has left no mark (promise 4), and nothing ever stands still.
+ *
+ * Sizes: WORKERS; SLOTS, 1: both documents share a slot; and who does what, sets of processes with one bit each:
+ * WRITERS, READERS, PAIR_READERS, KILLED, LOSERS (of connections).  DEATHS bounds the kills.  COMES_TO_REST asks that
+ * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  Each other name
+ * that is tested with #ifdef breaks the protocol at one place; `cases` has them all. */
+
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef SLOTS
+#define SLOTS 2
+#endif
+#define ALL ((1 << WORKERS) - 1)
+#ifndef WRITERS
+#define WRITERS ALL
+#endif
+#ifndef READERS
+#define READERS ALL
+#endif
+#ifndef PAIR_READERS
+#define PAIR_READERS READERS
+#endif
+#ifndef KILLED
+#define KILLED ALL
+#endif
+#ifndef LOSERS
+#define LOSERS WRITERS
+#endif
+#ifdef DEATHS /* of all processes together; else any number */
+byte deaths;
+#define may_be_killed(w) (is_in(KILLED, w) && deaths < DEATHS)
+#define count_death deaths++
+#else
+#define may_be_killed(w) is_in(KILLED, w)
+#define count_death skip
+#endif
+#if defined(WAIT_FOR_TRANSACTION) || defined(TERMINATE_AND_GO_ON)
+#define TRANSACTIONS_TAKE_TIME /* others act between the beginning and the end of a transaction */
+#endif
+#if defined(COUNT_NOTED_FIRST) || defined(COUNT_ADDED_FIRST)
+#define COUNTS /* a count of writers in place of the mark bits; writers write document 0 only */
+#endif
+
+#define bit(n) (1 << (n))
+#define is_in(set, n) (((set) >> (n)) & 1)
+#define add(set, n) set = set | bit(n)
+#define remove(set, n) set = set & ~bit(n)
+#define put(set, n, yes) set = (set & ~bit(n)) | ((yes) << (n))
+#define slot_of(document) ((document) % SLOTS)
+#define other(document) (1 - (document))
+#define caches(w) is_in(READERS | PAIR_READERS, w)
+
+/* --- the segment --- */
+byte mark[SLOTS];  /* bit w: the mark of process w */
+byte ns;           /* bit w: the entry of w says that a commit may be in flight */
+byte stamp[SLOTS]; /* bit w: the stamp that w has in hand is still the slot's */
+#ifdef COUNTS
+short count[SLOTS];
+byte noted[SLOTS]; /* bit w: w noted that it counts there */
+#define is_marked(slot) (count[slot] != 0)
+#else
+#define is_marked(slot) (mark[slot] != 0)
+#endif
+
+/* --- the caches --- */
+byte tagged[2];  /* bit w: w has a copy, and its tag is the stamp of its slot */
+byte newest[2];  /* bit w: the copy of w is what the database holds */
+byte in_hand[2]; /* bit w: what w has just written, or sees in its snapshot, is what the database holds */
+
+/* --- the database: the session of each process --- */
+mtype = {NOTHING, COMMITTED, REFUSED};
+byte open;            /* bit w: w has a session */
+byte sent[WORKERS];   /* documents of the COMMIT that was sent and has not been run */
+mtype answer[WORKERS];
+byte former[WORKERS]; /* documents of a COMMIT in the hands of a former session of w */
+#ifdef TRANSACTIONS_TAKE_TIME
+byte begun; /* bit w: the transaction of w's former session has begun */
+#endif
+
+byte killed; /* bit w: w was killed and is not yet begun again */
+
+/* --- what the checks must know of the operation that w is in --- */
+byte reading;       /* bit w: w is in one */
+byte was_newest[2]; /* bit w: the copy of w was the newest at some instant of it */
+byte met[2];        /* bit w: what the database holds was there together with the copy of the other document */
+byte together;      /* bit w: the two copies were there together */
+
+/* What is known of copies that will be loaded again is left out. */
+inline forget_the_untagged()
+{
+    newest[0] = newest[0] & (tagged[0] | reading);
+    newest[1] = newest[1] & (tagged[1] | reading)
+}
+
+/* The stamp of a slot moves: whoever holds it as it was holds an old one now. */
+inline move(slot)
+{
+    stamp[slot] = 0;
+    tagged[slot] = 0;
+#if SLOTS == 1
+    tagged[1] = 0;
+#endif
+    forget_the_untagged()
+}
+
+/* A commit takes place. */
+inline change(w, which)
+{
+    if
+    :: is_in(which, 0) -> newest[0] = 0; in_hand[0] = bit(w)
+    :: else
+    fi;
+    if
+    :: is_in(which, 1) -> newest[1] = 0; in_hand[1] = bit(w)
+    :: else
+    fi;
+    if
+    :: is_in(which, 0) -> met[0] = newest[1] & reading
+    :: else
+    fi;
+    if
+    :: is_in(which, 1) -> met[1] = newest[0] & reading
+    :: else
+    fi
+}
+
+/* --- reading --- */
+
+inline begin_operation()
+{
+    d_step {
+        add(reading, w);
+        put(was_newest[0], w, is_in(newest[0], w));
+        put(was_newest[1], w, is_in(newest[1], w));
+        put(met[0], w, is_in(newest[1], w));
+        put(met[1], w, is_in(newest[0], w));
+        put(together, w, is_in(newest[0] & newest[1], w))
+    }
+}
+
+inline end_operation()
+{
+    remove(reading, w);
+    remove(was_newest[0], w);
+    remove(was_newest[1], w);
+    remove(met[0], w);
+    remove(met[1], w);
+    remove(together, w);
+    remove(stamp[0], w);
+    remove(stamp[SLOTS - 1], w);
+    forget_the_untagged();
+    busy = false;
+    equal = false
+}
+
+#define look_at_marks(document) busy = is_marked(slot_of(document))
+/* The stamp is taken in hand and compared with the tag of the copy. */
+#define look_at_stamp(document) d_step { add(stamp[slot_of(document)], w); equal = is_in(tagged[document], w) }
+
+/* The marks FIRST, then the stamp. */
+inline stamps_see(document)
+{
+#ifdef STAMP_FIRST
+    look_at_stamp(document);
+    look_at_marks(document)
+#else
+    look_at_marks(document);
+    look_at_stamp(document)
+#endif
+}
+
+/* copy.tag := the stamp in hand, seen before the query; also when busy. */
+inline tag(document)
+{
+    put(tagged[document], w, is_in(stamp[slot_of(document)], w));
+    busy = false;
+    equal = false
+}
+
+/* One statement, one snapshot. */
+inline store_load(document)
+{
+#ifdef OLD_SNAPSHOT
+    put(newest[document], w, is_in(in_hand[document], w));
+    put(was_newest[document], w, is_in(in_hand[document], w));
+#else
+    add(newest[document], w);
+    add(was_newest[document], w);
+#endif
+    put(together, w, is_in(met[document], w));
+    add(met[other(document)], w);
+#ifdef TAG_AFTER_LOAD
+    remove(tagged[document], w)
+#else
+    tag(document)
+#endif
+}
+
+/* No mark, and the tag is the stamp: the copy is the newest, no call to the database. */
+inline find_newest(document)
+{
+#ifdef OLD_SNAPSHOT
+    add(in_hand[document], w); /* a transaction at REPEATABLE READ begins */
+#endif
+    stamps_see(document);
+    if
+    :: d_step { !busy && equal -> equal = false }
+    :: d_step { else -> store_load(document) }
+#ifdef TAG_AFTER_LOAD
+       stamps_see(document);
+       d_step { tag(document) }
+#endif
+    fi
+}
+
+inline read_one(document)
+{
+    begin_operation();
+    find_newest(document);
+    d_step {
+        assert(is_in(was_newest[document], w)); /* promises 1 and 2 */
+        end_operation()
+    }
+}
+
+#ifdef STAMPS_ALONE
+#define is_valid (equal)
+#else
+#define is_valid (!busy && equal)
+#endif
+
+/* All that was read is looked at again; what is not valid is not returned. */
+inline verify_in_memory()
+{
+    stamps_see(0);
+    if
+    :: d_step { is_valid -> busy = false; equal = false }
+       stamps_see(1);
+       d_step {
+           assert(!is_valid || is_in(together, w)); /* promise 3 */
+           end_operation()
+       }
+    :: d_step { else -> end_operation() }
+    fi
+}
+
+inline read_two()
+{
+    begin_operation();
+    find_newest(0);
+    find_newest(1);
+    verify_in_memory()
+}
+
+/* --- sessions --- */
+
+/* session_open: returns when the former session of this process has ended, its commit included. */
+inline session_open()
+{
+#if defined(NO_WAIT)
+    add(open, w)
+#elif defined(WAIT_FOR_TRANSACTION)
+    d_step { !is_in(begun, w) -> add(open, w) }
+#elif defined(TERMINATE_AND_GO_ON)
+    d_step { /* a session heeds the order at once when it waits for a command, else at the command's end */
+        if
+        :: !is_in(begun, w) -> former[w] = 0
+        :: else
+        fi;
+        add(open, w)
+    }
+#else
+    d_step { former[w] == 0 -> add(open, w) }
+#endif
+}
+
+/* --- writing --- */
+
+#define in_slot(slot, deed) d_step { if :: is_in(slots, slot) -> deed :: else fi }
+
+inline stamps_begin() { add(ns, w) }
+
+/* The marks in all slots; then their stamps are noted. */
+inline stamps_mark()
+{
+#if defined(NO_MARKS)
+    skip;
+#elif defined(COUNT_NOTED_FIRST)
+    add(noted[0], w);
+    count[0]++;
+#elif defined(COUNT_ADDED_FIRST)
+    count[0]++;
+    add(noted[0], w);
+#else
+    in_slot(0, add(mark[0], w));
+#if SLOTS == 2
+    in_slot(1, add(mark[1], w));
+#endif
+#endif
+    in_slot(0, add(stamp[0], w));
+#if SLOTS == 2
+    in_slot(1, add(stamp[1], w))
+#endif
+}
+
+/* One addition, which says what the stamp was.  As noted: the stamp in hand is the moved one from here on. */
+inline publish_slot(slot)
+{
+#ifdef TAG_WITH_OWN_MOVE
+    equal = true;
+#else
+    equal = is_in(stamp[slot], w);
+#endif
+    move(slot);
+    put(stamp[slot], w, equal);
+    equal = false
+}
+
+inline stamps_publish()
+{
+#if SLOTS == 2
+    d_step { if :: is_in(slots, 0) -> publish_slot(0) :: else fi };
+    d_step { if :: is_in(slots, 1) -> publish_slot(1) :: else fi }
+#else
+    d_step { publish_slot(0) }
+#endif
+}
+
+inline stamps_unmark()
+{
+#ifdef COUNTS
+    count[0]--;
+    remove(noted[0], w)
+#elif SLOTS == 2
+    in_slot(0, remove(mark[0], w));
+    in_slot(1, remove(mark[1], w))
+#else
+    remove(mark[0], w)
+#endif
+}
+
+/* Validation and COMMIT leave; the answer is read by who called. */
+inline store_commit() { sent[w] = documents }
+
+/* The documents as written join the cache, with a tag only when no other commit fell into their slot meanwhile. */
+inline keep_written()
+{
+    d_step {
+        if
+        :: is_in(documents, 0) && caches(w) ->
+            put(newest[0], w, is_in(in_hand[0], w));
+            put(tagged[0], w, is_in(stamp[0], w))
+        :: else
+        fi;
+        if
+        :: is_in(documents, 1) && caches(w) ->
+            put(newest[1], w, is_in(in_hand[1], w));
+            put(tagged[1], w, is_in(stamp[SLOTS - 1], w))
+        :: else
+        fi;
+        forget_the_untagged()
+    }
+}
+
+/* The copies are dropped. */
+inline distrust_moved()
+{
+    if
+    :: is_in(documents, 0) -> remove(tagged[0], w)
+    :: else
+    fi;
+    if
+    :: is_in(documents, 1) -> remove(tagged[1], w)
+    :: else
+    fi;
+    forget_the_untagged()
+}
+
+/* The old session must be gone before anybody may believe in these slots again. */
+inline settle_unknown()
+{
+#ifndef UNKNOWN_AT_ONCE
+    session_open();
+#endif
+    stamps_publish(); /* as if committed */
+    stamps_unmark()
+}
+
+inline stamps_end()
+{
+    d_step {
+        remove(ns, w);
+        remove(stamp[0], w);
+        remove(stamp[SLOTS - 1], w);
+        remove(in_hand[0], w);
+        remove(in_hand[1], w);
+        documents = 0;
+        slots = 0
+    }
+}
+
+inline commit(which)
+{
+    if
+    :: is_in(open, w)
+    :: else -> session_open() /* not after the marks */
+    fi;
+    d_step {
+        documents = which;
+#if SLOTS == 2
+        slots = which
+#else
+        slots = 1
+#endif
+    };
+    stamps_begin();
+    stamps_mark();
+    store_commit();
+    if
+    :: d_step { answer[w] == COMMITTED -> answer[w] = NOTHING };
+#ifdef UNMARK_FIRST
+       stamps_unmark();
+       stamps_publish();
+       keep_written()
+#else
+       stamps_publish();
+       keep_written();
+       stamps_unmark()
+#endif
+    :: d_step { answer[w] == REFUSED -> answer[w] = NOTHING; distrust_moved() };
+       stamps_unmark()
+    :: d_step { !is_in(open, w) -> distrust_moved() };
+       settle_unknown()
+    fi;
+    stamps_end()
+}
+
+/* --- death --- */
+
+inline sweep_slot(slot)
+{
+#ifdef COUNTS
+    if
+    :: is_in(noted[slot], w) -> count[slot]--; remove(noted[slot], w)
+    :: else
+    fi
+#else
+    if
+    :: is_in(mark[slot], w) ->
+#ifndef SWEEP_WITHOUT_MOVE
+       d_step { move(slot) };
+#endif
+       remove(mark[slot], w)
+    :: else
+    fi
+#endif
+}
+
+inline stamps_sweep()
+{
+    sweep_slot(0);
+#if SLOTS == 2
+    sweep_slot(1);
+#endif
+    remove(ns, w)
+}
+
+/* The heir: it may be killed at any step and begun again. */
+inline session_inherit()
+{
+    if
+    :: is_in(ns, w) -> session_open(); stamps_sweep()
+    :: else
+    fi
+}
+
+/* One index: a worker, and after each death its heir, which then serves as a worker. */
+proctype process(byte w)
+{
+    byte documents, slots;
+    bool busy, equal;
+begin:
+    {
+        session_inherit();
+        do
+        :: is_in(READERS, w) -> read_one(0)
+        :: is_in(READERS, w) -> read_one(1)
+        :: is_in(PAIR_READERS, w) -> read_two()
+        :: is_in(WRITERS, w) -> commit(1)
+#ifndef COUNTS
+        :: is_in(WRITERS, w) -> commit(2)
+        :: is_in(WRITERS, w) -> commit(3)
+#endif
+        od
+    } unless {
+        d_step {
+            is_in(killed, w) -> remove(killed, w);
+            documents = 3; /* all that it had in memory is gone */
+            distrust_moved();
+            remove(in_hand[0], w);
+            remove(in_hand[1], w);
+            end_operation();
+            documents = 0;
+            slots = 0
+        }
+    };
+#ifndef NEVER_BEGUN_AGAIN
+    goto begin
+#endif
+}
+
+/* The session of w is cut off: what it was sent it may still find in its socket. */
+inline cut_off(w)
+{
+    former[w] = sent[w];
+    sent[w] = 0;
+    answer[w] = NOTHING;
+    remove(open, w)
+}
+
+/* What befalls a process: the answers of its session, the loss of its connection, its end; and the end of its former
+ * session, which may still have committed. */
+proctype fate(byte w)
+{
+    do
+    :: d_step { sent[w] != 0 -> change(w, sent[w]); sent[w] = 0; answer[w] = COMMITTED }
+    :: d_step { sent[w] != 0 -> sent[w] = 0; answer[w] = REFUSED }
+    :: d_step { is_in(LOSERS, w) && former[w] == 0 && (sent[w] != 0 || answer[w] != NOTHING) -> cut_off(w) }
+    :: d_step { may_be_killed(w) && former[w] == 0 && !is_in(killed, w) -> cut_off(w); add(killed, w); count_death }
+#ifdef TRANSACTIONS_TAKE_TIME
+    :: d_step { former[w] != 0 && !is_in(begun, w) -> add(begun, w) }
+    :: d_step { is_in(begun, w) -> change(w, former[w]); former[w] = 0; remove(begun, w) }
+    :: d_step { former[w] != 0 && !is_in(begun, w) -> former[w] = 0 }
+#else
+    :: d_step { former[w] != 0 -> change(w, former[w]); former[w] = 0 }
+    :: d_step { former[w] != 0 -> former[w] = 0 }
+#endif
+    od
+}
+
+/* Promise 4. */
+#ifdef COUNTS
+#define a_mark_stays (ns == 0 && count[0] != 0)
+#else
+#define a_mark_stays (((mark[0] | mark[SLOTS - 1]) & ~ns) != 0)
+#endif
+
+#ifndef ONLY_READS_ARE_CHECKED
+active proctype rest()
+{
+    d_step { a_mark_stays -> assert(!a_mark_stays) }
+}
+#endif
+
+#ifdef COMES_TO_REST
+ltl comes_to_rest { [] <> ((mark[0] | mark[SLOTS - 1]) == 0) }
+#endif
+
+init
+{
+    byte i;
+    atomic {
+        do
+        :: i < WORKERS ->
+            answer[i] = NOTHING;
+            run process(i);
+            run fate(i);
+            i++
+        :: else -> break
+        od
+    }
+}

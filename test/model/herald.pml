@@ -1,0 +1,63 @@
+/* herald: what others than the workers change is told by NOTIFY to whoever listens, and the herald moves the stamp.
+ * Its connection may be lost at any time, and with it what was told and not yet heard.
+ *
+ * What is checked: while the herald listens and has heard all that it was told, a copy under the slot's stamp is the
+ * newest (promise 1, as far as it can be kept for changes that nobody announces: a moment later). */
+
+/* The stamp is left out as in freshness.pml: is the stamp in hand, is the copy's tag still the slot's? */
+bool in_hand, is_tagged;
+bool is_newest; /* the copy is what the database holds */
+
+bool is_connected, is_listening;
+bool is_settled; /* the herald has done all that it does after connecting */
+bool told;       /* a notification is on its way to the herald */
+
+inline stamps_move_all() { d_step { in_hand = false; is_tagged = false } }
+
+active proctype administrator()
+{
+    do
+    :: d_step { is_newest = false; told = told | is_listening } /* a commit, whose trigger notifies */
+    od
+}
+
+active proctype herald()
+{
+    do
+    :: !is_connected -> is_connected = true;
+#if defined(MOVE_FIRST)
+       stamps_move_all();
+       is_listening = true;
+#elif defined(NO_MOVE)
+       is_listening = true;
+#else
+       is_listening = true; /* LISTEN first, then all stamps */
+       stamps_move_all();
+#endif
+       is_settled = true
+    :: d_step { is_connected && told -> in_hand = false; is_tagged = false; told = false } /* hear, stamps_publish */
+    :: d_step { /* lost */
+           is_connected -> is_connected = false;
+           is_listening = false; is_settled = false; told = false
+       }
+    od
+}
+
+active proctype reader()
+{
+    do
+    :: in_hand = true; /* stamps_see */
+       if
+       :: is_tagged
+       :: else -> d_step { is_newest = true; is_tagged = in_hand } /* store_load */
+       fi;
+       in_hand = false
+    od
+}
+
+#define lags (is_settled && !told && is_tagged && !is_newest)
+
+active proctype lag()
+{
+    d_step { lags -> assert(!lags) }
+}
