@@ -216,17 +216,10 @@ enum fault documents_find_newest(struct documents *documents, int space, struct 
         struct found *found = &found_r[i];
         *found = (struct found){0};
         struct cache_entry *entry = look_up(documents, space, names[i], found, &look);
-<<<<<<< HEAD
         struct cache_entry *proven = find_proven(documents, space, names[i], found, look, entry);
         if (proven) {
-            keep(arena, found, proven->document);
+            found->document = kept->documents[kept->count++] = document_hold(proven->document);
             proven->fresh_ms = documents->now_ms;
-            hits++;
-=======
-        if (is_proven(entry, look)) {
-            found->document = kept->documents[kept->count++] = document_hold(entry->document);
-            entry->fresh_ms = documents->now_ms;
->>>>>>> 7e8300a (sync, documents: fewer steps for each document of a synchronisation)
         } else {
             want(arena, &wanted, count, names[i], found, entry);
         }
