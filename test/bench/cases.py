@@ -1,117 +1,12 @@
 """The figures.  Each function of CASES measures some, and yields a Row for each."""
-import contextlib
 import subprocess
 import time
-import urllib.parse
-from dataclasses import dataclass
 
 import stack
-from generators import POSTGRES_BIN, BenchError, Pairs, pairs, pgbench, role_settings, statement, timed, wrk
-from servers import VERSION, Anchor, Server, ask, imitate, private_bytes, to_json
-
-CONNECTIONS = 32  # of a load of cheap requests
-
-
-@dataclass
-class Row:
-    """A ratio (`pairs`), or a text (`value`)."""
-    figure: str
-    anchor: str = ''
-    target: object = None
-    pairs: Pairs = None
-    value: str = ''
-
-
-@contextlib.contextmanager
-def started(*programs, **settings):
-    """A server and an anchor of each of these programs."""
-    with contextlib.ExitStack() as held:
-        server = held.enter_context(Server(**settings))
-        yield server, *(held.enter_context(Anchor(server, program)) for program in programs)
-
-
-def beside(options, server, anchor, path, body=None):
-    """The same request to both."""
-    return pairs(options.pairs, lambda: wrk(server, path, options.seconds, CONNECTIONS, body=body),
-                 lambda: wrk(anchor, path, options.seconds, CONNECTIONS, body=body), options.calm)
-
-
-def get_path(*names):
-    param = to_json({'docs': [{'c': 'Bench', 'id': name} for name in names]}).decode()
-    return '/lab/op/get?param=' + urllib.parse.quote(param, safe='')
-
-
-def put_document(server, name, items, size):
-    """A document with so many items of `size` bytes."""
-    server.put('lab', {'c': 'Bench', 'id': name, 'items': [
-        {'c': 'Line', 'k': f'{i:04}', 'j': (f'{i:04} ' + 'some words of a line ' * (size // 20 + 1))[:size - 2]}
-        for i in range(items)]})
-
-
-# --- what the cache answers ---
-
-READS = (('100 B', 1, 100, None), ('2 KB', 10, 200, 0.85), ('16 KB', 20, 800, None))
-
-
-def read(options):
-    with started('constant', 'parsed') as (server, constant, parsed):
-        for name, items, size, target in READS:
-            put_document(server, name, items, size)
-            path = get_path(name)
-            answer = imitate(constant, server, path)
-            what = f'cached read of {name} ({len(answer):,} B answered)'
-            yield Row(what, 'constant', target, beside(options, server, constant, path))
-            if name != '2 KB':
-                continue
-            imitate(parsed, server, path)
-            yield Row('the same', 'constant, but parsed', None, beside(options, server, parsed, path))
-            body = to_json({'param': {'docs': [{'c': 'Bench', 'id': name}]}})
-            imitate(constant, server, '/lab/op/get', body)
-            yield Row('the same asked by POST', 'constant', None, beside(options, server, constant, '/lab/op/get', body))
-
-
-def read32(options):
-    with started('constant') as (server, constant):
-        names = [f'n{i}' for i in range(32)]
-        for name in names:
-            put_document(server, name, 5, 100)
-        body = to_json({'param': {'docs': [{'c': 'Bench', 'id': name} for name in names]}})
-        answer = imitate(constant, server, '/lab/op/get', body)
-        yield Row(f'cached read of 32 documents in one operation ({len(answer):,} B)', 'constant', None,
-                  beside(options, server, constant, '/lab/op/get', body))
-
-
-# --- synchronisation ---
-
-def held(document):
-    return {name: document[name] for name in ('c', 'id', 'v', 'ct', 'dt')}
-
-
-def sync(options):
-    with started('constant', 'parsed') as (server, constant, parsed):
-        names = [f'n{i}' for i in range(100)]
-        for name in names:
-            put_document(server, name, 10, 200)
-        copies = [held(document) for document in server.get('lab', *(('Bench', name, 60) for name in names))]
-        body = to_json({'syncs': copies})
-        answer = imitate(constant, server, '/lab/op/sync', body)
-        what = f'synchronisation of 100 unchanged documents ({len(body):,} B asked, {len(answer):,} B answered)'
-        yield Row(what, 'constant', 0.70, beside(options, server, constant, '/lab/op/sync', body))
-        imitate(parsed, server, '/lab/op/sync', body)
-        yield Row('the same', 'constant, but parsed', None, beside(options, server, parsed, '/lab/op/sync', body))
-
-
-def delta(options):
-    with started('constant') as (server, constant):
-        put_document(server, 'large', 1000, 200)
-        copy = held(server.get('lab', ('Bench', 'large')))
-        server.put('lab', {'c': 'Bench', 'id': 'large', 'items': [
-            {'c': 'Line', 'k': f'{i:04}', 'j': f'changed {i}'} for i in range(5, 1000, 100)]})
-        body = to_json({'syncs': [copy]})
-        answer = imitate(constant, server, '/lab/op/sync', body)
-        yield Row(f'synchronisation of a document of 1,000 items of which 10 have changed ({len(answer):,} B)', 'constant',
-                  None, beside(options, server, constant, '/lab/op/sync', body))
-
+from figures import Row, started
+from generators import POSTGRES_BIN, BenchError, pairs, pgbench, role_settings, statement, timed, wrk
+from reads import READS
+from servers import VERSION, ask, private_bytes
 
 # --- what PostgreSQL is asked ---
 
@@ -329,4 +224,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', target='0', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (read, sync, commit, contend, load, memory, idle, read32, delta, miss)}
+CASES = {case.__name__: case for case in (*READS, miss, commit, contend, load, memory, idle)}

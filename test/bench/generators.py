@@ -89,6 +89,19 @@ def pairs(count, ours, anchor, calm):
     return found
 
 
+def rounds(count, sides, calm):
+    """The same with several anchors: A B C A B C ...; the first side is ours.  Pairs by the name of the anchor."""
+    runs = {name: [] for name in sides}
+    for run in sides.values():
+        run()
+    for _ in range(count):
+        calm.wait()
+        for name, run in sides.items():
+            runs[name].append(run())
+    ours, *anchors = runs
+    return {name: Pairs(runs[ours], runs[name]) for name in anchors}
+
+
 class Meter:
     """Processor time that the processes of a server and the commands run meanwhile take."""
 

@@ -1,5 +1,6 @@
 -- load.lua: what wrk sends.  The environment tells: BENCH_KIND and what the kind needs.
---   fixed   the same request always: BENCH_BODY names a file with its JSON body, absent: a GET
+--   fixed   the same request always: BENCH_BODY names a file with its JSON body, absent: a GET;
+--           BENCH_ETAG: only what is not that version
 --   read    one document of BENCH_CLASS, its id a number up to BENCH_COUNT chosen at random
 --   commit  two items of such a document get fresh content
 --   commit8 the same of eight documents, as far from each other as they can be
@@ -9,6 +10,9 @@ local class = os.getenv("BENCH_CLASS")
 local count = tonumber(os.getenv("BENCH_COUNT") or 1)
 
 wrk.headers["Content-Type"] = "application/json"
+if os.getenv("BENCH_ETAG") then
+    wrk.headers["If-None-Match"] = os.getenv("BENCH_ETAG")
+end
 if os.getenv("BENCH_BODY") then
     local file = assert(io.open(os.getenv("BENCH_BODY"), "rb"))
     wrk.method = "POST"

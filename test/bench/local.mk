@@ -6,3 +6,20 @@ test_bench_constant_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=request_read -Wl,--wrap=o
 test_bench_parsed_SOURCES = $(test_bench_constant_SOURCES)
 test_bench_parsed_LDADD = $(test_bench_constant_LDADD)
 test_bench_parsed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_run
+# One worker with rows in memory, for test/bench/count.
+check_PROGRAMS += test/bench/lone
+test_bench_lone_SOURCES = test/bench/lone.c test/unit/fake_store.c test/unit/fake_store.h
+test_bench_lone_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+test_bench_lone_LDADD = libstampd.a $(LIBS_ALL)
+# Empty responders: the best that we know, and a plain one.
+check_PROGRAMS += test/bench/empty test/bench/prefork
+RESPONDER = test/bench/responder.c test/bench/responder.h
+test_bench_empty_SOURCES = test/bench/empty.c $(RESPONDER)
+test_bench_empty_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+test_bench_empty_LDADD = libstampd.a $(LIBS_ALL)
+test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
+test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
+# Everything that test/bench/run and test/bench/count want beside the programs.
+bench: test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone
+.PHONY: bench

@@ -1,12 +1,14 @@
 """The servers that are measured: stampd, and its anchors with a constant answer; how they are filled."""
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import stack
 from generators import BenchError
 
+HERE = Path(__file__).resolve().parent
 WORKERS = 8
 VERSION = 261101000000000  # of every row that is written behind the server's back
 
@@ -46,10 +48,12 @@ class Server(stack.Stack):
 
 
 class Anchor(stack.Stack):
-    """stampd with a constant answer (constant.c) behind an nginx of its own that is configured alike."""
+    """A program with a constant answer in stampd's place, behind an nginx of its own that is configured alike."""
+    sockets = None    # how many; as many as stampd's
+    processes = 1     # that share a socket
 
     def __init__(self, server, program):
-        super().__init__(program, workers=server.workers, settings=server.settings, beside=server)
+        super().__init__(program, workers=self.sockets or server.workers, settings=server.settings, beside=server)
         self.program = program
         self.build = self.path / 'build'
 
@@ -62,14 +66,26 @@ class Anchor(stack.Stack):
         self.answer = self.path / 'answer'
         self.answer.write_bytes(b'{}')
         try:
-            return super().start()
+            super().start()
+            self.reconfigure()
+            return self
         except BaseException:
             self.remove()
             raise
 
+    def reconfigure(self):
+        """Changes what stampctl wrote for nginx."""
+
+    def rewrite(self, text):
+        """Another configuration for nginx."""
+        self.step('nginx', 'stop')
+        (self.path / 'etc/nginx.conf').write_text(text)
+        self.step('nginx', 'start')
+
     def step(self, *words):
         installed, stack.BUILD = stack.BUILD, self.build
         os.environ['STAMPD_BENCH_ANSWER'] = str(self.path / 'answer')
+        os.environ['STAMPD_BENCH_PROCESSES'] = str(self.processes)
         try:
             return super().step(*words)
         finally:
@@ -80,24 +96,65 @@ class Anchor(stack.Stack):
         self.restart_stampd()
 
 
-def ask(server, path, body):
+class Lean(Anchor):
+    """The empty responder in the shape that was found best, behind an nginx that does no more than it must; beside it,
+    at /file, the answer as a file of nginx's own."""
+    sockets, processes = 1, 2
+
+    def reconfigure(self):
+        text = (HERE / 'lean.conf.in').read_text()
+        values = {'USER': 'www-data', 'FOLDER': self.path, 'PORT': self.port}
+        self.rewrite(re.sub('@([A-Z]+)@', lambda found: str(values[found.group(1)]), text))
+
+
+class Prefork(Anchor):
+    """libfcgi's loop takes a connection a request: one that is kept would hold its process."""
+
+    def reconfigure(self):
+        text = (self.path / 'etc/nginx.conf').read_text()
+        text = re.sub(r'(?m)^ *keepalive 32;\n|^ *fastcgi_keep_conn on;\n', '', text)
+        self.rewrite(re.sub(r'(?m)^ *keepalive_(requests|timeout|time) (10000|10s|30s);\n', '', text))
+
+
+# What stands beside stampd, by name: its class and its program.
+ANCHORS = {
+    'constant': (Anchor, 'constant'),
+    'constant, but parsed': (Anchor, 'parsed'),
+    'empty': (Anchor, 'empty'),
+    'empty, lean nginx': (Lean, 'empty'),
+    'libfcgi prefork': (Prefork, 'prefork'),
+}
+
+
+def make_anchor(server, name):
+    kind, program = ANCHORS[name]
+    return kind(server, program)
+
+
+def ask(server, path, body, etag=None):
     """One request as the load generator sends it; the answer, which must be a good one."""
     headers = {'Content-Type': 'application/json', 'Accept-Encoding': 'identity'}
+    if etag:
+        headers['If-None-Match'] = etag
     response = server.http.request('GET' if body is None else 'POST', server.url + path, data=body, headers=headers, timeout=30)
-    if response.status_code != 200:
+    if response.status_code not in (200, 304):
         raise BenchError(f'{path}: {response.status_code} {response.text}')
     return response
 
 
-def imitate(anchor, server, path, body=None):
-    """Makes the anchor answer as the server does, to the byte and with a head of the same size; returns the answer."""
-    ask(server, path, body)
-    real = ask(server, path, body)
-    anchor.answer_with(real.content)
-    same = ask(anchor, path, body)
-    sizes = [sum(len(name) + len(value) for name, value in answer.headers.items()) for answer in (real, same)]
-    if same.content != real.content or sizes[0] != sizes[1]:
-        raise BenchError(f'{anchor.program} does not answer as stampd: {same.headers} {real.headers}')
+def imitate(server, anchors, question):
+    """Makes the anchors answer as the server does, to the byte, and behind the same nginx with a head of the same size
+    (which has no ETag); returns the answer."""
+    wanted = question.path, question.body, question.etag
+    ask(server, *wanted)
+    real = ask(server, *wanted)
+    for anchor in anchors:
+        anchor.answer_with(real.content)
+        same = ask(anchor, *wanted)
+        sizes = [sum(len(name) + len(value) for name, value in answer.headers.items()) for answer in (real, same)]
+        is_alike = type(anchor) is Anchor and 'ETag' not in real.headers
+        if same.content != real.content or (is_alike and sizes[0] != sizes[1]):
+            raise BenchError(f'{anchor.program} does not answer as stampd: {same.headers} {real.headers}')
     return real.content
 
 
