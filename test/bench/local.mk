@@ -20,6 +20,6 @@ test_bench_empty_LDADD = libstampd.a $(LIBS_ALL)
 test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
 test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
-# Everything that test/bench/run and test/bench/count want beside the programs.
-bench: test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone
+# Everything that test/bench/run and test/bench/count want, the programs too.
+bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone
 .PHONY: bench
