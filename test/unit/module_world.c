@@ -9,24 +9,6 @@
 #include "module_world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "edge/crypto.h"
-#include "fake_store.h"
-#include "operation/access.h"
-
-#include "operation/module.h"
-#include "operation/operation.h"
-
-static char build[] = "test", hosts[] = "one", z_database[] = "z";
-struct settings settings;
-struct stamps *stamps;
-struct workshop workshop;
-struct arena *arena;
-struct builder body;
-struct reply reply;
-static char key_digest[CRYPTO_SHA256_HEX + 1];
 
 /* --- the module under test: its operations do what the test at hand wants --- */
 
@@ -58,13 +40,6 @@ static const struct stampd_operation operations[] = {
 static const struct stampd_module module = {
     .abi = STAMPD_ABI, .name = "trial", .version = "1", .classes = classes, .operations = operations};
 
-void configure(const char *conf)
-{
-    static int64_t version = 101;
-    fake_change("Namespace", "lab", version++, conf);
-    stamps_move_all(stamps);
-}
-
 int open_world(void **state)
 {
     (void)state;
@@ -76,53 +51,19 @@ int open_world(void **state)
 int start_world(void **state)
 {
     (void)state;
-    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
-    int index, fd = mkstemp(path);
-    close(fd);
-    unlink(path);
-    crypto_sha256_hex(BYTES("open sesame"), key_digest);
-    settings = (struct settings){.admin_key_sha256 = key_digest,
-                                 .build = build,
-                                 .cache_mb = 1,
-                                 .cache_age_s = 1000,
-                                 .dhop_past_s = 1000,
-                                 .hosts = hosts,
-                                 .limit_content_bytes = 100,
-                                 .limit_depth = 8,
-                                 .limit_document_bytes = 200,
-                                 .limit_documents = 4,
-                                 .limit_name_bytes = 20,
-                                 .limit_syncs = 50,
-                                 .tombstone_s = 100,
-                                 .z_database = z_database};
-    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
-        return fprintf(stderr, "%s\n", problem), -1;
-    unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+    static const struct settings limits = {.dhop_past_s = 1000,
+                                           .limit_content_bytes = 100,
+                                           .limit_depth = 8,
+                                           .limit_document_bytes = 200,
+                                           .limit_documents = 4,
+                                           .limit_name_bytes = 20,
+                                           .limit_syncs = 50};
+    if (workshop_world_open(&limits))
         return -1;
-    stamps_become(stamps, index);
-    fake_reset();
-    workshop = (struct workshop){.settings = &settings,
-                                 .stamps = stamps,
-                                 .documents = documents_create(&settings, stamps),
-                                 .access = access_memory_create()};
-    arena = arena_create("test");
     configure("{\"access\":\"closed\"}");
     work = NULL;
     afterwork = NULL;
     works = 0;
-    return 0;
-}
-
-int stop_world(void **state)
-{
-    (void)state;
-    access_memory_destroy(workshop.access);
-    documents_destroy(workshop.documents);
-    stamps_close(stamps);
-    arena_destroy(arena);
-    builder_free(&body);
-    body = (struct builder){0};
     return 0;
 }
 
@@ -134,23 +75,11 @@ enum fault run_call(const char *operation, const char *param, struct call call)
     struct json_problem problem;
     if (param)
         assert_int_equal(json_read(arena, bytes_of(param), &limits, &root, &problem), FAULT_NONE);
-    call.arena = arena;
-    call.route = CALL_OPERATION;
-    call.space = BYTES("lab");
-    if (!call.database.data)
-        call.database = BYTES("lab");
     call.operation = bytes_of(operation);
     call.param = root;
-    call.request_id = "test";
-    if (!call.deadline_ms)
-        call.deadline_ms = INT64_MAX / 2;
     reply = (struct reply){.body = &body};
-    body.size = 0;
     works = 0;
-    operation_run(&workshop, &call, &reply);
-    builder_add(&body, "", 1);
-    body.size--;
-    return reply.fault;
+    return run_in_world(&call);
 }
 
 enum fault run(enum stampd_outcome (*function)(struct stampd_call *), const char *param)

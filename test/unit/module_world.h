@@ -4,14 +4,7 @@
 #define STAMPD_TEST_MODULE_WORLD_H
 
 #include "operation/module.h"
-#include "operation/operation.h"
-
-extern struct settings settings;
-extern struct stamps *stamps;
-extern struct workshop workshop;
-extern struct arena *arena;
-extern struct builder body;
-extern struct reply reply;
+#include "workshop_world.h"
 
 /* The module `trial` has operations Trial (public, with afterwork), Look (read-only), Brief (1 s) and Rule
  * (for administrators), and the class Firm: singleton Sta, items Adh, raw items Raw. */
@@ -22,11 +15,9 @@ enum stampd_outcome do_work(struct stampd_call *call);
 enum stampd_outcome nothing(struct stampd_call *call);
 enum stampd_outcome fetch_and_change(struct stampd_call *call); /* deletes Firm a */
 
-/* For the group, and before and after each test. */
+/* For the group, and before each test: the namespace is closed.  After each: workshop_world_close. */
 int open_world(void **state);
 int start_world(void **state);
-int stop_world(void **state);
-void configure(const char *conf); /* of the namespace; at first it is closed */
 
 /* Runs an operation; `param` is the JSON text of the argument or NULL, built as shallow as the server does.
  */

@@ -427,7 +427,7 @@ static void put_knows_the_declared_classes(void **state)
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, stop_world)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
 
 int main(void)
 {

@@ -370,7 +370,7 @@ static void a_call_tells_about_its_request(void **state)
     assert_int_equal(works, 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, stop_world)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
 
 int main(void)
 {

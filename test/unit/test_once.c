@@ -6,106 +6,41 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "document/stamp.h"
-#include "edge/crypto.h"
 #include "fake_store.h"
-#include "operation/access.h"
-#include "operation/operation.h"
-
-static char build[] = "test", hosts[] = "one", z_database[] = "z", key_digest[CRYPTO_SHA256_HEX + 1];
-static struct settings settings;
-static struct stamps *stamps;
-static struct workshop workshop;
-static struct arena *arena;
-static struct builder body;
-static struct reply reply;
+#include "workshop_world.h"
 
 static int start(void **state)
 {
     (void)state;
-    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
-    int index, fd = mkstemp(path);
-    close(fd);
-    unlink(path);
-    crypto_sha256_hex(BYTES("open sesame"), key_digest);
-    settings = (struct settings){.admin_key_sha256 = key_digest,
-                                 .build = build,
-                                 .cache_mb = 1,
-                                 .cache_age_s = 1000,
-                                 .dhop_future_ms = 5000,
-                                 .dhop_past_s = 3600,
-                                 .hosts = hosts,
-                                 .idempotency_s = 100,
-                                 .limit_answer_bytes = 100,
-                                 .limit_content_bytes = 100,
-                                 .limit_document_bytes = 200,
-                                 .limit_documents = 32,
-                                 .limit_name_bytes = 16,
-                                 .limit_syncs = 50,
-                                 .tombstone_s = 100,
-                                 .z_database = z_database};
-    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
-        return fprintf(stderr, "%s\n", problem), -1;
-    unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+    static const struct settings limits = {.dhop_future_ms = 5000,
+                                           .dhop_past_s = 3600,
+                                           .idempotency_s = 100,
+                                           .limit_answer_bytes = 100,
+                                           .limit_content_bytes = 100,
+                                           .limit_document_bytes = 200,
+                                           .limit_documents = 32,
+                                           .limit_name_bytes = 16,
+                                           .limit_syncs = 50};
+    if (workshop_world_open(&limits))
         return -1;
-    stamps_become(stamps, index);
-    fake_reset();
-    workshop = (struct workshop){.settings = &settings,
-                                 .stamps = stamps,
-                                 .documents = documents_create(&settings, stamps),
-                                 .access = access_memory_create()};
-    arena = arena_create("test");
-    fake_change("Namespace", "lab", 101, "{\"access\":\"open\"}");
+    configure("{\"access\":\"open\"}");
     return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    documents_destroy(workshop.documents);
-    access_memory_destroy(workshop.access);
-    stamps_close(stamps);
-    arena_destroy(arena);
-    builder_free(&body);
-    fake_reset();
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 7};
-    struct json *root;
-    struct json_problem problem;
-    assert_int_equal(json_read(arena, bytes_of(text), &limits, &root, &problem), FAULT_NONE);
-    return root;
 }
 
 static struct call call_of(const char *operation, const char *param, const char *key)
 {
-    return (struct call){.arena = arena,
-                         .route = CALL_OPERATION,
-                         .space = BYTES("lab"),
-                         .database = BYTES("lab"),
-                         .operation = bytes_of(operation),
+    return (struct call){.operation = bytes_of(operation),
                          .param = param ? parse(param) : NULL,
-                         .idempotency_key = bytes_of(key),
-                         .request_id = "test",
-                         .deadline_ms = INT64_MAX};
+                         .idempotency_key = bytes_of(key)};
 }
 
 static enum fault run(struct call call)
 {
     reply = (struct reply){.body = &body, .is_replayed = true};
-    body.size = 0;
-    operation_run(&workshop, &call, &reply);
-    builder_add(&body, "", 1);
-    body.size--;
-    return reply.fault;
+    return run_in_world(&call);
 }
 
 /* A put of the document `id` with that content, and its answer. */
@@ -478,18 +413,16 @@ static void operations_get_the_stamp(void **state)
     struct call call = call_of("sync", NULL, NULL);
     call.dhop = bytes_of(text);
     reply = (struct reply){.body = &body};
-    body.size = 0;
-    operation_run(&workshop, &call, &reply);
+    run_in_world(&call);
     assert_true(call.dhop_stamp == now);
     call.dhop = NO_BYTES;
-    body.size = 0;
-    operation_run(&workshop, &call, &reply);
+    run_in_world(&call);
     assert_true(call.dhop_stamp == 0);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, workshop_world_close)
     const struct CMUnitTest tests[] = {
         TEST(a_request_sent_again_gets_its_answer_again),
         TEST(without_a_key_nothing_is_looked_for),

@@ -8,85 +8,25 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "document/stamp.h"
-#include "edge/crypto.h"
 #include "fake_store.h"
-#include "operation/access.h"
-#include "operation/operation.h"
+#include "workshop_world.h"
 
-static char build[] = "test", hosts[] = "one", z_database[] = "z", no_key[] = "";
-static struct settings settings;
-static struct stamps *stamps;
-static struct workshop workshop;
-static struct arena *arena;
-static struct builder body;
-static struct reply reply;
-static char key_digest[CRYPTO_SHA256_HEX + 1];
-
-static void configure(const char *conf)
-{
-    /* one commit of the administrator, as psql and the herald would make it */
-    static int64_t version = 101;
-    fake_change("Namespace", "lab", version++, conf);
-    stamps_move_all(stamps);
-}
+static char no_key[] = "";
 
 static int start(void **state)
 {
     (void)state;
-    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
-    int index, fd = mkstemp(path);
-    close(fd);
-    unlink(path);
-    crypto_sha256_hex(BYTES("open sesame"), key_digest);
-    settings = (struct settings){.admin_key_sha256 = key_digest,
-                                 .build = build,
-                                 .cache_mb = 1,
-                                 .cache_age_s = 1000,
-                                 .hosts = hosts,
-                                 .limit_content_bytes = 100,
-                                 .limit_document_bytes = 200,
-                                 .limit_documents = 32,
-                                 .limit_name_bytes = 255,
-                                 .limit_syncs = 50,
-                                 .tombstone_s = 100,
-                                 .z_database = z_database};
-    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
-        return fprintf(stderr, "%s\n", problem), -1;
-    unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+    static const struct settings limits = {.limit_content_bytes = 100,
+                                           .limit_document_bytes = 200,
+                                           .limit_documents = 32,
+                                           .limit_name_bytes = 255,
+                                           .limit_syncs = 50};
+    if (workshop_world_open(&limits))
         return -1;
-    stamps_become(stamps, index);
-    fake_reset();
-    workshop = (struct workshop){.settings = &settings,
-                                 .stamps = stamps,
-                                 .documents = documents_create(&settings, stamps),
-                                 .access = access_memory_create()};
-    arena = arena_create("test");
     configure("{\"access\":\"open\"}");
     return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    access_memory_destroy(workshop.access);
-    documents_destroy(workshop.documents);
-    stamps_close(stamps);
-    arena_destroy(arena);
-    builder_free(&body);
-    return 0;
-}
-
-static const struct json *parse(const char *text)
-{
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 7};
-    struct json *root;
-    struct json_problem problem;
-    assert_int_equal(json_read(arena, bytes_of(text), &limits, &root, &problem), FAULT_NONE);
-    return root;
 }
 
 /* Runs a call; `text` is a JSON object with param, syncs, admin, build. */
@@ -94,23 +34,13 @@ static enum fault run(const char *operation, const char *text)
 {
     const struct json *arguments = parse(text);
     const struct json *admin = json_member(arguments, "admin"), *claim = json_member(arguments, "build");
-    struct call call = {.arena = arena,
-                        .route = CALL_OPERATION,
-                        .space = BYTES("lab"),
-                        .database = BYTES("lab"),
-                        .operation = bytes_of(operation),
+    struct call call = {.operation = bytes_of(operation),
                         .param = json_member(arguments, "param"),
                         .syncs = json_member(arguments, "syncs"),
                         .admin = admin ? admin->value : NO_BYTES,
-                        .build = claim ? claim->value : NO_BYTES,
-                        .request_id = "test",
-                        .deadline_ms = INT64_MAX};
+                        .build = claim ? claim->value : NO_BYTES};
     reply = (struct reply){.body = &body};
-    body.size = 0;
-    operation_run(&workshop, &call, &reply);
-    builder_add(&body, "", 1);
-    body.size--;
-    return reply.fault;
+    return run_in_world(&call);
 }
 
 /* The answer with every stamp above 9 replaced by V, so that it can be compared. */
@@ -421,7 +351,7 @@ static void ping_tells_time_build_and_state(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, workshop_world_close)
     const struct CMUnitTest tests[] = {
         TEST(put_then_get),
         TEST(versions_expected),
