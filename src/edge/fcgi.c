@@ -32,14 +32,21 @@ enum {
     PAUSE_MS = 100,       /* no accept for this long after descriptors ran out */
     RECORD_BYTES = 65528, /* content of the largest record, a multiple of 8 */
     RECORDS_AT_ONCE = 32,
+    PARAMETERS = 32, /* found without libfcgi; our nginx sends fewer */
 };
 
 /* How far the body was read. */
 enum input { INPUT_OPEN, INPUT_WHOLE, INPUT_BROKEN };
 
+struct parameter {
+    struct bytes name, value;
+};
+
 /* A connection, and the request that it brings now. */
 struct fcgi_request {
     FCGX_Request fcgx;
+    struct parameter parameters[PARAMETERS];
+    int parameter_count;
     int fd;
     enum input input;
     struct fcgi *fcgi;
@@ -183,7 +190,10 @@ static void add_connection(struct fcgi *fcgi, int fd)
         fcgi->spare = request->next;
     else
         request = allocate(sizeof *request);
-    *request = (struct fcgi_request){.fd = fd, .fcgi = fcgi, .next = fcgi->living};
+    request->previous = NULL;
+    request->next = fcgi->living;
+    request->fcgi = fcgi;
+    request->fd = fd;
     FCGX_InitRequest(&request->fcgx, -1, FCGI_FAIL_ACCEPT_ON_INTR);
     if (fcgi->living)
         fcgi->living->previous = request;
@@ -283,6 +293,20 @@ void fcgi_close(struct fcgi *fcgi)
 
 /* --- waiting --- */
 
+/* libfcgi looks for a parameter by comparing with each, and more than a dozen are asked for: each is measured
+ * once. */
+static void list_parameters(struct fcgi_request *request)
+{
+    int count = 0;
+    for (char **text = request->fcgx.envp; *text && count < PARAMETERS; text++) {
+        const char *equals = strchr(*text, '=');
+        assert(equals); /* libfcgi joined the two */
+        struct bytes name = {*text, (size_t)(equals - *text)};
+        request->parameters[count++] = (struct parameter){.name = name, .value = bytes_of(equals + 1)};
+    }
+    request->parameter_count = count;
+}
+
 /* Reads the head of a request from a connection that has something to say; drops the connection when it is
  * closed or speaks no FastCGI. */
 static bool begin_request(struct fcgi_request *request)
@@ -300,6 +324,7 @@ static bool begin_request(struct fcgi_request *request)
         drop_connection(request, request->fd);
         return false;
     }
+    list_parameters(request);
     request->input = INPUT_OPEN;
     request->fcgi->current = request;
     return true;
@@ -344,7 +369,12 @@ enum fcgi_event fcgi_wait(struct fcgi *fcgi, int64_t timeout_ms, struct fcgi_req
 
 struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name)
 {
-    return bytes_of(FCGX_GetParam(name, request->fcgx.envp));
+    struct bytes wanted = bytes_of(name);
+    for (int i = 0; i < request->parameter_count; i++)
+        if (bytes_equal(request->parameters[i].name, wanted))
+            return request->parameters[i].value;
+    return request->parameter_count < PARAMETERS ? NO_BYTES
+                                                 : bytes_of(FCGX_GetParam(name, request->fcgx.envp));
 }
 
 /* After the last byte wanted: the stream must end here. */
