@@ -103,7 +103,7 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
 
 static enum fault find_route(const struct request_source *source, struct call *call, struct reply *reply)
 {
-    struct bytes *pieces = ARENA_ARRAY(call->arena, struct bytes, PIECES_MAX);
+    struct bytes *pieces = ARENA_ROOM(call->arena, struct bytes, PIECES_MAX);
     size_t count = 0;
     enum fault fault = path_split(call->arena, parameter(source, "REQUEST_URI"), pieces, PIECES_MAX, &count);
     if (fault)

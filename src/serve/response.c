@@ -118,12 +118,20 @@ static void write_for_people(const struct reply *reply, struct builder *out)
 /* --- the head --- */
 
 /* Nothing that a header could be split with. */
-static bool is_plain(const char *text)
+static bool is_plain(struct bytes text)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
-    size_t size = text ? strlen(text) : 0;
-    return size && size <= 64 && strspn(text, plain) == size;
+    for (size_t i = 0; i < text.size; i++) {
+        char byte = text.data[i], letter = byte | 0x20;
+        bool is = (byte >= '0' && byte <= '9') || (letter >= 'a' && letter <= 'z') || byte == '-' ||
+                  byte == '.' || byte == '_' || byte == '+';
+        if (!is)
+            return false;
+    }
+    return text.size && text.size <= 64;
 }
+
+/* Several headers whose text is known. */
+#define add_headers(head, literal) builder_add_text((head), literal "\r\n")
 
 static void add_header(struct builder *head, const char *name, const char *value)
 {
@@ -143,6 +151,10 @@ static void add_number_header(struct builder *head, const char *name, int64_t va
 
 static void add_status(struct builder *head, int status)
 {
+    if (status == 200) {
+        builder_add_text(head, "Status: 200 OK\r\n");
+        return;
+    }
     builder_add_text(head, "Status: ");
     builder_add_i64(head, status);
     builder_add_text(head, " ");
@@ -226,10 +238,26 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     }
 }
 
+/* Most answers are of one kind. */
 static void add_content(const char *mime, size_t size, struct builder *head)
 {
-    add_header(head, "Content-Type", mime);
-    add_number_header(head, "Content-Length", (int64_t)size);
+    if (strcmp(mime, MIME_JSON) == 0)
+        builder_add_text(head, "Content-Type: " MIME_JSON "\r\n");
+    else
+        add_header(head, "Content-Type", mime);
+    builder_add_text(head, "Content-Length: ");
+    builder_add_i64(head, (int64_t)size);
+    builder_add_text(head, "\r\n");
+}
+
+static void add_name(struct builder *head, const char *header, const char *name)
+{
+    struct bytes text = bytes_of(name);
+    if (!is_plain(text))
+        return;
+    builder_add_bytes(head, bytes_of(header));
+    builder_add_bytes(head, text);
+    builder_add_text(head, "\r\n");
 }
 
 void response_compose(const struct response_form *form, struct reply *reply, struct builder *head)
@@ -247,17 +275,17 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     add_status(head, status);
     if (has_content(status))
         add_content(mime, reply->body->size, head);
-    add_header(head, "Cache-Control", reply->fault ? "no-store" : "private, no-cache");
-    add_header(head, "X-Content-Type-Options", "nosniff");
+    if (reply->fault)
+        add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
+    else
+        add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)
         add_header(head, "Idempotency-Replayed", "true");
     add_advice(form, reply, status, head);
     add_origin(form, reply, status, head);
     add_timing(reply, head);
-    if (is_plain(form->request_id))
-        add_header(head, "X-Request-Id", form->request_id);
-    if (is_plain(form->build))
-        add_header(head, "X-Stampd-Build", form->build);
+    add_name(head, "X-Request-Id: ", form->request_id);
+    add_name(head, "X-Stampd-Build: ", form->build);
     builder_add_text(head, "\r\n");
 }
 
