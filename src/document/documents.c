@@ -55,9 +55,20 @@ struct store *documents_store(struct documents *documents)
     return documents->store;
 }
 
+/* The segment is searched place by place: here it is remembered where a name was found. */
 int documents_space(struct documents *documents, struct bytes database)
 {
-    return stamps_space(documents->stamps, database);
+    uint64_t hash = stamps_hash(documents->stamps, 0, NO_BYTES, database);
+    struct known_space *known = &documents->known_spaces[hash % KNOWN_SPACES];
+    if (known->size && bytes_equal((struct bytes){known->database, known->size}, database))
+        return known->space;
+    int space = stamps_space(documents->stamps, database);
+    if (space >= 0) {
+        known->space = space;
+        known->size = (unsigned char)database.size;
+        memcpy(known->database, database.data, database.size);
+    }
+    return space;
 }
 
 static void release(void *document)

@@ -5,6 +5,14 @@
 #include "document/cache.h"
 #include "document/documents.h"
 
+/* The index of a database, which never changes. */
+struct known_space {
+    char database[STAMPS_DATABASE_BYTES];
+    unsigned char size; /* 0: nothing known here */
+    int space;
+};
+enum { KNOWN_SPACES = 64 };
+
 struct documents {
     const struct settings *settings;
     struct stamps *stamps;
@@ -15,6 +23,7 @@ struct documents {
     int64_t deadline_ms; /* of the request */
     bool other_hosts;    /* hosts = many: stamps do not tell of all changes */
     bool must_exit;
+    struct known_space known_spaces[KNOWN_SPACES];
 };
 
 /* A document as it was found, with what is needed to prove later that it is still the newest. */

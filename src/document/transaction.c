@@ -53,14 +53,20 @@ void transaction_end(struct transaction *transaction)
     transaction->in_snapshot = false;
 }
 
-static struct asked *find_asked(struct transaction *transaction, struct name name)
+static struct asked *find_asked(struct transaction *transaction, uint64_t hash, struct name name)
 {
     for (size_t i = 0; i < transaction->count; i++) {
-        const struct header *header = &transaction->asked[i].found.document->header;
-        if (bytes_equal(header->id, name.id) && bytes_equal(header->class, name.class))
+        const struct found *found = &transaction->asked[i].found;
+        const struct header *header = &found->document->header;
+        if (found->hash == hash && bytes_equal(header->id, name.id) && bytes_equal(header->class, name.class))
             return &transaction->asked[i];
     }
     return NULL;
+}
+
+static uint64_t hash_of(const struct transaction *transaction, struct name name)
+{
+    return stamps_hash(transaction->documents->stamps, transaction->space, name.class, name.id);
 }
 
 static struct asked *add_asked(struct transaction *transaction, const struct found *found)
@@ -124,36 +130,47 @@ static enum fault promote(struct transaction *transaction, struct asked *asked)
     return FAULT_NONE;
 }
 
+/* Opens a draft of each document that was found; a name may stand there twice. */
+static enum fault open_drafts(struct transaction *transaction, const struct name *names,
+                              const struct found *found, size_t count, struct draft ***places)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct asked *asked = find_asked(transaction, found[i].hash, names[i]);
+        if (!asked) {
+            if ((int64_t)++transaction->fetched > transaction->documents->settings->limit_documents)
+                return FAULT_ALIMIT;
+            asked = add_asked(transaction, &found[i]);
+            asked->draft = draft_open(transaction->arena, asked->found.document);
+        }
+        *places[i] = asked->draft;
+    }
+    return FAULT_NONE;
+}
+
 enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names, size_t count,
                                   struct draft **drafts_r)
 {
-    struct name *missing = ARENA_ARRAY(transaction->arena, struct name, count);
+    struct name *missing = ARENA_ROOM(transaction->arena, struct name, count);
+    struct draft ***places = ARENA_ROOM(transaction->arena, struct draft **, count);
     size_t missing_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct asked *asked = find_asked(transaction, names[i]);
+        struct asked *asked =
+            transaction->count ? find_asked(transaction, hash_of(transaction, names[i]), names[i]) : NULL;
         if (!asked) {
+            places[missing_count] = &drafts_r[i];
             missing[missing_count++] = names[i];
-        } else if (!asked->draft) {
-            enum fault fault = promote(transaction, asked);
-            if (fault)
-                return fault;
+            continue;
         }
+        enum fault fault = asked->draft ? FAULT_NONE : promote(transaction, asked);
+        if (fault)
+            return fault;
+        drafts_r[i] = asked->draft;
     }
-    struct found *found = ARENA_ARRAY(transaction->arena, struct found, missing_count);
-    enum fault fault = missing_count ? find_newest(transaction, missing, missing_count, found) : FAULT_NONE;
-    if (fault)
-        return fault;
-    for (size_t i = 0; i < missing_count; i++) {
-        if (find_asked(transaction, missing[i]))
-            continue; /* named twice */
-        if ((int64_t)++transaction->fetched > transaction->documents->settings->limit_documents)
-            return FAULT_ALIMIT;
-        struct asked *asked = add_asked(transaction, &found[i]);
-        asked->draft = draft_open(transaction->arena, asked->found.document);
-    }
-    for (size_t i = 0; i < count; i++)
-        drafts_r[i] = find_asked(transaction, names[i])->draft;
-    return FAULT_NONE;
+    if (!missing_count)
+        return FAULT_NONE;
+    struct found *found = ARENA_ROOM(transaction->arena, struct found, missing_count);
+    enum fault fault = find_newest(transaction, missing, missing_count, found);
+    return fault ? fault : open_drafts(transaction, missing, found, missing_count, places);
 }
 
 enum fault transaction_fetch(struct transaction *transaction, struct name name, struct draft **draft_r)
@@ -164,7 +181,7 @@ enum fault transaction_fetch(struct transaction *transaction, struct name name, 
 enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
                             const struct document **document_r)
 {
-    struct asked *asked = find_asked(transaction, name);
+    struct asked *asked = find_asked(transaction, hash_of(transaction, name), name);
     if (!asked) {
         struct found found;
         enum fault fault =
