@@ -215,6 +215,7 @@ stampd_start() {
     local file=$STACK/run/stampd.pid log=$STACK/log/stampd.log
     if process_runs "$file"; then return 0; fi
     process_stop "$file" stampd || fail "processes of a former stampd do not end: $(process_session "$file" stampd)"
+    rm -f "$STACK"/run/stampd/worker-*.sock # those of one that was killed would say that the new one listens
     : >>"$log"
     process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stampd" --config "$STACK/etc/stampd.conf" || true
     wait_until 20 stampd_is_decided || true
@@ -282,6 +283,7 @@ queue_start() {
     local file=$STACK/run/queue.pid log=$STACK/log/queue.log
     if process_runs "$file"; then return 0; fi
     process_stop "$file" stamp-queue || fail "a former stamp-queue does not end: $(process_session "$file" stamp-queue)"
+    rm -f "$STACK/run/stampd/qm.sock"
     : >>"$log"
     process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stamp-queue" --config "$STACK/etc/stampd.conf" || true
     wait_until 20 queue_is_decided || true

@@ -89,7 +89,7 @@ def running(demo):
 def test_status_before_anything(demo):
     done = demo.run('status')
     assert done.returncode == 3
-    assert done.stdout.count('stopped') == 3
+    assert done.stdout.count('stopped') == 4
 
 
 def test_the_first_start_shows_two_requests_and_their_answers(demo):
@@ -226,7 +226,7 @@ def test_as_a_user_who_is_not_root():
         for folder in ('scripts', 'sql', 'nginx'):
             shutil.copytree(SOURCE / folder, place / folder)
         (place / 'build/src').mkdir(parents=True)
-        for program in ('stampd', 'stampctl'):
+        for program in ('stampd', 'stampctl', 'stamp-queue'):
             shutil.copy(BUILD / 'src' / program, place / 'build/src')
         demo.good()
         assert demo.get('demo', 'get', param={'docs': [{'c': 'Package', 'id': 'libc6'}]})[1]['out']['docs'][0]['v'] > 0
