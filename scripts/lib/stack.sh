@@ -227,9 +227,9 @@ stampd_is_decided() { stampd_listens || ! process_runs "$STACK/run/stampd.pid"; 
 
 # stampd_stop [now]: now does not wait until nginx has let its connections go.
 stampd_stop() {
-    local patience=20
-    [ "${1:-}" != now ] || patience=0
-    process_stop "$STACK/run/stampd.pid" stampd "TERM:$patience" TERM:20 || return 1
+    local first=TERM # two of the same that come together are one
+    [ "${1:-}" != now ] || first=QUIT
+    process_stop "$STACK/run/stampd.pid" stampd "$first:20" TERM:20 || return 1
     rm -f "$STACK"/run/stampd/worker-*.sock
 }
 

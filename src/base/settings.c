@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/schedule.h"
 
@@ -250,6 +251,10 @@ static bool check_whole(struct reading *reading)
     static const char *const switches[] = {"off", "on", NULL};
     static const char *const logs[] = {"stderr", "syslog", NULL};
     const struct settings *settings = reading->settings;
+    const char *wrong;
+    size_t wrong_size;
+    if (!crash_is_list(settings->debug_die_at, &wrong, &wrong_size))
+        return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
     if (!is_one_of(settings->log_level, levels))

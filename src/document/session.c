@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "document/statements.h"
 #include "edge/crypto.h"
@@ -165,8 +166,10 @@ static enum fault take_lock(struct entering *entering)
         if (strangers && entering->alone)
             return refuse_twin(entering);
         if (pg_get_bool(seen, 0, 3)) {
+            crash_at(CRASH_SESSION_LOCKED);
             if (!clean)
                 stamps_space_set_clean(entering->stamps, entering->space);
+            crash_at(CRASH_SESSION_CLEAN);
             return FAULT_NONE;
         }
         if (clock_monotonic_ms() >= deadline_ms) {
@@ -178,6 +181,7 @@ static enum fault take_lock(struct entering *entering)
         fault = run(entering, END_FORMER, !clean, NULL);
         if (fault)
             return fault;
+        crash_at(CRASH_SESSION_ENDED_OTHERS);
         clock_sleep_ms(wait_ms);
         arena_reset(entering->arena);
     }
@@ -189,6 +193,7 @@ static enum fault enter(struct entering *entering, size_t statement_count)
     enum fault fault = connect(entering);
     if (fault)
         return fault;
+    crash_at(CRASH_SESSION_CONNECTED);
     fault = pg_prepare(entering->pg, session_statements, statement_count);
     const char *sqlstate = pg_sqlstate(entering->pg);
     if (fault && (strcmp(sqlstate, "42P01") == 0 || strcmp(sqlstate, "3F000") == 0)) {
@@ -225,6 +230,8 @@ enum fault session_open(const struct settings *settings, struct stamps *stamps, 
     if (!fault)
         fault = pg_prepare(entering.pg, statements, STATEMENT_COUNT);
     if (!fault)
+        crash_at(CRASH_SESSION_OPENED);
+    if (!fault)
         log_debug("session open database=%s index=%d backend=%d", entering.database, stamps_index(stamps),
                   pg_backend_pid(entering.pg));
     return end_entering(&entering, fault, pg_r);
@@ -258,12 +265,14 @@ bool session_inherit(const struct settings *settings, struct stamps *stamps, boo
     int space = stamps_entry_space(stamps, index);
     if (space < 0)
         return true;
+    crash_at(CRASH_HEIR_BEGUN);
     for (int failures = 1;; failures++) {
         struct entering entering = start_entering(settings, stamps, space, false);
         struct pg *pg;
         /* No other check than the lock: whatever the schema has become, a late commit must be waited for. */
         enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
         if (!fault || fault == FAULT_ODATABASE) { /* a database dropped: nobody can commit there */
+            crash_at(CRASH_HEIR_LOCKED);
             size_t slots = stamps_sweep(stamps);
             log_info("inherited index=%d database=%s slots=%zu%s", index,
                      stamps_space_database(stamps, space), slots, fault ? " (the database is gone)" : "");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "base/log.h"
 #include "document/document_pack.h"
 
@@ -207,9 +208,11 @@ void shelf_put(struct shelf *shelf, int index, uint64_t hash, int space, uint64_
     document_pack(document, copy + COPY_HEAD);
     if (!lock(bucket, index))
         return;
+    crash_at(CRASH_SHELF_LOCKED);
     struct place *place = find_place(bucket, hash);
     if (!is_needless(place, tag, version))
         write_copy(bucket, place, hash, tag, copy, words, version);
+    crash_at(CRASH_SHELF_WRITTEN);
     unlock(bucket);
 }
 

@@ -10,6 +10,7 @@
 
 #include <xxhash.h>
 
+#include "base/crash.h"
 #include "base/log.h"
 
 /* An entry belongs to the instance that set `instance` (compare-and-swap from 0), until it is set to 0 again.
@@ -160,8 +161,10 @@ void stamps_mark(struct stamps *stamps, const uint32_t *slots, size_t count, uin
 {
     uint64_t bit = own_bit(stamps);
     assert(atomic_load(&own_entry(stamps)->ns) != 0);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         atomic_fetch_or(own_word(stamps, slots[i]), bit);
+        crash_at(CRASH_COMMIT_MARK);
+    }
     for (size_t i = 0; i < count; i++)
         own_r[i] = atomic_load(&stamps->slots[slots[i]].stamp);
     atomic_thread_fence(memory_order_seq_cst); /* before the bytes of COMMIT leave */
@@ -174,14 +177,17 @@ void stamps_publish(struct stamps *stamps, const uint32_t *slots, size_t count, 
         uint64_t moved = atomic_fetch_add(&stamps->slots[slots[i]].stamp, 1);
         if (moved_r)
             moved_r[i] = moved;
+        crash_at(CRASH_PUBLISH);
     }
 }
 
 void stamps_unmark(struct stamps *stamps, const uint32_t *slots, size_t count)
 {
     uint64_t bit = own_bit(stamps);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         atomic_fetch_and(own_word(stamps, slots[i]), ~bit);
+        crash_at(CRASH_UNMARK);
+    }
 }
 
 void stamps_end(struct stamps *stamps)
@@ -206,10 +212,14 @@ size_t stamps_sweep(struct stamps *stamps)
             continue;
         atomic_fetch_add(&stamps->slots[slot].stamp,
                          1); /* first: whoever sees the bit gone sees the stamp moved */
+        crash_at(CRASH_HEIR_MOVED);
         atomic_fetch_and(word, ~bit);
+        crash_at(CRASH_HEIR_UNMARKED);
         repaired++;
     }
+    crash_at(CRASH_HEIR_SWEPT);
     atomic_store(&entry->ns, 0);
+    crash_at(CRASH_HEIR_ENDED);
     return repaired;
 }
 
@@ -340,6 +350,7 @@ int stamps_take_entries(struct stamps *stamps, uint32_t instance, uint64_t lock_
         atomic_store(&entry->lock_file, lock_file);
         raise_words(stamps, (uint32_t)i / 64 + 1);
         indexes_r[taken++] = i;
+        crash_at(CRASH_INSTANCE_ENTRY);
     }
     return taken;
 }
@@ -384,6 +395,7 @@ void stamps_release_entry(struct stamps *stamps, int index)
     atomic_store(&stamps_pulse(stamps, index)->deadline_ms, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->state, ENTRY_FREE);
+    crash_at(CRASH_MASTER_RELEASED);
     atomic_store(&entry->lock_file, 0);
     atomic_store(&entry->instance, 0); /* last: from here on it may be another's */
 }

@@ -2,6 +2,7 @@
  * 3), and the verification of versions alone. */
 #include "document/store.h"
 
+#include "base/crash.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 #include "edge/json.h"
@@ -273,6 +274,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
         return COMMIT_REFUSED; /* nothing was sent */
     session->used = ++store->turn;
     send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL, sides);
+    crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     switch (verdict.outcome) {

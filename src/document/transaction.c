@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "document/stamp.h"
@@ -344,14 +345,17 @@ static void settle_unknown(struct transaction *transaction, struct writing *writ
     log_error("commit outcome unknown documents=%zu version=%lld", writing->commit.count,
               (long long)writing->commit.version);
     distrust_moved(transaction, writing, true);
+    crash_at(CRASH_UNKNOWN_BEGUN);
     enum fault fault = store_reconnect(documents->store, transaction->space, UNKNOWN_PATIENCE_MS);
     if (fault) {
         documents->must_exit = true; /* never unmark: the heir goes on */
         return;
     }
+    crash_at(CRASH_UNKNOWN_CONNECTED);
     stamps_publish(documents->stamps, writing->slots, writing->slot_count, NULL); /* as if committed */
     stamps_unmark(documents->stamps, writing->slots, writing->slot_count);
     stamps_end(documents->stamps);
+    crash_at(CRASH_UNKNOWN_SETTLED);
 }
 
 static enum fault commit(struct transaction *transaction, int64_t *version_r)
@@ -364,17 +368,24 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         return fault;
     struct writing writing;
     prepare_writing(transaction, &writing);
+    crash_at(CRASH_COMMIT_CONNECTED);
     stamps_begin(stamps, transaction->space);
+    crash_at(CRASH_COMMIT_BEGUN);
     stamps_mark(stamps, writing.slots, writing.slot_count, writing.own);
+    crash_at(CRASH_COMMIT_MARKED);
     switch (store_commit(documents->store, transaction->space, transaction->arena, &writing.commit, &fault)) {
     case COMMIT_DONE:
+        crash_at(CRASH_COMMIT_ANSWERED);
         stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
+        crash_at(CRASH_COMMIT_PUBLISHED);
         keep_written(transaction, &writing);
+        crash_at(CRASH_COMMIT_KEPT);
         *version_r = writing.written;
         pulse_count(&documents->pulse->commits, 1);
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:
+        crash_at(CRASH_COMMIT_REFUSED);
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)
             pulse_count(&documents->pulse->conflicts, 1);
@@ -384,7 +395,9 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         return FAULT_XUNKNOWN;
     }
     stamps_unmark(stamps, writing.slots, writing.slot_count);
+    crash_at(CRASH_COMMIT_UNMARKED);
     stamps_end(stamps);
+    crash_at(CRASH_COMMIT_ENDED);
     return fault;
 }
 

@@ -2,6 +2,7 @@
 #include "edge/pg_private.h"
 
 #include "base/clock.h"
+#include "base/crash.h"
 
 /* Reads the answers to `count` statements and the sync.  Results that are no errors go to results[] (NULL:
  * are dropped), the first error to refusal_r with the place of its statement.  FAULT_NONE: the sync came. */
@@ -114,6 +115,7 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
         (void)pg_note_loss(pg, "pipeline");
         return;
     }
+    crash_at(CRASH_PIPELINE_SENT);
     PGresult **results = ARENA_ARRAY(arena, PGresult *, (size_t)count + 1);
     PGresult *refusal;
     enum fault lost = read_answers(pg, count, deadline_ms, results, &refusal, &verdict_r->failed);

@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
 #include "edge/crypto.h"
 
 enum { OTHER_STARTERS_MS = 15000, PAUSE_LEAST_MS = 2, PAUSE_SPREAD_MS = 16 };
@@ -107,6 +109,7 @@ static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
     /* The number must outlive a loss of power: former database sessions are known by it. */
     if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
         return refuse(wish, "%s", strerror(errno));
+    crash_at(CRASH_SEGMENT_NUMBERED);
     int error = take_room(fd, wish->size);
     if (error) {
         if (ftruncate(fd, sizeof head))
@@ -117,6 +120,7 @@ static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
     head.size = wish->size;
     if (!write_head(fd, &head))
         return refuse(wish, "%s", strerror(errno));
+    crash_at(CRASH_SEGMENT_MADE);
     *generation_r = head.generation;
     return STEP_DONE;
 }
@@ -215,4 +219,12 @@ void segment_close(struct segment *segment)
     munmap(segment->memory, segment->size);
     close(segment->fd);
     *segment = (struct segment){.fd = -1};
+}
+
+void *segment_share(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        log_fatal("no memory to share: %m");
+    return memory;
 }

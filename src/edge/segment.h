@@ -32,4 +32,8 @@ MUST_USE bool segment_open(struct segment *segment, const char *path, uint64_t m
                            size_t size, char *problem, size_t problem_size);
 void segment_close(struct segment *segment);
 
+/* Memory of zeros that this process shares with the children that it forks from now on, for its whole life;
+ * none is left: the process ends. */
+void *segment_share(size_t size) __attribute__((returns_nonnull));
+
 #endif

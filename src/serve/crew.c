@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "operation/module.h"
 #include "serve/herald.h"
@@ -167,6 +168,7 @@ static void start(struct crew *crew, enum role role, int position, int index)
     child.pid = crew->count < CHILDREN_MAX ? fork() : -1;
     if (child.pid == 0)
         live(crew, &child, master);
+    crash_at(CRASH_MASTER_FORKED);
     if (child.pid < 0) {
         log_error("cannot start a %s: %m", role_words[role]);
         slow_down(crew, &child);

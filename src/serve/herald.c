@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "document/item.h"
@@ -43,6 +44,7 @@ static void hear(struct herald *herald, int space, struct bytes payload)
         stamps_move_all(herald->stamps);
         return;
     }
+    crash_at(CRASH_HERALD_HEARD);
     uint32_t slot = stamps_slot(herald->stamps, stamps_hash(herald->stamps, space, class, id));
     stamps_publish(herald->stamps, &slot, 1, NULL);
 }
@@ -88,6 +90,7 @@ static void connect(struct herald *herald, int space)
         put_off(ear);
         return;
     }
+    crash_at(CRASH_HERALD_LISTENS);
     stamps_move_all(herald->stamps);
     ear->failures = 0;
     log_info("herald listens database=%s", options.database);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 
 enum {
@@ -120,6 +121,7 @@ bool instance_start(const struct settings *settings, struct stamps *stamps, cons
     } else if (!take_number(instance, &status)) {
         snprintf(problem, problem_size, "%s…: %s", instance->prefix, strerror(errno));
     } else {
+        crash_at(CRASH_INSTANCE_NUMBERED);
         int wanted = 2 * (int)settings->workers + 8;
         instance->count =
             stamps_take_entries(stamps, instance->number, (uint64_t)status.st_ino,
@@ -187,10 +189,13 @@ void instance_worker_forked(struct instance *instance, int index, pid_t pid)
 /* The process of an entry is dead: was a commit in flight? */
 static void settle(struct instance *instance, int index)
 {
+    crash_at(CRASH_MASTER_REAPED);
     bool in_doubt = stamps_entry_space(instance->stamps, index) >= 0;
     atomic_store(&stamps_pulse(instance->stamps, index)->request_since_ms, 0);
     atomic_store(&stamps_pulse(instance->stamps, index)->deadline_ms, 0);
     stamps_entry_set(instance->stamps, index, in_doubt ? ENTRY_DIRTY : ENTRY_FREE, 0);
+    if (in_doubt)
+        crash_at(CRASH_MASTER_DIRTY);
     if (in_doubt)
         log_info("entry in doubt index=%d instance=%u", index,
                  stamps_entry_instance(instance->stamps, index));
@@ -276,6 +281,7 @@ static void try_claim(struct instance *instance, uint32_t number, struct claim *
         return;
     }
     *claim = (struct claim){.number = number, .fd = fd};
+    crash_at(CRASH_MASTER_CLAIMED);
     settle_claim(instance, claim);
 }
 
@@ -326,6 +332,7 @@ int instance_next_orphan(struct instance *instance)
 void instance_heir_gone(struct instance *instance, int index)
 {
     struct heir *heir = &instance->heirs[index];
+    crash_at(CRASH_MASTER_HEIR_GONE);
     assert(heir->is_running && stamps_entry_state(instance->stamps, index) == ENTRY_DIRTY);
     heir->is_running = false;
     if (stamps_entry_space(instance->stamps, index) >= 0) { /* it died: the next begins again */

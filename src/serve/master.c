@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "document/stamps.h"
 #include "edge/fcgi.h"
+#include "edge/segment.h"
 #include "operation/module.h"
 #include "serve/crew.h"
 #include "base/identity.h"
@@ -246,6 +248,7 @@ static void reload(struct master *master)
     }
     keep_what_is_made(next, present_settings(master));
     master_open_log(next);
+    crash_arm(next->debug_die_at, segment_share);
     crew_renew(master->crew, next);
     settings_free(&master->settings[master->present]);
     master->present = !master->present;
@@ -311,6 +314,7 @@ int master_run(struct settings *settings, const struct master_options *options)
     struct master master = {.options = options, .settings = {*settings}, .pid_file = -1};
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
+    crash_arm(settings->debug_die_at, segment_share);
     bool is_open = open_master(&master, problem);
     if (is_open) {
         master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.listeners,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "document/session.h"
@@ -157,8 +158,10 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         pulse_count(&worker->pulse->faults, 1);
     cors_decide(&worker->workshop, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &worker->head);
+    crash_at(CRASH_REPLY_COMPOSED);
     if (!fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply)))
         log_debug("the client has gone");
+    crash_at(CRASH_REPLY_SENT);
     end_request(worker);
 }
 

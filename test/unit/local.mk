@@ -3,6 +3,7 @@ if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_stamp
 UNIT_TESTS += test/unit/test_cache
+UNIT_TESTS += test/unit/test_crash
 UNIT_TESTS += test/unit/test_cron
 UNIT_TESTS += test/unit/test_agenda
 UNIT_TESTS += test/unit/test_alert
@@ -43,6 +44,8 @@ test_unit_test_stamp_SOURCES = test/unit/test_stamp.c
 test_unit_test_stamp_LDADD = $(UNIT_LDADD)
 test_unit_test_cache_SOURCES = test/unit/test_cache.c
 test_unit_test_cache_LDADD = $(UNIT_LDADD)
+test_unit_test_crash_SOURCES = test/unit/test_crash.c
+test_unit_test_crash_LDADD = $(UNIT_LDADD)
 test_unit_test_agenda_SOURCES = test/unit/test_agenda.c
 test_unit_test_agenda_LDADD = $(UNIT_LDADD)
 test_unit_test_alert_SOURCES = test/unit/test_alert.c

@@ -1,0 +1,350 @@
+"""Death at each named step of commit, repair and start (src/base/crash_table.h): a process kills itself there, and then the
+segment is repaired, no slot stays in doubt, nobody ever sees an old version, acknowledged writes stay, others are whole or
+absent."""
+import os
+import re
+import signal
+import struct
+import threading
+
+import psycopg2
+import pytest
+import requests
+
+from stack import SOURCE, Stack, StackError, children, is_alive, wait_until
+
+SLOTS = 1024
+SHELF_MB = 1
+# A worker that dies is replaced at once, however young it was.
+STACK = {'workers': 3, 'settings': {'segment_slots': SLOTS, 'shelf_mb': SHELF_MB, 'restart_young_ms': 0}}
+POINTS = re.findall(r'^POINT\(\w+, "([a-z-]+)",', (SOURCE / 'src/base/crash_table.h').read_text(), re.MULTILINE)
+
+COMMIT = ['commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
+          'commit-answered', 'publish', 'publish:2', 'commit-published', 'shelf-locked', 'shelf-written', 'commit-kept', 'unmark',
+          'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
+SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
+HEIR = ['heir-begun', 'heir-locked', 'heir-moved', 'heir-unmarked', 'heir-swept', 'heir-ended']
+UNKNOWN = ['unknown-begun', 'unknown-connected', 'unknown-settled']
+START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entry', 'master-forked']
+MASTER = ['master-reaped', 'master-dirty', 'master-heir-gone']
+CLAIM = ['master-claimed', 'master-released']
+ALONE = ['commit-refused', 'session-ended-others', 'herald-listens', 'herald-heard']
+
+PAIR = [('Crash', 'left'), ('Crash', 'right')]
+PATIENCE = 60
+UNSURE = (502, 503, 504)
+
+
+def test_every_point_is_in_a_test():
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, HEIR, UNKNOWN, START, MASTER, CLAIM, ALONE) for point in group}
+    assert tried == set(POINTS)
+
+
+class Segment:
+    """The shared memory, as stamps.c lays it out: entries near its begin, then the slots and the shelf at its end."""
+
+    HEAD, SPACE, SPACES, ENTRY, ENTRIES = 128, 128, 256, 64, 448
+    DIRTY = 2
+
+    def __init__(self, path):
+        self.path = path
+
+    def entry(self, index):
+        """state, instance, pid, database (0: none)"""
+        with self.path.open('rb') as file:
+            file.seek(self.HEAD + self.SPACE * self.SPACES + index * self.ENTRY)
+            return struct.unpack('=IIII', file.read(16))
+
+    def entries_in_doubt(self):
+        entries = {index: self.entry(index) for index in range(self.ENTRIES)}
+        return [index for index, (state, _, _, database) in entries.items() if state == self.DIRTY or database]
+
+    def marked_slots(self):
+        data = self.path.read_bytes()[-(SHELF_MB << 20) - SLOTS * 64:]
+        return [slot for slot in range(SLOTS) if any(data[slot * 64 + 8:slot * 64 + 64])]
+
+    def is_at_rest(self):
+        return not self.entries_in_doubt() and not self.marked_slots()
+
+
+class Witness:
+    """Writes a number into two documents at once, while others read both all the time and never may see less than anybody
+    was told, nor two numbers."""
+
+    def __init__(self, stack, readers=2):
+        self.stack = stack
+        self.segment = Segment(stack.path / 'run/stampd/segment')
+        self.number = 0
+        self.sure = 0        # highest number that is known to be written
+        self.lock = threading.Lock()
+        self.ending = threading.Event()
+        self.reads = 0
+        self.violations = []
+        self.threads = [threading.Thread(target=self.watch, daemon=True) for _ in range(readers)]
+
+    def __enter__(self):
+        self.write_surely()
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join(90)
+        if kind is None:
+            assert not self.violations, self.violations
+            assert self.reads > 5
+
+    def told(self, number):
+        with self.lock:
+            self.sure = max(self.sure, number)
+
+    def read(self, http):
+        """The number in both, or None when nobody answers."""
+        floor = self.sure
+        param = {'docs': [{'c': c, 'id': i} for c, i in PAIR]}
+        try:
+            response = http.post(f'{self.stack.url}/lab/op/get', json={'param': param}, timeout=60,
+                                 verify=self.stack.http.verify)
+        except requests.exceptions.RequestException:
+            return None
+        if response.status_code != 200:
+            return None
+        numbers = [document['items'][0]['j'] for document in response.json()['out']['docs']]
+        assert numbers[0] == numbers[1], f'half of a commit: {numbers}'
+        assert numbers[0] >= floor, f'{numbers[0]} is read after {floor} was known'
+        self.told(numbers[0])
+        return numbers[0]
+
+    def watch(self):
+        http = requests.Session()
+        http.trust_env = False
+        try:
+            while not self.ending.is_set():
+                if self.read(http) is None:
+                    self.ending.wait(0.01)
+                with self.lock:
+                    self.reads += 1
+        except Exception as error:  # for the test: a thread has nobody to raise to
+            self.violations.append(error)
+
+    def write(self, http=None):
+        """Writes the next number; the answer, or None when the connection broke."""
+        self.number += 1
+        documents = [{'c': c, 'id': i, 'items': [{'c': 'N', 'j': self.number}]} for c, i in PAIR]
+        http = http or self.stack.http
+        try:
+            response = http.post(f'{self.stack.url}/lab/op/put', json={'param': {'docs': documents}}, timeout=60,
+                                 verify=self.stack.http.verify)
+        except requests.exceptions.RequestException:
+            return None
+        if response.status_code == 200:
+            self.told(self.number)
+        return response
+
+    def write_surely(self):
+        wait_until(lambda: (answer := self.write()) is not None and answer.status_code == 200, PATIENCE, 'a write')
+
+    def deaths(self, point):
+        return self.stack.log().count(f'died at {point.partition(":")[0]},')
+
+    def wait_for_death(self, point, deaths, deed=lambda: None):
+        """Does `deed` again and again, until a process has died at the point once more than `deaths` times."""
+        def has_died():
+            if self.deaths(point) == deaths:
+                deed()
+            return self.deaths(point) > deaths
+
+        wait_until(has_died, PATIENCE, point)
+
+    def settle(self):
+        """All is repaired, what is read is a number that was written, and the next write is possible."""
+        wait_until(self.segment.is_at_rest, PATIENCE, 'an end of doubt')
+        seen = wait_until(lambda: self.read(self.stack.http), PATIENCE, 'a read')
+        assert self.sure <= seen <= self.number
+        assert not self.violations, self.violations
+        self.write_surely()
+
+
+def arm(stack, *points):
+    stack.set(debug_die_at='\n    '.join(points))
+
+
+@pytest.fixture(scope='module')
+def witness(stack):
+    with Witness(stack) as witness:
+        yield witness
+        arm(stack)
+
+
+def test_a_worker_dies_in_each_step_of_a_commit(stack, witness):
+    armed = {}
+    for point in COMMIT:  # one list has a step once; its second slot is for the second list
+        armed.setdefault(':' in point, []).append(point)
+    for points in armed.values():
+        before = {point: witness.deaths(point) for point in points}
+        arm(stack, *points)
+        for point in points:
+            witness.wait_for_death(point, before[point], witness.write)
+            witness.settle()
+
+
+def test_a_worker_dies_when_its_commit_is_refused(stack, witness):
+    before = witness.deaths('commit-refused')
+    arm(stack, 'commit-refused')
+    others = [requests.Session() for _ in range(4)]
+    for http in others:
+        http.trust_env = False
+
+    def contend():
+        threads = [threading.Thread(target=put, args=(http,)) for http in others]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def put(http):
+        try:
+            http.post(f'{stack.url}/lab/op/put', timeout=60, verify=stack.http.verify,
+                      json={'param': {'docs': [{'c': 'Crash', 'id': 'contended', 'items': [{'c': 'N', 'j': os.urandom(4).hex()}]}]}})
+        except requests.exceptions.RequestException:
+            pass
+
+    witness.wait_for_death('commit-refused', before, contend)
+    witness.settle()
+
+
+def test_a_process_dies_while_it_opens_a_session(stack, witness):
+    before = {point: witness.deaths(point) for point in SESSION}
+    arm(stack, *SESSION)
+    for point in SESSION:
+        witness.wait_for_death(point, before[point], witness.write)
+        witness.settle()
+
+
+def test_an_heir_dies_in_each_step_of_its_repair(stack, witness):
+    before = {point: witness.deaths(point) for point in HEIR}
+    arm(stack, 'commit-marked', *HEIR)
+    witness.write()  # its worker dies, then heir after heir
+    for point in HEIR:
+        witness.wait_for_death(point, before[point])
+    witness.settle()
+
+
+class Holder:
+    """Holds the row of a document, so that a commit waits in its backend."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.connection = psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')
+        with self.connection.cursor() as cursor:
+            cursor.execute("select 1 from doc where class = 'Crash' and id = 'left' for update")
+
+    def waiting(self):
+        """Backends of workers that wait for the row."""
+        return [pid for pid, in self.stack.psql(None, "select pid from pg_stat_activity where usename = 'stampd'"
+                                                " and wait_event_type = 'Lock'")]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+
+def write_beside(witness):
+    http = requests.Session()
+    http.trust_env = False
+    thread = threading.Thread(target=witness.write, args=(http,), daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize('point', UNKNOWN)
+def test_a_worker_dies_while_it_settles_an_unknown_outcome(stack, witness, point):
+    before = witness.deaths(point)
+    arm(stack, point)
+    witness.write_surely()
+    with Holder(stack) as holder:
+        writing = write_beside(witness)
+        for backend in wait_until(holder.waiting, PATIENCE, 'a commit that waits'):
+            stack.psql(None, 'select pg_terminate_backend(%s)', (backend,))
+        witness.wait_for_death(point, before)
+    writing.join(PATIENCE)
+    witness.settle()
+
+
+def test_a_commit_outlives_its_worker_and_is_waited_for(stack, witness):
+    """The backend waits for a row when its worker dies: the heir must end it before the marks go, and may die doing so."""
+    point = 'session-ended-others'
+    before = witness.deaths(point)
+    arm(stack, point)
+    witness.write_surely()
+    with Holder(stack) as holder:
+        workers = children(stack.pid())
+        writing = write_beside(witness)
+        wait_until(holder.waiting, PATIENCE, 'a commit that waits')
+        index = wait_until(witness.segment.entries_in_doubt, PATIENCE, 'an entry that says so')[0]
+        assert 1 <= len(witness.segment.marked_slots()) <= len(PAIR)
+        pid = witness.segment.entry(index)[2]
+        assert pid in workers
+        os.kill(pid, signal.SIGKILL)
+        witness.wait_for_death(point, before)
+        # The next heir ends the backend, though the row is still held.
+        wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
+    writing.join(PATIENCE)
+    witness.settle()
+
+
+def test_the_herald_dies_between_hearing_and_telling(stack, witness):
+    before = {point: witness.deaths(point) for point in ('herald-heard', 'herald-listens')}
+    stack.put('lab', {'c': 'Crash', 'id': 'psql', 'items': [{'c': 'N', 'j': 0}]})
+    arm(stack, 'herald-heard', 'herald-listens:2')  # at start it listens to the first namespace
+    for number in range(1, 4):
+        stack.psql('lab', "select put_item('Crash', 'psql', 'N', '', %s)", (str(number),))
+        wait_until(lambda: (answer := stack.request('POST', '/lab/op/get', json={'param': {'docs': [
+            {'c': 'Crash', 'id': 'psql'}]}})).status_code == 200
+            and answer.json()['out']['docs'][0]['items'][0]['j'] == number, PATIENCE, 'what psql has written')
+    for point, deaths in before.items():
+        witness.wait_for_death(point, deaths)
+    witness.settle()
+
+
+def die_and_begin_again(stack, witness, point, *more, deed=lambda: None):
+    """The master dies at the point, then stampd is started again without one."""
+    before = witness.deaths(point)
+    try:
+        arm(stack, point, *more)
+    except StackError:  # it died while it started
+        assert point in START
+    witness.wait_for_death(point, before, deed)
+    arm(stack)
+    witness.settle()
+
+
+@pytest.mark.parametrize('point', START)
+def test_the_master_dies_while_it_starts(stack, witness, point):
+    die_and_begin_again(stack, witness, point)
+
+
+@pytest.mark.parametrize('point', MASTER)
+def test_the_master_dies_while_a_worker_is_repaired(stack, witness, point):
+    die_and_begin_again(stack, witness, point, 'commit-answered', deed=witness.write)
+
+
+@pytest.mark.parametrize('point', CLAIM)
+def test_the_master_dies_while_it_claims_what_another_instance_left(stack, witness, point):
+    segment = {'segment': stack.path / 'run/stampd/segment', 'segment_slots': SLOTS, 'shelf_mb': SHELF_MB}
+    before = witness.deaths(point)
+    arm(stack, point)
+    with Stack('twin', workers=1, beside=stack, settings=segment) as twin:
+        twin.put('lab', {'c': 'Crash', 'id': 'twin', 'items': [{'c': 'N', 'j': point}]})
+        master = twin.pid()
+        gone = [master, *children(master)]
+        os.kill(master, signal.SIGKILL)
+        witness.wait_for_death(point, before)
+        wait_until(lambda: not any(map(is_alive, gone)), PATIENCE, 'the end of the twin')
+    arm(stack)
+    witness.settle()
+    assert stack.get('lab', ('Crash', 'twin'))['items'][0]['j'] == point
