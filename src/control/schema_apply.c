@@ -69,19 +69,24 @@ static bool run_wait(struct control *control, struct pg *pg)
 
 static bool run_fill(struct control *control, struct pg *pg, const struct step *step, int64_t batch)
 {
-    static const struct pg_statement fill = {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)",
-                                             3};
+    static const struct pg_statement fills[] = {
+        {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)", 3},
+        {"fill", "select stampd.fill_members($1::text, $2::int)", 2},
+    };
+    bool is_side = step->side.item.size;
+    const struct pg_statement *fill = is_side ? &fills[0] : &fills[1];
     struct pg_params params;
     struct pg_result *row;
     int64_t total = 0, said_ms = clock_monotonic_ms();
     struct arena *arena = arena_create("fill");
-    bool is_filling = pg_prepare(pg, &fill, 1) == FAULT_NONE, is_done = false;
+    bool is_filling = pg_prepare(pg, fill, 1) == FAULT_NONE, is_done = false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
         pg_add_text(&params, step->side.class);
-        pg_add_text(&params, step->side.item);
+        if (is_side)
+            pg_add_text(&params, step->side.item);
         pg_add_i32(&params, (int32_t)batch);
-        enum fault fault = pg_run(pg, &fill, &params, &row);
+        enum fault fault = pg_run(pg, fill, &params, &row);
         if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;

@@ -25,6 +25,9 @@ struct catalog {
     size_t index_count;
     struct side_name *fills; /* that are not finished, or whose indexes are not */
     size_t fill_count;
+    struct bytes
+        *followed; /* collections and unique properties that are ready, as name_followed() tells them */
+    size_t followed_count;
 };
 
 static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)
@@ -66,6 +69,23 @@ static bool read_indexes(struct control *control, struct pg *pg, struct catalog 
     catalog->fills = ARENA_ARRAY(control->arena, struct side_name, catalog->fill_count);
     for (int row = 0; row < pg_rows(rows); row++)
         catalog->fills[row] = (struct side_name){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1)};
+    return true;
+}
+
+static bool read_followed(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading the collections",
+                       "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
+                       " || array_to_string(keys, ' ') from stampd.collection where is_ready"
+                       " union all select class || '.' || name || ' unique ' || array_to_string(keys, ' ')"
+                       " from stampd.unique_property where is_ready",
+                       NULL, &rows))
+        return false;
+    catalog->followed_count = (size_t)pg_rows(rows);
+    catalog->followed = ARENA_ARRAY(control->arena, struct bytes, catalog->followed_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->followed[row] = pg_get_text(rows, row, 0);
     return true;
 }
 
@@ -422,6 +442,58 @@ static void add_indexes(struct planning *planning, struct side_name name, const 
         }
 }
 
+/* Is a declaration of this class, under this name and of this kind, with these keys, ready? */
+static bool is_followed(struct planning *planning, const struct schema_class *class, struct bytes name,
+                        const char *kind, const struct schema_property *keys, size_t count)
+{
+    struct builder *text = new_text(planning);
+    builder_printf(text, "%.*s.%.*s %s", (int)class->name.size, class->name.data, (int)name.size, name.data,
+                   kind);
+    for (size_t i = 0; i < count; i++)
+        builder_printf(text, " %.*s.%.*s", (int)keys[i].item->name.size, keys[i].item->name.data,
+                       (int)keys[i].member.size, keys[i].member.data);
+    for (size_t i = 0; i < planning->catalog.followed_count; i++)
+        if (bytes_equal(planning->catalog.followed[i], builder_bytes(text)))
+            return true;
+    return false;
+}
+
+static bool is_class_followed(struct planning *planning, const struct schema_class *class)
+{
+    for (size_t i = 0; i < class->collection_count; i++) {
+        const struct schema_collection *one = &class->collections[i];
+        if (!is_followed(planning, class, one->name, one->is_list ? "list" : "of", one->keys, one->key_count))
+            return false;
+    }
+    for (size_t i = 0; i < class->unique_count; i++) {
+        const struct schema_unique *one = &class->uniques[i];
+        if (!is_followed(planning, class, one->name, "unique", one->keys, one->key_count))
+            return false;
+    }
+    return true;
+}
+
+/* Fills the new collections and unique properties of each class; with `is_counted_only` only says how many.
+ */
+static size_t add_follows(struct planning *planning, const struct schema *wanted, bool is_counted_only)
+{
+    size_t count = 0;
+    for (size_t c = 0; c < wanted->class_count; c++) {
+        const struct schema_class *class = &wanted->classes[c];
+        if (is_class_followed(planning, class))
+            continue;
+        count++;
+        if (is_counted_only)
+            continue;
+        add_step(planning, STEP_FILL,
+                 arena_printf(planning->arena, "filling the collections of %.*s", (int)class->name.size,
+                              class->name.data),
+                 NULL);
+        planning->plan->steps[planning->plan->count - 1].side = (struct side_name){class->name, NO_BYTES};
+    }
+    return count;
+}
+
 static size_t count_fields(const struct schema *schema)
 {
     size_t count = 0;
@@ -455,15 +527,20 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     }
     if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
         add_turn(planning, wanted, kept, "the schema; from here on commits write its fields");
-    if (!is_building)
+    if (!is_building && add_follows(planning, wanted, true) == 0)
         return;
     add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
-    each_side(planning, wanted, kept, NULL, add_fill);
-    each_side(planning, wanted, kept, NULL, add_indexes);
+    if (is_building) {
+        each_side(planning, wanted, kept, NULL, add_fill);
+        each_side(planning, wanted, kept, NULL, add_indexes);
+    }
+    add_follows(planning, wanted, false);
     struct builder *ready = new_text(planning);
     builder_add_text(ready, "delete from stampd.schema_fill;\n"
+                            "update stampd.collection set is_ready = true where not is_ready;\n"
+                            "update stampd.unique_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
-    add_step(planning, STEP_LOCKED, "the fields may be searched", ready);
+    add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
 }
 
 bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
@@ -472,7 +549,7 @@ bool schema_make_plan(struct control *control, struct pg *pg, const struct schem
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
     if (!schema_read_applied(control, pg, plan_r) || !read_columns(control, pg, &planning.catalog) ||
-        !read_indexes(control, pg, &planning.catalog))
+        !read_indexes(control, pg, &planning.catalog) || !read_followed(control, pg, &planning.catalog))
         return false;
     make_steps(&planning, wanted);
     return true;

@@ -10,7 +10,7 @@ enum step_kind {
     STEP_LOCKED, /* one transaction that waits for locks a moment only, and is tried again */
     STEP_ALONE,  /* one statement outside of a transaction */
     STEP_WAIT,   /* until no transaction goes on that began before */
-    STEP_FILL,   /* a side table, from the documents that were there before */
+    STEP_FILL,   /* a side table, or a class's collections, from the documents that were there before */
 };
 
 struct step {

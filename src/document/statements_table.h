@@ -157,3 +157,20 @@ STATEMENT(ONCE_PURGE, "once_purge", 1,
 
 /* What is applied of classes. */
 STATEMENT(SCHEMA, "schema", 0, "select number, content, building from schema where one")
+
+/* What these documents of a class ($1, $2 ids) are members of, by the contents just written. */
+STATEMENT(MEMBERS, "members", 2, "select member_write($1, $2::text[])")
+
+/* A page of a collection: $1 class, $2 name, $3 value; rows behind transaction $4 and id $5; departures too
+ * when $6; at most $7.  One row with its state, whose snapshot is that of the others. */
+STATEMENT(COLLECTION, "collection", 7,
+          "select s.life, c.number, c.is_ready, c.floor::text::bigint,"
+          " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+          " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, null::text, null::bigint, null::boolean"
+          " from space s left join collection c on c.class = $1 and c.name = $2 where s.one"
+          " union all"
+          " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.has_left from"
+          " (select xid, id, version, has_left from member"
+          " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
+          " and (xid, id) > ($4::text::xid8, $5) and (not has_left or $6 = 'true')"
+          " order by xid, id limit $7::bigint) m")

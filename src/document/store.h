@@ -91,6 +91,35 @@ MUST_USE enum fault store_list(struct store *store, int space, struct arena *are
                                const struct list_query *query, struct header **headers_r, size_t *count_r,
                                struct bytes *more_r);
 
+/* A page of a collection, in the order in which its members changed; true at one instant. */
+struct collection_query {
+    struct arena *arena;
+    struct bytes class, name, value;
+    int64_t transaction; /* what was written by it or later, and behind `id` by it */
+    struct bytes id;
+    bool with_departures;
+    int32_t limit;
+};
+struct collection_member {
+    struct bytes id;
+    int64_t version;     /* of the document, when it last changed or left */
+    int64_t transaction; /* that wrote this */
+    bool has_left;
+};
+struct collection_page {
+    int64_t life;    /* numbers of transactions mean something within one life of the database only */
+    int64_t number;  /* of the declaration; 0: there is none */
+    bool is_ready;   /* it has been filled */
+    int64_t floor;   /* departures of this transaction and earlier ones may be forgotten */
+    int64_t horizon; /* all transactions before this one have ended, and are in what this page is of */
+    int64_t next;    /* no transaction from this one on has begun */
+    struct collection_member *members;
+    size_t count;
+    bool has_more;
+};
+MUST_USE enum fault store_collection(struct store *store, int space, const struct collection_query *query,
+                                     struct collection_page *page_r);
+
 /* The first `limit` classes above `cursor` (empty: from the start) of which there are documents, or zombies;
  * in order. */
 MUST_USE enum fault store_classes(struct store *store, int space, struct arena *arena, struct bytes cursor,

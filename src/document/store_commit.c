@@ -166,7 +166,8 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
  */
 static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_params *core,
                         const struct pg_params *purge, const struct once_params *once,
-                        const struct store_sides *sides)
+                        const struct store_sides *sides, const struct schema *schema,
+                        const struct commit *commit)
 {
     static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
     static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
@@ -184,6 +185,7 @@ static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_
     if (plan->purge_count)
         pg_pipeline_add(pg, &statements[STATEMENT_PURGE], purge);
     store_send_sides(pg, sides);
+    store_send_members(pg, core->arena, schema, commit);
     if (once)
         pg_pipeline_add(pg, &statements[STATEMENT_ONCE_PURGE], &once->purge);
 }
@@ -228,6 +230,8 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
     }
     if (strcmp(verdict->sqlstate, "ST003") == 0)
         return FAULT_STALE; /* done already: no document need have moved */
+    if (strcmp(verdict->sqlstate, "ST005") == 0)
+        return FAULT_AUNIQUE;
     if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* neither here */
     /* Somebody created the document without holding its absence. */
@@ -273,7 +277,8 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     if (*fault_r)
         return COMMIT_REFUSED; /* nothing was sent */
     session->used = ++store->turn;
-    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL, sides);
+    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL, sides,
+                store_present_schema(session), commit);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);

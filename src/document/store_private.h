@@ -54,6 +54,10 @@ MUST_USE enum fault store_collect_sides(struct store_session *session, struct ar
 /* Behind everything that writes items. */
 void store_send_sides(struct pg *pg, const struct store_sides *sides);
 
+/* Brings collections and unique properties to what was written; behind everything that writes items. */
+void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
+                        const struct commit *commit);
+
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);
 

@@ -288,6 +288,15 @@ enum fault store_classes(struct store *store, int space, struct arena *arena, st
     return FAULT_NONE;
 }
 
+/* No collection is declared. */
+enum fault store_collection(struct store *store, int space, const struct collection_query *query,
+                            struct collection_page *page_r)
+{
+    (void)store, (void)space, (void)query;
+    *page_r = (struct collection_page){0};
+    return FAULT_NONE;
+}
+
 enum fault store_schema(struct store *store, int space, struct arena *arena, const struct schema **schema_r)
 {
     (void)store, (void)space;

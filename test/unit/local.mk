@@ -32,6 +32,7 @@ UNIT_TESTS += test/unit/test_page
 UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
+UNIT_TESTS += test/unit/test_seal
 UNIT_TESTS += test/unit/test_multipart
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
@@ -102,6 +103,9 @@ test_unit_test_request_SOURCES = test/unit/test_request.c
 test_unit_test_request_LDADD = $(UNIT_LDADD)
 test_unit_test_schedule_SOURCES = test/unit/test_schedule.c
 test_unit_test_schedule_LDADD = $(UNIT_LDADD)
+test_unit_test_seal_SOURCES = test/unit/test_seal.c
+test_unit_test_seal_LDADD = $(UNIT_LDADD)
+
 test_unit_test_condition_SOURCES = test/unit/test_condition.c
 test_unit_test_condition_LDADD = $(UNIT_LDADD)
 MODULE_WORLD = test/unit/module_world.c test/unit/module_world.h $(WORKSHOP_WORLD) \

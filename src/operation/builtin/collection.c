@@ -1,0 +1,323 @@
+/* collection: the documents of a class that share the value of a property, synchronised (doc/collections.md).
+ * param {"c","collection","value","token","cursor","limit","want":"docs"|"ids"} → out
+ * {"complete","first","docs":[document…]|"ids":[[id,version]…],"left":[[id,version]…],"cursor"|"token"}.
+ *
+ * A token says up to which transactions its holder knows the collection: all that had ended when the first
+ * page was read.  What is asked next is what was written by that transaction or later ones, so a commit that
+ * becomes visible late is never missed; some changes come twice, which their versions tell. */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "operation/reader.h"
+#include "operation/seal.h"
+
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, VALUE_MOST = 255, KEYS_MOST = 4 };
+
+/* Where a synchronisation stands. */
+struct place {
+    bool is_complete; /* everything is told, not only what changed */
+    bool is_first;    /* this is its first page */
+    int64_t life, number;
+    int64_t from;    /* changes: of this transaction and later */
+    int64_t horizon; /* of the first page: where the next synchronisation begins */
+    int64_t transaction;
+    struct bytes id; /* the page begins behind these */
+};
+
+struct asked {
+    struct bytes class, name, value, question;
+    bool wants_ids;
+    int64_t limit;
+    struct place place;
+};
+
+/* --- the question -------------------------------------------------------------------------------- */
+
+static bool take_text(const struct json *json, struct bytes *text_r)
+{
+    bool is_value = json->kind == JSON_STRING || json->kind == JSON_NUMBER || json->kind == JSON_TRUE ||
+                    json->kind == JSON_FALSE;
+    *text_r = json->kind == JSON_TRUE    ? BYTES("true")
+              : json->kind == JSON_FALSE ? BYTES("false")
+                                         : json->value;
+    return is_value && text_r->size <= VALUE_MOST;
+}
+
+/* As stampd.property_joined() of the database does it. */
+static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r)
+{
+    static const char expected[] =
+        "A value of up to 255 bytes is expected; of several properties, their array.";
+    const struct json *value = json_member(param, "value");
+    if (!value)
+        return reader_wrong(reader, "value", expected);
+    if (value->kind != JSON_ARRAY)
+        return take_text(value, value_r) ? FAULT_NONE : reader_wrong(reader, "value", expected);
+    if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
+        return reader_wrong(reader, "value", expected);
+    struct builder joined = {0};
+    struct bytes text = NO_BYTES;
+    for (const struct json *one = value->first; one; one = one->next) {
+        if (!take_text(one, &text)) {
+            builder_free(&joined);
+            return reader_wrong(reader, "value", expected);
+        }
+        builder_printf(&joined, "%zu:", text.size);
+        builder_add_bytes(&joined, text);
+    }
+    struct bytes whole = value->count == 1 ? text : builder_bytes(&joined);
+    *value_r = (struct bytes){arena_copy(reader->call->arena, whole.data, whole.size), whole.size};
+    builder_free(&joined);
+    return FAULT_NONE;
+}
+
+static struct bytes make_question(const struct call *call, const struct asked *asked)
+{
+    struct builder text = {0};
+    seal_add_part(&text, call->space);
+    seal_add_part(&text, asked->class);
+    seal_add_part(&text, asked->name);
+    seal_add_part(&text, asked->value);
+    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return question;
+}
+
+/* --- tokens and cursors -------------------------------------------------------------------------- */
+
+/* Numbers of a payload, separated by blanks; what is behind them is the rest. */
+static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, struct bytes *rest_r)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *blank = memchr(payload.data, ' ', payload.size);
+        if (!blank ||
+            !bytes_to_i64((struct bytes){payload.data, (size_t)(blank - payload.data)}, &numbers[i]))
+            return false;
+        payload.size -= (size_t)(blank + 1 - payload.data);
+        payload.data = blank + 1;
+    }
+    *rest_r = payload;
+    return true;
+}
+
+static enum fault read_token(const struct reader *reader, const struct json *param, struct asked *asked)
+{
+    struct bytes token, payload;
+    int64_t numbers[3];
+    enum fault fault = reader_text(reader, param, "token", &token);
+    if (fault || !token.data)
+        return fault;
+    if (!seal_open(asked->question, token, &payload) ||
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
+        return reader_wrong(reader, "token",
+                            "The token of an earlier answer about the same collection is expected.");
+    asked->place = (struct place){.is_first = true,
+                                  .life = numbers[0],
+                                  .number = numbers[1],
+                                  .from = numbers[2],
+                                  .transaction = numbers[2]};
+    return FAULT_NONE;
+}
+
+static enum fault read_cursor(const struct reader *reader, const struct json *param, struct asked *asked)
+{
+    struct bytes cursor, payload;
+    int64_t numbers[6];
+    enum fault fault = reader_text(reader, param, "cursor", &cursor);
+    if (fault || !cursor.data)
+        return fault;
+    if (!seal_open(asked->question, cursor, &payload) ||
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
+        return reader_wrong(reader, "cursor",
+                            "The cursor of an earlier page of the same collection is expected.");
+    asked->place = (struct place){.is_complete = numbers[0] != 0,
+                                  .life = numbers[1],
+                                  .number = numbers[2],
+                                  .from = numbers[3],
+                                  .horizon = numbers[4],
+                                  .transaction = numbers[5],
+                                  .id = payload};
+    return FAULT_NONE;
+}
+
+static void write_token(const struct call *call, const struct asked *asked, struct builder *body)
+{
+    const struct place *place = &asked->place;
+    const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " ", place->life,
+                                       place->number, place->horizon);
+    builder_add_text(body, ",\"token\":");
+    json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
+}
+
+static void write_cursor(const struct call *call, const struct asked *asked,
+                         const struct collection_member *last, struct builder *body)
+{
+    const struct place *place = &asked->place;
+    const char *payload =
+        arena_printf(call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
+                     place->is_complete, place->life, place->number, place->from, place->horizon,
+                     last->transaction, (int)last->id.size, last->id.data);
+    builder_add_text(body, ",\"cursor\":");
+    json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
+}
+
+/* --- the page ------------------------------------------------------------------------------------ */
+
+static enum fault refuse(const struct reader *reader, const struct asked *asked, enum fault fault)
+{
+    struct arena *arena = reader->call->arena;
+    const char *name = arena_copy(arena, asked->name.data, asked->name.size);
+    if (fault == FAULT_OBUILDING)
+        return reply_fault(reader->call, reader->reply, fault, NULL, name, NULL);
+    return reply_fault(reader->call, reader->reply, fault, NULL,
+                       arena_copy(arena, asked->class.data, asked->class.size), name, NULL);
+}
+
+/* Is what the holder has seen enough for the changes since? */
+static bool is_known(const struct place *place, const struct collection_page *page)
+{
+    bool is_same = place->life == page->life && place->number == page->number;
+    return is_same && (place->is_complete || page->floor < place->from);
+}
+
+static enum fault read_page(struct attempt *attempt, const struct reader *reader, struct asked *asked,
+                            struct collection_page *page)
+{
+    struct place *place = &asked->place;
+    for (;;) {
+        const struct collection_query query = {
+            .arena = attempt->call->arena,
+            .class = asked->class,
+            .name = asked->name,
+            .value = asked->value,
+            .transaction = place->transaction,
+            .id = place->id,
+            .with_departures = !place->is_complete,
+            .limit = (int32_t)asked->limit,
+        };
+        enum fault fault =
+            store_collection(documents_store(attempt->workshop->documents), attempt->space, &query, page);
+        if (fault)
+            return fault;
+        if (!page->number)
+            return refuse(reader, asked, FAULT_NCOLLECTION);
+        if (!page->is_ready)
+            return refuse(reader, asked, FAULT_OBUILDING);
+        bool is_start = place->is_complete && place->is_first;
+        if (is_start || is_known(place, page))
+            break;
+        *place = (struct place){.is_complete = true, .is_first = true}; /* begins anew */
+    }
+    if (place->from > page->next)
+        return reader_wrong(reader, "token", "A token that this server has given is expected.");
+    if (place->is_first) {
+        place->life = page->life;
+        place->number = page->number;
+        place->horizon = page->horizon;
+    }
+    return FAULT_NONE;
+}
+
+static void write_pairs(struct builder *body, const struct collection_page *page, bool has_left)
+{
+    const char *comma = "";
+    builder_add_text(body, "[");
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->members[i].has_left != has_left)
+            continue;
+        builder_printf(body, "%s[", comma);
+        json_add_string(body, page->members[i].id);
+        builder_printf(body, ",%" PRId64 "]", page->members[i].version);
+        comma = ",";
+    }
+    builder_add_text(body, "]");
+}
+
+/* The newest contents: they may be newer than the page, and gone; the next synchronisation tells. */
+static enum fault write_documents(struct attempt *attempt, const struct asked *asked,
+                                  const struct collection_page *page, struct builder *body)
+{
+    struct arena *arena = attempt->call->arena;
+    struct name *names = ARENA_ARRAY(arena, struct name, page->count);
+    const struct document **documents = ARENA_ARRAY(arena, const struct document *, page->count);
+    size_t count = 0;
+    for (size_t i = 0; i < page->count; i++)
+        if (!page->members[i].has_left)
+            names[count++] = (struct name){asked->class, page->members[i].id};
+    enum fault fault =
+        documents_newest(attempt->workshop->documents, attempt->space, arena, names, count, documents);
+    const char *comma = "";
+    builder_add_text(body, "[");
+    for (size_t i = 0; i < count && !fault; i++) {
+        if (!document_exists(documents[i]))
+            continue;
+        builder_printf(body, "%s", comma);
+        builder_add_bytes(body, documents[i]->json);
+        comma = ",";
+    }
+    builder_add_text(body, "]");
+    return fault;
+}
+
+/* --- the operation ------------------------------------------------------------------------------- */
+
+static enum fault read_asked(struct attempt *attempt, const struct reader *reader, struct asked *asked)
+{
+    const struct json *param = attempt->call->param;
+    struct bytes want;
+    *asked = (struct asked){.place = {.is_complete = true, .is_first = true}};
+    enum fault fault = reader_class(reader, param, "c", &asked->class);
+    if (!fault)
+        fault = reader_text(reader, param, "collection", &asked->name);
+    if (!fault)
+        fault = reader_check_length(reader, "collection", asked->name);
+    if (!fault)
+        fault = read_value(reader, param, &asked->value);
+    if (!fault)
+        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &asked->limit);
+    if (!fault)
+        fault = reader_text(reader, param, "want", &want);
+    if (fault)
+        return fault;
+    asked->wants_ids = want.data && bytes_equal(want, BYTES("ids"));
+    if (want.data && !asked->wants_ids && !bytes_equal(want, BYTES("docs")))
+        return reader_wrong(reader, "want", "\"docs\" or \"ids\" is expected.");
+    asked->question = make_question(attempt->call, asked);
+    fault = read_token(reader, param, asked);
+    return fault ? fault : read_cursor(reader, param, asked);
+}
+
+static enum fault collection_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct asked asked;
+    struct collection_page page;
+    enum fault fault = read_asked(attempt, &reader, &asked);
+    if (!fault)
+        fault = read_page(attempt, &reader, &asked, &page);
+    if (fault)
+        return fault;
+    struct builder *body = attempt->reply->body;
+    builder_printf(body, "{\"complete\":%s,\"first\":%s,", asked.place.is_complete ? "true" : "false",
+                   asked.place.is_first ? "true" : "false");
+    if (asked.wants_ids) {
+        builder_add_text(body, "\"ids\":");
+        write_pairs(body, &page, false);
+    } else {
+        builder_add_text(body, "\"docs\":");
+        fault = write_documents(attempt, &asked, &page, body);
+    }
+    builder_add_text(body, ",\"left\":");
+    write_pairs(body, &page, true);
+    if (page.has_more)
+        write_cursor(attempt->call, &asked, &page.members[page.count - 1], body);
+    else
+        write_token(attempt->call, &asked, body);
+    builder_add_text(body, "}");
+    return fault;
+}
+
+const struct operation builtin_collection = {
+    .name = "collection", .right = RIGHT_READ, .work = collection_work};

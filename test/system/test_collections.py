@@ -1,0 +1,367 @@
+"""Collections: members of a value synchronised by tokens, whatever changes and in whatever order commits become visible."""
+import random
+import threading
+
+import psycopg2
+import pytest
+
+from schema import Schemas
+from stack import Problem, wait_until
+
+STACK = {'workers': 3}
+
+PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
+          'collections': {'team': {'key': ['Main.team'], 'mutable': True},
+                          'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
+                          'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}},
+          'unique': {'mail': {'key': ['Main.mail']}}}
+
+
+@pytest.fixture(scope='module')
+def schemas(stack, tmp_path_factory):
+    schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
+    schemas.apply('lab', {'Person': PERSON})
+    return schemas
+
+
+@pytest.fixture
+def lab(stack, schemas):
+    return stack
+
+
+def put(stack, id_, content, **more):
+    return stack.put('lab', {'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': content}], **more})
+
+
+def ask(stack, collection, value, **more):
+    return stack.op('lab', 'collection', {'c': 'Person', 'collection': collection, 'value': value, **more})['out']
+
+
+class Holder:
+    """What a client does: a set of ids with versions, and a token."""
+
+    def __init__(self, collection, value, limit=100):
+        self.collection, self.value, self.limit = collection, value, limit
+        self.members, self.gone, self.token = {}, {}, None
+        self.was_complete = None
+
+    def synchronise(self, stack):
+        cursor = None
+        while True:
+            place = {'cursor': cursor} if cursor else {'token': self.token} if self.token else {}
+            out = ask(stack, self.collection, self.value, want='ids', limit=self.limit, **place)
+            if out['first']:
+                self.was_complete = out['complete']
+                if out['complete']:
+                    self.members.clear()
+                    self.gone.clear()
+            for id_, version in out['ids']:
+                if version >= max(self.members.get(id_, 0), self.gone.get(id_, 0)):
+                    self.members[id_] = version
+                    self.gone.pop(id_, None)
+            for id_, version in out['left']:
+                if version >= self.members.get(id_, 0):
+                    self.members.pop(id_, None)
+                    self.gone[id_] = version
+            cursor = out.get('cursor')
+            if not cursor:
+                self.token = out['token']
+                return self
+
+
+def text_of(value):
+    return ('true' if value else 'false') if isinstance(value, bool) else str(value)
+
+
+def truth(stack, collection, value):
+    """The members by the contents themselves."""
+    found = {}
+    for id_, version, content in stack.psql('lab', "select d.id, d.version, i.content::json from doc d join item i using (class, id)"
+                                            " where class = 'Person' and ctime <> 0 and iclass = 'Main' and content is not null"):
+        keys = PERSON['collections'][collection]['key']
+        members = content if isinstance(content, dict) else {}
+        values = [members.get(key.partition('.')[2]) for key in keys]
+        if PERSON['collections'][collection].get('list'):
+            is_in = isinstance(values[0], list) and value in values[0]
+        else:
+            is_in = values == (value if isinstance(value, list) else [value])
+        if is_in:
+            found[id_] = version
+    return found
+
+
+def test_members_arrive_change_and_leave(lab):
+    holder = Holder('team', 'red').synchronise(lab)
+    assert holder.was_complete and not holder.members
+    put(lab, 'arrives', {'team': 'red'})
+    put(lab, 'other', {'team': 'blue'})
+    holder.synchronise(lab)
+    assert not holder.was_complete and set(holder.members) == {'arrives'}
+    version = put(lab, 'arrives', {'team': 'red', 'age': 3})
+    assert holder.synchronise(lab).members == {'arrives': version}
+    blue = Holder('team', 'blue').synchronise(lab)
+    assert set(blue.members) == {'other'}
+    version = put(lab, 'arrives', {'team': 'blue'})
+    assert holder.synchronise(lab).members == {} and holder.gone == {'arrives': version}
+    assert set(blue.synchronise(lab).members) == {'other', 'arrives'}
+    lab.put('lab', {'c': 'Person', 'id': 'other', 'delete': True})
+    assert set(blue.synchronise(lab).members) == {'arrives'}
+
+
+def test_another_item_of_the_document_is_a_change_too(lab):
+    put(lab, 'noted', {'team': 'notes'})
+    holder = Holder('team', 'notes').synchronise(lab)
+    version = lab.put('lab', {'c': 'Person', 'id': 'noted', 'items': [{'c': 'Note', 'k': 'a', 'j': 1}]})
+    assert holder.synchronise(lab).members == {'noted': version}
+
+
+def test_documents_come_with_their_contents(lab):
+    put(lab, 'whole', {'team': 'whole', 'é': '\U0001f600'})
+    out = ask(lab, 'team', 'whole')
+    assert [document['id'] for document in out['docs']] == ['whole']
+    assert out['docs'][0] == lab.get('lab', ('Person', 'whole'))
+    lab.put('lab', {'c': 'Person', 'id': 'whole', 'delete': True})
+    out = ask(lab, 'team', 'whole', token=out['token'])
+    assert out['docs'] == [] and [id_ for id_, _ in out['left']] == ['whole']
+
+
+@pytest.mark.parametrize('content, collection, value', [
+    ({'team': 7}, 'team', 7), ({'team': True}, 'team', True), ({'team': ''}, 'team', ''), ({'team': '7:x'}, 'team', '7:x'),
+    ({'town': 'a', 'street': 'b'}, 'place', ['a', 'b']), ({'town': '1:a', 'street': ''}, 'place', ['1:a', '']),
+    ({'skills': ['c', 'c', 'sql']}, 'skill', 'c'), ({'team': '\u00e9' * 127}, 'team', '\u00e9' * 127)])
+def test_kinds_of_values(lab, content, collection, value):
+    id_ = f'kind {content}'[:60]
+    put(lab, id_, content)
+    assert id_ in Holder(collection, value).synchronise(lab).members
+
+
+@pytest.mark.parametrize('content', [{'team': None}, {'team': ['kinds']}, {'team': {}}, {'team': 'x' * 256}, {'town': 'kinds'}, 'kinds', ['kinds'], {}])
+def test_documents_without_a_value_are_in_no_collection(lab, content):
+    id_ = f'none {content}'[:60]
+    put(lab, id_, content)
+    assert lab.psql('lab', 'select value from member where id = %s and not has_left', (id_,)) == []
+
+
+def test_pages(lab):
+    for first in range(0, 60, 20):
+        lab.put('lab', *({'c': 'Person', 'id': f'page{first + number}', 'items': [{'c': 'Main', 'j': {'team': 'pages'}}]} for number in range(20)))
+    holder = Holder('team', 'pages', limit=7).synchronise(lab)
+    assert holder.members == truth(lab, 'team', 'pages') and len(holder.members) == 60
+
+
+def test_changes_between_pages_are_told_by_the_next_synchronisation(lab):
+    for number in range(10):
+        put(lab, f'moving{number}', {'team': 'moving'})
+    out = ask(lab, 'team', 'moving', limit=5, want='ids')
+    put(lab, out['ids'][0][0], {'team': 'moved'})
+    put(lab, 'moving9', {'team': 'moved'})
+    seen = {id_ for id_, _ in out['ids']}
+    while 'cursor' in out:
+        out = ask(lab, 'team', 'moving', limit=5, want='ids', cursor=out['cursor'])
+        seen |= {id_ for id_, _ in out['ids']}
+    left = ask(lab, 'team', 'moving', want='ids', token=out['token'])['left']
+    assert seen - {id_ for id_, _ in left} == set(truth(lab, 'team', 'moving'))
+
+
+def test_a_commit_that_becomes_visible_late_is_not_missed(lab):
+    """Its version and its transaction are older than what the holder has seen meanwhile."""
+    put(lab, 'late', {'team': 'before'})
+    late = psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd')
+    with late.cursor() as cursor:
+        cursor.execute("select put_item('Person', 'late', 'Main', '', '{\"team\": \"late\"}')")
+        put(lab, 'early', {'team': 'late'})
+        holder = Holder('team', 'late').synchronise(lab)
+        before = Holder('team', 'before').synchronise(lab)
+        assert set(holder.members) == {'early'} and 'late' in before.members
+        late.commit()
+    late.close()
+    assert set(holder.synchronise(lab).members) == {'early', 'late'}
+    assert 'late' not in before.synchronise(lab).members
+
+
+def test_histories(lab):
+    """Random changes, some in transactions that stay open, and holders of tokens of any age."""
+    seed = random.randrange(1 << 30)
+    print(f'seed {seed}')
+    dice = random.Random(seed)
+    teams, skills = ['t1', 't2'], ['s1', 's2', 's3']
+    holders = [Holder(collection, value, limit=dice.choice((2, 100))) for collection, values in (('team', teams), ('skill', skills)) for value in values
+               for _ in range(3)]
+    open_ones = {}
+    for _ in range(150):
+        id_ = f'h{dice.randrange(8)}'
+        content = {'team': dice.choice(teams), 'skills': dice.sample(skills, dice.randrange(4))}
+        chance = dice.random()
+        if id_ in open_ones:
+            open_ones.pop(id_).close_with(dice.random() < 0.7)
+        elif chance < 0.2:
+            open_ones[id_] = Open(lab, id_, content)
+        elif chance < 0.35:
+            lab.put('lab', {'c': 'Person', 'id': id_, 'delete': True})
+        else:
+            put(lab, id_, content)
+        if dice.random() < 0.3:
+            dice.choice(holders).synchronise(lab)
+        if dice.random() < 0.05:
+            lab.psql('lab', 'select purge_members(stamp_now(), %s)', (dice.choice((1, 100)),))
+    for one in open_ones.values():
+        one.close_with(True)
+    for holder in holders:
+        wanted = {id_: version for id_, version in truth(lab, holder.collection, holder.value).items() if id_.startswith('h')}
+        holder.synchronise(lab)
+        assert {id_: version for id_, version in holder.members.items() if id_.startswith('h')} == wanted
+
+
+class Open:
+    """A change that is not committed yet."""
+
+    def __init__(self, stack, id_, content):
+        import json
+        self.connection = psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')
+        with self.connection.cursor() as cursor:
+            cursor.execute("select put_item('Person', %s, 'Main', '', %s)", (id_, json.dumps(content)))
+
+    def close_with(self, is_committed):
+        if is_committed:
+            self.connection.commit()
+        self.connection.close()
+
+
+def test_departures_that_were_forgotten_make_it_complete(lab):
+    put(lab, 'forgotten', {'team': 'purged'})
+    put(lab, 'stays', {'team': 'purged'})
+    holder = Holder('team', 'purged').synchronise(lab)
+    put(lab, 'forgotten', {'team': 'elsewhere'})
+    new = Holder('team', 'purged').synchronise(lab)
+    lab.psql('lab', 'select purge_members(stamp_now())')
+    assert holder.synchronise(lab).was_complete and set(holder.members) == {'stays'}
+    assert not new.synchronise(lab).was_complete and set(new.members) == {'stays'}
+
+
+def test_after_a_restore_tokens_are_of_no_use(lab):
+    put(lab, 'restored', {'team': 'restored'})
+    holder = Holder('team', 'restored').synchronise(lab)
+    lab.psql('lab', 'select after_restore()')
+    assert holder.synchronise(lab).was_complete
+    assert holder.members == truth(lab, 'team', 'restored')
+    assert not holder.synchronise(lab).was_complete
+
+
+def test_another_declaration_under_the_same_name(lab, schemas):
+    put(lab, 'declared', {'team': 'one', 'group': 'two'})
+    holder = Holder('team', 'two').synchronise(lab)
+    assert not holder.members
+    other = {**PERSON, 'collections': {**PERSON['collections'], 'team': {'key': ['Main.group'], 'mutable': True}}}
+    schemas.apply('lab', {'Person': other})
+    assert set(holder.synchronise(lab).members) == {'declared'} and holder.was_complete
+    schemas.apply('lab', {'Person': PERSON})
+    assert holder.synchronise(lab).members == {} and holder.was_complete
+
+
+def test_a_collection_declared_while_others_write(lab, schemas):
+    for number in range(50):
+        put(lab, f'older{number}', {'late': 'x'})
+    is_over = threading.Event()
+
+    def write():
+        number = 0
+        while not is_over.is_set():
+            put(lab, f'older{number % 60}', {'late': 'x' if number % 3 else 'y', 'n': number})
+            number += 1
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        schemas.apply('lab', {'Person': {**PERSON, 'collections': {**PERSON['collections'], 'late': {'key': ['Main.late'], 'mutable': True}}}})
+    finally:
+        is_over.set()
+        writer.join()
+    rows = lab.psql('lab', "select i.id, i.content::json ->> 'late' from item i where class = 'Person' and iclass = 'Main' and content::json ->> 'late' is not null")
+    members = lab.psql('lab', "select m.id, m.value from member m join collection c on c.number = m.collection where c.name = 'late' and not has_left")
+    assert sorted(members) == sorted(rows)
+    schemas.apply('lab', {'Person': PERSON})
+
+
+def test_truncation_is_told(lab):
+    put(lab, 'truncated', {'team': 'truncated', 'mail': 'truncated@example.org'})
+    holder = Holder('team', 'truncated').synchronise(lab)
+    lab.psql('lab', 'truncate doc, item')
+    assert holder.synchronise(lab).was_complete and not holder.members
+    wait_until(lambda: lab.get('lab', ('Person', 'truncated'))['v'] == 0)
+    put(lab, 'another', {'mail': 'truncated@example.org'})
+
+
+# --- unique properties ---
+
+def test_a_value_is_taken_once(lab):
+    put(lab, 'first', {'mail': 'a@example.org'})
+    with pytest.raises(Problem) as refused:
+        put(lab, 'second', {'mail': 'a@example.org'})
+    assert refused.value.code == 'AUNIQUE'
+    assert lab.get('lab', ('Person', 'second'))['v'] == 0
+    put(lab, 'first', {'mail': 'a@example.org', 'age': 1})
+    put(lab, 'first', {'mail': 'b@example.org'})
+    put(lab, 'second', {'mail': 'a@example.org'})
+    lab.put('lab', {'c': 'Person', 'id': 'first', 'items': [{'c': 'Main', 'j': {'mail': 'c@example.org'}}]},
+            {'c': 'Person', 'id': 'third', 'items': [{'c': 'Main', 'j': {'mail': 'b@example.org'}}]})
+    lab.put('lab', {'c': 'Person', 'id': 'second', 'delete': True})
+    put(lab, 'fourth', {'mail': 'a@example.org'})
+    for id_ in ('no1', 'no2'):
+        put(lab, id_, {'team': 'x'})  # without a value there is nothing to be unique
+
+
+def test_one_of_many_who_want_a_value_gets_it(lab):
+    codes = []
+
+    def want(number):
+        try:
+            put(lab, f'race{number}', {'mail': 'race@example.org'})
+            codes.append('done')
+        except Problem as problem:
+            codes.append(problem.code)
+    threads = [threading.Thread(target=want, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(codes) == ['AUNIQUE'] * 5 + ['done']
+    assert lab.psql('lab', "select count(*) from unique_value where value = 'race@example.org'") == [(1,)]
+
+
+def test_what_is_there_twice_cannot_be_declared_unique(lab, schemas):
+    for id_ in ('twice1', 'twice2'):
+        put(lab, id_, {'badge': '7'})
+    schemas.set('lab', {'Person': {**PERSON, 'unique': {**PERSON['unique'], 'badge': {'key': ['Main.badge']}}}})
+    schemas.run('apply', 'lab', status=1)
+    schemas.apply('lab', {'Person': PERSON})
+    put(lab, 'twice3', {'badge': '7'})
+
+
+# --- what is wrong ---
+
+@pytest.mark.parametrize('param, code', [
+    ({}, 'AARG'), ({'c': 'Person'}, 'AARG'), ({'c': 'Person', 'collection': 'team'}, 'AARG'), ({'c': 'Person', 'collection': 'none', 'value': 'x'}, 'NCOLLECTION'),
+    ({'c': 'Nobody', 'collection': 'team', 'value': 'x'}, 'NCOLLECTION'), ({'c': 'Person', 'collection': 'team', 'value': None}, 'AARG'),
+    ({'c': 'Person', 'collection': 'team', 'value': {}}, 'AARG'), ({'c': 'Person', 'collection': 'team', 'value': []}, 'AARG'),
+    ({'c': 'Person', 'collection': 'team', 'value': ['x'] * 5}, 'AARG'), ({'c': 'Person', 'collection': 'team', 'value': 'x' * 256}, 'AARG'),
+    ({'c': 'Person', 'collection': 'team', 'value': 'x', 'limit': 0}, 'AARG'), ({'c': 'Person', 'collection': 'team', 'value': 'x', 'limit': 1001}, 'AARG'),
+    ({'c': 'Person', 'collection': 'team', 'value': 'x', 'want': 'all'}, 'AARG'), ({'c': 'Person', 'collection': 'team', 'value': 'x', 'token': 'x'}, 'AARG'),
+    ({'c': 'Person', 'collection': 'team', 'value': 'x', 'token': ''}, 'AARG'), ({'c': 'Person', 'collection': 'team', 'value': 'x', 'cursor': '1'}, 'AARG'),
+    ({'c': "Person'; drop", 'collection': 'team', 'value': 'x'}, 'AARG'), ({'c': 'Person', 'collection': 'x' * 256, 'value': 'x'}, 'ALIMIT')])
+def test_wrong_questions(lab, param, code):
+    with pytest.raises(Problem) as refused:
+        lab.op('lab', 'collection', param)
+    assert refused.value.code == code
+
+
+def test_tokens_and_cursors_belong_to_their_question(lab):
+    for number in range(4):
+        put(lab, f'token{number}', {'team': 'token', 'skills': ['token']})
+    out = ask(lab, 'team', 'token', limit=2, want='ids')
+    token = ask(lab, 'team', 'token')['token']
+    altered = token[:-2] + ('7' if token[-2] != '7' else '8') + token[-1]
+    for collection, value, place in (('team', 'tokem', {'token': token}), ('skill', 'token', {'token': token}), ('team', 'token', {'token': altered}),
+                                     ('team', 'token', {'token': out['cursor']}), ('team', 'token', {'cursor': token}),
+                                     ('skill', 'token', {'cursor': out['cursor']}), ('team', 'token', {'cursor': out['cursor'] + '0'})):
+        with pytest.raises(Problem) as refused:
+            ask(lab, collection, value, **place)
+        assert refused.value.code == 'AARG'

@@ -1,0 +1,63 @@
+/* test_seal: a sealed text opens for its own question only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operation/seal.h"
+
+static struct arena *arena;
+
+static void a_seal_opens_for_its_question(void **state)
+{
+    (void)state;
+    static const struct bytes payloads[] = {BYTES(""), BYTES("x"), BYTES("1 2 3 \xC3\xA9. ")};
+    for (size_t i = 0; i < COUNT_OF(payloads); i++) {
+        struct bytes payload, sealed = seal_close(arena, BYTES("question"), payloads[i]);
+        assert_true(seal_open(BYTES("question"), sealed, &payload));
+        assert_true(bytes_equal(payload, payloads[i]));
+        assert_false(seal_open(BYTES("questions"), sealed, &payload));
+        assert_false(seal_open(BYTES(""), sealed, &payload));
+    }
+}
+
+static void altered_and_shortened_texts_are_refused(void **state)
+{
+    (void)state;
+    struct bytes payload, sealed = seal_close(arena, BYTES("question"), BYTES("payload"));
+    for (size_t i = 0; i < sealed.size; i++) {
+        char *copy = arena_copy(arena, sealed.data, sealed.size);
+        copy[i] ^= 1;
+        assert_false(seal_open(BYTES("question"), (struct bytes){copy, sealed.size}, &payload));
+        assert_false(seal_open(BYTES("question"), (struct bytes){sealed.data, i}, &payload));
+    }
+    assert_false(seal_open(BYTES("question"), NO_BYTES, &payload));
+}
+
+static void parts_cannot_be_moved_from_one_to_the_next(void **state)
+{
+    (void)state;
+    struct builder one = {0}, other = {0};
+    seal_add_part(&one, BYTES("ab"));
+    seal_add_part(&one, BYTES("c"));
+    seal_add_part(&other, BYTES("a"));
+    seal_add_part(&other, BYTES("bc"));
+    assert_false(bytes_equal(builder_bytes(&one), builder_bytes(&other)));
+    builder_free(&one);
+    builder_free(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_seal_opens_for_its_question),
+        cmocka_unit_test(altered_and_shortened_texts_are_refused),
+        cmocka_unit_test(parts_cannot_be_moved_from_one_to_the_next),
+    };
+    arena = arena_create("test");
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    arena_destroy(arena);
+    return failed;
+}
