@@ -125,6 +125,7 @@ struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot,
     document_hold(document); /* before the old copy goes: it may be the same */
     struct cache_entry *entry = cache_find(cache, hash, space, document->header.class, document->header.id);
     struct node *node = (struct node *)entry; /* the entry is the node's first member */
+    bool is_written = node && node->entry.is_written;
     if (node) {
         cache->bytes -= node->bytes;
         document_release(node->entry.document);
@@ -138,7 +139,8 @@ struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot,
         link_youngest(cache, node);
         cache->count++;
     }
-    node->entry = (struct cache_entry){.document = document, .hash = hash, .slot = slot, .space = space};
+    node->entry = (struct cache_entry){
+        .document = document, .hash = hash, .slot = slot, .space = space, .is_written = is_written};
     node->bytes = sizeof *node + document->block_bytes;
     cache->bytes += node->bytes;
     shrink(cache);

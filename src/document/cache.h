@@ -17,6 +17,7 @@ struct cache_entry {
     uint32_t slot;
     bool is_tagged;  /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
     bool is_doubted; /* the database has another, whatever stamps say: nothing but a load is believed */
+    bool is_written; /* an operation of this worker wrote it; outlives the copy's replacement */
     int space;
 };
 

@@ -293,10 +293,30 @@ void documents_keep_written(struct documents *documents, int space, const struct
         put_on_shelf(documents, space, found, tag, document);
 }
 
-void documents_distrust(struct documents *documents, int space, const struct found *found)
+static struct cache_entry *entry_of(struct documents *documents, int space, const struct found *found)
 {
     const struct header *header = &found->document->header;
-    struct cache_entry *entry = cache_find(documents->cache, found->hash, space, header->class, header->id);
+    return cache_find(documents->cache, found->hash, space, header->class, header->id);
+}
+
+bool documents_is_written(struct documents *documents, int space, struct name name, uint32_t *slot_r)
+{
+    uint64_t hash = stamps_hash(documents->stamps, space, name.class, name.id);
+    const struct cache_entry *entry = cache_find(documents->cache, hash, space, name.class, name.id);
+    *slot_r = stamps_slot(documents->stamps, hash);
+    return entry && entry->is_written;
+}
+
+void documents_set_written(struct documents *documents, int space, const struct found *found, bool is_written)
+{
+    struct cache_entry *entry = entry_of(documents, space, found);
+    if (entry)
+        entry->is_written = is_written;
+}
+
+void documents_distrust(struct documents *documents, int space, const struct found *found)
+{
+    struct cache_entry *entry = entry_of(documents, space, found);
     if (!entry)
         return;
     entry->is_tagged = false;

@@ -49,6 +49,9 @@ struct transaction;
  * memory have failed): what it sees was true at one instant, whatever others write. */
 MUST_USE enum fault transaction_begin(struct documents *documents, int space, struct arena *arena,
                                       bool in_snapshot, struct transaction **transaction_r);
+/* This try may write: documents that operations of this worker have written lately are fetched in turn with
+ * other writers of this host, so that they do not refuse each other; until the end of the try. */
+void transaction_take_turns(struct transaction *transaction);
 /* Tolerance 0: the newest, one object for the whole operation, may be changed, verified at validation.
  * FAULT_ALIMIT above limit_documents. */
 MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct name name,

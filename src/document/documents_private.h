@@ -42,6 +42,11 @@ MUST_USE enum fault documents_find_newest(struct documents *documents, int space
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
                                              struct name name, int64_t tolerance_ms, struct found *found_r);
+/* Is it a document that operations of this worker write, as far as is known?  Then its slot. */
+MUST_USE bool documents_is_written(struct documents *documents, int space, struct name name,
+                                   uint32_t *slot_r);
+void documents_set_written(struct documents *documents, int space, const struct found *found,
+                           bool is_written);
 /* What this worker has written, in the cache and on the shelf.  `is_tagged`: `tag` proves it. */
 void documents_keep_written(struct documents *documents, int space, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag);

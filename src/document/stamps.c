@@ -12,6 +12,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
+#include "document/turns.h"
 
 /* An entry belongs to the instance that set `instance` (compare-and-swap from 0), until it is set to 0 again.
  */
@@ -36,11 +37,11 @@ struct stamps_board {
     struct space spaces[STAMPS_NAMESPACES];
     struct entry entries[STAMPS_PROCESSES];
     struct pulse pulses[STAMPS_PROCESSES];
-    struct stamps_slot slots[];
+    struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 3 };                                        /* changes with anything above */
+enum { LAYOUT = 4 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -74,17 +75,19 @@ bool stamps_open(struct stamps **stamps_r, const char *path, uint32_t slots, cha
 bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t slots, size_t shelf_bytes,
                             char *problem, size_t problem_size)
 {
-    assert(slots && (slots & (slots - 1)) == 0);
+    assert(slots % 64 == 0 && (slots & (slots - 1)) == 0);
     struct stamps *stamps = calloc(1, sizeof *stamps);
     if (!stamps)
         log_fatal("out of memory opening the segment");
-    size_t size = sizeof(struct stamps_board) + (size_t)slots * sizeof(struct stamps_slot);
-    if (!segment_open(&stamps->segment, path, MAGIC, LAYOUT, size + shelf_bytes, problem, problem_size)) {
+    size_t turns = sizeof(struct stamps_board) + (size_t)slots * sizeof(struct stamps_slot);
+    size_t shelf = turns + (size_t)slots * sizeof *stamps->turns;
+    if (!segment_open(&stamps->segment, path, MAGIC, LAYOUT, shelf + shelf_bytes, problem, problem_size)) {
         free(stamps);
         return false;
     }
     stamps->board = stamps->segment.memory;
-    stamps->shelf = shelf_create((char *)stamps->segment.memory + size, shelf_bytes);
+    stamps->shelf = shelf_create((char *)stamps->segment.memory + shelf, shelf_bytes);
+    stamps->turns = (_Atomic uint32_t *)((char *)stamps->segment.memory + turns);
     stamps->slots = stamps->board->slots;
     stamps->words = &stamps->board->words;
     stamps->slot_mask = slots - 1;
@@ -310,6 +313,13 @@ void stamps_become(struct stamps *stamps, int index)
     assert((uint32_t)index / 64 < atomic_load(stamps->words)); /* taken, so readers look at its word */
     stamps->index = index;
     shelf_recover(stamps->shelf, index);
+    turns_recover(stamps, index);
+}
+
+_Atomic uint32_t *stamps_turn(const struct stamps *stamps, uint32_t slot)
+{
+    assert(slot <= stamps->slot_mask);
+    return &stamps->turns[slot];
 }
 
 struct shelf *stamps_shelf(const struct stamps *stamps)

@@ -31,6 +31,7 @@ struct stamps_board; /* what lies in the segment */
  * stand here because stamps_see is inlined. */
 struct stamps {
     struct stamps_slot *slots;
+    _Atomic uint32_t *turns; /* one a slot, for turns.c */
     _Atomic uint32_t *words; /* mark words in use by indexes ever taken */
     struct stamps_board *board;
     struct segment segment;
@@ -57,6 +58,9 @@ uint64_t stamps_seed(const struct stamps *stamps); /* of the hash of names, the 
 /* Tags of copies on the shelf are what stamps_see showed before they were loaded, or moved + 1 of
  * stamps_publish under its condition. */
 struct shelf *stamps_shelf(const struct stamps *stamps);
+
+/* The word of the slot's turn. */
+_Atomic uint32_t *stamps_turn(const struct stamps *stamps, uint32_t slot);
 
 /* --- slots --- */
 struct look {

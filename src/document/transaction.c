@@ -9,9 +9,13 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "document/stamp.h"
+#include "document/turns.h"
 
 /* How long a worker waits for the end of the old backend after an unknown outcome. */
 enum { UNKNOWN_PATIENCE_MS = 5000 };
+
+/* After this a writer in turn is taken for dead or slow: the next goes on. */
+enum { TURN_OVERDUE_MS = 500 };
 
 /* A document that the operation asked for. */
 struct asked {
@@ -28,6 +32,7 @@ struct transaction {
     size_t count, capacity;
     size_t fetched;          /* those at tolerance 0 */
     const struct once *once; /* NULL: no answer is to be kept */
+    struct turns *turns;     /* NULL: none are taken */
 };
 
 enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
@@ -47,11 +52,54 @@ enum fault transaction_begin(struct documents *documents, int space, struct aren
     return FAULT_NONE;
 }
 
-void transaction_end(struct transaction *transaction)
+static void end_snapshot(struct transaction *transaction)
 {
     if (transaction->in_snapshot)
         store_snapshot_end(transaction->documents->store, transaction->space);
     transaction->in_snapshot = false;
+}
+
+void transaction_end(struct transaction *transaction)
+{
+    end_snapshot(transaction);
+    if (transaction->turns)
+        turns_give(transaction->turns);
+}
+
+/* --- turns --- */
+
+void transaction_take_turns(struct transaction *transaction)
+{
+    transaction->turns = turns_create(transaction->arena, transaction->documents->stamps, TURN_OVERDUE_MS);
+}
+
+/* Before these documents are looked for.  A snapshot that was begun would only grow older while we wait. */
+static void await_turns(struct transaction *transaction, const struct name *names, size_t count)
+{
+    struct documents *documents = transaction->documents;
+    if (!transaction->turns || (transaction->in_snapshot && transaction->count))
+        return;
+    uint32_t *slots = ARENA_ROOM(transaction->arena, uint32_t, count);
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (documents_is_written(documents, transaction->space, names[i], &slots[wanted]))
+            wanted++;
+    if (!wanted)
+        return;
+    int64_t deadline_ms = clock_monotonic_ms() + documents->settings->lock_timeout_ms;
+    turns_take(transaction->turns, slots, wanted,
+               deadline_ms < documents->deadline_ms ? deadline_ms : documents->deadline_ms);
+}
+
+/* What was waited for and is merely read, as a configuration is by all, is not waited for again. */
+static void learn_turns(struct transaction *transaction)
+{
+    for (size_t i = 0; transaction->turns && i < transaction->count; i++) {
+        const struct asked *asked = &transaction->asked[i];
+        bool is_written = asked->draft && draft_is_changed(asked->draft);
+        if (is_written || (asked->draft && turns_has(transaction->turns, asked->found.slot)))
+            documents_set_written(transaction->documents, transaction->space, &asked->found, is_written);
+    }
 }
 
 static struct asked *find_asked(struct transaction *transaction, uint64_t hash, struct name name)
@@ -170,6 +218,7 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
     if (!missing_count)
         return FAULT_NONE;
     struct found *found = ARENA_ROOM(transaction->arena, struct found, missing_count);
+    await_turns(transaction, missing, missing_count);
     enum fault fault = find_newest(transaction, missing, missing_count, found);
     return fault ? fault : open_drafts(transaction, missing, found, missing_count, places);
 }
@@ -362,7 +411,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
 {
     struct documents *documents = transaction->documents;
     struct stamps *stamps = documents->stamps;
-    transaction_end(transaction); /* a snapshot has served: the commit verifies what was read in it */
+    end_snapshot(transaction); /* it has served: the commit verifies what was read in it */
     enum fault fault = store_connect(documents->store, transaction->space); /* not after the marks */
     if (fault)
         return fault;
@@ -409,6 +458,7 @@ void transaction_keep(struct transaction *transaction, const struct once *once)
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)
 {
     *version_r = 0;
+    learn_turns(transaction);
     if (transaction->once)
         return commit(transaction, version_r);
     for (size_t i = 0; i < transaction->count; i++)

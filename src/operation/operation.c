@@ -48,6 +48,8 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
                                          in_snapshot, &attempt->transaction);
     if (fault)
         return fault;
+    if (operation->right != RIGHT_READ && !operation->only_reads)
+        transaction_take_turns(attempt->transaction);
     fault = operation->work ? operation->work(attempt) : FAULT_NONE;
     if (!fault && is_late(attempt->call))
         fault = FAULT_XTIME;

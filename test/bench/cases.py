@@ -33,6 +33,10 @@ def content(item):
     return '"\\"' + ''.join(f':r{item}{i}' for i in range(11)) + '\\""'
 
 
+def number_of_schema(server):
+    return server.psql('anchor', 'select number from schema')[0][0]
+
+
 def prepared(name, execute):
     return ['\\if :is_new', f"prepare {name.lower()} as {statement(name)};", '\\set is_new 0', '\\endif', execute]
 
@@ -41,17 +45,17 @@ def array(*values):
     return "'{" + ','.join(str(value) for value in values) + "}'"
 
 
-def commit_one_script(count):
+def commit_one_script(count, schema):
     """Two of the five items of one document."""
     lines = [f'\\set id random(1, {count})', '\\set first random(1, 5)', '\\set second 1 + (:first - 1 + random(1, 4)) % 5',
              *ITEM_CONTENTS]
     lines += prepared('CORE_ONE', f"execute core_one({VERSION}, 'Doc', (:id)::text, {VERSION}, {VERSION}, {VERSION}, 1005, 0,"
                       f" '{{Line,Line}}', '{{:first,:second}}', {array(VERSION, VERSION)},"
-                      f" '{{{content('a')},{content('b')}}}', '{{f,f}}');")
+                      f" '{{{content('a')},{content('b')}}}', '{{f,f}}', {schema});")
     return '\n'.join(lines) + '\n'
 
 
-def commit_many_script(count, documents):
+def commit_many_script(count, documents, schema):
     """The same of several, which are as far from each other as they can be."""
     step = count // documents
     lines = [f'\\set id0 random(1, {step})', *(f'\\set id{i} :id0 + {i * step}' for i in range(1, documents)),
@@ -65,7 +69,7 @@ def commit_many_script(count, documents):
         f"execute core({VERSION}, {same('Doc')}, {array(*(f':id{i}' for i in one))}, {same(VERSION)}, {same(1)},",
         f"{same(VERSION)}, {same(VERSION)}, {same(1005)}, {same(0)}, {array(*(1 + i // 2 for i in two))}, {same('Line', two)},",
         f"{array(*((':first', ':second')[i % 2] for i in two))}, {same(VERSION, two)},",
-        f"{array(*(content('ab'[i % 2]) for i in two))}, {same('f', two)});")))
+        f"{array(*(content('ab'[i % 2]) for i in two))}, {same('f', two)}, {schema});")))
     return '\n'.join(lines) + '\n'
 
 
@@ -98,10 +102,10 @@ def commit(options):
 
         for clients in (1, 4, 8):
             yield beside_pgbench('commit of a document, 2 of its 5 items changed, durable', 'pgbench, core_one', 0.95, 'commit',
-                                 commit_one_script(count), clients, 1)
+                                 commit_one_script(count, number_of_schema(server)), clients, 1)
         for clients in (1, 8):
             yield beside_pgbench('commit of 8 documents, the same of each', 'pgbench, core', 0.95, 'commit8',
-                                 commit_many_script(count, 8), clients, 8)
+                                 commit_many_script(count, 8, number_of_schema(server)), clients, 8)
 
 
 def contend(options):

@@ -7,126 +7,9 @@
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "document/documents.h"
 #include "document/stamp.h"
-#include "fake_store.h"
-
-#define A ((struct name){BYTES("Doc"), BYTES("a")})
-#define B ((struct name){BYTES("Doc"), BYTES("b")})
-
-static char one_host[] = "one", many_hosts[] = "many";
-static struct settings settings;
-static struct stamps *stamps;
-static struct documents *documents, *others; /* of this worker, and of another */
-static struct arena *arena;
-static int space;
-static int own_index, other_index;
-
-static int start(void **state)
-{
-    (void)state;
-    char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
-    int indexes[2], fd = mkstemp(path);
-    close(fd);
-    unlink(path);
-    settings = (struct settings){
-        .cache_mb = 1, .cache_age_s = 1000, .hosts = one_host, .limit_documents = 32, .tombstone_s = 100};
-    if (!stamps_open_with_shelf(&stamps, path, 1024, 1 << 20, problem, sizeof problem))
-        return fprintf(stderr, "%s\n", problem), -1;
-    unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 2, indexes) != 2)
-        return -1;
-    own_index = indexes[0];
-    other_index = indexes[1];
-    stamps_become(stamps, own_index);
-    space = stamps_space(stamps, BYTES("one"));
-    fake_reset();
-    documents = documents_create(&settings, stamps);
-    documents_begin_request(documents, INT64_MAX);
-    others = documents_create(&settings, stamps);
-    documents_begin_request(others, INT64_MAX);
-    arena = arena_create("test");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    documents_destroy(documents);
-    documents_destroy(others);
-    stamps_close(stamps);
-    return 0;
-}
-
-static uint32_t slot_of(struct name name)
-{
-    return stamps_slot(stamps, stamps_hash(stamps, space, name.class, name.id));
-}
-
-/* Another worker's commit: its mark, the change, the stamp, the mark gone. */
-static void commit_elsewhere(struct name name, int64_t version, const char *content)
-{
-    uint32_t slot = slot_of(name);
-    uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
-    fake_change(name.class.data, name.id.data, version, content);
-    stamps_publish(stamps, &slot, 1, NULL);
-    stamps_unmark(stamps, &slot, 1);
-    stamps_end(stamps);
-    stamps_become(stamps, own_index);
-}
-
-static void move_slot_of_a(void)
-{
-    uint32_t slot = slot_of(A);
-    uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
-    stamps_publish(stamps, &slot, 1, NULL);
-    stamps_unmark(stamps, &slot, 1);
-    stamps_end(stamps);
-    stamps_become(stamps, own_index);
-}
-
-static struct transaction *begin(bool in_snapshot)
-{
-    struct transaction *transaction;
-    assert_int_equal(transaction_begin(documents, space, arena, in_snapshot, &transaction), FAULT_NONE);
-    return transaction;
-}
-
-static struct draft *fetch(struct transaction *transaction, struct name name)
-{
-    struct draft *draft;
-    assert_int_equal(transaction_fetch(transaction, name, &draft), FAULT_NONE);
-    return draft;
-}
-
-static int64_t fetched_version(struct transaction *transaction, struct name name)
-{
-    return draft_base(fetch(transaction, name))->header.version;
-}
-
-static enum fault validate(struct transaction *transaction, int64_t *version)
-{
-    enum fault fault = transaction_validate(transaction, version);
-    transaction_end(transaction);
-    return fault;
-}
-
-static int64_t newest_version(struct name name)
-{
-    const struct document *document;
-    assert_int_equal(documents_newest(documents, space, arena, &name, 1, &document), FAULT_NONE);
-    return document->header.version;
-}
+#include "transaction_world.h"
 
 static void a_proven_copy_costs_no_load(void **state)
 {
@@ -142,121 +25,6 @@ static void a_proven_copy_costs_no_load(void **state)
     assert_int_equal(newest_version(A), 200);
     assert_int_equal(newest_version(B), 201);
     assert_int_equal(fake.loads, 4);
-}
-
-/* --- what another worker has: the shelf --- */
-
-static int64_t newest_version_elsewhere(struct name name)
-{
-    const struct document *document;
-    assert_int_equal(documents_newest(others, space, arena, &name, 1, &document), FAULT_NONE);
-    return document->header.version;
-}
-
-static void what_one_has_loaded_the_others_need_not(void **state)
-{
-    (void)state;
-    fake_change("Doc", "a", 100, "1");
-    assert_int_equal(newest_version(A), 100);
-    assert_int_equal(newest_version(B), 0);
-    assert_int_equal(newest_version_elsewhere(A), 100);
-    assert_int_equal(newest_version_elsewhere(B), 0);
-    assert_int_equal(fake.loads, 2);
-    commit_elsewhere(A, 200, "2"); /* by a worker that puts nothing on the shelf */
-    assert_int_equal(newest_version_elsewhere(A), 200);
-    assert_int_equal(newest_version(A), 200);
-    assert_int_equal(fake.loads, 3);
-    const struct document *document;
-    struct transaction *transaction;
-    assert_int_equal(transaction_begin(others, space, arena, false, &transaction), FAULT_NONE);
-    assert_int_equal(transaction_read(transaction, A, 10, &document), FAULT_NONE);
-    assert_int_equal(document->header.version, 200);
-}
-
-static void what_one_has_written_the_others_need_not_load(void **state)
-{
-    (void)state;
-    int64_t version;
-    fake_change("Doc", "a", 100, "1");
-    assert_int_equal(newest_version_elsewhere(A), 100);
-    for (int i = 0; i < 3; i++) {
-        struct transaction *transaction = begin(false);
-        draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false,
-                       i % 2 ? BYTES("2") : BYTES("3"));
-        draft_set_item(fetch(transaction, B), BYTES("Sta"), BYTES(""), false,
-                       i % 2 ? BYTES("4") : BYTES("5"));
-        assert_int_equal(validate(transaction, &version), FAULT_NONE);
-        assert_int_equal(newest_version_elsewhere(A), version);
-        assert_int_equal(newest_version_elsewhere(B), version);
-    }
-    assert_int_equal(fake.loads, 2); /* A at first, and the absence of B */
-    struct transaction *transaction = begin(false);
-    draft_delete(fetch(transaction, A));
-    assert_int_equal(validate(transaction, &version), FAULT_NONE);
-    assert_int_equal(newest_version_elsewhere(A), version); /* its zombie's */
-    assert_int_equal(fake.loads, 2);
-}
-
-static void change_a_after_the_load(void)
-{
-    fake.after_load = NULL;
-    commit_elsewhere(A, 200, "2");
-}
-
-static void a_copy_on_the_shelf_is_as_old_as_its_look(void **state)
-{
-    (void)state;
-    fake_change("Doc", "a", 100, "1");
-    fake.after_load = change_a_after_the_load; /* and before the copy is on the shelf */
-    assert_int_equal(newest_version(A), 100);
-    assert_int_equal(newest_version_elsewhere(A), 200);
-    assert_int_equal(newest_version(A), 200);
-}
-
-static void a_mark_counts_more_than_the_shelf(void **state)
-{
-    (void)state;
-    fake_change("Doc", "a", 100, "1");
-    assert_int_equal(newest_version(A), 100);
-    uint32_t slot = slot_of(A);
-    uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
-    stamps_become(stamps, own_index);
-    fake_change("Doc", "a", 200, "2"); /* committed, not yet published */
-    assert_int_equal(newest_version_elsewhere(A), 200);
-    assert_int_equal(newest_version(A), 200);
-}
-
-static void a_commit_beside_another_puts_nothing_on_the_shelf(void **state)
-{
-    (void)state;
-    int64_t version;
-    struct transaction *transaction = begin(false);
-    draft_create(fetch(transaction, A));
-    fake.before_commit = move_slot_of_a;
-    assert_int_equal(validate(transaction, &version), FAULT_NONE);
-    int loads = fake.loads;
-    assert_int_equal(newest_version_elsewhere(A), version);
-    assert_int_equal(fake.loads, loads + 1);
-}
-
-static void what_the_database_contradicts_is_not_taken_from_the_shelf(void **state)
-{
-    (void)state;
-    int64_t version;
-    fake_change("Doc", "a", 100, "1");
-    assert_int_equal(newest_version(A), 100);
-    fake_change("Doc", "a", 200, "2"); /* by psql: no stamp has moved yet */
-    struct transaction *transaction = begin(false);
-    draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("3"));
-    assert_int_equal(validate(transaction, &version), FAULT_STALE);
-    transaction = begin(false);
-    assert_int_equal(fetched_version(transaction, A), 200);
-    draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("3"));
-    assert_int_equal(validate(transaction, &version), FAULT_NONE);
-    assert_int_equal(newest_version_elsewhere(A), version);
 }
 
 static void a_marked_slot_is_asked_for_each_time(void **state)
@@ -360,12 +128,6 @@ static void a_birth_is_above_the_floor(void **state)
     draft_create(fetch(transaction, A));
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
     assert_int_equal(version, stamp_next(future));
-}
-
-static void change_a_elsewhere(void)
-{
-    static int64_t seconds;
-    commit_elsewhere(A, stamp_add_ms(stamp_now(), 1000 * ++seconds), "9");
 }
 
 static void a_document_changed_meanwhile_is_a_conflict(void **state)
@@ -501,15 +263,9 @@ static void a_request_that_is_late_loads_nothing(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_start, world_stop)
     const struct CMUnitTest tests[] = {
         TEST(a_proven_copy_costs_no_load),
-        TEST(what_one_has_loaded_the_others_need_not),
-        TEST(what_one_has_written_the_others_need_not_load),
-        TEST(a_copy_on_the_shelf_is_as_old_as_its_look),
-        TEST(a_mark_counts_more_than_the_shelf),
-        TEST(a_commit_beside_another_puts_nothing_on_the_shelf),
-        TEST(what_the_database_contradicts_is_not_taken_from_the_shelf),
         TEST(a_marked_slot_is_asked_for_each_time),
         TEST(missing_documents_come_in_one_round_trip),
         TEST(two_documents_of_different_instants_are_refused),

@@ -1,0 +1,37 @@
+/* transaction_world: a worker and another one over rows in memory and a real shared segment with a shelf, for
+ * the tests of transactions. */
+#ifndef STAMPD_TEST_TRANSACTION_WORLD_H
+#define STAMPD_TEST_TRANSACTION_WORLD_H
+
+#include "document/documents.h"
+#include "fake_store.h"
+
+#define A ((struct name){BYTES("Doc"), BYTES("a")})
+#define B ((struct name){BYTES("Doc"), BYTES("b")})
+
+extern char one_host[], many_hosts[];
+extern struct settings settings;
+extern struct stamps *stamps;
+extern struct documents *documents, *others; /* of this worker, and of another */
+extern struct arena *arena;
+extern int space;
+extern int own_index, other_index;
+
+int world_start(void **state);
+int world_stop(void **state);
+
+uint32_t slot_of(struct name name);
+/* Another worker's commit: its mark, the change, the stamp, the mark gone. */
+void commit_elsewhere(struct name name, int64_t version, const char *content);
+/* The same, of a version that grows, to document A; and one that leaves A as it is. */
+void change_a_elsewhere(void);
+void move_slot_of_a(void);
+
+struct transaction *begin(bool in_snapshot);
+struct draft *fetch(struct transaction *transaction, struct name name);
+int64_t fetched_version(struct transaction *transaction, struct name name);
+/* Validates and ends. */
+enum fault validate(struct transaction *transaction, int64_t *version);
+int64_t newest_version(struct name name);
+
+#endif
