@@ -2,6 +2,7 @@
  * POINT(name, word, what has been done when it dies there) */
 /* clang-format off */
 /* a commit: freshness.md 2 */
+POINT(TURN_TAKEN, "turn-taken", "turns_take: one more turn is held")
 POINT(COMMIT_CONNECTED, "commit-connected", "there is a session, nothing is noted")
 POINT(COMMIT_BEGUN, "commit-begun", "stamps_begin: the entry names the database")
 POINT(COMMIT_MARK, "commit-mark", "stamps_mark: one more slot is marked")

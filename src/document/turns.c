@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "edge/futex.h"
 
 /* 0: free; else 1 + index of the owner, his count of turns, and SLEEPERS when he has to wake somebody. */
@@ -131,8 +132,10 @@ void turns_take(struct turns *turns, const uint32_t *slots, size_t count, int64_
         _Atomic uint32_t *turn = stamps_turn(turns->stamps, sorted[i]);
         uint32_t word = draw_word(turns->stamps);
         bool may_wait = !turns->count || sorted[i] > turns->highest;
-        if (change(turn, 0, word) || (may_wait && await(turns, turn, word, deadline_ms)))
-            keep(turns, sorted[i], word);
+        if (!change(turn, 0, word) && !(may_wait && await(turns, turn, word, deadline_ms)))
+            continue;
+        keep(turns, sorted[i], word);
+        crash_at(CRASH_TURN_TAKEN);
     }
 }
 

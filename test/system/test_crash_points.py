@@ -1,6 +1,7 @@
 """Death at each named step of commit, repair and start (src/base/crash_table.h): a process kills itself there, and then the
 segment is repaired, no slot stays in doubt, nobody ever sees an old version, acknowledged writes stay, others are whole or
 absent."""
+import itertools
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ SHELF_MB = 1
 STACK = {'workers': 3, 'settings': {'segment_slots': SLOTS, 'shelf_mb': SHELF_MB, 'restart_young_ms': 0}}
 POINTS = re.findall(r'^POINT\(\w+, "([a-z-]+)",', (SOURCE / 'src/base/crash_table.h').read_text(), re.MULTILINE)
 
-COMMIT = ['commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
+COMMIT = ['turn-taken', 'commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
           'commit-answered', 'publish', 'publish:2', 'commit-published', 'shelf-locked', 'shelf-written', 'commit-kept', 'unmark',
           'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
 SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
@@ -41,7 +42,7 @@ def test_every_point_is_in_a_test():
 
 
 class Segment:
-    """The shared memory, as stamps.c lays it out: entries near its begin, then the slots and the shelf at its end."""
+    """The shared memory, as stamps.c lays it out: entries near its begin; slots, turns and the shelf at its end."""
 
     HEAD, SPACE, SPACES, ENTRY, ENTRIES = 128, 128, 256, 64, 448
     DIRTY = 2
@@ -60,7 +61,7 @@ class Segment:
         return [index for index, (state, _, _, database) in entries.items() if state == self.DIRTY or database]
 
     def marked_slots(self):
-        data = self.path.read_bytes()[-(SHELF_MB << 20) - SLOTS * 64:]
+        data = self.path.read_bytes()[-(SHELF_MB << 20) - SLOTS * (4 + 64):]
         return [slot for slot in range(SLOTS) if any(data[slot * 64 + 8:slot * 64 + 64])]
 
     def is_at_rest(self):
@@ -194,20 +195,22 @@ def test_a_worker_dies_when_its_commit_is_refused(stack, witness):
     before = witness.deaths('commit-refused')
     arm(stack, 'commit-refused')
     others = [requests.Session() for _ in range(4)]
+    names = itertools.count()
     for http in others:
         http.trust_env = False
 
     def contend():
-        threads = [threading.Thread(target=put, args=(http,)) for http in others]
+        name = f'contended{next(names)}'  # one that nobody has written: writers do not come in turn yet
+        threads = [threading.Thread(target=put, args=(http, name)) for http in others]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def put(http):
+    def put(http, name):
         try:
             http.post(f'{stack.url}/lab/op/put', timeout=60, verify=stack.http.verify,
-                      json={'param': {'docs': [{'c': 'Crash', 'id': 'contended', 'items': [{'c': 'N', 'j': os.urandom(4).hex()}]}]}})
+                      json={'param': {'docs': [{'c': 'Crash', 'id': name, 'items': [{'c': 'N', 'j': os.urandom(4).hex()}]}]}})
         except requests.exceptions.RequestException:
             pass
 
