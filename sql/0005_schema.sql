@@ -109,7 +109,9 @@ end $$;
 comment on function stampd.export_wipe(text, text) is 'Removes a document from all side tables of its class.';
 
 create function stampd.fill_side(class text, iclass text, batch int default 200) returns bigint
-  language plpgsql volatile set search_path = stampd, pg_temp set enable_seqscan = off as $$
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+  set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   progress schema_fill;
@@ -129,9 +131,10 @@ begin
   if batch_ids is null then
     return 0;
   end if;
-  select array_agg(i.id), array_agg(i.key) into item_ids, item_keys from item i
-    where i.class = fill_side.class and i.id = any (batch_ids) and i.iclass = fill_side.iclass
-      and i.content is not null and not i.raw;
+  select array_agg(u.id), array_agg(k.key) into item_ids, item_keys
+    from unnest(batch_ids) u(id) cross join lateral (
+      select i.key from item i where i.class = fill_side.class and i.id = u.id and i.iclass = fill_side.iclass
+        and i.content is not null and not i.raw offset 0) k;
   if item_ids is not null then
     execute format('select stampd.%I($1, $2)', 'x_' || fill_side.class || '_' || fill_side.iclass || '_write')
       using item_ids, item_keys;

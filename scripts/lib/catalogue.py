@@ -2,8 +2,8 @@
 """Debian's package catalogue as documents.
 
 Reads what `apt-cache dumpavail` prints on standard input, writes one document a line as stampctl load takes them:
-class Package, id = name, the singleton Sta with what is known of the package, an item Dep for each package it
-depends on.  Of several versions of a package the highest is kept.
+class Package, id = name, the singleton Sta with what is known of the package, the names of those it depends on among
+it, and an item Dep for each of those.  Of several versions of a package the highest is kept.
 """
 import argparse
 import json
@@ -91,8 +91,12 @@ def status(fields):
 
 
 def document(name, fields):
-    items = [{'c': 'Sta', 'j': status(fields)}]
-    items += [{'c': 'Dep', 'k': package, 'j': content} for package, content in sorted(relations(fields).items())]
+    found = sorted(relations(fields).items())
+    known = status(fields)
+    if found:
+        known['depends'] = [package for package, _ in found]
+    items = [{'c': 'Sta', 'j': known}]
+    items += [{'c': 'Dep', 'k': package, 'j': content} for package, content in found]
     return {'c': 'Package', 'id': name, 'items': items}
 
 

@@ -201,7 +201,7 @@ stampctl() { "$STACK_BUILD/src/stampctl" "$@"; }
 # stampctl_admin WORDS...: a command that works on the databases.
 stampctl_admin() {
     STAMPD_SQL=$SOURCE/sql stampctl "$@" --config "$STACK/etc/stampd.conf" \
-        --admin-conninfo "host=$STACK_DATABASE user=postgres"
+        --admin-conninfo "host=${STACK_DATABASE:-$STACK/run/postgres} user=postgres"
 }
 
 # namespace_create CODE ACCESS: completes one that exists, and leaves its access alone.

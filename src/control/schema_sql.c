@@ -109,15 +109,21 @@ void schema_sql_view(struct builder *sql, struct side_name name, const struct sc
 
 /* --- functions ----------------------------------------------------------------------------------- */
 
+/* In all of them each item is looked up by itself, behind `offset 0`: whatever the statistics say, the
+ * planner must not begin with a table and compare it with the list of items. */
+
 /* Rows of items that are no more. */
 static void add_removal(struct builder *sql, struct side_name name)
 {
-    builder_printf(sql,
-                   "  delete from stampd.\"x_%.*s_%.*s\" x using unnest(ids, keys) u(id, key)\n"
-                   "    where x.id = u.id and x.key = u.key and not exists (select from stampd.item i\n"
-                   "      where i.class = '%.*s' and i.id = u.id and i.iclass = '%.*s' and i.key = u.key\n"
-                   "        and i.content is not null and not i.raw);\n",
-                   SIDE(name), TEXT(name.class), TEXT(name.item));
+    builder_printf(
+        sql,
+        "  delete from stampd.\"x_%.*s_%.*s\" where ctid = any (array(select l.ctid\n"
+        "    from unnest(ids, keys) u(id, key) cross join lateral (\n"
+        "      select x.ctid from stampd.\"x_%.*s_%.*s\" x where x.id = u.id and x.key = u.key offset 0) l\n"
+        "    where not exists (select from stampd.item i where i.class = '%.*s' and i.id = u.id\n"
+        "      and i.iclass = '%.*s' and i.key = u.key and i.content is not null and not i.raw offset "
+        "0)));\n",
+        SIDE(name), SIDE(name), TEXT(name.class), TEXT(name.item));
 }
 
 static void add_names(struct builder *sql, const struct schema_item *item, const char *before)
@@ -139,15 +145,15 @@ static void add_upsert(struct builder *sql, struct side_name name, const struct 
     }
     builder_printf(
         sql,
-        "\n    from unnest(ids, keys) u(id, key)\n"
-        "    join stampd.item i on i.class = '%.*s' and i.id = u.id and i.iclass = '%.*s' and i.key = "
-        "u.key\n"
+        "\n    from unnest(ids, keys) u(id, key) cross join lateral (\n"
+        "      select t.id, t.key, t.content from stampd.item t where t.class = '%.*s' and t.id = u.id\n"
+        "        and t.iclass = '%.*s' and t.key = u.key and t.content is not null and not t.raw offset 0) "
+        "i\n"
         "    cross join lateral json_to_record(stampd.export_object(i.content)) v(",
         TEXT(name.class), TEXT(name.item));
     for (size_t f = 0; f < item->field_count; f++)
         builder_printf(sql, "%s\"%.*s\" json", f ? ", " : "", TEXT(item->fields[f].name));
-    builder_add_text(sql, ")\n    where i.content is not null and not i.raw\n"
-                          "    on conflict (id, key) do update set ");
+    builder_add_text(sql, ")\n    on conflict (id, key) do update set ");
     for (size_t f = 0; f < item->field_count; f++)
         builder_printf(sql, "%s\"%.*s\" = excluded.\"%.*s\"", f ? ", " : "", TEXT(item->fields[f].name),
                        TEXT(item->fields[f].name));
@@ -162,18 +168,20 @@ static void add_elements(struct builder *sql, struct side_name name, const struc
 {
     builder_printf(
         sql,
-        "  delete from stampd.\"x_%.*s_%.*s_%.*s\" e using unnest(ids, keys) u(id, key)\n"
-        "    where e.id = u.id and e.key = u.key and not exists (select from stampd.\"x_%.*s_%.*s\" x\n"
-        "      where x.id = u.id and x.key = u.key and e.value = any (x.\"%.*s\"));\n",
-        SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
-    builder_printf(
-        sql,
-        "  insert into stampd.\"x_%.*s_%.*s_%.*s\" (id, key, value)\n"
-        "    select x.id, x.key, w.value from unnest(ids, keys) u(id, key)\n"
-        "    join stampd.\"x_%.*s_%.*s\" x on x.id = u.id and x.key = u.key cross join unnest(x.\"%.*s\") "
-        "w(value)\n"
-        "    on conflict (id, key, value) do nothing;\n",
-        SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
+        "  delete from stampd.\"x_%.*s_%.*s_%.*s\" where ctid = any (array(select l.ctid\n"
+        "    from unnest(ids, keys) u(id, key) cross join lateral (select e.ctid, e.value\n"
+        "      from stampd.\"x_%.*s_%.*s_%.*s\" e where e.id = u.id and e.key = u.key offset 0) l\n"
+        "    where not exists (select from stampd.\"x_%.*s_%.*s\" x where x.id = u.id and x.key = u.key\n"
+        "      and l.value = any (x.\"%.*s\") offset 0)));\n",
+        SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
+    builder_printf(sql,
+                   "  insert into stampd.\"x_%.*s_%.*s_%.*s\" (id, key, value)\n"
+                   "    select u.id, u.key, w.value from unnest(ids, keys) u(id, key) cross join lateral (\n"
+                   "      select x.\"%.*s\" as list from stampd.\"x_%.*s_%.*s\" x\n"
+                   "        where x.id = u.id and x.key = u.key offset 0) l\n"
+                   "    cross join lateral unnest(l.list) w(value)\n"
+                   "    on conflict (id, key, value) do nothing;\n",
+                   SIDE(name), TEXT(field->name), TEXT(field->name), SIDE(name));
 }
 
 static void add_wipe(struct builder *sql, struct side_name name, const struct schema_item *item)

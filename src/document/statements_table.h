@@ -157,6 +157,7 @@ STATEMENT(ONCE_PURGE, "once_purge", 1,
 
 /* What is applied of classes. */
 STATEMENT(SCHEMA, "schema", 0, "select number, content, building from schema where one")
+STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
 /* What these documents of a class ($1, $2 ids) are members of, by the contents just written. */
 STATEMENT(MEMBERS, "members", 2, "select member_write($1, $2::text[])")

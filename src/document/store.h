@@ -9,6 +9,7 @@
 #include "document/document.h"
 #include "document/draft.h"
 #include "document/schema.h"
+#include "document/search.h"
 #include "document/stamps.h"
 
 struct store;
@@ -43,6 +44,24 @@ void store_snapshot_end(struct store *store, int space);
  * search that was made up under one that has moved meanwhile is FAULT_STALE. */
 MUST_USE enum fault store_schema(struct store *store, int space, struct arena *arena,
                                  const struct schema **schema_r);
+
+/* Before something is refused because of this schema: FAULT_STALE when the namespace has another by now. */
+MUST_USE enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,
+                                         const struct schema *schema);
+
+/* A page of what a search finds, true at one instant.  FAULT_STALE: the schema has moved since the search was
+ * made up. */
+struct search_found {
+    struct bytes id;
+    struct item item; /* with wants_items */
+};
+struct search_page {
+    const struct search_found *found;
+    size_t count;
+    bool has_more;
+};
+MUST_USE enum fault store_search(struct store *store, int space, struct arena *arena,
+                                 const struct search *search, struct search_page *page_r);
 
 /* What one operation writes and has verified; no document twice. */
 struct commit_document {

@@ -15,6 +15,7 @@ struct store_session {
     int64_t retry_ms;            /* monotonic: not tried again before */
     enum fault reason;           /* of the last failure to open */
     struct known_schema *schema; /* NULL: to be read before the next use */
+    struct store_search *search; /* prepared searches; NULL: none */
 };
 
 struct store {
@@ -58,11 +59,10 @@ void store_send_sides(struct pg *pg, const struct store_sides *sides);
 void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
                         const struct commit *commit);
 
+/* Before a session ends. */
+void store_forget_searches(struct store_session *session);
+
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);
-
-/* The first text, in the order of code points, behind all that start with `prefix`; false: there is none (the
- * prefix is empty or holds nothing but U+10FFFF).  `prefix` is UTF-8. */
-MUST_USE bool store_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *end_r);
 
 #endif

@@ -175,6 +175,26 @@ enum fault store_schema(struct store *store, int space, struct arena *arena, con
     return FAULT_NONE;
 }
 
+enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,
+                                const struct schema *schema)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    enum fault fault;
+    int attempt = 0;
+    pg_params_start(&params, arena);
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[STATEMENT_SCHEMA_NUMBER], &params, &row);
+    } while (store_reads_again(store, space, fault, attempt++));
+    if (fault || (pg_rows(row) && pg_get_i64(row, 0, 0) == schema->number))
+        return fault;
+    store_forget_schema(&store->sessions[space]);
+    return FAULT_STALE;
+}
+
 /* --- what a commit writes ------------------------------------------------------------------------ */
 
 /* Names of items in one side table. */

@@ -53,6 +53,7 @@ struct pg_params {
 void pg_params_start(struct pg_params *params, struct arena *arena);
 void pg_add_i64(struct pg_params *params, int64_t value);
 void pg_add_i32(struct pg_params *params, int32_t value);
+void pg_add_f64(struct pg_params *params, double value);
 void pg_add_text(struct pg_params *params, struct bytes text); /* data NULL: null */
 void pg_add_i64_array(struct pg_params *params, const int64_t *values, size_t count);
 void pg_add_i32_array(struct pg_params *params, const int32_t *values, size_t count);

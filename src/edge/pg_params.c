@@ -72,6 +72,14 @@ void pg_add_i32(struct pg_params *params, int32_t value)
     add_value(params, wire, sizeof value);
 }
 
+void pg_add_f64(struct pg_params *params, double value)
+{
+    int64_t bits;
+    static_assert(sizeof bits == sizeof value, "a double has the size of PostgreSQL's float8");
+    memcpy(&bits, &value, sizeof bits);
+    pg_add_i64(params, bits);
+}
+
 void pg_add_text(struct pg_params *params, struct bytes text)
 {
     add_value(params, text.data, text.data ? text.size : 0);

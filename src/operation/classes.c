@@ -68,6 +68,15 @@ enum fault classes_schema(struct attempt *attempt, const struct schema **schema_
     return fault;
 }
 
+enum fault classes_confirm(struct attempt *attempt, enum fault refusal)
+{
+    enum fault fault = attempt->schema
+                           ? store_confirm_schema(documents_store(attempt->workshop->documents),
+                                                  attempt->space, attempt->call->arena, attempt->schema)
+                           : FAULT_NONE;
+    return fault ? fault : refusal;
+}
+
 enum fault classes_judge(struct attempt *attempt, struct bytes document_class, struct bytes item_class,
                          bool is_singleton, bool is_raw, const char **refusal_r)
 {
@@ -78,5 +87,5 @@ enum fault classes_judge(struct attempt *attempt, struct bytes document_class, s
     enum fault fault = classes_schema(attempt, &schema);
     if (!fault)
         *refusal_r = schema_refusal(schema, document_class, item_class, is_singleton, is_raw);
-    return fault;
+    return *refusal_r && !fault ? classes_confirm(attempt, FAULT_NONE) : fault;
 }

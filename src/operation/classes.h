@@ -22,6 +22,8 @@ const char *classes_refusal(struct bytes document_class, struct bytes item_class
 MUST_USE enum fault classes_judge(struct attempt *attempt, struct bytes document_class,
                                   struct bytes item_class, bool is_singleton, bool is_raw,
                                   const char **refusal_r);
+/* Before the schema is a reason to refuse with `refusal`: FAULT_STALE when it has moved meanwhile. */
+MUST_USE enum fault classes_confirm(struct attempt *attempt, enum fault refusal);
 /* The schema of the attempt's namespace: the same for the whole try. */
 MUST_USE enum fault classes_schema(struct attempt *attempt, const struct schema **schema_r);
 

@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "operation/builtin/builtin.h"
 
-static const struct operation *const builtin[] = {&builtin_collection, &builtin_get, &builtin_list,
-                                                  &builtin_put, &builtin_sync};
+static const struct operation *const builtin[] = {&builtin_collection, &builtin_find, &builtin_get,
+                                                  &builtin_list,       &builtin_put,  &builtin_sync};
 
 /* Filled before fork, sorted by name. */
 static const struct operation **added;

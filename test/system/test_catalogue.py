@@ -47,7 +47,7 @@ def test_a_document_for_each_package():
     status, *relations = documents[0]['items']
     assert status == {'c': 'Sta', 'j': {
         'version': '1.0-2', 'section': 'utils', 'maintainer': 'Zoé <z@example.org>', 'architecture': 'amd64',
-        'installed_size': 12, 'size': 345, 'description': 'the first line'}}
+        'installed_size': 12, 'size': 345, 'description': 'the first line', 'depends': ['b', 'c', 'd', 'dpkg', 'libx']}}
     assert {item['k']: item['j'] for item in relations} == {
         'b': {'version': '(>= 1.0), (<< 2)'}, 'c': {'qualifier': 'any', 'alternative': True},
         'd': {'version': '(= 3)', 'alternative': True}, 'libx': {}, 'dpkg': {'version': '(>= 1.15.6~)', 'pre': True}}

@@ -92,16 +92,18 @@ def test_status_before_anything(demo):
     assert done.stdout.count('stopped') == 4
 
 
-def test_the_first_start_shows_two_requests_and_their_answers(demo):
+def test_the_first_start_shows_three_requests_and_their_answers(demo):
     said = demo.good()
     commands = re.findall(r"^\$ (curl .*)$", said, re.MULTILINE)
-    assert len(commands) == 2
-    first, second = (json.loads(subprocess.check_output(['bash', '-c', command])) for command in commands)
+    assert len(commands) == 3
+    first, second, third = (json.loads(subprocess.check_output(['bash', '-c', command])) for command in commands)
     document = first['out']['docs'][0]
     assert (document['c'], document['id']) == ('Package', 'libc6')
     status = next(item for item in document['items'] if item['c'] == 'Sta')['j']
     assert status['section'] == 'libs' and status['size'] > 100000
     assert second['syncs'][0]['v'] == document['v'] and second['syncs'][0]['items'] == []
+    dependents = third['out']['ids']
+    assert len(dependents) == 10 and dependents == sorted(dependents) and 'cursor' in third['out']
     for command in commands:
         answer = subprocess.check_output(['bash', '-c', command], text=True)
         assert answer[:80] in said

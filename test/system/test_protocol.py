@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from schema import Schemas
 from stack import SOURCE, Stack
 
 PAGES = ['README.md', 'doc/protocol.md']
@@ -14,6 +15,8 @@ DEMONSTRATION = 'https://localhost:8443'
 BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.M | re.S)
 STAMP = re.compile(r'(?<!\d)\d{15}(?!\d)')
 STRING_OR_BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
+# What the page says of the namespace lab.
+SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}}}
 PRESENT = '"t":'  # of pings: it never comes again
 
 
@@ -72,6 +75,7 @@ def test_examples(page):
     stamps = {}
     assert len(found) >= 3
     with Stack('protocol', workers=2) as stack:
+        Schemas(stack, None).apply('lab', SCHEMA)
         for example in found:
             request = STAMP.sub(lambda match: stamps.get(match[0], match[0]), example.request).replace(DEMONSTRATION, '$URL')
             done = subprocess.run(['bash', '-ec', request], env={**os.environ, 'URL': stack.url}, capture_output=True,

@@ -310,3 +310,18 @@ enum fault store_schema(struct store *store, int space, struct arena *arena, con
     *schema_r = schema;
     return fault;
 }
+
+enum fault store_search(struct store *store, int space, struct arena *arena, const struct search *search,
+                        struct search_page *page_r)
+{
+    (void)store, (void)space, (void)arena, (void)search;
+    *page_r = (struct search_page){0};
+    return FAULT_NONE;
+}
+
+enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,
+                                const struct schema *schema)
+{
+    (void)store, (void)space, (void)arena, (void)schema;
+    return FAULT_NONE;
+}

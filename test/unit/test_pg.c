@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "document/store_private.h"
+#include "document/search.h"
 #include "edge/pg.h"
 
 static struct arena *arena;
@@ -163,7 +163,7 @@ static void a_prefix_ends_before_the_next_text(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes prefix = bytes_of(cases[i].prefix), end = NO_BYTES;
-        assert_int_equal(store_prefix_end(arena, prefix, &end), cases[i].end != NULL);
+        assert_int_equal(search_prefix_end(arena, prefix, &end), cases[i].end != NULL);
         if (!cases[i].end)
             continue;
         assert_true(bytes_equal(end, bytes_of(cases[i].end)));
@@ -196,7 +196,7 @@ static void every_character_is_followed_by_the_next(void **state)
             code = 0xE000;
         size_t size = encode(code, now);
         struct bytes end;
-        if (!store_prefix_end(arena, (struct bytes){before, before_size}, &end) ||
+        if (!search_prefix_end(arena, (struct bytes){before, before_size}, &end) ||
             !bytes_equal(end, (struct bytes){now, size}))
             fail_msg("U+%04X does not follow", code);
         char *swap = before;

@@ -1,0 +1,320 @@
+/* find: documents by what their items contain (doc/schema.md).
+ * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"want":"ids"|"items","limit",
+ * "cursor"} → out {"ids":[id…],"cursor"} or {"items":[{"id","k","v","j"}…],"cursor"}.  One item satisfies all
+ * conditions.  In the order of ids, then keys; a page is true at its own instant.  A cursor is good for the
+ * search that gave it only. */
+#include "operation/builtin/builtin.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "edge/crypto.h"
+#include "operation/classes.h"
+#include "operation/reader.h"
+
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, TEXT_MOST = 1024, MARK_SIZE = 32 };
+
+static const char *const tests[SEARCH_TESTS] = {
+    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",    [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
+    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",    [SEARCH_GELE] = "gele", [SEARCH_GELT] = "gelt",
+    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt"};
+
+static enum fault refuse_name(const struct reader *reader, struct bytes class, struct bytes item,
+                              struct bytes field)
+{
+    struct arena *arena = reader->call->arena;
+    return reply_fault(reader->call, reader->reply, FAULT_NFIELD, NULL,
+                       arena_copy(arena, class.data, class.size), arena_copy(arena, item.data, item.size),
+                       field.data ? arena_copy(arena, field.data, field.size) : NULL, NULL);
+}
+
+/* --- conditions ---------------------------------------------------------------------------------- */
+
+static enum fault read_test(const struct reader *reader, const struct json *element,
+                            struct search_condition *condition)
+{
+    const struct json *test = json_member(element, "t");
+    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
+    for (int i = 0; test && test->kind == JSON_STRING && i < SEARCH_TESTS; i++) {
+        if (!bytes_equal(test->value, bytes_of(tests[i])))
+            continue;
+        condition->test = (enum search_test)i;
+        if (i == SEARCH_SW && type != FIELD_STRING)
+            return reader_wrong(reader, "t", "Only strings can start with something.");
+        return FAULT_NONE;
+    }
+    return reader_wrong(reader, "t", "One of eq, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
+}
+
+static enum fault read_integer(const struct reader *reader, const char *member, const struct json *value,
+                               enum field_type type, int64_t *integer)
+{
+    bool is_int = type == FIELD_INT;
+    if (json_is_i64(value, integer) && (!is_int || (*integer >= INT32_MIN && *integer <= INT32_MAX)))
+        return FAULT_NONE;
+    return reader_wrong(reader, member,
+                        is_int ? "An integer of 32 bits is expected." : "An integer of 64 bits is expected.");
+}
+
+static enum fault read_value(const struct reader *reader, const struct json *element, const char *member,
+                             enum field_type type, struct search_value *value)
+{
+    const struct json *json = json_member(element, member);
+    switch (type) {
+    case FIELD_STRING:
+        if (!json || json->kind != JSON_STRING || json->value.size > TEXT_MOST)
+            return reader_wrong(reader, member, "A string of up to 1,024 bytes is expected.");
+        value->text = json->value;
+        return FAULT_NONE;
+    case FIELD_LONG:
+    case FIELD_INT:
+        if (!json)
+            return reader_wrong(reader, member, "A number is expected.");
+        return read_integer(reader, member, json, type, &value->integer);
+    case FIELD_DOUBLE:
+    default:
+        if (json && json->kind == JSON_NUMBER) {
+            value->number = strtod(arena_copy(reader->call->arena, json->value.data, json->value.size), NULL);
+            if (isfinite(value->number))
+                return FAULT_NONE;
+        }
+        return reader_wrong(reader, member, "A number that a double can hold is expected.");
+    }
+}
+
+static bool is_reversed(enum field_type type, const struct search_value *values)
+{
+    switch (type) {
+    case FIELD_STRING:
+        return bytes_compare(values[0].text, values[1].text) > 0;
+    case FIELD_DOUBLE:
+        return values[0].number > values[1].number;
+    case FIELD_LONG:
+    case FIELD_INT:
+    default:
+        return values[0].integer > values[1].integer;
+    }
+}
+
+static enum fault read_condition(const struct reader *reader, const struct json *element,
+                                 struct search_condition *condition)
+{
+    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
+    enum fault fault = read_test(reader, element, condition);
+    if (!fault)
+        fault = read_value(reader, element, "v1", type, &condition->values[0]);
+    if (fault)
+        return fault;
+    if (!search_has_two(condition->test))
+        return json_member(element, "v2") ? reader_wrong(reader, "v2", "This test has one value, v1.")
+                                          : FAULT_NONE;
+    fault = read_value(reader, element, "v2", type, &condition->values[1]);
+    if (!fault && is_reversed(type, condition->values))
+        fault = reader_wrong(reader, "v2", "A value that is not below v1 is expected.");
+    return fault;
+}
+
+static enum fault read_field(const struct reader *reader, const struct json *element, struct search *search,
+                             struct search_condition *condition)
+{
+    const struct json *name = json_member(element, "f");
+    if (element->kind != JSON_OBJECT || !name || name->kind != JSON_STRING)
+        return reader_wrong(reader, "where", "Objects with f, t, v1 and v2 are expected.");
+    condition->field = schema_find_field(search->item, name->value);
+    if (!condition->field)
+        return refuse_name(reader, search->class->name, search->item->name, name->value);
+    if (!condition->field->is_ready)
+        return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL,
+                           arena_copy(reader->call->arena, name->value.data, name->value.size), NULL);
+    return FAULT_NONE;
+}
+
+static enum fault read_conditions(const struct reader *reader, const struct json *param,
+                                  struct search *search)
+{
+    const struct json *where = json_member(param, "where"), *id = json_member(param, "id");
+    enum fault fault = FAULT_NONE;
+    if (where && (where->kind != JSON_ARRAY || where->is_shallow))
+        return reader_wrong(reader, "where", "An array is expected.");
+    if (where && where->count > SEARCH_CONDITIONS_MOST - 1)
+        return reader_wrong(reader, "where", "At most 7 conditions are expected.");
+    for (const struct json *one = where ? where->first : NULL; one && !fault; one = one->next) {
+        struct search_condition *condition = &search->conditions[search->count++];
+        fault = read_field(reader, one, search, condition);
+        if (!fault)
+            fault = read_condition(reader, one, condition);
+    }
+    if (fault || !id)
+        return fault;
+    if (id->kind != JSON_OBJECT || id->is_shallow)
+        return reader_wrong(reader, "id", "An object with t, v1 and v2 is expected.");
+    return read_condition(reader, id, &search->conditions[search->count++]);
+}
+
+/* --- cursors ------------------------------------------------------------------------------------- */
+
+static void add_part(struct builder *text, struct bytes part)
+{
+    builder_printf(text, "%zu:", part.size);
+    builder_add_bytes(text, part);
+}
+
+/* What ties a place to a search: 32 digits over both. */
+static void make_mark(const struct attempt *attempt, const struct search *search, struct bytes id,
+                      struct bytes key, char mark_r[CRYPTO_SHA256_HEX + 1])
+{
+    struct builder text = {0};
+    add_part(&text, attempt->call->space);
+    add_part(&text, search->class->name);
+    add_part(&text, search->item->name);
+    for (size_t i = 0; i < search->count; i++) {
+        const struct search_condition *condition = &search->conditions[i];
+        add_part(&text, condition->field ? condition->field->name : NO_BYTES);
+        builder_printf(&text, "%s", tests[condition->test]);
+        for (size_t v = 0; v < COUNT_OF(condition->values); v++) {
+            builder_printf(&text, ",%lld,%a,", (long long)condition->values[v].integer,
+                           condition->values[v].number);
+            add_part(&text, condition->values[v].text);
+        }
+    }
+    builder_printf(&text, "%d", search->wants_items);
+    add_part(&text, id);
+    add_part(&text, key);
+    crypto_sha256_hex(builder_bytes(&text), mark_r);
+    builder_free(&text);
+}
+
+/* mark.size of the id.id and key */
+static void write_cursor(const struct attempt *attempt, const struct search *search,
+                         const struct search_found *last, struct builder *body)
+{
+    char mark[CRYPTO_SHA256_HEX + 1];
+    struct bytes key = search->wants_items ? last->item.key : BYTES("");
+    struct builder text = {0};
+    make_mark(attempt, search, last->id, key, mark);
+    builder_printf(&text, "%.*s.%zu.", MARK_SIZE, mark, last->id.size);
+    builder_add_bytes(&text, last->id);
+    builder_add_bytes(&text, key);
+    builder_add_text(body, ",\"cursor\":");
+    json_add_string(body, builder_bytes(&text));
+    builder_free(&text);
+}
+
+static bool split_cursor(struct bytes cursor, struct search *search)
+{
+    if (cursor.size <= MARK_SIZE || cursor.data[MARK_SIZE] != '.')
+        return false;
+    struct bytes rest = {cursor.data + MARK_SIZE + 1, cursor.size - MARK_SIZE - 1};
+    const char *dot = memchr(rest.data, '.', rest.size);
+    int64_t size;
+    if (!dot || !bytes_to_i64((struct bytes){rest.data, (size_t)(dot - rest.data)}, &size))
+        return false;
+    rest.size -= (size_t)(dot + 1 - rest.data);
+    rest.data = dot + 1;
+    if (size < 1 || (size_t)size > rest.size)
+        return false;
+    search->after_id = (struct bytes){rest.data, (size_t)size};
+    search->after_key = (struct bytes){rest.data + size, rest.size - (size_t)size};
+    return true;
+}
+
+static enum fault read_cursor(const struct attempt *attempt, const struct reader *reader,
+                              const struct json *param, struct search *search)
+{
+    struct bytes cursor;
+    char mark[CRYPTO_SHA256_HEX + 1];
+    enum fault fault = reader_text(reader, param, "cursor", &cursor);
+    if (fault || !cursor.data)
+        return fault;
+    bool is_whole = split_cursor(cursor, search);
+    if (is_whole)
+        make_mark(attempt, search, search->after_id, search->after_key, mark);
+    if (!is_whole || memcmp(mark, cursor.data, MARK_SIZE) != 0)
+        return reader_wrong(reader, "cursor",
+                            "The cursor of an earlier page of the same search is expected.");
+    return FAULT_NONE;
+}
+
+/* --- the operation ------------------------------------------------------------------------------- */
+
+static enum fault read_wanted(const struct reader *reader, const struct json *param, struct search *search)
+{
+    struct bytes want;
+    int64_t limit;
+    enum fault fault = reader_text(reader, param, "want", &want);
+    if (!fault)
+        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    if (fault)
+        return fault;
+    search->limit = (int32_t)limit;
+    search->bytes_most = reader->settings->limit_document_bytes;
+    search->wants_items = want.data && bytes_equal(want, BYTES("items"));
+    if (want.data && !search->wants_items && !bytes_equal(want, BYTES("ids")))
+        return reader_wrong(reader, "want", "\"ids\" or \"items\" is expected.");
+    return FAULT_NONE;
+}
+
+static enum fault read_search(struct attempt *attempt, const struct reader *reader, struct search *search)
+{
+    const struct json *param = attempt->call->param;
+    struct bytes class, item;
+    enum fault fault = reader_class(reader, param, "c", &class);
+    if (!fault)
+        fault = reader_class(reader, param, "i", &item);
+    if (!fault)
+        fault = read_wanted(reader, param, search);
+    if (!fault)
+        fault = classes_schema(attempt, &search->schema);
+    if (fault)
+        return fault;
+    search->class = schema_find_class(search->schema, class);
+    search->item = schema_find_item(search->class, item);
+    if (!search->item || !search->item->field_count)
+        return refuse_name(reader, class, item, NO_BYTES);
+    fault = read_conditions(reader, param, search);
+    return fault ? fault : read_cursor(attempt, reader, param, search);
+}
+
+static void write_item(struct builder *body, const struct search_found *found)
+{
+    builder_add_text(body, "{\"id\":");
+    json_add_string(body, found->id);
+    if (found->item.key.size) {
+        builder_add_text(body, ",\"k\":");
+        json_add_string(body, found->item.key);
+    }
+    builder_printf(body, ",\"v\":%lld,\"j\":", (long long)found->item.version);
+    builder_add_bytes(body, found->item.content);
+    builder_add_text(body, "}");
+}
+
+static enum fault find_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct search search = {0};
+    struct search_page page;
+    enum fault fault = read_search(attempt, &reader, &search);
+    if (fault)
+        return classes_confirm(attempt, fault);
+    fault = store_search(documents_store(attempt->workshop->documents), attempt->space, attempt->call->arena,
+                         &search, &page);
+    if (fault)
+        return fault;
+    struct builder *body = attempt->reply->body;
+    builder_printf(body, "{\"%s\":[", search.wants_items ? "items" : "ids");
+    for (size_t i = 0; i < page.count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        if (search.wants_items)
+            write_item(body, &page.found[i]);
+        else
+            json_add_string(body, page.found[i].id);
+    }
+    builder_add_text(body, "]");
+    if (page.has_more)
+        write_cursor(attempt, &search, &page.found[page.count - 1], body);
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_find = {.name = "find", .right = RIGHT_READ, .work = find_work};

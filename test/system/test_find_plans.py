@@ -1,0 +1,73 @@
+"""The plans of searches as the workers run them, on a namespace with some tens of thousands of documents."""
+import re
+
+import pytest
+
+from schema import Schemas
+
+STACK = {'workers': 1, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
+                                    'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}
+COUNT = 30_000
+FIELDS = {'section': 'string', 'size': 'int', 'depends': 'string[]'}
+
+
+@pytest.fixture(scope='module')
+def loaded(stack, tmp_path_factory):
+    """Documents with a section out of 50, each size twice, dependencies on up to 4 others; a few on libc6."""
+    stack.psql('lab', "set auto_explain.log_min_duration = -1")
+    stack.psql('lab', f"""
+        insert into doc select 'Package', 'p' || to_char(n, 'FM00000'), 1, 1, 1, 0, 0 from generate_series(0, {COUNT - 1}) n""")
+    stack.psql('lab', f"""
+        insert into item select 'Package', 'p' || to_char(n, 'FM00000'), 'Sta', '', 1, 1,
+          json_build_object('section', 's' || n % 50, 'size', n / 2,
+            'depends', array['d' || n % 1000, 'd' || n % 997, case when n % 3000 = 0 then 'libc6' end]), false
+          from generate_series(0, {COUNT - 1}) n""")
+    schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
+    schemas.apply('lab', {'Package': {'items': {'Sta': {'singleton': True, 'fields': FIELDS}}}}, '--batch', 5000)
+    return stack
+
+
+def plan_of(stack, where, **more):
+    """What is found, and the plan that found it."""
+    before = len(stack.log('postgres'))
+    found = stack.op('lab', 'find', {'c': 'Package', 'i': 'Sta', 'where': where, **more})['out']
+    plans = re.findall(r'plan:\n((?:\t.*\n)+)', stack.log('postgres')[before:])
+    plans = [plan for plan in plans if 'x_Package_Sta' in plan]
+    assert plans, stack.log('postgres')[before:]
+    return found, plans[-1]
+
+
+def rows_read(plan):
+    return max(int(rows) * int(loops) for rows, loops in re.findall(r'actual rows=(\d+) loops=(\d+)', plan))
+
+
+SEARCHES = [
+    ('equal text', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}, 'v_Package_Sta_section', False, 101),
+    ('equal number', [{'f': 'size', 't': 'eq', 'v1': 77}], {}, 'v_Package_Sta_size', False, 2),
+    ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'v_Package_Sta_section', True, 6600),
+    ('range', [{'f': 'size', 't': 'gelt', 'v1': 100, 'v2': 120}], {}, 'v_Package_Sta_size', True, 40),
+    ('element', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', False, 10),
+    ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
+    ('element and column', [{'f': 'depends', 't': 'eq', 'v1': 'd5'}, {'f': 'size', 't': 'lt', 'v1': 4000}], {}, 'v_Package_Sta_depends', False, 70),
+    ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', True, 700),
+    ('ids', [], {'id': {'t': 'sw', 'v1': 'p0001'}}, 'x_Package_Sta_pkey', False, 10),
+    ('items', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {'want': 'items', 'limit': 20}, 'v_Package_Sta_section', False, 25),
+]
+
+
+@pytest.mark.parametrize('where, more, index, is_sorted, most', [row[1:] for row in SEARCHES], ids=[row[0] for row in SEARCHES])
+def test_a_search_reads_what_it_finds_through_the_index(loaded, where, more, index, is_sorted, most):
+    found, plan = plan_of(loaded, where, **more)
+    assert (found.get('ids') or found.get('items')), found
+    assert 'Seq Scan' not in plan and index in plan, plan
+    assert ('Sort' in plan.replace('WindowAgg', '')) <= (is_sorted or 'want' in more), plan
+    assert rows_read(plan) <= most, plan
+
+
+def test_a_later_page_costs_what_an_early_one_does(loaded):
+    where, cursor = [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}
+    for _ in range(6):
+        found, plan = plan_of(loaded, where, **cursor)
+        assert rows_read(plan) <= 101 and 'Filter: ' not in plan.replace('One-Time Filter: ', ''), plan
+        cursor = {'cursor': found['cursor']} if 'cursor' in found else None
+    assert cursor is None
