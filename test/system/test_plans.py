@@ -10,7 +10,7 @@ import re
 import pytest
 
 from schema import Schemas
-from stack import SOURCE, wait_until
+from stack import SOURCE, Problem, wait_until
 
 DOCUMENTS = 1_000_000
 AGED = 100_000  # zombies, and answers kept under an Idempotency-Key
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SCHEMA': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 20, 'ONCE_FIND': 10, 'ONCE': 30, 'ONCE_PURGE': 40,
+    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 20, 'ONCE_FIND': 10, 'ONCE': 30,
+    'ONCE_PURGE': 40,
 }
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property'}
@@ -112,6 +113,8 @@ def exercise(stack, ids):
     assert len(stack.op('lab', 'list', {'c': CLASS, 'prefix': 'd05', 'limit': 10})['out']['docs']) == 10
     assert len(stack.op('lab', 'list', {'c': CLASS, 'cursor': 'd0600000', 'limit': 10})['out']['docs']) == 10
     assert CLASS in str(stack.op('lab', 'list', {})['out'])
+    with pytest.raises(Problem):
+        stack.op('lab', 'find', {'c': CLASS, 'i': 'Sta'})
 
 
 def judge(stack, offset, not_again):
