@@ -212,7 +212,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
 
 /* --- running --- */
 
-static void find_due(struct agenda *agenda, int64_t now_ms)
+void agenda_pass(struct agenda *agenda, int64_t now_ms)
 {
     for (struct heap_link *first; (first = heap_first(&agenda->later)) != NULL;) {
         struct agenda_task *task = (struct agenda_task *)first;
@@ -242,7 +242,7 @@ static struct agenda_task *start(struct agenda *agenda, struct agenda_task *task
 
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 {
-    find_due(agenda, now_ms);
+    agenda_pass(agenda, now_ms);
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         struct queue *queue = &agenda->queues[i];
         while (queue->running < queue->concurrency && queue->due.count) {
@@ -261,7 +261,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 
 struct agenda_task *agenda_take_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
 {
-    find_due(agenda, now_ms);
+    agenda_pass(agenda, now_ms);
     struct agenda_task *task = (struct agenda_task *)heap_first(&agenda->queues[first->queue].due);
     if (!task || *task->domain || *first->domain || task->space != first->space || task->batch < 2 ||
         !*task->operation || strcmp(task->operation, first->operation) != 0)

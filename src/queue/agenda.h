@@ -47,6 +47,8 @@ void agenda_destroy(struct agenda *agenda);
 
 /* Notes a task, or the news of one; false: there is no room, a scan will find it later. */
 bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
+/* Notes which tasks are due now; agenda_take does it too. */
+void agenda_pass(struct agenda *agenda, int64_t now_ms);
 /* The next to be run, marked as running; NULL: nothing is due, or no place is free for what is. */
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms);
 /* Another one due now that may share the request of `first`: of its namespace, operation and queue, each in

@@ -100,6 +100,7 @@ static void close_manager(struct manager *manager, struct secret *key)
     hints_close(manager->hints);
     registry_destroy(manager->registry);
     http_close(manager->http);
+    runner_drop_all(manager);
     if (manager->agenda)
         agenda_destroy(manager->agenda);
     alert_destroy(manager->alert);
@@ -159,8 +160,9 @@ static int64_t begin_due(struct manager *manager)
     int64_t scan_ms = spaces_scan_due(manager) - now_ms;
     wait_ms = scan_ms < wait_ms ? scan_ms : wait_ms;
     if (manager->is_suspended)
-        return wait_ms < 0 ? 0 : wait_ms;
-    runner_start_due(manager);
+        agenda_pass(manager->agenda, clock_wall_ms());
+    else
+        runner_start_due(manager);
     int64_t task_ms = agenda_next_ms(manager->agenda) - clock_wall_ms();
     wait_ms = task_ms < wait_ms ? task_ms : wait_ms;
     return wait_ms < 0 ? 0 : wait_ms;

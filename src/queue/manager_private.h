@@ -38,7 +38,8 @@ struct manager {
     struct builder key_body; /* {"key":…} */
     struct space spaces[MANAGER_SPACES];
     int space_count;
-    int scans; /* under way */
+    int scans;              /* under way */
+    struct errand *errands; /* all requests under way */
     bool is_suspended;
     enum stop stopping;
 };
@@ -61,6 +62,8 @@ void runner_start_due(struct manager *manager);
 void runner_scan(struct manager *manager, int space, int64_t before_ms);
 /* Takes the end of a request or mail. */
 void runner_end(struct manager *manager, const struct http_result *result);
+/* Forgets the requests under way; the client has gone. */
+void runner_drop_all(struct manager *manager);
 /* A task as the server tells of it, a row of `due` (doc/tasks.md); false: it is none. */
 bool runner_read_row(int space, const struct json *row, struct agenda_entry *entry_r);
 

@@ -22,6 +22,7 @@ enum {
 
 /* A request under way. */
 struct errand {
+    struct errand *next, *previous; /* of all */
     bool is_scan;
     int space;
     int64_t before_ms; /* of a scan */
@@ -30,17 +31,27 @@ struct errand {
     struct agenda_task *tasks[]; /* of a run: the first one holds the place */
 };
 
-static struct errand *create_errand(int space, size_t room)
+static struct errand *create_errand(struct manager *manager, int space, size_t room)
 {
     struct errand *errand = calloc(1, sizeof *errand + room * sizeof(struct agenda_task *));
     if (!errand)
         log_fatal("out of memory");
     errand->space = space;
+    errand->next = manager->errands;
+    if (errand->next)
+        errand->next->previous = errand;
+    manager->errands = errand;
     return errand;
 }
 
-static void destroy_errand(struct errand *errand)
+static void destroy_errand(struct manager *manager, struct errand *errand)
 {
+    if (errand->next)
+        errand->next->previous = errand->previous;
+    if (errand->previous)
+        errand->previous->next = errand->next;
+    else
+        manager->errands = errand->next;
     builder_free(&errand->body);
     free(errand);
 }
@@ -70,7 +81,7 @@ static int64_t run_timeout_ms(const struct manager *manager)
 
 static void run_one(struct manager *manager, struct agenda_task *task)
 {
-    struct errand *errand = create_errand(task->space, 1);
+    struct errand *errand = create_errand(manager, task->space, 1);
     errand->tasks[errand->count++] = task;
     send(manager, errand, task->id, builder_bytes(&manager->key_body), run_timeout_ms(manager));
 }
@@ -78,7 +89,7 @@ static void run_one(struct manager *manager, struct agenda_task *task)
 static void run_several(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
     size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
-    struct errand *errand = create_errand(first->space, room);
+    struct errand *errand = create_errand(manager, first->space, room);
     errand->tasks[errand->count++] = first;
     for (struct agenda_task *task;
          errand->count < room && (task = agenda_take_along(manager->agenda, first, now_ms)) != NULL;)
@@ -107,7 +118,7 @@ void runner_start_due(struct manager *manager)
 
 void runner_scan(struct manager *manager, int space, int64_t before_ms)
 {
-    struct errand *errand = create_errand(space, 0);
+    struct errand *errand = create_errand(manager, space, 0);
     errand->is_scan = true;
     errand->before_ms = before_ms;
     builder_add_text(&errand->body, "{\"key\":");
@@ -341,5 +352,11 @@ void runner_end(struct manager *manager, const struct http_result *result)
         end_scan(manager, errand, result);
     else
         end_run(manager, errand, result);
-    destroy_errand(errand);
+    destroy_errand(manager, errand);
+}
+
+void runner_drop_all(struct manager *manager)
+{
+    while (manager->errands)
+        destroy_errand(manager, manager->errands);
 }
