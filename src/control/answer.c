@@ -14,15 +14,18 @@ static const char *text_of(struct arena *arena, const struct json *object, const
 /* "words (a, b)" */
 static const char *with_arguments(struct arena *arena, const char *words, const struct json *arguments)
 {
-    bool is_first = true;
-    if (!arguments || arguments->kind != JSON_ARRAY)
+    if (!arguments || arguments->kind != JSON_ARRAY || !arguments->first)
         return words;
+    struct builder text = {0};
+    builder_add_bytes(&text, bytes_of(words));
     for (const struct json *argument = arguments->first; argument; argument = argument->next) {
-        words = arena_printf(arena, "%s%s%.*s", words, is_first ? " (" : ", ", (int)argument->value.size,
-                             argument->value.size ? argument->value.data : "");
-        is_first = false;
+        builder_add_bytes(&text, bytes_of(argument == arguments->first ? " (" : ", "));
+        builder_add_bytes(&text, argument->value);
     }
-    return is_first ? words : arena_printf(arena, "%s)", words);
+    builder_add_text(&text, ")");
+    words = arena_copy(arena, text.data, text.size);
+    builder_free(&text);
+    return words;
 }
 
 static enum answer_kind kind_of_status(int status)

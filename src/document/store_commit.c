@@ -198,8 +198,7 @@ static void flag_all(struct commit *commit)
         commit->documents[i].moved = true;
 }
 
-/* Flags the documents of the JSON list [[class, id, version], …]; returns how many. */
-static size_t flag_listed(struct commit *commit, struct arena *arena, const char *detail)
+size_t store_flag_listed(struct commit *commit, struct arena *arena, const char *detail)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct json *list;
@@ -224,7 +223,7 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
                                 struct arena *arena, struct commit *commit)
 {
     if (strcmp(verdict->sqlstate, "ST001") == 0) {
-        if (flag_listed(commit, arena, verdict->detail) == 0)
+        if (store_flag_listed(commit, arena, verdict->detail) == 0)
             flag_all(commit);
         return FAULT_STALE;
     }

@@ -62,6 +62,10 @@ void store_send_members(struct pg *pg, struct arena *arena, const struct schema 
 /* Before a session ends. */
 void store_forget_searches(struct store_session *session);
 
+/* What a refused commit tells, the JSON list [[class, id, version], …] of what has moved: flags those
+ * documents of the commit and returns how many; 0 also when it is no such list. */
+size_t store_flag_listed(struct commit *commit, struct arena *arena, const char *detail);
+
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);
 

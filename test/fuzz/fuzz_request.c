@@ -11,12 +11,13 @@
 
 #include "operation/access.h"
 #include "operation/operation.h"
+#include "serve/cors.h"
 #include "serve/request.h"
 #include "test/unit/fake_store.h"
 
 const char fuzz_target[] = "request";
 
-enum { HEADERS = 6, FLOOR_STATUS = 200 };
+enum { HEADERS = 7, FLOOR_STATUS = 200 };
 
 /* A request as nginx would hand it on. */
 struct letter {
@@ -31,6 +32,7 @@ static const struct {
 } header_names[HEADERS] = {
     {'a', "HTTP_ACCEPT"},          {'b', "HTTP_X_STAMPD_BUILD"}, {'i', "STAMPD_REQUEST_ID"},
     {'k', "HTTP_IDEMPOTENCY_KEY"}, {'m', "HTTP_IF_MATCH"},       {'n', "HTTP_IF_NONE_MATCH"},
+    {'o', "HTTP_ORIGIN"},
 };
 
 static struct settings settings;
@@ -238,6 +240,7 @@ static void serve(const struct letter *letter)
         run(&workshop, &request, &reply);
     /* what was refused has changed nothing: the outcome of a commit decides, or what comes behind it */
     assert(!reply.fault || !fake.commits || fake.outcome != COMMIT_DONE || reply.phase > PHASE_VALIDATION);
+    cors_decide(&workshop, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &head);
     check_answer(&request.form, &reply);
     access_memory_destroy(workshop.access);
