@@ -14,8 +14,9 @@
  *
  * Sizes: WORKERS; SLOTS, 1: both documents share a slot; and who does what, sets of processes with one bit each:
  * WRITERS, READERS, PAIR_READERS, KILLED, LOSERS (of connections).  DEATHS bounds the kills.  COMES_TO_REST asks that
- * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  Each other name
- * that is tested with #ifdef breaks the protocol at one place; `cases` has them all. */
+ * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  SHELF adds the
+ * copies that all share (for single reads: PAIR_READERS none).  Each other name that is tested with #ifdef breaks the
+ * protocol at one place; `cases` has them all. */
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -61,6 +62,9 @@ byte deaths;
 #define put(set, n, yes) set = (set & ~bit(n)) | ((yes) << (n))
 #define slot_of(document) ((document) % SLOTS)
 #define other(document) (1 - (document))
+#ifdef SHELF /* the copies that all share: one more holder, of index WORKERS */
+#define SHELF_BIT WORKERS
+#endif
 #define caches(w) is_in(READERS | PAIR_READERS, w)
 
 /* --- the segment --- */
@@ -98,11 +102,25 @@ byte was_newest[2]; /* bit w: the copy of w was the newest at some instant of it
 byte met[2];        /* bit w: what the database holds was there together with the copy of the other document */
 byte together;      /* bit w: the two copies were there together */
 
+#ifdef SHELF
+#ifdef SHELF_OF_ANY_STAMP
+byte on_shelf; /* documents of which there is a copy */
+#endif
+byte alike[2];               /* bit w: the copy on the shelf bears the stamp that w has in hand */
+byte since[2 * WORKERS + 2]; /* 2 * holder + document, bit w: the holder's copy was newest since w's operation began */
+byte since_hand[2 * WORKERS];
+#endif
+
 /* What is known of copies that will be loaded again is left out. */
 inline forget_the_untagged()
 {
+#ifdef SHELF
+    newest[0] = newest[0] & (tagged[0] | reading | bit(SHELF_BIT));
+    newest[1] = newest[1] & (tagged[1] | reading | bit(SHELF_BIT))
+#else
     newest[0] = newest[0] & (tagged[0] | reading);
     newest[1] = newest[1] & (tagged[1] | reading)
+#endif
 }
 
 /* The stamp of a slot moves: whoever holds it as it was holds an old one now. */
@@ -116,15 +134,21 @@ inline move(slot)
     forget_the_untagged()
 }
 
+#ifdef SHELF
+#define remember_hand(document) since_hand[2 * w + document] = reading
+#else
+#define remember_hand(document) skip
+#endif
+
 /* A commit takes place. */
 inline change(w, which)
 {
     if
-    :: is_in(which, 0) -> newest[0] = 0; in_hand[0] = bit(w)
+    :: is_in(which, 0) -> newest[0] = 0; in_hand[0] = bit(w); remember_hand(0)
     :: else
     fi;
     if
-    :: is_in(which, 1) -> newest[1] = 0; in_hand[1] = bit(w)
+    :: is_in(which, 1) -> newest[1] = 0; in_hand[1] = bit(w); remember_hand(1)
     :: else
     fi;
     if
@@ -147,7 +171,18 @@ inline begin_operation()
         put(was_newest[1], w, is_in(newest[1], w));
         put(met[0], w, is_in(newest[1], w));
         put(met[1], w, is_in(newest[0], w));
-        put(together, w, is_in(newest[0] & newest[1], w))
+        put(together, w, is_in(newest[0] & newest[1], w));
+#ifdef SHELF
+        for (holder : 0 .. WORKERS) {
+            put(since[2 * holder], w, is_in(newest[0], holder));
+            put(since[2 * holder + 1], w, is_in(newest[1], holder))
+        }
+        for (holder : 0 .. WORKERS - 1) {
+            put(since_hand[2 * holder], w, is_in(in_hand[0], holder));
+            put(since_hand[2 * holder + 1], w, is_in(in_hand[1], holder))
+        }
+        holder = 0
+#endif
     }
 }
 
@@ -161,6 +196,17 @@ inline end_operation()
     remove(together, w);
     remove(stamp[0], w);
     remove(stamp[SLOTS - 1], w);
+#ifdef SHELF
+    remove(alike[0], w);
+    remove(alike[1], w);
+    for (holder : 0 .. 2 * WORKERS + 1) {
+        remove(since[holder], w)
+    }
+    for (holder : 0 .. 2 * WORKERS - 1) {
+        remove(since_hand[holder], w)
+    }
+    holder = 0;
+#endif
     forget_the_untagged();
     busy = false;
     equal = false
@@ -168,7 +214,12 @@ inline end_operation()
 
 #define look_at_marks(document) busy = is_marked(slot_of(document))
 /* The stamp is taken in hand and compared with the tag of the copy. */
+#ifdef SHELF
+#define look_at_stamp(document) d_step { add(stamp[slot_of(document)], w); equal = is_in(tagged[document], w); \
+        put(alike[document], w, is_in(tagged[document], SHELF_BIT)) }
+#else
 #define look_at_stamp(document) d_step { add(stamp[slot_of(document)], w); equal = is_in(tagged[document], w) }
+#endif
 
 /* The marks FIRST, then the stamp. */
 inline stamps_see(document)
@@ -202,12 +253,52 @@ inline store_load(document)
 #endif
     put(together, w, is_in(met[document], w));
     add(met[other(document)], w);
+#ifdef SHELF
+    was_busy = busy;
+#endif
 #ifdef TAG_AFTER_LOAD
     remove(tagged[document], w)
 #else
     tag(document)
 #endif
 }
+
+#ifdef SHELF
+/* The copy of w, under the stamp that it has in hand; what lies there is kept when it is as good. */
+inline shelf_put(document)
+{
+    if
+    :: !is_in(stamp[slot_of(document)], w) && is_in(tagged[document], SHELF_BIT)
+    :: is_in(newest[document], SHELF_BIT) && !is_in(newest[document], w)
+    :: else ->
+       put(newest[document], SHELF_BIT, is_in(newest[document], w));
+       put(tagged[document], SHELF_BIT, is_in(stamp[slot_of(document)], w));
+       alike[document] = (is_in(stamp[slot_of(document)], w) -> stamp[slot_of(document)] & reading : 0);
+#ifdef SHELF_OF_ANY_STAMP
+       add(on_shelf, document);
+#endif
+       since[2 * SHELF_BIT + document] = since[2 * w + document]
+    fi
+}
+
+/* What bears the stamp seen is as good as an own copy under it. */
+inline shelf_take(document)
+{
+    put(newest[document], w, is_in(newest[document], SHELF_BIT));
+    since[2 * w + document] = since[2 * SHELF_BIT + document];
+    put(was_newest[document], w, is_in(since[2 * SHELF_BIT + document], w));
+    put(tagged[document], w, is_in(stamp[slot_of(document)], w));
+    equal = false
+}
+
+#ifdef SHELF_WHEN_MARKED
+#define may_take(document) (!equal && is_in(alike[document], w))
+#elif defined(SHELF_OF_ANY_STAMP)
+#define may_take(document) (!busy && !equal && is_in(on_shelf, document))
+#else
+#define may_take(document) (!busy && !equal && is_in(alike[document], w))
+#endif
+#endif
 
 /* No mark, and the tag is the stamp: the copy is the newest, no call to the database. */
 inline find_newest(document)
@@ -218,7 +309,17 @@ inline find_newest(document)
     stamps_see(document);
     if
     :: d_step { !busy && equal -> equal = false }
+#ifdef SHELF
+    :: d_step { may_take(document) -> shelf_take(document); busy = false }
+    :: d_step { (busy || !equal) && !may_take(document) -> store_load(document); since[2 * w + document] = reading };
+       if
+       :: d_step { !was_busy -> shelf_put(document) }
+       :: else
+       fi;
+       was_busy = false
+#else
     :: d_step { else -> store_load(document) }
+#endif
 #ifdef TAG_AFTER_LOAD
        stamps_see(document);
        d_step { tag(document) }
@@ -373,6 +474,25 @@ inline keep_written()
         fi;
         forget_the_untagged()
     }
+#ifdef SHELF
+    d_step {
+        if
+        :: is_in(documents, 0) && is_in(stamp[0], w) ->
+           since[2 * w] = since_hand[2 * w];
+           put(newest[0], w, is_in(in_hand[0], w));
+           shelf_put(0)
+        :: else
+        fi;
+        if
+        :: is_in(documents, 1) && is_in(stamp[SLOTS - 1], w) ->
+           since[2 * w + 1] = since_hand[2 * w + 1];
+           put(newest[1], w, is_in(in_hand[1], w));
+           shelf_put(1)
+        :: else
+        fi;
+        forget_the_untagged()
+    }
+#endif
 }
 
 /* The copies are dropped. */
@@ -492,6 +612,10 @@ proctype process(byte w)
 {
     byte documents, slots;
     bool busy, equal;
+#ifdef SHELF
+    bool was_busy;
+    byte holder;
+#endif
 begin:
     {
         session_inherit();
