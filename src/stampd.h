@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 0
+#define STAMPD_ABI_MINOR 1
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -103,6 +103,18 @@ enum stampd_access {
     STAMPD_PUBLIC = 1 /* everybody; the operation looks at account and key itself */
 };
 
+/* What an operation is when it is run as a task (below).  All zero: the usual. */
+struct stampd_task_class {
+    unsigned queue; /* 0 to 15; the setting task_queues goes before */
+    unsigned
+        seconds; /* time limit of an attempt, all its cycles together; 0, or more than limit_task_s: that */
+    unsigned batch;            /* most tasks of it that may share a request and a commit, up to 1000; 0: 1 */
+    bool never_retry;          /* after its first failure it is parked */
+    bool clients_may_schedule; /* the operation `task` may be used for it without the administrator's key, by
+                                  whoever may run it; it will see neither account nor key */
+    const void *reserved[4];
+};
+
 struct stampd_operation {
     const char *name; /* in the address: a letter, then up to 31 letters, digits, '_', '-', '.'; begin with
                          a capital: the server's own operations never do */
@@ -114,7 +126,8 @@ struct stampd_operation {
      * document: an answer that was remembered under an Idempotency-Key goes through it again.  What is raised
      * here is answered, but undoes nothing. */
     enum stampd_outcome (*afterwork)(struct stampd_call *call);
-    const void *reserved[4];
+    const struct stampd_task_class *task; /* as a task; NULL: the usual */
+    const void *reserved[3];
 };
 
 /* A class of items in a class of documents. */
@@ -409,6 +422,51 @@ enum stampd_outcome stampd_result_bytes(struct stampd_call *call, const char *mi
 
 /* In afterwork: the JSON result that work left, to be read; NULL: none, or of another kind. */
 const struct stampd_json *stampd_result_of_work(struct stampd_call *call);
+
+/* ==== Tasks ========================================================================================== */
+
+/* A task is an operation of the same namespace that is run later: in another request, again and again until
+ * it succeeds or is given up, its effects exactly once (doc/tasks.md).  The commit of this operation creates
+ * it; when this operation fails, there is none. */
+enum {
+    STAMPD_FIRST = -1 /* priority 0, before all others */
+};
+
+struct stampd_task {
+    const char *operation;     /* any that there is, built in ones too */
+    struct stampd_bytes param; /* a JSON object; no data: an empty one.  At most limit_task_param_bytes */
+    int64_t start;             /* a stamp: not before.  0: `delay_s` from now */
+    int64_t delay_s;
+    const char *info; /* words by which administrators find it; NULL: none */
+    int priority;     /* 1 to 255, smaller is sooner; 0: 20; STAMPD_FIRST */
+    const char
+        *resource;      /* while a task of the operation waits for the resource, no other is made: that one
+                           takes the new param and info, the later start, the smaller priority; NULL: none */
+    const char *domain; /* tasks of a domain run one at a time, by priority and start; NULL: none */
+    const void *reserved[4];
+};
+
+/* At most limit_tasks in one operation.  Texts are not copied: they must live as the request. */
+void stampd_schedule(struct stampd_call *call, const struct stampd_task *task);
+
+/* Is this call a task's?  Then it has no account and no key, nobody sees its result, and it has no afterwork.
+ * The others of these give 0 or NULL when it is none. */
+bool stampd_is_task(const struct stampd_call *call);
+const char *stampd_task_id(const struct stampd_call *call);
+const char *stampd_task_info(const struct stampd_call *call);
+int64_t stampd_task_start(const struct stampd_call *call);  /* stamp of this attempt's beginning */
+unsigned stampd_task_retry(const struct stampd_call *call); /* attempts that failed, or were lost, before */
+unsigned stampd_task_step(const struct stampd_call *call);  /* commits that it has made, in all attempts */
+
+/* A task that has more to do than one commit should hold leaves a checkpoint: after the commit `work` begins
+ * again at once, in the same request, and is given what was left.  One that leaves none is at its end. After
+ * a failure, and when the time of the request is over between two cycles, it goes on from its last
+ * checkpoint. NULL: the first cycle.  Setting one without being a task is BMODULE. */
+const struct stampd_json *stampd_checkpoint(struct stampd_call *call);
+void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *writer);
+
+/* If this try fails, its task is parked at once: another attempt makes no sense. */
+void stampd_never_retry(struct stampd_call *call);
 
 #ifdef __cplusplus
 }

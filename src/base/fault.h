@@ -12,6 +12,7 @@ enum fault {
 #undef FAULT
     FAULT_STALE,  /* inside the server only: verification failed, the operation is to be run again */
     FAULT_RAISED, /* by a module: the reply has the code */
+    FAULT_FENCED, /* inside the server only: a task is not this attempt's any more */
     FAULT_COUNT
 };
 

@@ -68,6 +68,19 @@ MUST_USE enum fault transaction_read(struct transaction *transaction, struct nam
  * once->version is that of the commit.  `once` is borrowed until then.  FAULT_STALE of the validation may now
  * mean that an answer is kept under this name already. */
 void transaction_keep(struct transaction *transaction, const struct once *once);
+/* The commit creates this task, or joins it with one scheduled before for its resource; it is then made also
+ * when no document changed. */
+void transaction_schedule(struct transaction *transaction, const struct task *task);
+/* What was scheduled; after the validation with the names and starts that it got. */
+const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r);
+/* The operations are these tasks: the commit ends them, or is refused with FAULT_FENCED.  `fences` is
+ * borrowed. */
+void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count);
+/* The commit does not end its task but keeps this JSON text in it; NO_BYTES: it ends it. */
+void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint);
+struct bytes transaction_checkpoint(const struct transaction *transaction);
+/* After a validation that ended a task with a domain: the domain's next one; no id: none is due. */
+const struct task *transaction_next_task(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
  * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
  * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */

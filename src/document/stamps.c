@@ -50,7 +50,7 @@ _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
                "atomics as large as their values");
 _Static_assert(sizeof(struct stamps_slot) == 64, "a slot is one cache line");
 _Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
-_Static_assert(sizeof(struct pulse) == 128, "a pulse is two cache lines");
+_Static_assert(sizeof(struct pulse) == 192, "a pulse is three cache lines");
 _Static_assert(sizeof(struct space) == 128, "a namespace is two cache lines");
 _Static_assert(STAMPS_WORDS * 64 == STAMPS_PROCESSES && STAMPS_WORDS == 7,
                "the stamp and all bits share the line");
@@ -373,6 +373,8 @@ enum entry_state stamps_entry_state(const struct stamps *stamps, int index)
 void stamps_entry_set(struct stamps *stamps, int index, enum entry_state state, uint32_t pid)
 {
     struct entry *entry = entry_at(stamps, index);
+    if (state != ENTRY_HELD) /* before anybody may hold it again */
+        atomic_store(&stamps_pulse(stamps, index)->task_claim, 0);
     atomic_store(&entry->pid, pid);
     atomic_store(&entry->state, state);
 }
@@ -403,6 +405,8 @@ void stamps_release_entry(struct stamps *stamps, int index)
     assert(atomic_load(&entry->ns) == 0); /* else its bits may be set */
     atomic_store(&stamps_pulse(stamps, index)->request_since_ms, 0);
     atomic_store(&stamps_pulse(stamps, index)->deadline_ms, 0);
+    atomic_store(&stamps_pulse(stamps, index)->limit_ms, 0);
+    atomic_store(&stamps_pulse(stamps, index)->task_claim, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->state, ENTRY_FREE);
     crash_at(CRASH_MASTER_RELEASED);

@@ -138,6 +138,10 @@ enum { PULSE_NAME_BYTES = 64 };
 struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
+    _Atomic int64_t
+        limit_ms; /* of the present request, where it may take another time than an operation; 0 */
+    _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it works at; 0: none */
+    _Atomic uint64_t tasks_done, tasks_failed, tasks_lost, reserved[3];
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that runs it or ran last, for the log */

@@ -175,3 +175,102 @@ STATEMENT(COLLECTION, "collection", 7,
           " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
           " and (xid, id) > ($4::text::xid8, $5) and (not has_left or $6 = 'true')"
           " order by xid, id limit $7::bigint) m")
+
+/* --- tasks (doc/tasks.md) --- */
+
+/* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON
+ * list of their ids.  $1 taskid[], $2 retry[], $3 starttime, $4 stoptime. */
+STATEMENT(TASK_END, "task_end", 4,
+          "with ended as (delete from taskqueue t using unnest($1::text[], $2::int[]) e(taskid, retry)"
+          " where t.taskid = e.taskid and t.starttime = $3 and t.retry = e.retry returning t.*),"
+          " noted as (insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, "
+          "stoptime)"
+          " select taskid, opname, info, qn, retry, step + 1, startat, starttime, $4 from ended)"
+          " select case when count(*) <> cardinality($1::text[]) then fail('ST002', coalesce((select"
+          " json_agg(a.taskid) from unnest($1::text[]) a(taskid) where a.taskid not in (select taskid from "
+          "ended))::text,"
+          " '[]')) end from ended")
+
+/* The task goes on after this commit.  ST002 as above.  $1 taskid, $2 retry, $3 starttime, $4 checkpoint. */
+STATEMENT(TASK_STEP, "task_step", 4,
+          "with kept as (update taskqueue set step = step + 1, checkpoint = $4"
+          " where taskid = $1 and retry = $2 and starttime = $3 returning 1)"
+          " select case when count(*) = 0 then fail('ST002', json_build_array($1::text)::text) end from kept")
+
+/* Tasks that the operation asks for, in the order of their resources; a task that waits for the resource
+ * already takes their place (task_create in sql/ has the same rule).  $1 taskid[], $2 opname[], $3 param[],
+ * $4 info[], $5 startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created. */
+STATEMENT(
+    TASK_MAKE, "task_make", 11,
+    "insert into taskqueue as t"
+    " (taskid, number, opname, param, info, startat, qn, priority, batch, resource, domain, created)"
+    " select s.taskid, s.number, s.opname, s.param, s.info, s.startat, s.qn, s.priority, s.batch, "
+    "s.resource, s.domain,"
+    " $11::bigint from (select o.*, nextval('task_number') as number from unnest($1::text[], $2::text[],"
+    " $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::text[], $10::text[]) with "
+    "ordinality"
+    " o(taskid, opname, param, info, startat, qn, priority, batch, resource, domain, place) order by o.place "
+    "offset 0) s"
+    " order by s.resource collate \"C\", s.opname collate \"C\""
+    " on conflict (opname, resource) where starttime is null and resource is not null do update"
+    " set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),"
+    " startat = case when t.startat < 991231235959999 or t.exc = 'HELD' then greatest(t.startat, "
+    "excluded.startat)"
+    " else excluded.startat end,"
+    " retry = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.retry else 0 end,"
+    " exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,"
+    " report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end"
+    " returning taskid, opname, resource, startat, priority, retry")
+
+/* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */
+STATEMENT(TASK_NEXT, "task_next", 2,
+          "select taskid, opname, qn, priority, startat, retry, batch, domain from taskqueue"
+          " where taskid = task_next($1, $2)")
+
+/* $1 taskid, $2 starttime, $3 latest start, $4 holder. */
+STATEMENT(TASK_CLAIM, "task_claim", 4,
+          "update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
+          " where taskid = $1 and starttime is null and startat <= $3"
+          " and (domain is null or task_next(domain, $3) = taskid)"
+          " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
+          "priority,"
+          " batch, created")
+
+/* Several; none is waited for.  $1 taskid[], and as above. */
+STATEMENT(
+    TASK_CLAIM_MANY, "task_claim_many", 4,
+    "with free as materialized (select w.taskid from (select taskid from unnest($1::text[]) e(taskid) order "
+    "by 1) e"
+    " cross join lateral (select t.taskid from taskqueue t where t.taskid = e.taskid and t.starttime is null"
+    " and t.startat <= $3 and t.domain is null for update skip locked) w)"
+    " update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
+    " from free where t.taskid = free.taskid"
+    " returning t.taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
+    "priority,"
+    " batch, created")
+
+/* Behind a claim: why the others could not be had; and the claim need not be durable.  $1 taskid[]. */
+STATEMENT(TASK_LOOK, "task_look", 1,
+          "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null,"
+          " set_config('synchronous_commit', 'off', true)"
+          " from unnest($1::text[]) e(taskid) left join taskqueue t on t.taskid = e.taskid")
+
+/* $1 taskid, $2 starttime, $3 retry, $4 startat, $5 does it count (0, 1), $6 exc, $7 report, $8 stoptime. */
+STATEMENT(TASK_BACK, "task_back", 8, "select task_put_back($1, $2, $3, $4, $5::int <> 0, $6, $7, $8)")
+
+/* After an unknown outcome: is the task still this attempt's, with which step; has the attempt done it?
+ * $1 taskid, $2 starttime, $3 retry. */
+STATEMENT(
+    TASK_FIND, "task_find", 3,
+    "select (select step from taskqueue where taskid = $1 and starttime = $2 and retry = $3),"
+    " exists (select from task_history where taskid = $1 and starttime = $2 and retry = $3 and exc is null)")
+
+/* $1 at most, $2 latest start. */
+STATEMENT(TASK_DUE, "task_due", 2,
+          "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2)")
+
+STATEMENT(TASK_RUNNING, "task_running", 0,
+          "select taskid, opname, qn, starttime, retry, holder from tasks_running()")
+
+/* $1 stamp, $2 batch. */
+STATEMENT(TASK_PURGE, "task_purge", 2, "select task_purge_history($1, $2::int)")

@@ -11,6 +11,7 @@
 #include "document/schema.h"
 #include "document/search.h"
 #include "document/stamps.h"
+#include "document/task.h"
 
 struct store;
 
@@ -87,10 +88,22 @@ struct commit {
     struct commit_document *documents;
     size_t count;
     const struct once *once; /* to be kept by this commit; NULL: nothing */
+    /* Tasks to be created, none twice for a resource; id, start, priority, attempt become those of the task
+     * that waits for the resource already. */
+    struct task *tasks;
+    size_t task_count;
+    /* The operations are these tasks, which end with this commit, or, with a checkpoint (one task only), go
+     * on. */
+    struct task_fence *fences;
+    size_t fence_count;
+    struct bytes checkpoint; /* NO_BYTES: the end */
+    int64_t stop;            /* stamp of the end */
+    struct task next;        /* out: a due task of the domain of a fence; no id: none */
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };
 /* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which; none when
- * an answer is kept under the name of `once` already), or says why the database refused.  UNKNOWN: the
+ * an answer is kept under the name of `once` already), FAULT_FENCED (a task is not this attempt's any more:
+ * its fence is flagged), or says why the database refused.  UNKNOWN: the
  * session is closed; store_reconnect makes sure that its backend is gone. */
 enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
                                  enum fault *fault_r);

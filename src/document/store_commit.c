@@ -162,32 +162,87 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
     pg_pipeline_add(pg, &statements[statement], &params);
 }
 
-/* Everything is built before the first byte may leave: locks are held from the first statement to the sync.
- */
-static void send_commit(struct pg *pg, const struct plan *plan, const struct pg_params *core,
-                        const struct pg_params *purge, const struct once_params *once,
-                        const struct store_sides *sides, const struct schema *schema,
-                        const struct commit *commit)
+/* Parameters of all that the commit needs; everything is built before the first byte may leave: locks are
+ * held from the first statement to the sync. */
+struct parts {
+    struct pg_params core, purge;
+    struct once_params once;
+    struct task_params tasks;
+    struct store_sides *sides;
+    const struct schema *schema; /* NULL: no document is written */
+};
+
+static void build_parts(struct parts *parts, const struct store *store, struct arena *arena,
+                        const struct commit *commit, const struct plan *plan)
+{
+    pg_params_start(&parts->core, arena);
+    if (commit->count)
+        add_core(&parts->core, commit, plan);
+    pg_params_start(&parts->purge, arena);
+    if (plan->purge_count) {
+        pg_add_same(&parts->purge, &parts->core, CORE_CLASS);
+        pg_add_same(&parts->purge, &parts->core, CORE_ID);
+        pg_add_same(&parts->purge, &parts->core, CORE_DTIME);
+        add_purges(&parts->purge, commit, plan->purge_count);
+    }
+    if (commit->once)
+        store_add_once(&parts->once, store, arena, commit->once);
+    store_add_tasks(&parts->tasks, arena, commit);
+    parts->sides = NULL;
+    parts->schema = NULL;
+}
+
+/* What a commit of documents has to do with the schema that is applied. */
+static enum fault add_schema(struct store_session *session, struct arena *arena, const struct commit *commit,
+                             struct parts *parts)
+{
+    enum fault fault = store_read_schema(session);
+    if (!fault)
+        fault = store_collect_sides(session, arena, commit, &parts->sides);
+    if (fault)
+        return fault;
+    parts->schema = store_present_schema(session);
+    pg_add_i64(&parts->core, parts->schema->number);
+    return FAULT_NONE;
+}
+
+static bool fit(const struct parts *parts, const struct commit *commit)
+{
+    return pg_params_fit(&parts->core) && pg_params_fit(&parts->purge) && store_tasks_fit(&parts->tasks) &&
+           (!commit->once || pg_params_fit(&parts->once.keep));
+}
+
+/* Returns the place in the pipeline of the statements of new tasks. */
+static int send_commit(struct pg *pg, const struct plan *plan, const struct parts *parts,
+                       const struct commit *commit)
 {
     static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
     static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
                                CORE_CTIME,   CORE_DTIME, CORE_V1, CORE_V2};
     static const int wipe[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_ACT};
-    if (once)
-        pg_pipeline_add(pg, &statements[STATEMENT_ONCE], &once->keep);
+    const struct pg_params *core = &parts->core;
+    if (commit->once)
+        pg_pipeline_add(pg, &statements[STATEMENT_ONCE], &parts->once.keep);
+    store_send_ends(pg, &parts->tasks, commit);
     if (plan->has_absent)
         add_sharing(pg, STATEMENT_ABSENT, core, absent, COUNT_OF(absent));
-    pg_pipeline_add(pg, &statements[plan->is_lone ? STATEMENT_CORE_ONE : STATEMENT_CORE], core);
+    if (commit->count)
+        pg_pipeline_add(pg, &statements[plan->is_lone ? STATEMENT_CORE_ONE : STATEMENT_CORE], core);
     if (plan->has_births)
         add_sharing(pg, STATEMENT_BORN, core, born, COUNT_OF(born));
     if (plan->has_wipes)
         add_sharing(pg, STATEMENT_WIPE, core, wipe, COUNT_OF(wipe));
     if (plan->purge_count)
-        pg_pipeline_add(pg, &statements[STATEMENT_PURGE], purge);
-    store_send_sides(pg, sides);
-    store_send_members(pg, core->arena, schema, commit);
-    if (once)
-        pg_pipeline_add(pg, &statements[STATEMENT_ONCE_PURGE], &once->purge);
+        pg_pipeline_add(pg, &statements[STATEMENT_PURGE], &parts->purge);
+    if (parts->schema) {
+        store_send_sides(pg, parts->sides);
+        store_send_members(pg, core->arena, parts->schema, commit);
+    }
+    int place = pg_pipeline_count(pg);
+    store_send_tasks(pg, &parts->tasks, commit);
+    if (commit->once)
+        pg_pipeline_add(pg, &statements[STATEMENT_ONCE_PURGE], &parts->once.purge);
+    return place;
 }
 
 /* --- the verdict --------------------------------------------------------------------------------- */
@@ -227,6 +282,10 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
             flag_all(commit);
         return FAULT_STALE;
     }
+    if (strcmp(verdict->sqlstate, "ST002") == 0) {
+        store_flag_fences(commit, arena, verdict->detail);
+        return FAULT_FENCED;
+    }
     if (strcmp(verdict->sqlstate, "ST003") == 0)
         return FAULT_STALE; /* done already: no document need have moved */
     if (strcmp(verdict->sqlstate, "ST005") == 0)
@@ -250,39 +309,23 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     for (size_t i = 0; i < commit->count; i++)
         commit->documents[i].moved = false;
     struct plan plan = plan_commit(commit);
-    struct pg_params core, purge;
-    struct once_params once;
-    pg_params_start(&core, arena);
-    add_core(&core, commit, &plan);
-    pg_params_start(&purge, arena);
-    if (plan.purge_count) {
-        pg_add_same(&purge, &core, CORE_CLASS);
-        pg_add_same(&purge, &core, CORE_ID);
-        pg_add_same(&purge, &core, CORE_DTIME);
-        add_purges(&purge, commit, plan.purge_count);
-    }
-    if (commit->once)
-        store_add_once(&once, store, arena, commit->once);
-
-    struct store_sides *sides = NULL;
-    bool fits = pg_params_fit(&core) && pg_params_fit(&purge) && (!commit->once || pg_params_fit(&once.keep));
-    *fault_r = !fits ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : store_read_schema(session);
-    if (!*fault_r)
-        *fault_r = store_collect_sides(session, arena, commit, &sides);
-    if (!*fault_r)
-        pg_add_i64(&core, store_present_schema(session)->number);
+    struct parts parts;
+    build_parts(&parts, store, arena, commit, &plan);
+    *fault_r = !fit(&parts, commit) ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : FAULT_NONE;
+    if (!*fault_r && commit->count)
+        *fault_r = add_schema(session, arena, commit, &parts);
     if (!*fault_r)
         *fault_r = pg_pipeline_begin(session->pg, arena);
     if (*fault_r)
         return COMMIT_REFUSED; /* nothing was sent */
     session->used = ++store->turn;
-    send_commit(session->pg, &plan, &core, &purge, commit->once ? &once : NULL, sides,
-                store_present_schema(session), commit);
+    int place = send_commit(session->pg, &plan, &parts, commit);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     switch (verdict.outcome) {
     case PG_COMMITTED:
+        store_take_tasks(verdict.results + place, commit);
         return COMMIT_DONE;
     case PG_REFUSED:
         *fault_r = judge_refusal(session, &verdict, arena, commit);

@@ -66,6 +66,23 @@ void store_forget_searches(struct store_session *session);
  * documents of the commit and returns how many; 0 also when it is no such list. */
 size_t store_flag_listed(struct commit *commit, struct arena *arena, const char *detail);
 
+/* Statements of a commit that creates or ends tasks. */
+struct task_params {
+    struct pg_params end, make, next;
+};
+void store_add_tasks(struct task_params *params, struct arena *arena, const struct commit *commit);
+MUST_USE bool store_tasks_fit(const struct task_params *params);
+/* The statements that come first in the pipeline (after that of an answer), and those that come last (before
+ * that of an answer). */
+void store_send_ends(struct pg *pg, const struct task_params *params, const struct commit *commit);
+void store_send_tasks(struct pg *pg, const struct task_params *params, const struct commit *commit);
+/* After the commit: what those statements have answered; `results` begins with the first of them. */
+void store_take_tasks(struct pg_result *const *results, struct commit *commit);
+/* A row with the columns of TASK_DUE. */
+struct task store_read_due(const struct pg_result *rows, int row);
+/* Flags the fences that the detail of ST002 lists; all when it is not known which. */
+void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail);
+
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);
 

@@ -100,6 +100,8 @@ struct pg_verdict {
 };
 MUST_USE enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena);
 void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params);
+/* Statements added so far: the place of the next one's result. */
+int pg_pipeline_count(const struct pg *pg);
 /* Sends everything, then one sync, and reads all answers; `timeout_ms` bounds the whole.  Inside a
  * transaction begun by pg_execute the sync commits nothing; "committed" then says that no statement failed.
  */

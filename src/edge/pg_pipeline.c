@@ -97,6 +97,12 @@ void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const 
         pg->is_pipeline_lost = true;
 }
 
+int pg_pipeline_count(const struct pg *pg)
+{
+    assert(pg->pipeline_arena);
+    return pg->pipeline_count;
+}
+
 static const char *copy_field(struct arena *arena, const PGresult *result, int field)
 {
     const char *text = PQresultErrorField(result, field);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "document/task.h"
 #include "edge/json.h"
 
 enum call_route {
@@ -13,6 +14,7 @@ enum call_route {
     CALL_NAMESPACE_PING,
     CALL_OPERATION,
     CALL_DOCUMENT,
+    CALL_TASKS,   /* a queue manager's: task_door.h */
     CALL_OPTIONS, /* what may be done at an address that is one of the others */
     CALL_LIVE,
     CALL_READY,
@@ -47,6 +49,10 @@ struct resource {
     struct version_condition match, none_match; /* it must, must not be one of these */
 };
 
+/* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
+ * is nested deeper is content, kept as text.  And the most nodes of a tree. */
+enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
+
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
@@ -55,6 +61,8 @@ struct call {
     struct bytes operation;   /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */
     size_t path_count;
+    struct bytes task_id;             /* CALL_TASKS: the one to be run; NO_BYTES: `param` tells */
+    const struct task *task;          /* the operation is this task; NULL: it is a request's */
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
     const struct json *param, *syncs; /* NULL: absent */
     struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
@@ -85,10 +93,12 @@ struct reply {
     int argument_count;
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
-    const char *mime; /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
-    bool is_replayed; /* the answer to the same request, given before */
-    int status;       /* of HTTP, where the fault does not decide it; 0: 200 */
-    int64_t etag;     /* version of the document that the answer is about; 0: none */
+    const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
+    bool is_replayed;    /* the answer to the same request, given before */
+    int status;          /* of HTTP, where the fault does not decide it; 0: 200 */
+    int fault_status;    /* of HTTP with a fault, in place of the fault's own; 0: that */
+    const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
+    int64_t etag;        /* version of the document that the answer is about; 0: none */
     struct timing *timing; /* NULL: nothing is measured */
     struct builder *body;  /* cleared by the caller before; kept over requests */
 };

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/schedule.h"
 #include "document/item.h"
 #include "operation/classes.h"
 #include "operation/module_private.h"
@@ -103,6 +104,31 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
     return refuse(judgement, "class %s is declared already", class->name);
 }
 
+static bool judge_task(const struct judgement *judgement, const struct stampd_operation *from)
+{
+    const struct stampd_task_class *task = from->task;
+    if (!task)
+        return true;
+    if (task->queue >= SCHEDULE_QUEUES)
+        return refuse(judgement, "operation %s: there is no queue %u", from->name, task->queue);
+    if (task->batch > TASK_BATCH_MOST)
+        return refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
+    if (!is_zero(task->reserved, COUNT_OF(task->reserved)))
+        return refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
+    return true;
+}
+
+static struct task_traits traits_of(const struct stampd_task_class *task)
+{
+    if (!task)
+        return (struct task_traits){0};
+    return (struct task_traits){.queue = (int)task->queue,
+                                .batch = (int)task->batch,
+                                .limit_s = task->seconds,
+                                .is_never_retried = task->never_retry,
+                                .may_clients_schedule = task->clients_may_schedule};
+}
+
 static bool add_operation(const struct judgement *judgement, const struct stampd_operation *from)
 {
     if (!is_name(from->name, "_-."))
@@ -113,6 +139,8 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
         return refuse(judgement, "operation %s has an unknown access", from->name);
     if (!is_zero(from->reserved, COUNT_OF(from->reserved)))
         return refuse(judgement, "operation %s: a reserved member is set", from->name);
+    if (!judge_task(judgement, from))
+        return false;
     struct operation *operation = calloc(1, sizeof *operation);
     if (!operation)
         log_fatal("out of memory adding an operation");
@@ -122,6 +150,7 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
                                     .afterwork = from->afterwork ? module_afterwork : NULL,
                                     .only_reads = from->is_read_only,
                                     .limit_s = from->seconds,
+                                    .task = traits_of(from->task),
                                     .application = from};
     if (registry_add(operation))
         return true;

@@ -11,13 +11,13 @@
 #include "operation/once.h"
 #include "operation/registry.h"
 #include "operation/sync.h"
-
-enum { TRIES = 3 };
+#include "operation/task_door.h"
+#include "operation/hint.h"
 
 /* The longest pause before the second and the third try; the pause itself is random. */
-static const int64_t pause_ms[TRIES] = {0, 10, 60};
+static const int64_t pause_ms[OPERATION_TRIES] = {0, 10, 60};
 
-static void pause_before(int try)
+void operation_pause_before(int try)
 {
     uint32_t random;
     if (!pause_ms[try])
@@ -63,7 +63,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     return fault;
 }
 
-/* Up to TRIES times; what the tries leave in the arena goes with the request. */
+/* Up to OPERATION_TRIES times; what the tries leave in the arena goes with the request. */
 static enum fault attempt_often(struct attempt *attempt, const struct operation *operation, struct once *once)
 {
     struct reply *reply = attempt->reply;
@@ -71,14 +71,14 @@ static enum fault attempt_often(struct attempt *attempt, const struct operation 
     enum fault fault = once ? once_recall(attempt, once, &is_answered) : FAULT_NONE;
     if (fault || is_answered)
         return fault;
-    for (int try = 0; try < TRIES && again; try++) {
-        pause_before(try);
+    for (int try = 0; try < OPERATION_TRIES && again; try++) {
+        operation_pause_before(try);
         reply->body->size = attempt->out;
         reply->fault = FAULT_NONE;
         reply->mime = MIME_JSON;
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
-        fault = attempt_once(attempt, operation, once, try == TRIES - 1 && fault == FAULT_STALE);
+        fault = attempt_once(attempt, operation, once, try == OPERATION_TRIES - 1 && fault == FAULT_STALE);
         if (fault && once)
             fault = once_settle(attempt, once, fault, &again);
         else
@@ -98,6 +98,14 @@ static void unwrap(struct builder *body, size_t out)
     body->size -= out;
 }
 
+/* Of the tasks that the commit has created. */
+static void tell_of_tasks(const struct attempt *attempt)
+{
+    size_t count = 0;
+    const struct task *tasks = attempt->transaction ? transaction_tasks(attempt->transaction, &count) : NULL;
+    hint_tasks(attempt->workshop, attempt->call->space, tasks, count);
+}
+
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
 {
     struct call *call = attempt->call;
@@ -113,6 +121,8 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         builder_add_text(reply->body, "{\"out\":");
     attempt->out = reply->body->size;
     fault = attempt_often(attempt, operation, once);
+    if (!fault)
+        tell_of_tasks(attempt);
     if (!fault && operation->afterwork) {
         reply_enter(reply, PHASE_AFTERWORK);
         fault = operation->afterwork(attempt);
@@ -200,6 +210,13 @@ static void answer_ping(struct workshop *workshop, struct call *call, struct rep
     builder_add_text(reply->body, "}");
 }
 
+static enum fault answer_manager(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    if (!call->database.size)
+        return reply_fault(call, reply, FAULT_NNAMESPACE, NULL, "namespace", NULL);
+    return task_door_answer(workshop, call, reply);
+}
+
 void operation_run(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     reply->fault = FAULT_NONE;
@@ -209,13 +226,16 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->mime = MIME_JSON;
     reply->is_replayed = false;
     reply->status = 0;
+    reply->fault_status = 0;
+    reply->members = NULL;
     reply->etag = 0;
     documents_begin_request(workshop->documents, call->deadline_ms);
     if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
         answer_ping(workshop, call, reply);
         return;
     }
-    enum fault fault = run_operation(workshop, call, reply);
+    enum fault fault = call->route == CALL_TASKS ? answer_manager(workshop, call, reply)
+                                                 : run_operation(workshop, call, reply);
     if (fault) {
         reply->body->size = 0;
         note(call, reply, fault);

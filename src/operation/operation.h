@@ -15,6 +15,11 @@ struct workshop {
     struct access_memory *access; /* what operation/access.c remembers of configurations */
 };
 
+/* An operation is tried so often when others were quicker, or when what failed may have been a chance. */
+enum { OPERATION_TRIES = 3 };
+/* Waits before a try (from 0): not at all, then longer and longer, never twice the same. */
+void operation_pause_before(int try);
+
 /* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.
  */
 void operation_run(struct workshop *workshop, struct call *call, struct reply *reply);

@@ -7,7 +7,8 @@
 #include "operation/builtin/builtin.h"
 
 static const struct operation *const builtin[] = {&builtin_collection, &builtin_find, &builtin_get,
-                                                  &builtin_list,       &builtin_put,  &builtin_sync};
+                                                  &builtin_list,       &builtin_put,  &builtin_sync,
+                                                  &builtin_task};
 
 /* Filled before fork, sorted by name. */
 static const struct operation **added;

@@ -17,11 +17,20 @@ struct attempt {
     const struct schema *schema; /* of this try, see classes_schema; NULL: not asked for */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
     size_t out;                  /* where the operation's own part of reply->body begins */
+    bool is_final;               /* a task that said that it is not to be tried again */
 };
 
 /* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but
  * an open namespace, or the administrator's key. */
 enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_PUBLIC, RIGHT_ADMIN };
+
+/* What an operation is as a task; all zero: the usual. */
+struct task_traits {
+    int queue;
+    int batch;       /* most that share a commit; 0: 1 */
+    int64_t limit_s; /* 0: limit_task_s */
+    bool is_never_retried, may_clients_schedule;
+};
 
 struct operation {
     const char *name;
@@ -31,9 +40,10 @@ struct operation {
     /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
      * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
-    bool is_bare;            /* the answer is what work leaves: no envelope, no synchronisation */
-    bool only_reads;         /* also under a right that is not about reading */
-    int64_t limit_s;         /* 0: limit_operation_s */
+    bool is_bare;    /* the answer is what work leaves: no envelope, no synchronisation */
+    bool only_reads; /* also under a right that is not about reading */
+    int64_t limit_s; /* 0: limit_operation_s */
+    struct task_traits task;
     const void *application; /* a module's own; NULL: built in */
 };
 

@@ -5,9 +5,8 @@
 
 #include "serve/multipart.h"
 
-/* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
- * is nested deeper is content, wanted as text. */
-enum { ITEM_LEVEL_IN_PARAM = 5, ITEM_LEVEL_IN_ITEMS = 2 };
+/* The level of an item of a document as a resource, as CALL_PARAM_TREE is that in param. */
+enum { ITEM_LEVEL_IN_ITEMS = 2 };
 
 struct reading {
     struct arena *arena;
@@ -110,7 +109,7 @@ static const struct argument *find_argument(const struct reading *reading, struc
 
 static int item_level(const struct reading *reading)
 {
-    return reading->is_resource ? ITEM_LEVEL_IN_ITEMS : ITEM_LEVEL_IN_PARAM;
+    return reading->is_resource ? ITEM_LEVEL_IN_ITEMS : CALL_PARAM_TREE;
 }
 
 static bool is_tree(const struct argument *argument)

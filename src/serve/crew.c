@@ -217,13 +217,15 @@ static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
     const struct pulse *pulse = child->role == ROLE_WORKER ? stamps_pulse(crew->stamps, child->index) : NULL;
     int64_t since_ms = pulse ? atomic_load(&pulse->request_since_ms) : 0;
     int64_t deadline_ms = pulse ? atomic_load(&pulse->deadline_ms) : 0;
+    int64_t own_ms = pulse ? atomic_load(&pulse->limit_ms) : 0; /* that of a task */
+    int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
     if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms) {
         log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
                     child->index);
     } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
         log_error("killed worker whose application does not return pid=%d index=%d", (int)child->pid,
                   child->index);
-    } else if (since_ms && now_ms - since_ms >= child->limit_ms) {
+    } else if (since_ms && now_ms - since_ms >= limit_ms) {
         log_error("killed worker whose request takes too long pid=%d index=%d request_ms=%lld",
                   (int)child->pid, child->index, (long long)(now_ms - since_ms));
     } else {

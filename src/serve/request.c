@@ -92,6 +92,11 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->path_count = count - 3;
         return true;
     }
+    if ((count == 2 || count == 3) && is_piece(pieces[1], "od")) {
+        call->route = CALL_TASKS;
+        call->task_id = count == 3 ? pieces[2] : NO_BYTES;
+        return true;
+    }
     if (count == 4 && is_piece(pieces[1], "doc")) {
         call->route = CALL_DOCUMENT;
         call->path = pieces + 2;
@@ -149,6 +154,8 @@ static bool is_allowed(struct bytes method, const struct call *call, struct reso
 {
     if (call->route == CALL_DOCUMENT)
         return find_act(method, &resource->act);
+    if (call->route == CALL_TASKS)
+        return bytes_equal(method, BYTES("POST"));
     return bytes_equal(method, BYTES("POST")) || bytes_equal(method, BYTES("GET")) ||
            bytes_equal(method, BYTES("HEAD"));
 }
@@ -159,6 +166,7 @@ static enum fault read_method(const struct request_source *source, struct reques
     struct call *call = &request->call;
     struct bytes method = parameter(source, "REQUEST_METHOD");
     request->form.is_resource = call->route == CALL_DOCUMENT;
+    request->form.is_manager = call->route == CALL_TASKS;
     if (bytes_equal(method, BYTES("OPTIONS"))) {
         call->route = CALL_OPTIONS;
         return FAULT_NONE;
@@ -211,6 +219,18 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
         call, reply, FAULT_AARG,
         arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST), "age",
         NULL);
+}
+
+/* --- queue managers --- */
+
+/* Nothing of theirs stands in an address: logs keep addresses. */
+static enum fault begin_manager(const struct settings *settings, const struct request_source *source,
+                                struct call *call, struct reply *reply)
+{
+    call->deadline_ms = clock_monotonic_ms() + settings->limit_task_s * 1000;
+    if (!parameter(source, "QUERY_STRING").size)
+        return FAULT_NONE;
+    return reply_fault(call, reply, FAULT_AARG, "All arguments belong into the body.", "query", NULL);
 }
 
 /* --- body and arguments --- */
@@ -281,8 +301,10 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
-    if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT)
+    if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)
         return FAULT_NONE; /* nothing else of it matters; a body is thrown away */
+    if (!fault && call->route == CALL_TASKS)
+        fault = begin_manager(settings, source, call, reply);
     if (!fault && call->route == CALL_DOCUMENT)
         fault = read_resource(source, request_r, resource, reply);
     if (!fault)

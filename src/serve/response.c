@@ -38,12 +38,14 @@ int response_status(const struct response_form *form, const struct reply *reply)
 {
     if (!reply->fault)
         return reply->status ? reply->status : 200;
+    if (reply->fault_status)
+        return reply->fault_status;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
         strcmp(reply->arguments[0], "limit_body_bytes") == 0)
         return 413;
     if (reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
-    return fault_status(reply->fault, form->is_resource);
+    return fault_status(reply->fault, form->is_resource || form->is_manager);
 }
 
 /* --- the text of a fault --- */
@@ -97,6 +99,10 @@ static void write_problem(const struct reply *reply, int status, struct builder 
     builder_add_text(out, "]");
     if (reply->detail)
         add_member(out, "detail", printable(reply->detail));
+    if (reply->members) {
+        builder_add_text(out, ",");
+        builder_add_bytes(out, bytes_of(reply->members));
+    }
     builder_add_text(out, "}");
     builder_free(&message);
 }
@@ -169,6 +175,8 @@ static bool has_content(int status)
 
 static const char *methods_of(const struct response_form *form)
 {
+    if (form->is_manager)
+        return "POST, OPTIONS";
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
 }
 

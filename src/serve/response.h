@@ -11,6 +11,7 @@ struct response_form {
     bool is_head;           /* the head alone, as it would be with its body */
     bool is_for_people;     /* a browser's GET: faults as plain text */
     bool is_resource;       /* a document: its own methods, and more statuses */
+    bool is_manager;        /* a queue manager: POST only, and the same statuses */
     const char *request_id; /* given back when it has the form of one; may be NULL */
     const char *build;      /* of the server */
     bool has_origins;       /* the answer depends on the origin of the request */

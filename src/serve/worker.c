@@ -150,8 +150,11 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     struct reply reply = {.body = &worker->output, .timing = worker->is_timing ? &timing : NULL};
     atomic_store(&worker->pulse->request_since_ms, clock_monotonic_ms());
     pulse_count(&worker->pulse->requests, 1);
+    atomic_store(&worker->pulse->limit_ms, 0);
     if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
         log_set_request_id(request.call.request_id);
+        if (request.call.route == CALL_TASKS)
+            atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         run_call(worker, &request, &reply);
     }
     if (reply.fault)

@@ -8,7 +8,7 @@ test_bench_parsed_LDADD = $(test_bench_constant_LDADD)
 test_bench_parsed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_run
 # One worker with rows in memory, for test/bench/count.
 check_PROGRAMS += test/bench/lone
-test_bench_lone_SOURCES = test/bench/lone.c test/unit/fake_store.c test/unit/fake_store.h
+test_bench_lone_SOURCES = test/bench/lone.c $(FAKE_STORE)
 test_bench_lone_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_lone_LDADD = libstampd.a $(LIBS_ALL)
 # Empty responders: the best that we know, and a plain one.

@@ -6,9 +6,12 @@ generic plans of the prepared statements themselves.
 """
 import json
 import re
+import shutil
 
 import pytest
 
+from kit import Kit
+from manager import Manager
 from schema import Schemas
 from stack import SOURCE, Problem, wait_until
 
@@ -27,7 +30,12 @@ PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
     'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 20, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
+    # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
+    'TASK_MAKE': 60, 'TASK_CLAIM': 30, 'TASK_CLAIM_MANY': 40, 'TASK_LOOK': 15, 'TASK_END': 40, 'TASK_STEP': 15, 'TASK_BACK': 60,
+    'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
 }
+# Met only after a commit of unknown outcome.
+UNMET = {'TASK_FIND'}
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property'}
 
@@ -38,6 +46,12 @@ insert into doc select '{CLASS}', 'gone' || lpad(n::text, 7, '0'), {OLD} + n, 0,
 insert into item select '{CLASS}', 'd' || lpad(n::text, 7, '0'), i.iclass, '', {OLD} + n, i.vop, i.content, false
   from generate_series(1, {DOCUMENTS}) n cross join (values ('Gone', 0::bigint, null), ('Sta', {OLD}, '{{"a":1}}')) i(iclass, vop, content);
 insert into once select '', 'k' || lpad(n::text, 7, '0'), 'digest', 'application/json', '{{}}', {OLD} + n, {OLD} + n from generate_series(1, {AGED}) n;
+insert into taskqueue (taskid, opname, param, info, startat, created, domain)
+  select 'waits' || lpad(n::text, 7, '0'), 'put', '{{}}', 'i' || n, case when n % 2 = 0 then 400101000000000 else {OLD} end, {OLD},
+  case when n % 2 = 1 then 'stuck' || n % 4 end from generate_series(1, {AGED}) n;
+update taskqueue set starttime = stamp_now(), holder = 'another host' where taskid in ('waits0000001', 'waits0000003');
+insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime)
+  select 'done' || lpad(n::text, 7, '0'), 'put', '', 0, 0, 1, {OLD}, {OLD}, 400101000000000 from generate_series(1, {AGED}) n;
 """
 
 
@@ -76,6 +90,14 @@ FILL_MEMBERS = f"""
 insert into member select c.number, 'm' || lpad(n::text, 7, '0'), 'town' || n % 100, {OLD} + n, (n % 1000)::text::xid8, n % 10 = 0
   from generate_series(1, {DOCUMENTS}) n cross join collection c
 """
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings']['modules'] = kit.build('tasks.c')
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
 
 
 @pytest.fixture(scope='module')
@@ -117,6 +139,22 @@ def exercise(stack, ids):
         stack.op('lab', 'find', {'c': CLASS, 'i': 'Sta'})
 
 
+def exercise_tasks(stack):
+    manager = Manager(stack, 'lab')
+    for _ in range(2):
+        stack.op('lab', 'task', {'op': 'put', 'param': {'docs': []}, 'resource': 'r'})
+    stack.op('lab', 'Plan', {'tasks': [{'op': 'put', 'param': {'docs': []}}, {'op': 'Fail', 'param': {'id': 'x'}},
+                                       {'op': 'Cycles', 'param': {'id': 'x', 'cycles': 2}},
+                                       {'op': 'put', 'param': {'docs': []}, 'domain': 'd'}]})
+    due = manager.due()
+    assert len(due) == 5, 'those of the domains that are at work do not come'
+    manager.run_many(due[:2])
+    for task in due[2:]:
+        manager.post(task)
+    assert len(manager.scan()['running']) == 2
+    stack.psql('lab', "delete from taskqueue where opname = 'Fail'")
+
+
 def judge(stack, offset, not_again):
     seen = {}
     for word, plan in plans(stack, offset):
@@ -126,7 +164,7 @@ def judge(stack, offset, not_again):
             if node['Node Type'] == 'Seq Scan':
                 assert node['Relation Name'] in SMALL, f'{word} reads all of {node["Relation Name"]}'
     seen.update((word, 0) for word in not_again)  # of a row or so, once a session
-    assert set(seen) == set(statements().values()), 'each statement has run'
+    assert set(seen) == set(statements().values()) - UNMET, 'each statement has run'
     assert set(PAGES) == set(seen), 'each statement has a bound'
     assert {word: pages for word, pages in seen.items() if pages > PAGES[word]} == {}
 
@@ -141,4 +179,5 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
     for turn in range(2):  # the first time functions are compiled, which reads catalogues
         offset = len(stack.log('postgres'))
         exercise(stack, [f'd0{number + 3 * turn + step}' for step in range(3)] + [f'{statistics.replace(" ", "-")}-{turn}'])
+        exercise_tasks(stack)
     judge(stack, offset, {'SCHEMA'})

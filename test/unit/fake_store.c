@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake_tasks.h"
+
 enum { ROWS = 128, ANSWERS = 16 };
 
 struct fake_store fake;
@@ -19,6 +21,7 @@ void fake_reset(void)
         document_release(rows[i]);
     row_count = 0;
     fake_forget_kept();
+    fake_forget_tasks();
     floor_now = 0;
     fake = (struct fake_store){.outcome = COMMIT_DONE};
 }
@@ -244,6 +247,8 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     }
     *fault_r =
         commit->once && find_kept(commit->once->account, commit->once->key) ? FAULT_STALE : verify(commit);
+    if (!*fault_r)
+        *fault_r = fake_commit_tasks(commit);
     if (*fault_r)
         return COMMIT_REFUSED;
     for (size_t i = 0; i < commit->count; i++)

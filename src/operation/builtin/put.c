@@ -106,5 +106,8 @@ static enum fault put_afterwork(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-const struct operation builtin_put = {
-    .name = "put", .right = RIGHT_WRITE, .work = put_work, .afterwork = put_afterwork};
+const struct operation builtin_put = {.name = "put",
+                                      .right = RIGHT_WRITE,
+                                      .work = put_work,
+                                      .afterwork = put_afterwork,
+                                      .task = {.may_clients_schedule = true}};

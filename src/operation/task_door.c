@@ -1,0 +1,162 @@
+/* task_door: key, request, answer. */
+#include "operation/task_door.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "edge/crypto.h"
+#include "operation/access.h"
+#include "operation/hint.h"
+#include "operation/reader.h"
+#include "operation/task_run.h"
+#include "operation/task_scan.h"
+
+enum { RUN_MOST = 1000, STATUS_FAILED = 500 };
+
+/* --- who asks --- */
+
+static bool has_key(const struct workshop *workshop, const struct call *call)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    if (!*workshop->settings->queue_key_sha256)
+        return false;
+    crypto_sha256_hex(call->key, digest);
+    return crypto_equal(bytes_of(digest), bytes_of(workshop->settings->queue_key_sha256));
+}
+
+static enum fault check(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    struct space_conf conf;
+    if (!has_key(workshop, call))
+        return reply_fault(call, reply, FAULT_SKEY, "The queue's key is not this one.", "key", NULL);
+    enum fault fault = access_configuration(workshop, call, &conf);
+    if (!fault && conf.off.size)
+        return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
+                           NULL);
+    return fault;
+}
+
+/* --- the answer --- */
+
+static void add_outcome(struct builder *out, const struct task_outcome *outcome)
+{
+    builder_add_text(out, "{\"id\":");
+    json_add_string(out, outcome->id);
+    builder_printf(out, ",\"result\":\"%s\"", outcome->result);
+    if (outcome->code) {
+        builder_add_text(out, ",\"code\":");
+        json_add_string(out, bytes_of(outcome->code));
+        builder_printf(out, ",\"retry\":%" PRId64, outcome->attempt);
+    }
+    if (outcome->start)
+        builder_printf(out, ",\"startat\":%" PRId64, outcome->start);
+    if (outcome->next.id.data) {
+        builder_add_text(out, ",\"next\":{");
+        hint_add_members(out, &outcome->next);
+        builder_add_text(out, "}");
+    }
+    builder_add_text(out, "}");
+}
+
+static void add_outcomes(struct builder *out, const struct task_outcome *outcomes, size_t count)
+{
+    builder_add_text(out, "\"tasks\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            builder_add_text(out, ",");
+        add_outcome(out, &outcomes[i]);
+    }
+    builder_add_text(out, "]");
+}
+
+static void write_outcomes(struct reply *reply, const struct task_outcome *outcomes, size_t count)
+{
+    reply->body->size = 0;
+    builder_add_text(reply->body, "{");
+    add_outcomes(reply->body, outcomes, count);
+    builder_add_text(reply->body, "}");
+}
+
+/* The fault of the attempt becomes that of the request. */
+static enum fault tell_failure(struct call *call, struct reply *reply, const struct task_outcome *outcome)
+{
+    const struct reply *told = &outcome->reply;
+    reply->fault = told->fault ? told->fault : FAULT_XUNKNOWN;
+    reply->code = told->code;
+    reply->phase = told->phase;
+    reply->detail = told->detail;
+    reply->argument_count = told->argument_count;
+    memcpy(reply->arguments, told->arguments, sizeof reply->arguments);
+    reply->body->size = 0;
+    add_outcomes(reply->body, outcome, 1);
+    reply->members = arena_copy(call->arena, reply->body->data, reply->body->size);
+    reply->fault_status = STATUS_FAILED;
+    return reply->fault;
+}
+
+/* --- running --- */
+
+static enum fault run_one(struct workshop *workshop, struct call *call, struct reply *reply, int space)
+{
+    struct task_outcome *outcome = ARENA_NEW(call->arena, struct task_outcome);
+    outcome->id = call->task_id;
+    if (!task_is_id(call->task_id))
+        outcome->result = "gone";
+    else {
+        enum fault fault = task_run(workshop, call, reply, space, outcome, 1);
+        if (fault)
+            return fault;
+    }
+    if (outcome->code)
+        return tell_failure(call, reply, outcome);
+    write_outcomes(reply, outcome, 1);
+    return FAULT_NONE;
+}
+
+static enum fault read_ids(const struct reader *reader, const struct json *list,
+                           struct task_outcome *outcomes)
+{
+    size_t count = 0;
+    for (const struct json *id = list->first; id; id = id->next) {
+        if (id->kind != JSON_STRING || !task_is_id(id->value))
+            return reader_wrong(reader, "run", "Names of tasks are expected.");
+        for (size_t i = 0; i < count; i++)
+            if (bytes_equal(outcomes[i].id, id->value))
+                return reader_wrong(reader, "run", "A task is named twice.");
+        outcomes[count++].id = id->value;
+    }
+    return FAULT_NONE;
+}
+
+static enum fault run_many(struct workshop *workshop, struct call *call, struct reply *reply, int space)
+{
+    const struct reader reader = {workshop->settings, call, reply};
+    const struct json *list = json_member(call->param, "run");
+    if (list->kind != JSON_ARRAY || list->is_shallow || !list->count || list->count > RUN_MOST)
+        return reader_wrong(&reader, "run", "An array of 1 to 1000 names of tasks is expected.");
+    struct task_outcome *outcomes = ARENA_ARRAY(call->arena, struct task_outcome, list->count);
+    enum fault fault = read_ids(&reader, list, outcomes);
+    if (!fault)
+        fault = task_run(workshop, call, reply, space, outcomes, list->count);
+    if (!fault)
+        write_outcomes(reply, outcomes, list->count);
+    return fault;
+}
+
+enum fault task_door_answer(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    const struct reader reader = {workshop->settings, call, reply};
+    enum fault fault = check(workshop, call, reply);
+    if (fault)
+        return fault;
+    int space = documents_space(workshop->documents, call->database);
+    if (space < 0)
+        return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    if (call->task_id.data)
+        return run_one(workshop, call, reply, space);
+    if (json_member(call->param, "run"))
+        return run_many(workshop, call, reply, space);
+    if (json_member(call->param, "scan"))
+        return task_scan(workshop, call, reply, space);
+    return reader_wrong(&reader, "param", "A member run or scan is expected.");
+}

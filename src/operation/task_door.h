@@ -1,0 +1,11 @@
+/* task_door: what queue managers ask of a namespace, with the queue's key: to run tasks, to look for what is
+ * due and what is lost (doc/tasks.md, "Who starts them"). */
+#ifndef STAMPD_OPERATION_TASK_DOOR_H
+#define STAMPD_OPERATION_TASK_DOOR_H
+
+#include "operation/operation.h"
+
+/* Answers CALL_TASKS.  A fault is recorded in the reply. */
+MUST_USE enum fault task_door_answer(struct workshop *workshop, struct call *call, struct reply *reply);
+
+#endif

@@ -1,0 +1,451 @@
+/* task_run: attempts, alone or several in one commit. */
+#include "operation/task_run.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/schedule.h"
+#include "document/store_tasks.h"
+#include "operation/hint.h"
+#include "operation/task_holder.h"
+
+enum { REPORT_MOST = 2000 };
+
+/* All attempts of one request. */
+struct run {
+    struct workshop *workshop;
+    struct call *call; /* of the manager */
+    int space;
+    struct builder *scratch; /* for results, which nobody gets */
+};
+
+/* One attempt. */
+struct work {
+    struct task *task;
+    struct task_outcome *outcome;
+    const struct operation *operation;
+    struct call call; /* the operation's own: neither account nor key */
+    struct attempt attempt;
+    struct task_fence fence;
+    int cycles;         /* committed in this request */
+    int64_t longest_ms; /* of them */
+    bool is_over;       /* the outcome is known */
+};
+
+int64_t task_retry_start(const struct settings *settings, int64_t failures)
+{
+    int64_t after_ms;
+    return schedule_retry_ms(settings->task_retries, failures, &after_ms)
+               ? stamp_add_ms(stamp_now(), after_ms)
+               : TASK_PARKED;
+}
+
+static struct store *store_of(const struct run *run)
+{
+    return documents_store(run->workshop->documents);
+}
+
+/* --- ends --- */
+
+static void end(struct work *work, const char *result)
+{
+    work->outcome->result = result;
+    work->is_over = true;
+}
+
+static void find_next(const struct run *run, struct work *work)
+{
+    if (work->task->domain.data && store_next_task(store_of(run), run->space, run->call->arena,
+                                                   work->task->domain, &work->outcome->next))
+        work->outcome->next = (struct task){0};
+}
+
+static void put_back(const struct run *run, struct work *work, const struct task_end *how, const char *result)
+{
+    struct task_outcome *outcome = work->outcome;
+    enum fault fault =
+        store_put_task_back(store_of(run), run->space, run->call->arena, &work->fence, how, &outcome->start);
+    if (fault)
+        log_error("task id=%.*s cannot be put back code=%s: it will be found lost", (int)work->task->id.size,
+                  work->task->id.data, fault_code(fault));
+    else if (!outcome->start)
+        return end(work, "late");
+    outcome->attempt = work->task->attempt + how->is_failure;
+    end(work, result);
+    if (fault)
+        return;
+    struct task waiting = *work->task;
+    waiting.start = outcome->start;
+    waiting.attempt = outcome->attempt;
+    hint_tasks(run->workshop, run->call->space, &waiting, 1);
+    find_next(run, work);
+}
+
+/* Words about a fault for the row: what the caller of an operation would have been told. */
+static struct bytes report_of(struct arena *arena, const struct reply *reply)
+{
+    struct builder words = {0};
+    builder_add_bytes(&words, bytes_of(reply_words(reply)));
+    if (reply->detail)
+        builder_printf(&words, " %s", reply->detail);
+    for (int i = 0; i < reply->argument_count; i++)
+        builder_printf(&words, "%s%s", i ? ", " : " (", reply->arguments[i]);
+    if (reply->argument_count)
+        builder_add_text(&words, ")");
+    size_t size = words.size < REPORT_MOST ? words.size : REPORT_MOST;
+    while (size && !bytes_is_utf8((struct bytes){words.data, size}))
+        size--;
+    struct bytes report = {arena_copy(arena, words.data, size), size};
+    builder_free(&words);
+    return report;
+}
+
+static void fail(const struct run *run, struct work *work, enum fault fault)
+{
+    struct reply *reply = &work->outcome->reply;
+    const struct task *task = work->task;
+    if (reply->fault != fault)
+        reply_fault(&work->call, reply, fault, NULL, NULL);
+    bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
+    const struct task_end how = {
+        .start = is_final ? TASK_PARKED : task_retry_start(run->workshop->settings, task->attempt + 1),
+        .is_failure = true,
+        .code = bytes_of(reply_code(reply)),
+        .report = report_of(run->call->arena, reply),
+    };
+    work->outcome->code = reply_code(reply);
+    log_info("task failed id=%.*s operation=%.*s code=%s retry=%" PRId64 "%s", (int)task->id.size,
+             task->id.data, (int)task->operation.size, task->operation.data, work->outcome->code,
+             task->attempt + 1, how.start == TASK_PARKED ? " parked" : "");
+    put_back(run, work, &how, "failed");
+}
+
+/* Time was up between two cycles, or before the first. */
+static void interrupt(const struct run *run, struct work *work)
+{
+    const struct task_end how = {.start = stamp_now(), .code = BYTES("MORE")};
+    put_back(run, work, &how, "more");
+}
+
+/* --- one try: work of one or several, one commit --- */
+
+static bool is_late(const struct work *work)
+{
+    return clock_monotonic_ms() > work->call.deadline_ms;
+}
+
+static enum fault work_once(struct run *run, struct work *work, struct transaction *transaction)
+{
+    struct reply *reply = &work->outcome->reply;
+    *reply = (struct reply){.body = run->scratch, .mime = MIME_JSON, .phase = PHASE_WORK};
+    run->scratch->size = 0;
+    work->attempt.transaction = transaction;
+    work->attempt.is_final = false;
+    enum fault fault = work->operation->work ? work->operation->work(&work->attempt) : FAULT_NONE;
+    run->scratch->size = 0;
+    if (!fault && is_late(work))
+        fault = FAULT_XTIME;
+    if (!fault)
+        reply->phase = PHASE_VALIDATION;
+    return fault;
+}
+
+/* `failed_r`: whose work has failed; `count`: nobody's. */
+static enum fault try_once(struct run *run, struct work *const *works, size_t count, size_t *failed_r,
+                           struct transaction **transaction_r)
+{
+    struct arena *arena = run->call->arena;
+    struct task_fence *fences = ARENA_ARRAY(arena, struct task_fence, count);
+    struct transaction *transaction;
+    int64_t version;
+    *failed_r = count;
+    documents_begin_request(run->workshop->documents, works[0]->call.deadline_ms);
+    enum fault fault = transaction_begin(run->workshop->documents, run->space, arena, false, &transaction);
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < count; i++)
+        fences[i] = works[i]->fence;
+    transaction_fence(transaction, fences, count);
+    for (size_t i = 0; i < count && !fault; i++) {
+        fault = work_once(run, works[i], transaction);
+        if (!fault && count > 1 && transaction_checkpoint(transaction).data)
+            fault = FAULT_CONTENTION; /* it has a commit of its own */
+        if (fault)
+            *failed_r = i;
+    }
+    if (!fault)
+        fault = transaction_validate(transaction, &version);
+    transaction_end(transaction);
+    for (size_t i = 0; i < count; i++)
+        works[i]->fence.is_lost = fences[i].is_lost;
+    *transaction_r = transaction;
+    return fault;
+}
+
+static void tell_of_new(const struct run *run, const struct transaction *transaction)
+{
+    size_t count;
+    const struct task *tasks = transaction_tasks(transaction, &count);
+    hint_tasks(run->workshop, run->call->space, tasks, count);
+}
+
+/* --- alone --- */
+
+enum cycle { CYCLE_DONE, CYCLE_GOES_ON, CYCLE_AGAIN, CYCLE_OVER };
+
+static enum cycle finish_cycle(struct run *run, struct work *work, const struct transaction *transaction)
+{
+    struct bytes checkpoint = transaction_checkpoint(transaction);
+    tell_of_new(run, transaction);
+    if (!checkpoint.data) {
+        work->outcome->next = *transaction_next_task(transaction);
+        return CYCLE_DONE;
+    }
+    work->task->checkpoint = checkpoint;
+    work->task->step++;
+    return CYCLE_GOES_ON;
+}
+
+/* The commit may or may not have happened, and its session is gone: the database knows. */
+static enum cycle settle_unknown(struct run *run, struct work *work, const struct transaction *transaction)
+{
+    struct task_state state;
+    if (documents_must_exit(run->workshop->documents) ||
+        store_look_at_task(store_of(run), run->space, run->call->arena, &work->fence, &state)) {
+        work->outcome->code = fault_code(FAULT_XUNKNOWN);
+        end(work, "failed"); /* a scan will tell */
+        return CYCLE_OVER;
+    }
+    if (state.is_done || (state.is_held && state.step > work->task->step))
+        return finish_cycle(run, work, transaction);
+    if (state.is_held)
+        return CYCLE_AGAIN;
+    end(work, "late");
+    return CYCLE_OVER;
+}
+
+static enum cycle try_cycle(struct run *run, struct work *work, enum fault *fault_r)
+{
+    struct transaction *transaction;
+    size_t failed;
+    *fault_r = try_once(run, &work, 1, &failed, &transaction);
+    switch (*fault_r) {
+    case FAULT_NONE:
+        return finish_cycle(run, work, transaction);
+    case FAULT_FENCED:
+        end(work, "late");
+        return CYCLE_OVER;
+    case FAULT_XUNKNOWN:
+        return settle_unknown(run, work, transaction);
+    default:
+        return CYCLE_AGAIN;
+    }
+}
+
+/* One cycle, tried as often as any operation. */
+static enum cycle run_cycle(struct run *run, struct work *work)
+{
+    enum fault fault = FAULT_NONE;
+    for (int try = 0; try < OPERATION_TRIES; try++) {
+        operation_pause_before(try);
+        enum cycle cycle = try_cycle(run, work, &fault);
+        if (cycle != CYCLE_AGAIN)
+            return cycle;
+        if (is_late(work) || (fault != FAULT_XUNKNOWN && !reply_is_retried(&work->outcome->reply, fault)))
+            break;
+    }
+    if (fault == FAULT_XTIME && work->cycles)
+        interrupt(run, work); /* the cycles before it have taken its time */
+    else
+        fail(run, work,
+             fault == FAULT_STALE      ? FAULT_CONTENTION
+             : fault == FAULT_XUNKNOWN ? FAULT_XAWAY
+                                       : fault);
+    return CYCLE_OVER;
+}
+
+/* A cycle is begun when one as long as the longest so far would still have twice the time that it needs. */
+static bool has_time(const struct work *work)
+{
+    int64_t left_ms = work->call.deadline_ms - clock_monotonic_ms();
+    return left_ms >= 0 && (!work->cycles || left_ms >= 2 * work->longest_ms);
+}
+
+static void run_alone(struct run *run, struct work *work)
+{
+    while (!work->is_over) {
+        if (!has_time(work)) {
+            interrupt(run, work);
+            return;
+        }
+        int64_t begin_ms = clock_monotonic_ms();
+        if (run_cycle(run, work) == CYCLE_DONE)
+            end(work, "done");
+        int64_t lasted_ms = clock_monotonic_ms() - begin_ms;
+        if (lasted_ms > work->longest_ms)
+            work->longest_ms = lasted_ms;
+        work->cycles++;
+    }
+}
+
+/* --- several in one commit --- */
+
+static size_t take_out(struct work **works, size_t count, size_t place)
+{
+    memmove(works + place, works + place + 1, (count - place - 1) * sizeof *works);
+    return count - 1;
+}
+
+/* Those that are not to be in the commit leave; how many stay.  None: everybody is to run alone. */
+static size_t part_after(struct work **works, size_t count, enum fault fault, size_t failed)
+{
+    if (failed < count)
+        return take_out(works, count, failed);
+    if (fault != FAULT_FENCED)
+        return 0;
+    for (size_t i = count; i-- > 0;)
+        if (works[i]->fence.is_lost) {
+            end(works[i], "late");
+            count = take_out(works, count, i);
+        }
+    return count;
+}
+
+/* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
+static void run_together(struct run *run, struct work **works, size_t count)
+{
+    for (int contentions = 0; count > 1 && !is_late(works[0]);) {
+        struct transaction *transaction;
+        size_t failed;
+        operation_pause_before(contentions);
+        enum fault fault = try_once(run, works, count, &failed, &transaction);
+        if (fault == FAULT_STALE && ++contentions < OPERATION_TRIES)
+            continue;
+        if (!fault) {
+            tell_of_new(run, transaction);
+            for (size_t i = 0; i < count; i++)
+                end(works[i], "done");
+            return;
+        }
+        count = part_after(works, count, fault, failed);
+    }
+}
+
+/* --- a request --- */
+
+/* Parses `param`; FAULT_NONE when the task can be run. */
+static enum fault read_param(struct run *run, struct work *work)
+{
+    const struct settings *settings = run->workshop->settings;
+    const struct json_limits limits = {
+        .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
+    struct json_problem problem = {0};
+    struct json *param;
+    enum fault fault = json_read(run->call->arena, work->task->param, &limits, &param, &problem);
+    if (!fault && param->kind != JSON_OBJECT)
+        fault = FAULT_AARG;
+    work->call.param = param;
+    if (fault)
+        reply_fault(&work->call, &work->outcome->reply, fault, problem.what, "param", NULL);
+    return fault;
+}
+
+/* An attempt at what was claimed; over at once when it cannot be run. */
+static void prepare(struct run *run, struct work *work, struct task *task, struct task_outcome *outcome)
+{
+    *work = (struct work){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
+    work->fence = (struct task_fence){
+        .id = task->id, .claim = task->claim, .attempt = task->attempt, .domain = task->domain};
+    work->call = (struct call){
+        .arena = run->call->arena,
+        .route = CALL_OPERATION,
+        .space = run->call->space,
+        .database = run->call->database,
+        .operation = task->operation,
+        .request_id = run->call->request_id,
+        .deadline_ms = run->call->deadline_ms,
+        .task = task,
+    };
+    outcome->reply = (struct reply){.body = run->scratch, .phase = PHASE_BEFORE};
+    work->attempt = (struct attempt){.operation = work->operation,
+                                     .workshop = run->workshop,
+                                     .call = &work->call,
+                                     .reply = &outcome->reply,
+                                     .space = run->space};
+    if (!work->operation) {
+        reply_fault(&work->call, &outcome->reply, FAULT_NOPERATION, NULL,
+                    arena_copy(run->call->arena, task->operation.data, task->operation.size), NULL);
+        fail(run, work, FAULT_NOPERATION);
+        return;
+    }
+    int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
+    if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
+        work->call.deadline_ms = now_ms + limit_ms;
+    enum fault fault = read_param(run, work);
+    if (fault)
+        fail(run, work, fault);
+}
+
+/* The tasks of operations that share commits, by operation, as many in each as it allows. */
+static void run_batches(struct run *run, struct work *works, size_t count)
+{
+    struct work **together = ARENA_ARRAY(run->call->arena, struct work *, count);
+    bool *is_seen = ARENA_ARRAY(run->call->arena, bool, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct operation *operation = works[i].operation;
+        size_t most = works[i].is_over || operation->task.batch < 1 ? 1 : (size_t)operation->task.batch,
+               size = 0;
+        for (size_t k = i; most > 1 && k < count && size < most; k++)
+            if (!is_seen[k] && !works[k].is_over && works[k].operation == operation) {
+                is_seen[k] = true;
+                together[size++] = &works[k];
+            }
+        run_together(run, together, size);
+    }
+}
+
+static const char *word_of(enum claim_result result)
+{
+    static const char *const words[] = {[CLAIM_GONE] = "gone",
+                                        [CLAIM_WAITING] = "waiting",
+                                        [CLAIM_RUNNING] = "running",
+                                        [CLAIM_TURN] = "turn",
+                                        [CLAIM_BUSY] = "busy"};
+    assert(result != CLAIM_DONE);
+    return words[result];
+}
+
+static void tell_unclaimed(const struct task_claim *claim, struct task_outcome *outcome)
+{
+    outcome->result = word_of(claim->result);
+    if (claim->result == CLAIM_WAITING)
+        outcome->start = claim->task.start;
+}
+
+enum fault task_run(struct workshop *workshop, struct call *call, struct reply *reply, int space,
+                    struct task_outcome *outcomes, size_t count)
+{
+    struct run run = {.workshop = workshop, .call = call, .space = space, .scratch = reply->body};
+    struct task_claim *claims = ARENA_ARRAY(call->arena, struct task_claim, count);
+    struct work *works = ARENA_ARRAY(call->arena, struct work, count);
+    size_t claimed = 0;
+    for (size_t i = 0; i < count; i++)
+        claims[i].id = outcomes[i].id;
+    int64_t stamp = task_claim_stamp();
+    task_holder_begin(workshop->stamps, stamp);
+    enum fault fault = store_claim_tasks(store_of(&run), space, call->arena, claims, count, stamp,
+                                         task_holder_name(workshop->stamps, call->arena));
+    for (size_t i = 0; i < count && !fault; i++) {
+        if (claims[i].result == CLAIM_DONE)
+            prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);
+        else
+            tell_unclaimed(&claims[i], &outcomes[i]);
+    }
+    if (!fault && claimed > 1)
+        run_batches(&run, works, claimed);
+    for (size_t i = 0; i < claimed; i++)
+        run_alone(&run, &works[i]);
+    task_holder_end(workshop->stamps);
+    return fault;
+}

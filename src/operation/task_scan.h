@@ -1,0 +1,11 @@
+/* task_scan: what a manager's scan does and learns: puts back what is lost, forgets old history, tells what
+ * is due and what runs. */
+#ifndef STAMPD_OPERATION_TASK_SCAN_H
+#define STAMPD_OPERATION_TASK_SCAN_H
+
+#include "operation/operation.h"
+
+/* The member scan of the call's param: {"before","limit"}.  Writes the answer. */
+MUST_USE enum fault task_scan(struct workshop *workshop, struct call *call, struct reply *reply, int space);
+
+#endif

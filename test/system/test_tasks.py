@@ -1,0 +1,545 @@
+"""Tasks: asked for by modules and clients, run on the request of a queue manager, ended by their own commit."""
+import shutil
+import threading
+
+import pytest
+
+from kit import Kit
+from manager import PARKED, Manager
+from stack import Problem, wait_until
+
+STACK = {'workers': 4, 'settings': {}}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    module = kit.build('tasks.c')
+    STACK['settings'] = {'modules': module, 'task_queues': 'Quiet=7 Fail=2'}
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+@pytest.fixture
+def manager(stack):
+    stack.psql('demo', 'truncate taskqueue, task_history')
+    stack.psql('demo', "select delete_document(class, id) from doc where class in ('Counter', 'Told')")
+    return Manager(stack)
+
+
+@pytest.fixture
+def signs(kit, tmp_path):
+    """Files through which operations of the module and tests tell each other that they are there."""
+    folder = kit.path / tmp_path.name
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def ask(stack, op, param=None, admin=None, **more):
+    return stack.op('demo', 'task', {'op': op, 'param': param or {}, **more}, admin=admin)['out']['id']
+
+
+def plan(stack, *tasks, **more):
+    stack.op('demo', 'Plan', {'tasks': list(tasks), **more})
+
+
+def counted(stack, name):
+    document = stack.get('demo', ('Counter', name))
+    return document['items'][0]['j']['n'] if document['v'] else 0
+
+
+def row(stack, taskid, columns):
+    found = stack.psql('demo', f'select {columns} from taskqueue where taskid = %s', (taskid,))
+    return found[0] if found else None
+
+
+def rows(stack, columns, order='number'):
+    return stack.psql('demo', f'select {columns} from taskqueue order by {order}')
+
+
+def history(stack, columns='taskid, retry, exc'):
+    return stack.psql('demo', f'select {columns} from task_history order by number')
+
+
+def refused(code, call, *arguments, **more):
+    with pytest.raises(Problem) as caught:
+        call(*arguments, **more)
+    assert caught.value.code == code
+    return caught.value.body
+
+
+# --- asking ---
+
+def test_a_task_exists_when_its_operation_is_committed_and_only_then(stack, manager):
+    plan(stack, {'op': 'Count', 'param': {'id': 'x'}, 'info': 'words'})
+    assert rows(stack, 'opname, param, info, retry, starttime, qn, priority, batch, resource, domain, exc') == [
+        ('Count', '{"id": "x"}', 'words', 0, None, 0, 20, 1, None, None, None)]
+    refused('APLAN', plan, stack, {'op': 'Count', 'param': {'id': 'x'}}, fail=True)
+    assert len(rows(stack, '1')) == 1
+
+
+def test_an_operation_that_only_asks_commits_too(stack, manager):
+    before = stack.get('demo', ('Counter', 'x'))
+    plan(stack, {'op': 'Count', 'param': {'id': 'x'}}, {'op': 'Count'})
+    assert rows(stack, 'opname, param') == [('Count', '{"id": "x"}'), ('Count', '{}')]
+    assert stack.get('demo', ('Counter', 'x')) == before
+
+
+def test_a_client_asks_by_delay_or_start(stack, manager):
+    now = stack.ping().json()['t']
+    at_once, later = ask(stack, 'Count'), ask(stack, 'Count', delay=3600)
+    then = ask(stack, 'Count', start=300101000000000, priority=255, info='i', domain='d')
+    assert now <= row(stack, at_once, 'startat')[0] <= stack.ping().json()['t']
+    assert stack.psql('demo', 'select startat >= stamp_of(now() + interval %s) and startat < stamp_of(now() + interval %s)'
+                      ' from taskqueue where taskid = %s', ('59 minutes', '61 minutes', later)) == [(True,)]
+    assert row(stack, then, 'startat, priority, info, domain') == (300101000000000, 255, 'i', 'd')
+
+
+@pytest.mark.parametrize('wrong, argument', [
+    ({}, 'op'), ({'op': 3}, 'op'), ({'op': 'Count', 'param': []}, 'param'), ({'op': 'Count', 'delay': -1}, 'delay'),
+    ({'op': 'Count', 'start': 1}, 'start'), ({'op': 'Count', 'start': 261332000000000}, 'start'),
+    ({'op': 'Count', 'start': 300101000000000, 'delay': 1}, 'delay'), ({'op': 'Count', 'start': PARKED}, 'start'),
+    ({'op': 'Count', 'priority': 256}, 'priority'), ({'op': 'Count', 'info': ''}, 'info'), ({'op': 'Count', 'domain': 1}, 'domain'),
+])
+def test_what_no_task_can_be_is_refused(stack, manager, wrong, argument):
+    assert refused('AARG', stack.op, 'demo', 'task', wrong)['args'][0] == argument
+    assert rows(stack, '1') == []
+
+
+def test_an_unknown_operation_is_refused_at_the_door(stack, manager):
+    refused('NOPERATION', stack.op, 'demo', 'task', {'op': 'Nothing'})
+    refused('BMODULE', plan, stack, {'op': 'Nothing'})
+
+
+@pytest.mark.parametrize('wrong', [{'delay': -1}, {'start': 5}, {'start': 300101000000000, 'delay': 1}, {'priority': 256},
+                                   {'priority': -2}, {'param': [1]}])
+def test_a_module_that_asks_for_what_cannot_be_is_told_so(stack, manager, wrong):
+    refused('BMODULE', plan, stack, {'op': 'Count', **wrong})
+    assert rows(stack, '1') == []
+
+
+def test_limits(stack, manager):
+    assert refused('ALIMIT', plan, stack, *[{'op': 'Count'}] * 101)['args'] == ['limit_tasks', '100', '101']
+    large = {'id': 'x' * 65536}
+    assert refused('ALIMIT', ask, stack, 'Count', large)['args'][:2] == ['limit_task_param_bytes', '65536']
+    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'param': large})['args'][:2] == ['limit_task_param_bytes', '65536']
+    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'info': 'x' * 256})['args'] == ['limit_name_bytes', '255', '256']
+    assert rows(stack, '1') == []
+    plan(stack, *[{'op': 'Count'}] * 100)
+    assert len(rows(stack, '1')) == 100
+
+
+def test_who_may_ask(stack, manager):
+    """demo is open for reading only: who may not run an operation may not have it run either."""
+    ask(stack, 'Count', {'id': 'x'})
+    refused('SCLOSED', ask, stack, 'Secret')
+    refused('SCLOSED', ask, stack, 'Quiet')
+    refused('SCLOSED', ask, stack, 'put')
+    for op in ('Secret', 'Quiet', 'put'):
+        ask(stack, op, admin=True)
+    refused('BREADONLY', stack.op, 'demo', 'Look', {'tasks': [{'op': 'Count'}]})
+    refused('BMODULE', stack.op, 'demo', 'Checkpoint')
+
+
+def test_queues_come_from_the_settings_else_from_the_operation(stack, manager):
+    for op in ('Count', 'Slow', 'Quiet', 'Fail'):
+        ask(stack, op, admin=True)
+    assert rows(stack, 'opname, qn') == [('Count', 0), ('Slow', 3), ('Quiet', 7), ('Fail', 2)]
+
+
+def test_one_operation_asks_twice_for_a_resource(stack, manager):
+    plan(stack, {'op': 'Count', 'resource': 'r', 'param': {'id': '1'}, 'start': 300101000000000, 'priority': 3},
+         {'op': 'Count', 'resource': 'r', 'param': {'id': '2'}, 'start': 290101000000000, 'priority': 9},
+         {'op': 'Fail', 'resource': 'r'}, {'op': 'Count', 'priority': -1})
+    assert rows(stack, 'opname, resource, param, startat, priority', 'priority')[:2] == [
+        ('Count', None, '{}', rows(stack, 'startat', 'priority')[0][0], 0), ('Count', 'r', '{"id": "2"}', 300101000000000, 3)]
+    assert len(rows(stack, '1')) == 3
+
+
+def test_a_second_request_for_a_resource_is_told_the_task_that_waits(stack, manager):
+    first = stack.op('demo', 'task', {'op': 'Count', 'resource': 'r', 'start': 300101000000000})['out']
+    second = stack.op('demo', 'task', {'op': 'Count', 'resource': 'r', 'param': {'id': 'x'}, 'priority': 1})['out']
+    assert second == first
+    assert rows(stack, 'param, startat, priority') == [('{"id": "x"}', 300101000000000, 1)]
+
+
+def test_a_request_that_is_repeated_under_its_key_asks_once(stack, manager):
+    more = {'json': {'param': {'op': 'Count'}}, 'headers': {'Idempotency-Key': 'once'}}
+    first, second = (stack.request('POST', '/demo/op/task', **more).json() for _ in range(2))
+    assert first == second
+    assert rows(stack, 'taskid') == [(first['out']['id'],)]
+
+
+# --- running ---
+
+def test_a_task_runs_once(stack, manager):
+    task = ask(stack, 'Count', {'id': 'x'}, info='words')
+    assert manager.due() == [task]
+    assert manager.run(task) == {'id': task, 'result': 'done'}
+    assert manager.run(task) == {'id': task, 'result': 'gone'}
+    assert counted(stack, 'x') == 1
+    assert history(stack, 'taskid, opname, info, retry, step, exc, stoptime >= starttime') == [
+        (task, 'Count', 'words', 0, 1, None, True)]
+
+
+def test_tasks_that_cannot_be_run_are_answered_with_200(stack, manager):
+    later = ask(stack, 'Count', {'id': 'x'}, delay=60)
+    start = row(stack, later, 'startat')[0]
+    assert manager.run(later) == {'id': later, 'result': 'waiting', 'startat': start}
+    assert manager.run('nosuchtask')['result'] == 'gone'
+    assert manager.run('No-Name-Of-One')['result'] == 'gone'
+    running = ask(stack, 'Count', {'id': 'x'})
+    stack.psql('demo', "update taskqueue set starttime = 1, holder = 'x' where taskid = %s", (running,))
+    assert manager.run(running) == {'id': running, 'result': 'running'}
+    assert counted(stack, 'x') == 0
+
+
+def test_a_manager_whose_clock_is_a_little_ahead_is_in_time(stack, manager):
+    task = ask(stack, 'Count', {'id': 'x'})
+    stack.psql('demo', "update taskqueue set startat = stamp_of(now() + interval '900 milliseconds')")
+    assert manager.run(task)['result'] == 'done'
+
+
+def test_only_who_has_the_key_may_run(stack, manager):
+    task = ask(stack, 'Count', {'id': 'x'})
+    for key in ('', 'wrong', stack.key):
+        answer = manager.post(task, key=key)
+        assert (answer.status_code, answer.json()['code']) == (403, 'SKEY')
+    answer = stack.request('POST', f'/demo/od/{task}', query={'key': stack.queue_key})
+    assert (answer.status_code, answer.json()['code']) == (400, 'AARG'), 'keys do not belong into addresses'
+    assert stack.request('GET', f'/demo/od/{task}').status_code == 405
+    assert stack.request('POST', f'/nosuch/od/{task}', json={'key': stack.queue_key}).status_code == 404
+    assert counted(stack, 'x') == 0
+    form = stack.request('POST', f'/demo/od/{task}', form={'key': stack.queue_key})
+    assert form.json()['tasks'][0]['result'] == 'done'
+
+
+@pytest.mark.parametrize('param', [None, {}, {'run': []}, {'run': 'x'}, {'run': ['!']}, {'run': ['abcdefgh'] * 2}, {'run': [1]},
+                                   {'run': ['a' * 8 + str(n) for n in range(1001)]}, {'scan': 1}, {'scan': {'limit': 0}},
+                                   {'scan': {'before': 'now'}}])
+def test_what_no_manager_asks_is_refused(manager, param):
+    answer = manager.post(param=param)
+    assert (answer.status_code, answer.json()['code']) == (400, 'AARG')
+
+
+def test_a_closed_namespace_runs_nothing(stack, manager):
+    task = ask(stack, 'Count', {'id': 'x'})
+    stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\",\"off\":\"soon\"}')")
+    try:
+        wait_until(lambda: manager.post(task).status_code == 503, what='the namespace closed')
+    finally:
+        stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\"}')")
+    wait_until(lambda: manager.post(param={'scan': {}}).status_code == 200, what='the namespace open')
+    assert counted(stack, 'x') == 0 and manager.due() == [task], 'no attempt was made, the first answer was not its end'
+
+
+def test_a_task_is_told_of_itself_and_nobody_gets_its_result(stack, manager):
+    task = ask(stack, 'Tell', {'id': 'x'}, info='words')
+    answer = manager.post(task)
+    assert answer.json() == {'tasks': [{'id': task, 'result': 'done'}]}
+    told = stack.get('demo', ('Told', 'x'))['items'][0]['j']
+    start = history(stack, 'starttime')[0][0]
+    assert told.pop('left_ms') > 1700000
+    assert told == {'is_task': True, 'id': task, 'info': 'words', 'start': start, 'retry': 0, 'step': 0, 'account': None,
+                    'admin': False}
+    assert 'afterwork was run' not in stack.log()
+    assert stack.op('demo', 'Tell', {'id': 'x'}, admin=True)['out'] == {'nobody': 1}
+    assert 'afterwork was run' in stack.log()
+    told = stack.get('demo', ('Told', 'x'))['items'][0]['j']
+    assert (told['is_task'], told['id'], told['start']) == (False, None, 0)
+
+
+def test_built_in_operations_are_tasks_too(stack, manager):
+    task = ask(stack, 'put', {'docs': [{'c': 'Counter', 'id': 'x', 'items': [{'c': 'N', 'j': {'n': 7, 'deep': [[[[1]]]]}}]}]}, admin=True)
+    assert manager.run(task)['result'] == 'done'
+    assert counted(stack, 'x') == 7
+
+
+def test_tasks_make_tasks(stack, manager):
+    ask(stack, 'Chain', {'id': 'x', 'left': 9})
+    manager.work()
+    assert counted(stack, 'x') == 10
+    assert len(history(stack)) == 10
+
+
+# --- checkpoints ---
+
+def test_a_task_goes_on_while_it_leaves_a_checkpoint(stack, manager):
+    task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 7})
+    assert manager.run(task)['result'] == 'done'
+    assert counted(stack, 'x') == 7
+    assert history(stack, 'taskid, retry, step, exc') == [(task, 0, 7, None)]
+
+
+@pytest.mark.parametrize('how', ['fail', 'die'])
+def test_after_a_failure_it_goes_on_from_its_last_checkpoint(stack, manager, how):
+    task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 5, how: 3})
+    manager.post(task)
+    assert counted(stack, 'x') == 3
+    wait_until(lambda: manager.scan() and row(stack, task, 'retry, step, checkpoint') == (1, 3, '{"done":3}'), seconds=60)
+    manager.hurry()
+    wait_until(lambda: manager.run(task)['result'] == 'done', seconds=60)
+    assert counted(stack, 'x') == 5
+
+
+def test_a_task_whose_time_is_up_between_two_cycles_is_no_failure(stack, manager):
+    """Slow has 2 seconds."""
+    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 8, 'pause_ms': 600})
+    results = []
+    while not results or results[-1] == 'more':
+        outcome = manager.run(task)
+        results.append(outcome['result'])
+    assert results[-1] == 'done' and len(results) > 1
+    assert counted(stack, 'x') == 8
+    assert [(retry, exc) for retry, exc in history(stack, 'retry, exc')] == [(0, 'MORE')] * (len(results) - 1) + [(0, None)]
+
+
+def test_one_cycle_that_takes_too_long_is_a_failure(stack, manager):
+    task = ask(stack, 'Slow', {'id': 'x', 'cycles': 1, 'pause_ms': 2500})
+    outcome = manager.run(task, status=500)
+    assert (outcome['result'], outcome['code'], outcome['retry']) == ('failed', 'XTIME', 1)
+    assert counted(stack, 'x') == 0
+
+
+# --- failures ---
+
+def minutes_until(stack, taskid):
+    return stack.psql('demo', 'select round(extract(epoch from to_timestamp(startat::text, \'YYMMDDHH24MISSMS\') - now() at time zone'
+                      ' \'UTC\') / 60)::int from taskqueue where taskid = %s', (taskid,))[0][0]
+
+
+def test_a_task_that_fails_for_ever_is_tried_later_and_later_then_parked(stack, manager):
+    task = ask(stack, 'Fail', {'id': 'x'})
+    for retry, minutes in enumerate([1, 10, 60, 180]):
+        outcome = manager.run(task, status=500)
+        assert (outcome['result'], outcome['code'], outcome['retry']) == ('failed', 'AFAIL', retry + 1)
+        assert minutes_until(stack, task) == minutes
+        assert row(stack, task, 'startat, retry, starttime, exc, report') == (
+            outcome['startat'], retry + 1, None, 'AFAIL', 'The application refused the request. As told. (one, two)')
+        assert manager.run(task)['result'] == 'waiting'
+        manager.hurry()
+    assert manager.run(task, status=500)['startat'] == PARKED
+    assert row(stack, task, 'startat, retry, exc') == (PARKED, 5, 'AFAIL')
+    assert manager.run(task) == {'id': task, 'result': 'waiting', 'startat': PARKED}
+    assert manager.due() == []
+    assert [exc for exc, in history(stack, 'exc')] == ['AFAIL'] * 5
+    assert counted(stack, 'x') == 0
+
+
+def test_the_problem_of_an_attempt_is_told_as_that_of_an_operation(stack, manager):
+    task = ask(stack, 'Fail', {'id': 'x', 'code': 'NTHING'})
+    problem = manager.post(task).json()
+    assert (problem['status'], problem['code'], problem['args'], problem['phase']) == (500, 'NTHING', ['one', 'two'], 1)
+
+
+def test_a_failure_that_passes(stack, manager):
+    task = ask(stack, 'Fail', {'id': 'x', 'times': 2})
+    for _ in range(2):
+        assert manager.run(task, status=500)['result'] == 'failed'
+        manager.hurry()
+    assert manager.run(task)['result'] == 'done'
+    assert counted(stack, 'x') == 1
+    assert history(stack, 'retry, exc') == [(0, 'AFAIL'), (1, 'AFAIL'), (2, None)]
+
+
+def test_operations_and_exceptions_that_are_never_tried_again(stack, manager):
+    for task in ask(stack, 'Once', {'id': 'x'}), ask(stack, 'Fail', {'id': 'x', 'final': True}):
+        assert manager.run(task, status=500)['startat'] == PARKED
+        assert row(stack, task, 'startat, retry, exc') == (PARKED, 1, 'AFAIL')
+
+
+def test_an_operation_that_is_gone_from_the_code_is_parked_with_its_reason(stack, manager):
+    stack.psql('demo', "select task_create('Gone')")
+    task = manager.due()[0]
+    assert manager.run(task, status=500)['code'] == 'NOPERATION'
+    assert row(stack, task, 'startat, exc, report') == (PARKED, 'NOPERATION', 'The operation does not exist. (Gone)')
+
+
+def test_a_param_that_cannot_be_read_is_a_failure(stack, manager):
+    task = ask(stack, 'Count', {'id': 'x'})
+    stack.psql('demo', "update taskqueue set param = '{'")
+    assert manager.run(task, status=500)['code'] == 'AJSON'
+
+
+def test_contention_is_met_as_by_any_operation(stack, manager, signs):
+    """Another commit to the same document falls into the attempt: it is run again, in the same request."""
+    gate, here = signs / 'gate', signs / 'here'
+    task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    stack.op('demo', 'Count', {'id': 'x'})
+    gate.touch()
+    thread.join(60)
+    assert outcomes[0]['result'] == 'done'
+    assert counted(stack, 'x') == 2
+    assert len(history(stack)) == 1
+
+
+# --- several at once ---
+
+def test_one_task_is_run_by_one_of_many_managers(stack, manager, signs):
+    gate, here = signs / 'gate', signs / 'here'
+    task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
+    outcomes = []
+    threads = [threading.Thread(target=lambda: outcomes.append(manager.run(task)['result'])) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(outcomes) == 2, seconds=60)
+    gate.touch()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(outcomes) == ['done', 'running', 'running']
+    assert counted(stack, 'x') == 1
+
+
+def test_a_late_attempt_changes_nothing(stack, manager, signs):
+    """Declared lost while it runs, done by another attempt, then it ends."""
+    gate, here = signs / 'gate', signs / 'here'
+    task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    assert manager.scan()['lost'] == [], 'it lives'
+    (claim,) = row(stack, task, 'starttime')
+    stack.psql('demo', "select task_put_back(%s, %s, 0, stamp_now(), true, 'LOST', '', stamp_now())", (task, claim))
+    stack.psql('demo', "update taskqueue set opname = 'Count'")
+    assert manager.run(task)['result'] == 'done'
+    gate.touch()
+    thread.join(60)
+    assert outcomes[0]['result'] == 'late'
+    assert counted(stack, 'x') == 1
+    assert history(stack, 'retry, exc') == [(0, 'LOST'), (1, None)]
+
+
+def test_a_task_that_is_dropped_while_it_runs_does_not_commit(stack, manager, signs):
+    gate, here = signs / 'gate', signs / 'here'
+    task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    stack.psql('demo', 'select task_drop(%s)', (task,))
+    gate.touch()
+    thread.join(60)
+    assert outcomes[0]['result'] == 'late'
+    assert counted(stack, 'x') == 0
+
+
+def test_a_new_request_for_a_resource_whose_task_runs_is_a_task_of_its_own(stack, manager, signs):
+    gate, here = signs / 'gate', signs / 'here'
+    plan(stack, {'op': 'Gate', 'param': {'id': 'x', 'gate': str(gate), 'here': str(here)}, 'resource': 'r'})
+    (task,) = manager.due()
+    thread = threading.Thread(target=manager.run, args=(task,))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    for _ in range(2):
+        plan(stack, {'op': 'Gate', 'param': {'id': 'y', 'gate': str(gate)}, 'resource': 'r'})
+    (second,) = manager.due()
+    gate.touch()
+    thread.join(60)
+    assert manager.run(second)['result'] == 'done'
+    assert (counted(stack, 'x'), counted(stack, 'y')) == (1, 1)
+
+
+def test_tasks_of_a_domain_run_one_at_a_time_in_their_order(stack, manager, signs):
+    gate, here = signs / 'gate', signs / 'here'
+    plan(stack, {'op': 'Gate', 'param': {'id': 'x', 'gate': str(gate), 'here': str(here)}, 'domain': 'd', 'priority': 5},
+         {'op': 'Count', 'param': {'id': 'second'}, 'domain': 'd'}, {'op': 'Fail', 'param': {'id': 'y'}, 'domain': 'd'},
+         {'op': 'Count', 'param': {'id': 'third'}, 'domain': 'd'}, {'op': 'Count', 'param': {'id': 'z'}, 'domain': 'other'})
+    first, second, failing, third, other = (taskid for taskid, in rows(stack, 'taskid'))
+    assert sorted(manager.due()) == sorted([first, other])
+    assert manager.run(second)['result'] == 'turn'
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(manager.run(first)))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    assert manager.run(second)['result'] == 'turn'
+    assert manager.due() == [other]
+    gate.touch()
+    thread.join(60)
+    assert answers[0]['next']['id'] == second and answers[0]['next']['domain'] == 'd'
+    assert manager.run(third)['result'] == 'turn'
+    assert manager.run(second)['next']['id'] == failing
+    assert manager.run(failing, status=500)['next']['id'] == third, 'a failure does not hold the others back'
+    assert 'next' not in manager.run(third)
+
+
+# --- batches ---
+
+def bulk(stack, *wishes):
+    plan(stack, *[{'op': 'Bulk', 'param': {'id': f'bulk{n % 3}', **wish}} for n, wish in enumerate(wishes)])
+    return [taskid for taskid, in rows(stack, 'taskid')]
+
+
+def bulk_count(stack):
+    return sum(counted(stack, f'bulk{n}') for n in range(3))
+
+
+def commits(stack):
+    return len(set(stack.psql('demo', 'select xmin::text from task_history')))
+
+
+def test_tasks_of_an_operation_share_a_commit(stack, manager):
+    tasks = bulk(stack, *[{}] * 10)
+    assert [due['batch'] for due in manager.scan()['due']] == [10] * 10
+    assert {outcome['result'] for outcome in manager.run_many(tasks).values()} == {'done'}
+    assert bulk_count(stack) == 10
+    assert commits(stack) == 1
+    assert len({version for version, in stack.psql('demo', "select version from doc where class = 'Counter' and ctime <> 0")}) == 1
+
+
+def test_more_than_a_batch_is_several_commits(stack, manager):
+    tasks = bulk(stack, *[{}] * 25)
+    assert {outcome['result'] for outcome in manager.run_many(tasks).values()} == {'done'}
+    assert (bulk_count(stack), commits(stack)) == (25, 3)
+
+
+def test_who_fails_is_taken_out_of_the_commit_and_runs_alone(stack, manager):
+    tasks = bulk(stack, {}, {'fail': True}, {}, {'fail': True}, {'steps': True}, {}, {'id': ''})
+    outcomes = manager.run_many(tasks)
+    assert [outcomes[task]['result'] for task in tasks] == ['done', 'failed', 'done', 'failed', 'done', 'done', 'failed']
+    assert [outcomes[task].get('code') for task in tasks] == [None, 'ABULK', None, 'ABULK', None, None, 'AARG']
+    assert bulk_count(stack) == 3 + 2, 'the one with steps counts twice'
+    assert [row(stack, task, 'retry') for task in tasks] == [None, (1,), None, (1,), None, None, (1,)]
+
+
+def test_what_is_no_longer_the_attempts_leaves_the_batch(stack, manager, signs):
+    plan(stack, *[{'op': 'Bulk', 'param': {'id': f'bulk{n}'}} for n in range(3)])
+    tasks = [taskid for taskid, in rows(stack, 'taskid')]
+    stack.psql('demo', "update taskqueue set starttime = 1, holder = 'x' where taskid = %s", (tasks[1],))
+    outcomes = manager.run_many(tasks)
+    assert [outcomes[task]['result'] for task in tasks] == ['done', 'running', 'done']
+    assert bulk_count(stack) == 2
+
+
+def test_several_of_different_operations_run_one_after_the_other(stack, manager):
+    tasks = [ask(stack, 'Count', {'id': 'x'}), ask(stack, 'Fail', {'id': 'y'}), ask(stack, 'Count', {'id': 'x'}),
+             ask(stack, 'Bulk', {'id': 'x'}), ask(stack, 'Count', {'id': 'x'}, delay=60), ask(stack, 'Count', {'id': 'x'}, domain='d')]
+    outcomes = manager.run_many([*tasks, 'nosuchtask'])
+    assert [outcomes[task]['result'] for task in [*tasks, 'nosuchtask']] == ['done', 'failed', 'done', 'done', 'waiting', 'turn', 'gone']
+    assert counted(stack, 'x') == 3
+
+
+# --- scans ---
+
+def test_a_scan_tells_what_is_due_in_its_order(stack, manager):
+    late = ask(stack, 'Count', delay=30)
+    slow, soon, first = ask(stack, 'Slow'), ask(stack, 'Count'), ask(stack, 'Count', priority=1)
+    found = manager.scan()
+    assert [due['id'] for due in found['due']] == [first, soon, slow]
+    assert found['due'][2] == {'id': slow, 'op': 'Slow', 'qn': 3, 'priority': 20, 'startat': row(stack, slow, 'startat')[0],
+                               'retry': 0, 'batch': 1}
+    assert manager.due(before=991231235959998) == [first, soon, late, slow]
+    assert manager.due(limit=1) == [first, slow]
+
+
+def test_scans_forget_old_history(stack, manager):
+    stack.psql('demo', "insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime)"
+               " select 'old', 'Op', '', 0, 0, 1, 1, 1, stamp_of(now() - interval '31 days') from generate_series(1, 1500)")
+    manager.run(ask(stack, 'Count', {'id': 'x'}))
+    assert manager.scan()['purged'] == 1500
+    assert len(history(stack)) == 1

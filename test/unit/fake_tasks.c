@@ -1,0 +1,205 @@
+/* fake_tasks: see the header. */
+#include "fake_tasks.h"
+
+struct fake_queue queue;
+static struct arena *texts;
+
+void fake_forget_tasks(void)
+{
+    if (texts)
+        arena_destroy(texts);
+    texts = NULL;
+    queue = (struct fake_queue){0};
+}
+
+static struct bytes keep(struct bytes text)
+{
+    if (!texts)
+        texts = arena_create("fake tasks");
+    return text.data ? (struct bytes){arena_copy(texts, text.data, text.size), text.size} : NO_BYTES;
+}
+
+static struct fake_task *add(const struct task *task)
+{
+    assert(queue.count < COUNT_OF(queue.tasks));
+    struct fake_task *place = &queue.tasks[queue.count++];
+    *place = (struct fake_task){.task = *task};
+    struct bytes *const kept[] = {&place->task.id,   &place->task.operation, &place->task.param,
+                                  &place->task.info, &place->task.resource,  &place->task.domain};
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        *kept[i] = keep(*kept[i]);
+    return place;
+}
+
+struct fake_task *fake_add_task(const char *id, const char *operation, const char *param)
+{
+    const struct task task = {.id = bytes_of(id),
+                              .operation = bytes_of(operation),
+                              .param = bytes_of(param),
+                              .info = BYTES(""),
+                              .start = STAMP_MIN,
+                              .priority = TASK_PRIORITY,
+                              .batch = 1};
+    return add(&task);
+}
+
+static struct fake_task *find(struct bytes id)
+{
+    for (size_t i = 0; i < queue.count; i++)
+        if (bytes_equal(queue.tasks[i].task.id, id))
+            return &queue.tasks[i];
+    return NULL;
+}
+
+struct fake_task *fake_find_task(const char *id)
+{
+    return find(bytes_of(id));
+}
+
+static struct fake_task *find_held(const struct task_fence *fence)
+{
+    struct fake_task *place = find(fence->id);
+    return place && !place->is_gone && place->task.claim == fence->claim &&
+                   place->task.attempt == fence->attempt
+               ? place
+               : NULL;
+}
+
+static void note_end(const struct fake_task *place, struct bytes code)
+{
+    assert(queue.end_count < COUNT_OF(queue.ends));
+    queue.ends[queue.end_count++] = (struct fake_end){.id = place->task.id.data,
+                                                      .code = keep(code).data,
+                                                      .claim = place->task.claim,
+                                                      .attempt = place->task.attempt,
+                                                      .step = place->task.step};
+}
+
+/* --- what the commit does --- */
+
+enum fault fake_commit_tasks(struct commit *commit)
+{
+    bool is_fenced = false;
+    for (size_t i = 0; i < commit->fence_count; i++)
+        is_fenced |= commit->fences[i].is_lost = !find_held(&commit->fences[i]);
+    if (is_fenced)
+        return FAULT_FENCED;
+    for (size_t i = 0; i < commit->fence_count; i++) {
+        struct fake_task *place = find_held(&commit->fences[i]);
+        place->task.step++;
+        if (commit->checkpoint.data) {
+            place->task.checkpoint = keep(commit->checkpoint);
+            continue;
+        }
+        place->is_gone = true;
+        note_end(place, NO_BYTES);
+    }
+    for (size_t i = 0; i < commit->task_count; i++)
+        add(&commit->tasks[i]);
+    return FAULT_NONE;
+}
+
+/* --- claims and ends --- */
+
+static enum claim_result judge(const struct fake_task *place)
+{
+    if (!place || place->is_gone)
+        return CLAIM_GONE;
+    if (place->task.claim)
+        return CLAIM_RUNNING;
+    return place->task.start > stamp_now() ? CLAIM_WAITING : CLAIM_DONE;
+}
+
+enum fault store_claim_tasks(struct store *store, int space, struct arena *arena, struct task_claim *claims,
+                             size_t count, int64_t claim, struct bytes holder)
+{
+    (void)store, (void)space, (void)arena;
+    for (size_t i = 0; i < count && !queue.claim_fault; i++) {
+        struct fake_task *place = find(claims[i].id);
+        claims[i].result = judge(place);
+        if (claims[i].result == CLAIM_DONE) {
+            place->task.claim = claim;
+            place->holder = keep(holder);
+        }
+        if (place)
+            claims[i].task = place->task;
+    }
+    if (queue.after_claim)
+        queue.after_claim();
+    return queue.claim_fault;
+}
+
+enum fault store_put_task_back(struct store *store, int space, struct arena *arena,
+                               const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
+{
+    (void)store, (void)space, (void)arena;
+    struct fake_task *place = find_held(fence);
+    *start_r = 0;
+    if (queue.back_fault || !place)
+        return queue.back_fault;
+    note_end(place, end->code);
+    place->task.claim = 0;
+    place->task.start = *start_r = end->start;
+    place->task.attempt += end->is_failure;
+    place->code = end->is_failure ? keep(end->code).data : NULL;
+    place->report = end->is_failure ? keep(end->report).data : NULL;
+    return FAULT_NONE;
+}
+
+enum fault store_look_at_task(struct store *store, int space, struct arena *arena,
+                              const struct task_fence *fence, struct task_state *state_r)
+{
+    (void)store, (void)space, (void)arena;
+    const struct fake_task *place = find_held(fence);
+    *state_r = (struct task_state){.is_held = place != NULL, .step = place ? place->task.step : 0};
+    for (size_t i = 0; i < queue.end_count; i++)
+        state_r->is_done |= bytes_equal(bytes_of(queue.ends[i].id), fence->id) && !queue.ends[i].code &&
+                            queue.ends[i].claim == fence->claim;
+    return FAULT_NONE;
+}
+
+enum fault store_next_task(struct store *store, int space, struct arena *arena, struct bytes domain,
+                           struct task *task_r)
+{
+    (void)store, (void)space, (void)arena;
+    *task_r = (struct task){0};
+    for (size_t i = 0; i < queue.count && !task_r->id.data; i++)
+        if (judge(&queue.tasks[i]) == CLAIM_DONE && bytes_equal(queue.tasks[i].task.domain, domain))
+            *task_r = queue.tasks[i].task;
+    return FAULT_NONE;
+}
+
+/* --- scans --- */
+
+enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit, int64_t before,
+                           struct task **tasks_r, size_t *count_r)
+{
+    (void)store, (void)space, (void)limit, (void)before;
+    *tasks_r = ARENA_ARRAY(arena, struct task, queue.count);
+    *count_r = 0;
+    for (size_t i = 0; i < queue.count; i++)
+        if (judge(&queue.tasks[i]) == CLAIM_DONE)
+            (*tasks_r)[(*count_r)++] = queue.tasks[i].task;
+    return FAULT_NONE;
+}
+
+enum fault store_running_tasks(struct store *store, int space, struct arena *arena,
+                               struct held_task **tasks_r, size_t *count_r)
+{
+    (void)store, (void)space;
+    *tasks_r = ARENA_ARRAY(arena, struct held_task, queue.count);
+    *count_r = 0;
+    for (size_t i = 0; i < queue.count; i++)
+        if (judge(&queue.tasks[i]) == CLAIM_RUNNING)
+            (*tasks_r)[(*count_r)++] =
+                (struct held_task){.task = queue.tasks[i].task, .holder = queue.tasks[i].holder};
+    return FAULT_NONE;
+}
+
+enum fault store_purge_history(struct store *store, int space, struct arena *arena, int64_t before,
+                               int64_t batch, int64_t *count_r)
+{
+    (void)store, (void)space, (void)arena, (void)before, (void)batch;
+    *count_r = 0;
+    return FAULT_NONE;
+}
