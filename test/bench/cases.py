@@ -3,6 +3,7 @@ import subprocess
 import time
 
 import stack
+from finds import find
 from figures import Row, started
 from generators import POSTGRES_BIN, BenchError, pairs, pgbench, role_settings, statement, timed, wrk
 from reads import READS
@@ -228,4 +229,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', target='0', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, miss, commit, contend, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, miss, find, commit, contend, load, memory, idle)}

@@ -191,7 +191,7 @@ def pgbench(server, ns, script, seconds, clients, mode):
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=seconds + 60)
         count = re.search(r'^number of transactions actually processed: ([0-9]+)', done.stdout, re.MULTILINE)
-        cost = meter.cost(int(count.group(1))) if count else None
+        cost = meter.cost(int(count.group(1))) if count and int(count.group(1)) else None
         times = sorted(int(line.split()[2]) / 1000 for log in Path(folder).glob('log.*') for line in log.read_text().splitlines())
     rate = re.search(r'^tps = ([0-9.]+)', done.stdout, re.MULTILINE)
     failed = re.search(r'^number of failed transactions: ([1-9][0-9]*)', done.stdout, re.MULTILINE)

@@ -2,6 +2,7 @@
 --   fixed   the same request always: BENCH_BODY names a file with its JSON body, absent: a GET;
 --           BENCH_ETAG: only what is not that version
 --   read    one document of BENCH_CLASS, its id a number up to BENCH_COUNT chosen at random
+--   find    BENCH_TEMPLATE with a number up to BENCH_COUNT chosen at random in place of @
 --   commit  two items of such a document get fresh content
 --   commit8 the same of eight documents, as far from each other as they can be
 -- At the end one line: requests, microseconds, p50 and p99 in microseconds, answers that were not 200, broken.
@@ -48,6 +49,11 @@ local function read()
         '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. random(1, count) .. '"}]}}')
 end
 
+local function find()
+    local value = string.format("%d", random(1, count))
+    return wrk.format("POST", nil, nil, (os.getenv("BENCH_TEMPLATE"):gsub("@", value)))
+end
+
 local function change(id)
     local first = random(1, 5)
     local second = (first - 1 + random(1, 4)) % 5 + 1
@@ -71,7 +77,7 @@ end
 
 -- Without this function wrk sends one request made at the start, at no cost.
 if kind ~= "fixed" then
-    request = ({read = read, commit = commit, commit8 = commit8})[kind]
+    request = ({read = read, find = find, commit = commit, commit8 = commit8})[kind]
 end
 
 function done(summary, latency)

@@ -1,0 +1,65 @@
+"""The figures of searches.  STAMPD_BENCH_DOCUMENTS (100000) says over how many documents."""
+import json
+import os
+import sys
+import tempfile
+
+import stack
+from figures import Row, started
+from generators import pairs, pgbench, wrk
+from servers import VERSION
+
+sys.path.insert(0, str(stack.SOURCE / 'test/system'))
+from schema import Schemas  # noqa: E402
+
+DOCUMENTS = int(os.environ.get('STAMPD_BENCH_DOCUMENTS', 100_000))
+SHARE, MANY = 10, 1000  # documents that have the same number; that are of the same group
+CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'part': 'int', 'tags': 'string[]'}}}}}
+# What is sought, as stampd is asked (@: a number), as PostgreSQL is, and by its JSON operators; how many have it.
+FORMS = {
+    'equal number': ('{"f":"number","t":"eq","v1":@}', ':n', "jsonb_build_object('number', :n::int)", SHARE),
+    'element of a list': ('{"f":"tags","t":"eq","v1":"t@"}', "'t' || :n", "jsonb_build_object('tags', jsonb_build_array('t' || :n))", SHARE),
+    'equal number of many': ('{"f":"part","t":"eq","v1":@}', ':n', "jsonb_build_object('part', :n::int)", MANY),
+}
+
+
+def fill(server):
+    server.fill('lab', f"""
+        insert into doc (class, id, version, ctime, dtime, v1, v2)
+          select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, 0, 0 from generate_series(1, {DOCUMENTS}) n;
+        insert into item (class, id, iclass, key, version, vop, content)
+          select 'Doc', n, 'Main', '', {VERSION}, {VERSION}, json_build_object('number', n / {SHARE}, 'part', n / {MANY},
+            'tags', json_build_array('t' || n / {SHARE}, 'u' || n % 10), 'text', repeat(md5(n::text), 4))
+          from generate_series(1, {DOCUMENTS}) n""")
+    with tempfile.TemporaryDirectory() as folder:
+        Schemas(server, folder).apply('lab', CLASSES, '--batch', 2000)
+    for rest in ("create table lookup as select id, content::jsonb from item where class = 'Doc'", 'create index on lookup using gin (content jsonb_path_ops)',
+                 'grant select on lookup to stampd', 'vacuum analyze'):
+        server.psql('lab', rest)
+
+
+def statement_of(server, param):
+    """The text of the statement that a worker runs for this search."""
+    server.op('lab', 'find', param)
+    rows = server.psql('lab', "select query from pg_stat_activity where usename = 'stampd' and query like 'select%%x_Doc_Main%%'"
+                              " order by query_start desc limit 1")
+    return rows[0][0]
+
+
+def find(options):
+    with started() as (server,):
+        fill(server)
+        number = server.psql('lab', 'select number from schema')[0][0]
+        for name, (condition, value, contains, share) in FORMS.items():
+            param = {'c': 'Doc', 'i': 'Main', 'where': [json.loads(condition.replace('@', '7'))], 'limit': share}
+            most = DOCUMENTS // share - 1
+            template = json.dumps({'param': {**param, 'where': []}}).replace('[]', f'[{condition}]')
+            scripts = {
+                'pgbench, the same statement': statement_of(server, param).replace('$1', str(number)).replace('$2', value).replace('$3', f'{share + 1}'),
+                'pgbench, jsonb and GIN': f'select id from stampd.lookup where content @> {contains} order by id collate "C" limit {share + 1}'}
+            for anchor, script in scripts.items():
+                script = f'\\set n random(1, {most})\n{script};\n'
+                yield Row(f'find of {share} ids of {DOCUMENTS:,} documents, {name}, 8 clients', anchor, 0.8 if 'same' in anchor else None, pairs(
+                    options.pairs,
+                    lambda template=template, most=most: wrk(server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most),
+                    lambda script=script: pgbench(server, 'lab', script, options.seconds, 8, 'prepared'), options.calm))
