@@ -209,6 +209,19 @@ static bool open_plan(struct control *control, const char *code, bool is_alone, 
            schema_make_plan(control, target->pg, schema, plan);
 }
 
+static void print_fill(struct side_name name)
+{
+    if (bytes_equal(name.item, BYTES("~")))
+        printf("select stampd.mutate_documents('%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data);
+    else if (!name.item.size)
+        printf("select stampd.fill_members('%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data);
+    else
+        printf("select stampd.fill_side('%.*s', '%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data, (int)name.item.size, name.item.data);
+}
+
 static int schema_plan(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -228,9 +241,7 @@ static int schema_plan(struct control *control, int argc, char **argv)
     for (const struct step *step = plan.steps; step < plan.steps + plan.count; step++) {
         printf("-- %s\n", step->what);
         if (step->kind == STEP_FILL)
-            printf("select stampd.fill_side('%.*s', '%.*s'); -- until it returns 0\n",
-                   (int)step->side.class.size, step->side.class.data, (int)step->side.item.size,
-                   step->side.item.data);
+            print_fill(step->side);
         else if (step->kind == STEP_LOCKED)
             printf("begin;\n%scommit;\n", step->sql);
         else if (step->kind == STEP_ALONE)

@@ -72,9 +72,11 @@ static bool run_fill(struct control *control, struct pg *pg, const struct step *
     static const struct pg_statement fills[] = {
         {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)", 3},
         {"fill", "select stampd.fill_members($1::text, $2::int)", 2},
+        {"fill", "select stampd.mutate_documents($1::text, $2::int)", 2},
     };
-    bool is_side = step->side.item.size;
-    const struct pg_statement *fill = is_side ? &fills[0] : &fills[1];
+    bool is_mutation = bytes_equal(step->side.item, BYTES("~"));
+    bool is_side = step->side.item.size && !is_mutation;
+    const struct pg_statement *fill = &fills[is_mutation ? 2 : is_side ? 0 : 1];
     struct pg_params params;
     struct pg_result *row;
     int64_t total = 0, said_ms = clock_monotonic_ms();

@@ -9,85 +9,7 @@
 
 #include <string.h>
 
-/* --- what the database has ----------------------------------------------------------------------- */
-
-struct column {
-    struct bytes table, name, type;
-};
-struct index {
-    struct bytes name;
-    bool is_valid;
-};
-struct catalog {
-    struct column *columns;
-    size_t column_count;
-    struct index *indexes;
-    size_t index_count;
-    struct side_name *fills; /* that are not finished, or whose indexes are not */
-    size_t fill_count;
-    struct bytes
-        *followed; /* collections and unique properties that are ready, as name_followed() tells them */
-    size_t followed_count;
-};
-
-static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)
-{
-    struct pg_result *rows;
-    if (!control_query(control, pg, "reading the side tables",
-                       "select c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod)"
-                       " from pg_class c join pg_attribute a on a.attrelid = c.oid"
-                       " where c.relnamespace = 'stampd'::regnamespace and c.relkind = 'r'"
-                       " and c.relname ~ '^x_[A-Z][A-Za-z0-9]*_[A-Z]' and a.attnum > 0 and not a.attisdropped"
-                       " order by c.relname collate \"C\", a.attnum",
-                       NULL, &rows))
-        return false;
-    catalog->column_count = (size_t)pg_rows(rows);
-    catalog->columns = ARENA_ARRAY(control->arena, struct column, catalog->column_count);
-    for (int row = 0; row < pg_rows(rows); row++)
-        catalog->columns[row] =
-            (struct column){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1), pg_get_text(rows, row, 2)};
-    return true;
-}
-
-static bool read_indexes(struct control *control, struct pg *pg, struct catalog *catalog)
-{
-    struct pg_result *rows;
-    if (!control_query(
-            control, pg, "reading the indexes",
-            "select c.relname::text, i.indisvalid from pg_class c join pg_index i on i.indexrelid ="
-            " c.oid where c.relnamespace = 'stampd'::regnamespace and c.relname ~ '^v_[A-Z]'",
-            NULL, &rows))
-        return false;
-    catalog->index_count = (size_t)pg_rows(rows);
-    catalog->indexes = ARENA_ARRAY(control->arena, struct index, catalog->index_count);
-    for (int row = 0; row < pg_rows(rows); row++)
-        catalog->indexes[row] = (struct index){pg_get_text(rows, row, 0), pg_get_bool(rows, row, 1)};
-    if (!control_query(control, pg, "reading how far tables are filled",
-                       "select class, iclass from stampd.schema_fill", NULL, &rows))
-        return false;
-    catalog->fill_count = (size_t)pg_rows(rows);
-    catalog->fills = ARENA_ARRAY(control->arena, struct side_name, catalog->fill_count);
-    for (int row = 0; row < pg_rows(rows); row++)
-        catalog->fills[row] = (struct side_name){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1)};
-    return true;
-}
-
-static bool read_followed(struct control *control, struct pg *pg, struct catalog *catalog)
-{
-    struct pg_result *rows;
-    if (!control_query(control, pg, "reading the collections",
-                       "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
-                       " || array_to_string(keys, ' ') from stampd.collection where is_ready"
-                       " union all select class || '.' || name || ' unique ' || array_to_string(keys, ' ')"
-                       " from stampd.unique_property where is_ready",
-                       NULL, &rows))
-        return false;
-    catalog->followed_count = (size_t)pg_rows(rows);
-    catalog->followed = ARENA_ARRAY(control->arena, struct bytes, catalog->followed_count);
-    for (int row = 0; row < pg_rows(rows); row++)
-        catalog->followed[row] = pg_get_text(rows, row, 0);
-    return true;
-}
+#include "control/schema_catalog.h"
 
 /* "x_Class_Item", with "_field" when there is one. */
 static struct bytes table_name(struct arena *arena, const char *prefix, struct side_name name,
@@ -96,22 +18,6 @@ static struct bytes table_name(struct arena *arena, const char *prefix, struct s
     return bytes_of(arena_printf(arena, "%s_%.*s_%.*s%s%.*s", prefix, (int)name.class.size, name.class.data,
                                  (int)name.item.size, name.item.data, field.size ? "_" : "", (int)field.size,
                                  field.size ? field.data : ""));
-}
-
-static const struct column *find_column(const struct catalog *catalog, struct bytes table, struct bytes name)
-{
-    for (size_t i = 0; i < catalog->column_count; i++)
-        if (bytes_equal(catalog->columns[i].table, table) && bytes_equal(catalog->columns[i].name, name))
-            return &catalog->columns[i];
-    return NULL;
-}
-
-static const struct index *find_index(const struct catalog *catalog, struct bytes name)
-{
-    for (size_t i = 0; i < catalog->index_count; i++)
-        if (bytes_equal(catalog->indexes[i].name, name))
-            return &catalog->indexes[i];
-    return NULL;
 }
 
 bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
@@ -172,11 +78,11 @@ static bool has_field(struct planning *planning, struct side_name name, const st
 {
     const struct catalog *catalog = &planning->catalog;
     const struct column *column =
-        find_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
+        catalog_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
     if (!column || !bytes_equal(column->type, bytes_of(schema_sql_type(field))))
         return false;
-    return !field->is_list ||
-           find_column(catalog, table_name(planning->arena, "x", name, field->name), BYTES("value")) != NULL;
+    return !field->is_list || catalog_column(catalog, table_name(planning->arena, "x", name, field->name),
+                                             BYTES("value")) != NULL;
 }
 
 /* What stays: fields that are applied, wanted with the same type, and there. */
@@ -252,7 +158,7 @@ static bool is_expected(const struct schema *schema, const struct column *column
 static bool is_ready_index(struct planning *planning, struct side_name name, const struct schema_field *field)
 {
     const struct index *index =
-        find_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
+        catalog_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
     return index && index->is_valid;
 }
 
@@ -342,6 +248,60 @@ static void add_removals(struct planning *planning, const struct schema *schema,
     }
 }
 
+/* Is the class to be rewritten in its newest release? */
+static bool is_mutated(struct planning *planning, const struct schema_class *class, bool *is_begun_r)
+{
+    const struct schema_class *applied = schema_find_class(planning->plan->applied, class->name);
+    *is_begun_r = catalog_fills(&planning->catalog, class->name, BYTES("~"));
+    bool is_new = !applied || applied->release < class->release;
+    *is_begun_r = *is_begun_r && !is_new;
+    return class->mutation_count && (is_new || *is_begun_r);
+}
+
+/* Words for the classes that are read through their mutations from this turn on, and where their rewriting
+ * begins. */
+static void add_mutated(struct planning *planning, const struct schema *schema, struct builder *sql,
+                        struct builder *words)
+{
+    bool is_begun, is_any = false;
+    for (size_t c = 0; c < schema->class_count; c++) {
+        const struct schema_class *class = &schema->classes[c];
+        if (!is_mutated(planning, class, &is_begun))
+            continue;
+        builder_printf(words, "%s~%.*s", words->size ? " " : "", (int)class->name.size, class->name.data);
+        is_any = true;
+        if (!is_begun)
+            builder_printf(
+                sql,
+                "insert into stampd.schema_fill (class, iclass, after, done) values ('%.*s', '~', '',"
+                " 0) on conflict (class, iclass) do update set after = '', done = 0;\n",
+                (int)class->name.size, class->name.data);
+    }
+    if (is_any) /* copies in caches are of older releases */
+        builder_add_text(sql, "select pg_notify('stampd', 'all');\n");
+}
+
+/* Rewrites the documents of these classes; with `is_counted_only` only says how many classes. */
+static size_t add_mutations(struct planning *planning, const struct schema *wanted, bool is_counted_only)
+{
+    size_t count = 0;
+    for (size_t c = 0; c < wanted->class_count; c++) {
+        const struct schema_class *class = &wanted->classes[c];
+        bool is_begun;
+        if (!is_mutated(planning, class, &is_begun))
+            continue;
+        count++;
+        if (is_counted_only)
+            continue;
+        add_step(planning, STEP_FILL,
+                 arena_printf(planning->arena, "rewriting the documents of %.*s in release %lld",
+                              (int)class->name.size, class->name.data, (long long)class->release),
+                 NULL);
+        planning->plan->steps[planning->plan->count - 1].side = (struct side_name){class->name, BYTES("~")};
+    }
+    return count;
+}
+
 /* The transaction that a round begins with.  Returns whether fields are not ready behind it. */
 static bool add_turn(struct planning *planning, const struct schema *schema, const struct schema *kept,
                      const char *what)
@@ -349,6 +309,7 @@ static bool add_turn(struct planning *planning, const struct schema *schema, con
     struct builder *sql = new_text(planning), *content = new_text(planning), *building = new_text(planning);
     each_side(planning, schema, kept, sql, add_side_sql);
     each_side(planning, schema, kept, building, add_building);
+    add_mutated(planning, schema, sql, building);
     add_removals(planning, schema, sql);
     schema_write(schema, content);
     builder_add_text(sql, "update stampd.schema set number = number + 1, content = ");
@@ -395,10 +356,7 @@ static void add_fill(struct planning *planning, struct side_name name, const str
                      const struct schema_item *kept, void *text UNUSED)
 {
     bool is_filled = kept && kept->field_count == item->field_count;
-    for (size_t i = 0; is_filled && i < planning->catalog.fill_count; i++)
-        is_filled = !(bytes_equal(planning->catalog.fills[i].class, name.class) &&
-                      bytes_equal(planning->catalog.fills[i].item, name.item));
-    if (is_filled)
+    if (is_filled && !catalog_fills(&planning->catalog, name.class, name.item))
         return;
     add_step(planning, STEP_FILL,
              arena_printf(planning->arena, "filling x_%.*s_%.*s from the documents", (int)name.class.size,
@@ -414,7 +372,7 @@ static void add_indexes(struct planning *planning, struct side_name name, const 
     for (size_t f = 0; f < item->field_count; f++) {
         const struct schema_field *field = &item->fields[f];
         struct bytes index_name = table_name(planning->arena, "v", name, field->name);
-        const struct index *index = find_index(&planning->catalog, index_name);
+        const struct index *index = catalog_index(&planning->catalog, index_name);
         if (index && index->is_valid && schema_find_field(kept, field->name))
             continue;
         if (index && !index->is_valid && schema_find_field(kept, field->name)) {
@@ -520,6 +478,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     struct builder *words = new_text(planning);
     each_side(planning, wanted, kept, words, add_building);
     is_building = words->size > 0;
+    size_t mutated = add_mutations(planning, wanted, true);
     if (has_extras) {
         add_turn(planning, kept, kept, "the schema without what is not declared any more");
         add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
@@ -527,9 +486,10 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     }
     if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
         add_turn(planning, wanted, kept, "the schema; from here on commits write its fields");
-    if (!is_building && add_follows(planning, wanted, true) == 0)
+    if (!is_building && !mutated && add_follows(planning, wanted, true) == 0)
         return;
     add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+    add_mutations(planning, wanted, false);
     if (is_building) {
         each_side(planning, wanted, kept, NULL, add_fill);
         each_side(planning, wanted, kept, NULL, add_indexes);
@@ -548,8 +508,7 @@ bool schema_make_plan(struct control *control, struct pg *pg, const struct schem
 {
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
-    if (!schema_read_applied(control, pg, plan_r) || !read_columns(control, pg, &planning.catalog) ||
-        !read_indexes(control, pg, &planning.catalog) || !read_followed(control, pg, &planning.catalog))
+    if (!schema_read_applied(control, pg, plan_r) || !catalog_read(control, pg, &planning.catalog))
         return false;
     make_steps(&planning, wanted);
     return true;

@@ -76,9 +76,10 @@ struct schema_mutation {
 
 struct schema_class {
     struct bytes name;
-    bool is_open;                    /* items of other classes than those declared may be there too */
-    int64_t release;                 /* 1 and on */
-    int64_t zombie_days;             /* a deleted document is remembered so long; 0: as long as others */
+    bool is_old;         /* applied, but not all documents are rewritten in the newest release yet */
+    bool is_open;        /* items of other classes than those declared may be there too */
+    int64_t release;     /* 1 and on */
+    int64_t zombie_days; /* a deleted document is remembered so long; 0: as long as others */
     struct schema_property max_life; /* minutes since 1970 when the document ends; item NULL: it does not */
     const struct schema_item *items; /* in the order of their names, as all lists here */
     size_t item_count;
@@ -94,6 +95,7 @@ struct schema {
     int64_t number;
     const struct schema_class *classes;
     size_t class_count;
+    bool has_old; /* a class that is_old */
 };
 
 /* Why a text is no schema. */

@@ -5,25 +5,28 @@
  * looked at in a later statement; rows are locked in one sorted pass, whose sorted subquery must stay a
  * subquery. */
 
-/* $1 class, $2 id.  One row with the floor (the header), and a row for each item; in no order. */
-STATEMENT(LOAD, "load", 2,
-          "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
-          " null::text, null::text, null::bigint, null::bigint, null::text, null::boolean"
-          " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
-          " union all"
-          " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
-          " from item where class = $1 and id = $2")
+/* $1 class, $2 id.  One row with the floor and, in place of vop, the number of the schema (the header), and a
+ * row for each item; in no order. */
+STATEMENT(
+    LOAD, "load", 2,
+    "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
+    " null::text, null::text, null::bigint, (select number from schema where one), null::text, null::boolean"
+    " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+    " union all"
+    " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
+    " from item where class = $1 and id = $2")
 
 /* $3, $4: version and ctime of a copy held.  Items newer than the copy when its life goes on and it knows all
  * removals that the document has forgotten; else all items.  The reader decides the same from the header. */
-STATEMENT(LOAD_NEWER, "load_newer", 4,
-          "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
-          " null::text, null::text, null::bigint, null::bigint, null::text, null::boolean"
-          " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
-          " union all"
-          " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
-          " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
-          " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
+STATEMENT(
+    LOAD_NEWER, "load_newer", 4,
+    "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
+    " null::text, null::text, null::bigint, (select number from schema where one), null::text, null::boolean"
+    " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+    " union all"
+    " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
+    " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
+    " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
 
 /* Absence is held by an advisory lock on the hash of the name, taken a statement before the look.
  * $1 class[], $2 id[], $3 seen[], $4 act[]: those of all documents; seen 0 are those absent. */

@@ -4,25 +4,45 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "document/mutation.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 
 /* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers. */
 enum { LOADS_A_ROUND = 256 };
 
-/* Columns of LOAD and LOAD_NEWER. */
+/* Columns of LOAD and LOAD_NEWER; SCHEMA of the header only. */
+enum { SCHEMA = 9 };
 enum { FLOOR, VERSION, CTIME, DTIME, V1, V2, ICLASS, KEY, ITEM_VERSION, VOP, CONTENT, RAW };
 
-static const struct pg_statement *statement_of(const struct load *load, struct pg_params *params,
-                                               struct arena *arena)
+/* How often a load may find another schema than is known. */
+enum { SCHEMAS_MOST = 4 };
+
+/* The class, when its contents are to be mutated as they are read. */
+static const struct schema_class *old_class(const struct store_session *session, struct bytes name)
 {
+    const struct schema *schema = store_present_schema(session);
+    const struct schema_class *class = schema->has_old ? schema_find_class(schema, name) : NULL;
+    return class && class->is_old ? class : NULL;
+}
+
+/* A copy may have been read under another schema: it is of no use where contents are mutated. */
+static struct document *copy_of(const struct store_session *session, const struct load *load)
+{
+    return old_class(session, load->class) ? NULL : load->copy;
+}
+
+static const struct pg_statement *statement_of(const struct store_session *session, const struct load *load,
+                                               struct pg_params *params, struct arena *arena)
+{
+    const struct document *copy = copy_of(session, load);
     pg_params_start(params, arena);
     pg_add_text(params, load->class);
     pg_add_text(params, load->id);
-    if (!load->copy || !document_exists(load->copy))
+    if (!copy || !document_exists(copy))
         return &statements[STATEMENT_LOAD];
-    pg_add_i64(params, load->copy->header.version);
-    pg_add_i64(params, load->copy->header.ctime);
+    pg_add_i64(params, copy->header.version);
+    pg_add_i64(params, copy->header.ctime);
     return &statements[STATEMENT_LOAD_NEWER];
 }
 
@@ -61,9 +81,21 @@ static bool goes_on(const struct document *copy, const struct header *now)
            now->dtime <= copy->header.version && copy->header.version <= now->version;
 }
 
-/* The index gives items in order, but no statement promises it: looked at here, sorted when they are not. */
-static enum fault read_document(const struct pg_result *result, struct arena *arena, struct load *load)
+static void mutate_items(const struct schema_class *class, struct arena *arena, struct item *items,
+                         size_t count)
 {
+    for (struct item *item = items; item < items + count; item++)
+        if (!item_is_tombstone(item) && !item->raw)
+            item->content = mutation_apply(arena, class, item->iclass, item->content);
+}
+
+/* The index gives items in order, but no statement promises it: looked at here, sorted when they are not. */
+static enum fault read_document(struct store_session *session, const struct pg_result *result,
+                                struct arena *arena, struct load *load)
+{
+    const struct schema_class *old = old_class(session, load->class);
+    struct document *copy = copy_of(session, load);
+    int64_t schema = 0;
     int rows = pg_rows(result);
     struct header header = {.class = load->class, .id = load->id};
     struct item *items = arena_alloc(arena, (size_t)rows * sizeof *items);
@@ -72,6 +104,7 @@ static enum fault read_document(const struct pg_result *result, struct arena *ar
     for (int row = 0; row < rows; row++) {
         if (!pg_is_null(result, row, FLOOR)) {
             read_header(result, row, &header);
+            schema = pg_get_i64(result, row, SCHEMA);
             has_header = true;
             continue;
         }
@@ -84,6 +117,10 @@ static enum fault read_document(const struct pg_result *result, struct arena *ar
         log_error("table space has no row");
         return FAULT_XDATABASE;
     }
+    if (schema != store_present_schema(session)->number) {
+        store_forget_schema(session);
+        return FAULT_STALE;
+    }
     if (header.ctime == 0 && count) {
         log_warning("items without a document class=%.*s items=%zu", (int)header.class.size,
                     header.class.data, count);
@@ -91,64 +128,52 @@ static enum fault read_document(const struct pg_result *result, struct arena *ar
     }
     if (!is_sorted)
         qsort(items, count, sizeof *items, compare_items);
-    if (!goes_on(load->copy, &header))
+    if (old)
+        mutate_items(old, arena, items, count);
+    if (!goes_on(copy, &header))
         load->document = document_build(&header, items, count);
-    else if (header.version == load->copy->header.version)
-        load->document = document_hold(load->copy);
+    else if (header.version == copy->header.version)
+        load->document = document_hold(copy);
     else
-        load->document = document_merge(load->copy, &header, items, count);
+        load->document = document_merge(copy, &header, items, count);
     return FAULT_NONE;
 }
 
-static enum fault load_one(struct pg *pg, struct arena *arena, struct load *load)
+static enum fault load_one(struct store_session *session, struct arena *arena, struct load *load)
 {
     struct pg_params params;
-    const struct pg_statement *statement = statement_of(load, &params, arena);
+    const struct pg_statement *statement = statement_of(session, load, &params, arena);
     struct pg_result *result;
-    enum fault fault = pg_run(pg, statement, &params, &result);
-    return fault ? fault : read_document(result, arena, load);
+    enum fault fault = pg_run(session->pg, statement, &params, &result);
+    return fault ? fault : read_document(session, result, arena, load);
 }
 
-enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)
+static enum fault load_round(struct store *store, struct store_session *session, struct arena *arena,
+                             struct load *loads, size_t count)
 {
-    load->document = NULL;
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, space, &pg);
-        if (!fault)
-            fault = load_one(pg, arena, load);
-    } while (store_reads_again(store, space, fault, attempt++));
-    return fault;
-}
-
-static enum fault load_round(struct store *store, struct pg *pg, struct arena *arena, struct load *loads,
-                             size_t count)
-{
-    enum fault fault = pg_pipeline_begin(pg, arena);
+    enum fault fault = pg_pipeline_begin(session->pg, arena);
     if (fault)
         return fault;
     for (size_t i = 0; i < count; i++) {
         struct pg_params params;
-        const struct pg_statement *statement = statement_of(&loads[i], &params, arena);
-        pg_pipeline_add(pg, statement, &params);
+        const struct pg_statement *statement = statement_of(session, &loads[i], &params, arena);
+        pg_pipeline_add(session->pg, statement, &params);
     }
     struct pg_verdict verdict;
-    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
     for (size_t i = 0; i < count && !fault; i++)
-        fault = read_document(verdict.results[i], arena, &loads[i]);
+        fault = read_document(session, verdict.results[i], arena, &loads[i]);
     return fault;
 }
 
-static enum fault load_rounds(struct store *store, struct pg *pg, struct arena *arena, struct load *loads,
-                              size_t count)
+static enum fault load_rounds(struct store *store, struct store_session *session, struct arena *arena,
+                              struct load *loads, size_t count)
 {
     enum fault fault = FAULT_NONE;
     for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND)
-        fault = load_round(store, pg, arena, loads + done,
+        fault = load_round(store, session, arena, loads + done,
                            count - done < LOADS_A_ROUND ? count - done : LOADS_A_ROUND);
     for (size_t i = 0; i < count && fault; i++) {
         document_release(loads[i].document);
@@ -160,15 +185,26 @@ static enum fault load_rounds(struct store *store, struct pg *pg, struct arena *
 enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
                            size_t count)
 {
+    struct store_session *session = &store->sessions[space];
     for (size_t i = 0; i < count; i++)
         loads[i].document = NULL;
-    enum fault fault;
-    int attempt = 0;
-    do {
+    for (int attempt = 0, schemas = 0;;) {
         struct pg *pg;
-        fault = store_use(store, space, &pg);
+        enum fault fault = store_use(store, space, &pg);
         if (!fault)
-            fault = load_rounds(store, pg, arena, loads, count);
-    } while (store_reads_again(store, space, fault, attempt++));
-    return fault;
+            fault = store_read_schema(session);
+        if (!fault)
+            fault = count == 1 ? load_one(session, arena, loads)
+                               : load_rounds(store, session, arena, loads, count);
+        bool has_moved = fault == FAULT_STALE && !session->schema;
+        if (has_moved && ++schemas < SCHEMAS_MOST)
+            continue;
+        if (!store_reads_again(store, space, fault, attempt++))
+            return fault;
+    }
+}
+
+enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)
+{
+    return store_load_many(store, space, arena, load, 1);
 }

@@ -47,6 +47,20 @@ void store_forget_schema(struct store_session *session)
 
 /* --- reading ------------------------------------------------------------------------------------- */
 
+/* Classes that are not rewritten yet: words "~Class". */
+static bool is_rewriting(struct bytes building, struct bytes class)
+{
+    for (const char *at = building.data; at && building.size;) {
+        const char *blank = memchr(at, ' ', building.size);
+        struct bytes word = {at, blank ? (size_t)(blank - at) : building.size};
+        if (word.size == class.size + 1 && *at == '~' && memcmp(at + 1, class.data, class.size) == 0)
+            return true;
+        building.size -= word.size + (blank != NULL);
+        at += word.size + (blank != NULL);
+    }
+    return false;
+}
+
 /* Fields that are still being built: words "Class.Item.field". */
 static bool is_building(struct bytes building, struct bytes class, struct bytes item, struct bytes field)
 {
@@ -89,21 +103,37 @@ static void add_side(struct known_schema *known, const struct schema_class *clas
     };
 }
 
+/* Does a mutation touch the member?  Then its column is not what is read until all is rewritten. */
+static bool is_mutated(const struct schema_class *class, const struct schema_item *item, struct bytes member)
+{
+    for (size_t m = 0; m < class->mutation_count; m++)
+        for (size_t c = 0; class->mutations[m].item == item && c < class->mutations[m].change_count; c++) {
+            const struct schema_change *change = &class->mutations[m].changes[c];
+            if (bytes_equal(change->member, member) ||
+                (change->kind == CHANGE_RENAME && bytes_equal(change->value, member)))
+                return true;
+        }
+    return false;
+}
+
 /* Says which fields are ready, and lists the side tables. */
 static void complete(struct known_schema *known, struct bytes building)
 {
-    const struct schema *schema = known->schema;
+    struct schema *schema = known->schema;
     size_t count = 0;
     for (size_t c = 0; c < schema->class_count; c++)
         count += schema->classes[c].item_count;
     known->sides = ARENA_ARRAY(known->arena, struct side, count);
     for (size_t c = 0; c < schema->class_count; c++) {
-        const struct schema_class *class = &schema->classes[c];
+        struct schema_class *class = (struct schema_class *)&schema->classes[c];
+        class->is_old = is_rewriting(building, class->name);
+        schema->has_old |= class->is_old;
         for (size_t i = 0; i < class->item_count; i++) {
             const struct schema_item *item = &class->items[i];
             for (size_t f = 0; f < item->field_count; f++) {
                 struct schema_field *field = (struct schema_field *)&item->fields[f];
-                field->is_ready = !is_building(building, class->name, item->name, field->name);
+                field->is_ready = !is_building(building, class->name, item->name, field->name) &&
+                                  !(class->is_old && is_mutated(class, item, field->name));
             }
             if (item->field_count)
                 add_side(known, class, item);
@@ -287,7 +317,8 @@ static void collect_document(struct store_sides *sides, struct side *side,
         if (!bytes_equal(item->iclass, side->item->name))
             continue;
         const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
-        if (!is_same_export(sides->arena, side->item, before, item))
+        /* side tables were written of what is stored, not of what is read */
+        if (side->class->is_old || !is_same_export(sides->arena, side->item, before, item))
             add_item(sides, side, id, key);
     }
 }

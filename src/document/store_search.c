@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "document/mutation.h"
 #include "document/store_private.h"
 
 enum { PREPARED_MOST = 64 };
@@ -95,6 +96,9 @@ static void read_page(const struct search *search, struct arena *arena, const st
                                       .version = pg_get_i64(result, row, SEARCH_VERSION),
                                       .content = pg_get_text(result, row, SEARCH_CONTENT),
                                       .raw = pg_get_bool(result, row, SEARCH_RAW)};
+        if (search->class->is_old)
+            found[i].item.content =
+                mutation_apply(arena, search->class, search->item->name, found[i].item.content);
     }
 }
 

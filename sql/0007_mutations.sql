@@ -1,0 +1,120 @@
+-- Contents of older releases become those of the newest: by rules of the schema, which change nothing in a content that is
+-- of the newest release.  Workers do the same as they read, until all documents of a class are rewritten.
+
+create function stampd.mutate_content(rules json, content text) returns text language plpgsql immutable parallel safe as $$
+declare
+  names      text[];
+  texts      text[];
+  rule       json;
+  change     record;
+  place      int;
+  is_changed boolean := false;
+begin
+  if json_typeof(content::json) <> 'object' then
+    return content;
+  end if;
+  select coalesce(array_agg(m.key order by m.n), '{}'), coalesce(array_agg(m.value::text order by m.n), '{}')
+    into names, texts from json_each(content::json) with ordinality m(key, value, n);
+  for rule in select r.value from json_array_elements(rules) with ordinality r(value, n) order by r.n loop
+    for change in select r.key, r.value #>> '{}' as name from json_each(coalesce(rule -> 'rename', '{}')) with ordinality r(key, value, n) order by r.n loop
+      place := array_position(names, change.key);
+      if place is null then
+        continue;
+      elsif array_position(names, change.name) is null then
+        names[place] := change.name;
+      else -- of two the newer one stays
+        names := names[:place - 1] || names[place + 1:];
+        texts := texts[:place - 1] || texts[place + 1:];
+      end if;
+      is_changed := true;
+    end loop;
+    for change in select r.key, r.value::text as value from json_each(coalesce(rule -> 'default', '{}')) with ordinality r(key, value, n) order by r.n loop
+      if array_position(names, change.key) is null then
+        names := names || change.key;
+        texts := texts || change.value;
+        is_changed := true;
+      end if;
+    end loop;
+    for change in select r.value as key from json_array_elements_text(coalesce(rule -> 'drop', '[]')) r(value) loop
+      place := array_position(names, change.key);
+      if place is not null then
+        names := names[:place - 1] || names[place + 1:];
+        texts := texts[:place - 1] || texts[place + 1:];
+        is_changed := true;
+      end if;
+    end loop;
+  end loop;
+  if not is_changed then
+    return content;
+  end if;
+  return (select '{' || coalesce(string_agg(to_json(m.name)::text || ':' || m.value, ',' order by m.n), '') || '}'
+            from unnest(names, texts) with ordinality m(name, value, n));
+end $$;
+comment on function stampd.mutate_content(json, text) is
+  'A content in the newest release: the rules, in their order, rename, give and drop members of the object.';
+
+create function stampd.mutate_documents(of_class text, batch int default 200) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+  set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  rules    constant json := (select s.content::json #> array['classes', of_class, 'mutations'] from schema s where s.one);
+  last_id  text;
+  held     doc;
+  old      record;
+  changed  bigint;
+  counted  bigint := 0;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = '~' for update;
+  for held in select d.* from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
+      order by d.id limit batch for no key update loop
+    counted := counted + 1;
+    last_id := held.id;
+    changed := null;
+    for old in
+        select i.iclass, i.key, i.content, m.content as mutated from item i
+          cross join lateral (select mutate_content(
+            (select json_agg(r.value order by r.n) from json_array_elements(rules) with ordinality r(value, n) where r.value ->> 'item' = i.iclass),
+            i.content) as content) m
+          where i.class = of_class and i.id = held.id and i.content is not null and not i.raw
+            and m.content is distinct from i.content and m.content is not null loop
+      changed := coalesce(changed, version_above(held.version));
+      update item i set content = old.mutated, version = changed, vop = changed
+        where i.class = of_class and i.id = held.id and i.iclass = old.iclass and i.key = old.key;
+    end loop;
+    if changed is not null then
+      update doc d set version = changed, v1 = (
+          select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) from item i
+            where i.class = of_class and i.id = held.id and i.content is not null)
+        where d.class = of_class and d.id = held.id;
+      perform export_items(of_class, held.id, changed);
+    end if;
+  end loop;
+  update schema_fill f set after = last_id, done = f.done + counted where f.class = of_class and f.iclass = '~';
+  return counted;
+end $$;
+comment on function stampd.mutate_documents(text, int) is
+  'Rewrites the next documents of a class in its newest release; stampctl schema apply calls it until it returns 0.';
+
+create function stampd.export_items(of_class text, of_id text, of_version bigint) returns void language plpgsql volatile as $$
+declare
+  written record;
+begin
+  for written in select i.iclass, array_agg(i.key) as keys from stampd.item i
+      where i.class = of_class and i.id = of_id and i.version = of_version group by i.iclass loop
+    if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || of_class || '_' || written.iclass || '_write')) is not null then
+      execute format('select stampd.%I($1, $2)', 'x_' || of_class || '_' || written.iclass || '_write')
+        using array_fill(of_id, array[cardinality(written.keys)]), written.keys;
+    end if;
+  end loop;
+  perform stampd.member_write(of_class, array[of_id]);
+end $$;
+comment on function stampd.export_items(text, text, bigint) is
+  'Brings side tables and collections of a document to its items of that version.';
+
+revoke execute on function stampd.mutate_content(json, text), stampd.mutate_documents(text, int),
+  stampd.export_items(text, text, bigint) from public;

@@ -1,0 +1,92 @@
+/* schema_catalog: read from PostgreSQL's own tables and from those that note how far an apply has come. */
+#include "control/schema_catalog.h"
+
+static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading the side tables",
+                       "select c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod)"
+                       " from pg_class c join pg_attribute a on a.attrelid = c.oid"
+                       " where c.relnamespace = 'stampd'::regnamespace and c.relkind = 'r'"
+                       " and c.relname ~ '^x_[A-Z][A-Za-z0-9]*_[A-Z]' and a.attnum > 0 and not a.attisdropped"
+                       " order by c.relname collate \"C\", a.attnum",
+                       NULL, &rows))
+        return false;
+    catalog->column_count = (size_t)pg_rows(rows);
+    catalog->columns = ARENA_ARRAY(control->arena, struct column, catalog->column_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->columns[row] =
+            (struct column){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1), pg_get_text(rows, row, 2)};
+    return true;
+}
+
+static bool read_indexes(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(
+            control, pg, "reading the indexes",
+            "select c.relname::text, i.indisvalid from pg_class c join pg_index i on i.indexrelid ="
+            " c.oid where c.relnamespace = 'stampd'::regnamespace and c.relname ~ '^v_[A-Z]'",
+            NULL, &rows))
+        return false;
+    catalog->index_count = (size_t)pg_rows(rows);
+    catalog->indexes = ARENA_ARRAY(control->arena, struct index, catalog->index_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->indexes[row] = (struct index){pg_get_text(rows, row, 0), pg_get_bool(rows, row, 1)};
+    if (!control_query(control, pg, "reading how far tables are filled",
+                       "select class, iclass from stampd.schema_fill", NULL, &rows))
+        return false;
+    catalog->fill_count = (size_t)pg_rows(rows);
+    catalog->fills = ARENA_ARRAY(control->arena, struct side_name, catalog->fill_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->fills[row] = (struct side_name){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1)};
+    return true;
+}
+
+static bool read_followed(struct control *control, struct pg *pg, struct catalog *catalog)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading the collections",
+                       "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
+                       " || array_to_string(keys, ' ') from stampd.collection where is_ready"
+                       " union all select class || '.' || name || ' unique ' || array_to_string(keys, ' ')"
+                       " from stampd.unique_property where is_ready",
+                       NULL, &rows))
+        return false;
+    catalog->followed_count = (size_t)pg_rows(rows);
+    catalog->followed = ARENA_ARRAY(control->arena, struct bytes, catalog->followed_count);
+    for (int row = 0; row < pg_rows(rows); row++)
+        catalog->followed[row] = pg_get_text(rows, row, 0);
+    return true;
+}
+
+const struct column *catalog_column(const struct catalog *catalog, struct bytes table, struct bytes name)
+{
+    for (size_t i = 0; i < catalog->column_count; i++)
+        if (bytes_equal(catalog->columns[i].table, table) && bytes_equal(catalog->columns[i].name, name))
+            return &catalog->columns[i];
+    return NULL;
+}
+
+const struct index *catalog_index(const struct catalog *catalog, struct bytes name)
+{
+    for (size_t i = 0; i < catalog->index_count; i++)
+        if (bytes_equal(catalog->indexes[i].name, name))
+            return &catalog->indexes[i];
+    return NULL;
+}
+
+bool catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item)
+{
+    for (size_t i = 0; i < catalog->fill_count; i++)
+        if (bytes_equal(catalog->fills[i].class, class) && bytes_equal(catalog->fills[i].item, item))
+            return true;
+    return false;
+}
+
+bool catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r)
+{
+    *catalog_r = (struct catalog){0};
+    return read_columns(control, pg, catalog_r) && read_indexes(control, pg, catalog_r) &&
+           read_followed(control, pg, catalog_r);
+}

@@ -1,0 +1,35 @@
+/* schema_catalog: what a namespace's database has of a schema: columns, indexes, what is not finished. */
+#ifndef STAMPD_CONTROL_SCHEMA_CATALOG_H
+#define STAMPD_CONTROL_SCHEMA_CATALOG_H
+
+#include "control/control.h"
+#include "control/schema_sql.h"
+
+struct column {
+    struct bytes table, name, type;
+};
+struct index {
+    struct bytes name;
+    bool is_valid;
+};
+struct catalog {
+    struct column *columns;
+    size_t column_count;
+    struct index *indexes;
+    size_t index_count;
+    struct side_name *fills; /* that are not finished, or whose indexes are not */
+    size_t fill_count;
+    struct bytes
+        *followed; /* collections and unique properties that are ready: "Class.name kind Item.member …" */
+    size_t followed_count;
+};
+
+/* On failure says why. */
+MUST_USE bool catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r);
+/* NULL: there is none. */
+const struct column *catalog_column(const struct catalog *catalog, struct bytes table, struct bytes name);
+const struct index *catalog_index(const struct catalog *catalog, struct bytes name);
+/* Is it noted how far this has come? */
+bool catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);
+
+#endif

@@ -1,0 +1,16 @@
+/* mutation: contents of older releases made those of the newest, by the rules of their class (doc/schema.md).
+ *
+ * The rules change a content that is of the newest release already in nothing, so no content says of which
+ * release it is; the database rewrites contents by the same rules (stampd.mutate_content).  Pure. */
+#ifndef STAMPD_DOCUMENT_MUTATION_H
+#define STAMPD_DOCUMENT_MUTATION_H
+
+#include "base/arena.h"
+#include "document/schema.h"
+
+/* The content of an item of the class in the newest release: `content` itself when nothing changes, else a
+ * text in the arena. */
+struct bytes mutation_apply(struct arena *arena, const struct schema_class *class, struct bytes item_class,
+                            struct bytes content);
+
+#endif
