@@ -23,17 +23,19 @@ CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so man
 
 
 class Campaign:
-    """`stacks` serve the same namespace.  Histories are written into `folder`."""
+    """`stacks` serve the same namespace.  Histories are written into `folder`.  Documents and operations have names that
+    begin with `prefix`, which no other campaign on the same database has."""
 
-    def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10):
-        self.seed, self.folder = seed, Path(folder)
+    def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h'):
+        self.seed, self.folder, self.has_module = seed, Path(folder), has_module
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
-        self.documents = [f'h{number}' for number in range(documents)]
+        self.prefix, self.documents = prefix, [f'{prefix}{number}' for number in range(documents)]
         self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
         self.processes, self.threads = processes, threads
         context = multiprocessing.get_context('fork')
         self.pause, self.ending = context.Event(), context.Event()
         self.round = context.Value('i', 0)
+        self.noted, self.written = context.Value('q', 0), context.Value('q', 0)  # operations; writes acknowledged
         self.beginning, self.resting = (context.Barrier(processes * threads + 1) for _ in range(2))
         self.reports = context.Queue()
         self.context, self.workers = context, []

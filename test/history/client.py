@@ -120,7 +120,7 @@ class Client:
 
     def next_name(self):
         self.sequence += 1
-        return f'{self.number}.{self.campaign.round.value}.{self.sequence}'
+        return f'{self.campaign.prefix}-{self.number}.{self.campaign.round.value}.{self.sequence}'
 
     def note(self, name, kind, start, result, reads=(), writes=None, end=None, **more):
         line = {'id': name, 'kind': kind, 'start': start, 'end': end or time.monotonic_ns(), 'result': result, 'reads': list(reads)}
@@ -128,6 +128,9 @@ class Client:
             line['writes'] = writes
         line.update((key, value) for key, value in more.items() if value)
         self.file.write(compact(line) + '\n')
+        with self.campaign.noted:
+            self.campaign.noted.value += 1
+            self.campaign.written.value += result == 'ok' and bool(writes)
 
     def learn(self, document, version, state):
         self.known[document] = (version, state)
@@ -143,7 +146,7 @@ class Client:
 
     def choose(self, least=1, most=8):
         """A few documents; small sets more often."""
-        count = min(most, max(least, self.dice.choice((1, 1, 1, 2, 2, 3, 4, 6, 8))))
+        count = min(most, len(self.campaign.documents), max(least, self.dice.choice((1, 1, 1, 2, 2, 3, 4, 6, 8))))
         return self.dice.sample(self.campaign.documents, count)
 
     def is_lasting(self, document):
@@ -170,7 +173,7 @@ class Client:
 
     def list(self):
         start = time.monotonic_ns()
-        answer = self.operate('list', {'param': {'c': CLASS, 'limit': 1000}})
+        answer = self.operate('list', {'param': {'c': CLASS, 'prefix': self.campaign.prefix, 'limit': 1000}})
         if answer.result == 'wrong':
             return self.note(self.next_name(), 'list', start, 'wrong', words=answer.words)
         if not self.trouble(answer) and 'cursor' not in answer.body['out']:
@@ -271,7 +274,7 @@ class Client:
         written = self.dice.sample(touched, min(len(touched), self.dice.choice((0, 1, 1, 2, 3))))
         ways = ('push',) * 8 + ('renew',)
         if self.dice.random() < 0.3:
-            written, ways = self.with_lasting(written), ways + ('end', 'end')
+            written, ways = self.with_lasting(written), ways + ('end',) * 4
         orders, reads, writes = [], [], {}
         for document in written:
             order, how = {'c': CLASS, 'id': document}, 'push' if self.is_lasting(document) else self.dice.choice(ways)
@@ -362,6 +365,8 @@ class Client:
         """Works until the campaign pauses; `file` takes the lines."""
         deeds = [(self.get, 20), (self.look, 8), (self.list, 3), (self.get_resource, 5), (self.sync, 12), (self.put, 22),
                  (self.transact, 24), (self.change_resource, 6)]
+        if not self.campaign.has_module:
+            deeds = [deed for deed in deeds if deed[0] not in (self.look, self.transact)]
         work, weights = zip(*deeds)
         self.file = file
         while not self.campaign.pause.is_set():

@@ -10,6 +10,7 @@ from stack import children, is_alive, wait_until
 FAKETIME = next(map(str, Path('/usr/lib').glob('*/faketime/libfaketime.so.1')), None)
 CLOCK_LEAST_S = -600  # the clock goes back to here, then to the true time
 HEALED_S = 120
+PAUSES_S = (0.05, 0.3, 0.6, 1.0)  # between two harms
 
 
 def pid_of(stack, part):
@@ -57,13 +58,13 @@ class Clock:
 
 
 class Saboteur:
-    def __init__(self, stacks, clocks, seed, only=None):
+    def __init__(self, stacks, clocks, seed, only=None, pauses=PAUSES_S):
         """`stacks[0]` has the PostgreSQL; `only`: names of harms."""
         self.stacks, self.clocks = stacks, clocks
-        self.dice = random.Random(f'{seed}/saboteur')
+        self.dice, self.pauses = random.Random(f'{seed}/saboteur'), pauses
         self.done = {}       # name of a harm -> how often
         self.stopped = []    # (when it goes on, pid)
-        self.harms = [(name, weight) for name, weight in HARMS if only is None or name in only]
+        self.harms = HARMS if only is None else [(name, dict(HARMS).get(name, 10)) for name in only]
 
     # --- a round ---
 
@@ -78,7 +79,7 @@ class Saboteur:
             time.sleep(0.02)
 
     def pause(self):
-        return self.dice.choice((0.05, 0.3, 0.6, 1.0))
+        return self.dice.choice(self.pauses)
 
     def harm(self):
         names, weights = zip(*self.harms)
@@ -180,17 +181,21 @@ class Saboteur:
     def backend(self):
         return self.one_of(self.backends())
 
-    def freeze_backends(self):
-        """All of them, for a while: what is sent to them lies unread, what they have done is not told."""
+    def freeze_backends(self, share=1.0):
+        """For a while: what is sent to them lies unread, what they have done is not told."""
         until = time.monotonic() + self.dice.choice((0.1, 0.3, 1.0))
-        for pid in self.backends():
+        pids = self.backends()
+        for pid in self.dice.sample(pids, int(len(pids) * share + 0.5)):
             signal_to(pid, signal.SIGSTOP)
             self.stopped.append((until, pid))
         time.sleep(0.02)
 
+    def freeze_some_backends(self):
+        self.freeze_backends(0.5)
+
     def orphan_commits(self):
-        """Workers die while their backends have yet to read a commit, or to answer one."""
-        self.freeze_backends()
+        """Workers die while their backends have yet to read a commit, or to answer one; other backends go on."""
+        self.freeze_backends(0.5)
         self.kill_several_workers()
 
     def sever_commits(self):
@@ -206,12 +211,13 @@ class Saboteur:
         if pid:
             self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.1, 0.3, 1.0, 2.5)), pid))
 
-    def stop_all_workers(self):
-        """One after the other, each for a moment: wherever it is just then."""
+    def stop_some_workers(self):
+        """Each for a moment, wherever it is just then."""
         for stack in self.stacks:
-            for pid in children(pid_of(stack, 'stampd') or -1):
+            pids = children(pid_of(stack, 'stampd') or -1)
+            for pid in self.dice.sample(pids, (len(pids) + 1) // 2):
                 signal_to(pid, signal.SIGSTOP)
-                self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.05, 0.2)), pid))
+                self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.1, 0.3)), pid))
 
     def step_the_clock(self):
         clock = self.dice.choice(self.clocks)
@@ -221,5 +227,5 @@ class Saboteur:
 
 HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('restart stampd', 1), ('reload stampd', 3),
          ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('restart postgres', 1), ('crash postgres', 1),
-         ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop all workers', 6),
+         ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]
