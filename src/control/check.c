@@ -158,14 +158,20 @@ static void check_read_timeout(struct check *check, struct bytes text)
              value.data, (long long)least);
 }
 
+/* Each worker's socket stands as often as any other: once in each list. */
 static void check_sockets(struct check *check, struct bytes text)
 {
     const struct settings *settings = &check->control->settings;
-    char *start = arena_printf(check->control->arena, "unix:%s/worker-", settings->run_directory);
+    struct arena *arena = check->control->arena;
+    const char *folder = arena_printf(arena, "unix:%s/worker-", settings->run_directory);
     struct bytes value;
-    int64_t count = 0;
-    for (size_t position = 0; directive_next(text, "server", &position, &value);)
-        count += value.size > strlen(start) && memcmp(value.data, start, strlen(start)) == 0;
+    int64_t count = 0, lists = 0;
+    for (size_t position = 0; directive_next(text, "server", &position, &value);) {
+        const char *first = arena_printf(arena, "%s0.sock", folder);
+        count += value.size > strlen(folder) && memcmp(value.data, folder, strlen(folder)) == 0;
+        lists += value.size >= strlen(first) && memcmp(value.data, first, strlen(first)) == 0;
+    }
+    count = lists ? count / lists + (count % lists != 0) : 0;
     find(check, count == settings->workers, "nginx: %lld sockets in run_directory, workers = %lld",
          (long long)count, (long long)settings->workers);
 }

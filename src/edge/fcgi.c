@@ -528,6 +528,14 @@ static bool write_answer(const struct fcgi_request *request, struct bytes head, 
     }
 }
 
+void fcgi_abandon(struct fcgi_request *request)
+{
+    assert(request->fcgi->current == request);
+    FCGX_Free(&request->fcgx, 0);
+    request->fcgi->current = NULL;
+    drop_connection(request, request->fd);
+}
+
 bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body)
 {
     struct fcgi *fcgi = request->fcgi;

@@ -52,6 +52,8 @@ struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name
  * than `limit`; nothing is appended, and `size_r` says what was announced. */
 MUST_USE enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body,
                                    int64_t *size_r);
+/* Closes its connection without an answer: nginx makes one. */
+void fcgi_abandon(struct fcgi_request *request);
 /* Sends head (which ends with its empty line) and body in as few writes as possible and ends the request.
  * False: the client has gone; nothing else follows from it. */
 bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body);

@@ -49,6 +49,7 @@ struct crew {
     const struct settings *settings;
     struct stamps *stamps;
     struct instance *instance;
+    struct begun *begun;
     const int *listeners;
     int positions;
     int messages[2];
@@ -70,6 +71,7 @@ struct crew *crew_create(const struct settings *settings, struct stamps *stamps,
         .settings = settings,
         .stamps = stamps,
         .instance = instance,
+        .begun = begun_create(STAMPS_PROCESSES, clock_monotonic_ms()),
         .listeners = listeners,
         .positions = positions,
         .throttles = throttles,
@@ -108,6 +110,7 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
         .settings = crew->settings,
         .stamps = crew->stamps,
         .instance = crew->instance,
+        .begun = crew->begun,
         .index = child->index,
         .listener = -1,
         .messages = crew->messages[1],
@@ -134,9 +137,10 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
 /* What of it is over: its entry. */
 static void bury(struct crew *crew, const struct child *child)
 {
-    if (child->role == ROLE_WORKER)
+    if (child->role == ROLE_WORKER) {
+        begun_bury(crew->begun, child->index, clock_monotonic_ms());
         instance_worker_gone(crew->instance, child->index);
-    else if (child->role == ROLE_HEIR)
+    } else if (child->role == ROLE_HEIR)
         instance_heir_gone(crew->instance, child->index);
 }
 

@@ -6,15 +6,17 @@
 
 #include "base/settings.h"
 #include "document/stamps.h"
+#include "serve/begun.h"
 #include "serve/instance.h"
 
 struct heritage {
     const struct settings *settings;
     struct stamps *stamps;
     const struct instance *instance;
-    int index;    /* its entry; STAMPS_NO_INDEX: the herald */
-    int listener; /* a worker's socket; its own descriptor from now on */
-    int messages; /* a pipe to the master, which takes whole struct message */
+    struct begun *begun; /* its place is `index` */
+    int index;           /* its entry; STAMPS_NO_INDEX: the herald */
+    int listener;        /* a worker's socket; its own descriptor from now on */
+    int messages;        /* a pipe to the master, which takes whole struct message */
 };
 
 enum message_kind {

@@ -142,13 +142,35 @@ static void end_request(struct worker *worker)
         recycle(worker);
 }
 
+/* False: nginx has handed it in before, and another worker may have begun it. */
+static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi)
+{
+    const struct heritage *heritage = worker->heritage;
+    const struct handing handing = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
+                                    .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
+                                    .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
+    int64_t now_ms = clock_monotonic_ms();
+    bool may_begin = begun_start(heritage->begun, heritage->index, &handing, now_ms);
+    if (handing_is_again(&handing))
+        log_info("a request whose worker is gone %s", may_begin
+                                                          ? "had not been begun: it is done now"
+                                                          : "may have been begun: it is not done again");
+    if (may_begin)
+        atomic_store(&worker->pulse->request_since_ms, now_ms);
+    return may_begin;
+}
+
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 {
+    const struct heritage *heritage = worker->heritage;
+    if (!begin_request(worker, fcgi)) {
+        fcgi_abandon(fcgi);
+        return;
+    }
     struct request request;
     struct request_source source = request_from_fcgi(fcgi);
     struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
     struct reply reply = {.body = &worker->output, .timing = worker->is_timing ? &timing : NULL};
-    atomic_store(&worker->pulse->request_since_ms, clock_monotonic_ms());
     pulse_count(&worker->pulse->requests, 1);
     atomic_store(&worker->pulse->limit_ms, 0);
     if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
@@ -162,8 +184,12 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     cors_decide(&worker->workshop, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &worker->head);
     crash_at(CRASH_REPLY_COMPOSED);
-    if (!fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply)))
+    if (fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply))) {
+        begun_end(heritage->begun, heritage->index);
+    } else {
         log_debug("the client has gone");
+        begun_bury(heritage->begun, heritage->index, clock_monotonic_ms());
+    }
     crash_at(CRASH_REPLY_SENT);
     end_request(worker);
 }

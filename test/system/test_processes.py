@@ -310,6 +310,45 @@ def test_a_request_that_takes_too_long_is_ended(make):
         assert connection.ask().status == 200
 
 
+# --- what nginx hands in once more ---
+
+def test_what_a_dead_worker_had_begun_is_not_begun_again(make):
+    server = make(workers=2, restart_young_ms=0)
+    tokens = [f'{number:032x}' for number in range(3)]
+    with server.connect(1) as connection:
+        assert connection.ask(STAMPD_TOKEN=tokens[0]).status == 200
+    dying = server.worker()
+    with server.connect() as connection:
+        assert connection.ask(STAMPD_TOKEN=tokens[0]).status == 200
+        wait_until(lambda: 'stampd_workers_busy 1\n' in metrics(server), what='its rest')  # busy is only who tells
+        connection.socket.sendall(connection.head('/n/op/get', length=1000, STAMPD_NS='n', STAMPD_DATABASE='d', STAMPD_TOKEN=tokens[1]))
+        wait_until(lambda: 'stampd_workers_busy 2\n' in metrics(server), what='its work')
+        os.kill(dying, signal.SIGKILL)
+        wait_until(lambda: server.worker() != dying, what='a successor')
+
+    def is_done(token, number=1, answered='0', age='0.000'):
+        with server.connect(number) as connection:
+            try:
+                return connection.ask(STAMPD_TOKEN=token, STAMPD_ANSWERED=answered, STAMPD_AGE=age).status == 200
+            except (EOFError, ConnectionError):
+                return False
+
+    # The server has to be a second old, for the sake of nginx's clock.
+    wait_until(lambda: is_done(tokens[2]), what='a request that nobody had begun')
+    for number in (0, 1):
+        assert not is_done(tokens[1], number), 'it was begun'
+        assert not is_done(tokens[2], number, age='86400.000'), 'it came before the server'
+        assert not is_done(tokens[2], number, answered='17'), 'something had been answered'
+        assert not is_done('', number)
+        assert is_done(tokens[2], number)
+    assert server.logged('had not been begun: it is done now') and server.logged('may have been begun: it is not done again')
+
+
+def metrics(server):
+    with server.connect(1) as connection:
+        return connection.ask('/metrics', STAMPD_DOOR='probe').body.decode()
+
+
 # --- connections ---
 
 def test_silent_connections_hold_nobody_up(make):

@@ -32,6 +32,7 @@ UNIT_TESTS += test/unit/test_history
 UNIT_TESTS += test/unit/test_control
 UNIT_TESTS += test/unit/test_page
 UNIT_TESTS += test/unit/test_response
+UNIT_TESTS += test/unit/test_begun
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
 UNIT_TESTS += test/unit/test_seal
@@ -105,6 +106,8 @@ test_system_session_test_SOURCES = test/system/session_test.c test/system/admini
 	test/unit/child.c test/unit/child.h
 test_system_session_test_LDADD = $(UNIT_LDADD)
 test_system_session_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DSTAMPD_TEST_SQL='"$(abs_top_srcdir)/sql"'
+test_unit_test_begun_SOURCES = test/unit/test_begun.c
+test_unit_test_begun_LDADD = $(UNIT_LDADD)
 test_unit_test_response_SOURCES = test/unit/test_response.c
 test_unit_test_response_LDADD = $(UNIT_LDADD)
 test_unit_test_request_SOURCES = test/unit/test_request.c

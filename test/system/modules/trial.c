@@ -50,6 +50,7 @@ static enum stampd_outcome crash(struct stampd_call *call)
 
 static enum stampd_outcome loop(struct stampd_call *call)
 {
+    stampd_log(STAMPD_INFO, "trial loops");
     stampd_set_json(stampd_fetch(call, "Trial", "loop"), "Count", NULL, stampd_bytes("1", 1));
     for (;;)
         *(volatile int *)&tries += 1;

@@ -1,0 +1,38 @@
+/* begun: which requests the workers of this instance have begun and not answered.
+ *
+ * A request waits unread in a kept connection while its worker is busy with another; when the worker dies,
+ * nginx gets no answer to either.  It then hands the request in once more, and says so.  Such a request is
+ * done when it is certain that nobody had begun it: its token stands nowhere here, and it is younger than all
+ * that was forgotten.  In doubt it is not done.
+ *
+ * A place belongs to one worker, and to the master when that one is gone: nobody else writes it. */
+#ifndef STAMPD_SERVE_BEGUN_H
+#define STAMPD_SERVE_BEGUN_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+
+struct begun;
+
+/* Shared with all children who are forked from now on, for the whole life of the process; nothing older than
+ * `now_ms` (monotonic) is known. */
+struct begun *begun_create(int places, int64_t now_ms) __attribute__((returns_nonnull));
+
+/* What nginx says of a request. */
+struct handing {
+    struct bytes token; /* 32 bytes that no other request has */
+    /* Empty when it is handed in for the first time; else what came of that: how many bytes had been
+     * answered, and how many seconds ago it was, as 0.125. */
+    struct bytes answered, age;
+};
+bool handing_is_again(const struct handing *handing);
+
+/* The worker begins with it; false: somebody may have begun it before, it must not be done. */
+MUST_USE bool begun_start(struct begun *begun, int place, const struct handing *handing, int64_t now_ms);
+/* It is answered. */
+void begun_end(struct begun *begun, int place);
+/* It will never be answered: the worker is gone, or the answer could not be sent.  What is remembered is a
+ * few for each place. */
+void begun_bury(struct begun *begun, int place, int64_t now_ms);
+
+#endif

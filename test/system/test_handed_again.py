@@ -1,0 +1,105 @@
+"""Requests that wait in a kept connection behind one that ends its worker: handed in once more and done, and nothing is done
+twice.  One worker, so that all of them do wait behind it."""
+import os
+import shutil
+import signal
+import threading
+
+import pytest
+import requests
+
+from fastcgi import Connection
+from kit import Kit
+from stack import wait_until
+from test_modules import call, expect_lost, items_of
+
+WAITING = 6
+STACK = {'workers': 1, 'settings': {}}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings'] = {'modules': kit.build('trial.c'), 'restart_young_ms': 0}
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+class Sender(threading.Thread):
+    def __init__(self, stack, *arguments, **more):
+        super().__init__(daemon=True)
+        self.stack, self.arguments, self.more, self.answer = stack, arguments, more, None
+        self.start()
+
+    def run(self):
+        with requests.Session() as http:
+            http.trust_env = False
+            http.verify = self.stack.http.verify
+            self.answer = http.request(*self.arguments, timeout=120, **self.more)
+
+    def wait(self):
+        self.join(120)
+        assert self.answer is not None, 'no answer'
+        return self.answer
+
+
+@pytest.fixture(scope='module', autouse=True)
+def age(kit, stack):
+    """The server is old enough to know all that was begun since the tests began."""
+    def is_known():
+        with Connection(stack.path / 'run/stampd/worker-0.sock') as connection:
+            try:
+                return connection.ask(STAMPD_TOKEN='0' * 32, STAMPD_ANSWERED='0', STAMPD_AGE='8.000').status == 200
+            except (EOFError, ConnectionError):
+                return False
+    wait_until(is_known, what='the age of the server')
+
+
+def keep_connections(stack):
+    """So many requests at once that nginx keeps a connection for each of those that are to come."""
+    worker = call(stack, 'Started').json()['out']['pid']
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        senders = [Sender(stack, 'GET', f'{stack.url}/ping') for _ in range(WAITING + 2)]
+        wait_until(lambda: connections_to(stack) >= WAITING + 2, what='their connections')
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    assert {sender.wait().status_code for sender in senders} == {200}
+    return worker
+
+
+def connections_to(stack):
+    """Connections to the worker's socket, those that wait in its queue included."""
+    path = str(stack.path / 'run/stampd/worker-0.sock')
+    with open('/proc/net/unix', encoding='ascii', errors='replace') as file:
+        return sum(line.split()[-1] == path for line in file) - 1  # its own
+
+
+def lines_of(stack, words):
+    return stack.log().count(words)
+
+
+@pytest.mark.parametrize('how', ['Loop', 'LoopAfter'])
+def test_who_waits_behind_an_endless_loop_is_served(stack, how):
+    worker = keep_connections(stack)
+    loops, again = lines_of(stack, 'trial loops'), lines_of(stack, 'had not been begun')
+    stack.put('demo', {'c': 'Trial', 'id': 'counter', 'delete': True}, admin=True)
+    looping = Sender(stack, 'POST', f'{stack.url}/demo/op/{how}', json={})
+    wait_until(lambda: lines_of(stack, 'trial loops') > loops, what='the loop')
+    waiting = [Sender(stack, 'POST', f'{stack.url}/demo/op/Count', json={}) for _ in range(WAITING)]
+    expect_lost(looping.wait())
+    answers = [sender.wait() for sender in waiting]
+    assert [answer.status_code for answer in answers] == [200] * WAITING, [answer.text for answer in answers]
+    assert items_of(stack.get('demo', ('Trial', 'counter')))[('Count', None)] == {'n': WAITING}, 'each once'
+    assert sorted(answer.json()['out']['work']['n'] for answer in answers) == list(range(1, WAITING + 1))
+    assert lines_of(stack, 'trial loops') == loops + 1, 'what ends workers is not handed on to the next one'
+    assert lines_of(stack, 'had not been begun') > again, 'some did wait in a kept connection'
+    assert call(stack, 'Started').json()['out']['pid'] != worker
+
+
+def test_what_was_begun_is_lost_and_not_done_again(stack):
+    """The worker is killed when it has done it, before it answers."""
+    before = lines_of(stack, 'it is not done again')
+    expect_lost(call(stack, 'Crash', {'how': 'trap'}))
+    assert lines_of(stack, 'it is not done again') == before + 1
+    assert call(stack, 'Started').status_code == 200

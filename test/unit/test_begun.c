@@ -1,0 +1,175 @@
+/* begun: what is handed in once more is done when it is certain that nobody had begun it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "serve/begun.h"
+
+enum { PLACES = 3, BORN_MS = 10000, NOW_MS = 60000, GRAVES = 8 };
+
+static struct begun *begun;
+
+static int start(void **state)
+{
+    (void)state;
+    begun = begun_create(PLACES, BORN_MS);
+    return 0;
+}
+
+static const char *token(int number)
+{
+    static char text[33];
+    snprintf(text, sizeof text, "%032x", (unsigned)number);
+    return text;
+}
+
+/* `age` NULL: for the first time. */
+static bool hand(int place, int number, const char *age, int64_t now_ms)
+{
+    struct handing handing = {.token = bytes_of(token(number))};
+    if (age) {
+        handing.answered = BYTES("0");
+        handing.age = bytes_of(age);
+    }
+    return begun_start(begun, place, &handing, now_ms);
+}
+
+static bool is_done_again(int place, int number)
+{
+    bool is_done = hand(place, number, "5.000", NOW_MS);
+    if (is_done)
+        begun_end(begun, place);
+    return is_done;
+}
+
+static void what_nobody_began_is_done(void **state)
+{
+    (void)state;
+    assert_true(is_done_again(0, 1));
+    assert_true(hand(1, 2, NULL, NOW_MS));
+    begun_end(begun, 1);
+    assert_true(is_done_again(0, 3));
+}
+
+static void what_somebody_began_is_not(void **state)
+{
+    (void)state;
+    assert_true(hand(1, 7, NULL, NOW_MS));
+    assert_false(is_done_again(0, 7)); /* it is under way, or its worker has just died */
+    begun_bury(begun, 1, NOW_MS);
+    assert_false(is_done_again(0, 7));
+    assert_false(is_done_again(1, 7));
+    assert_true(is_done_again(0, 8));
+}
+
+/* It was begun by the second worker: there is no third. */
+static void what_is_handed_in_once_more_is_begun(void **state)
+{
+    (void)state;
+    assert_true(hand(0, 5, "1.000", NOW_MS));
+    begun_bury(begun, 0, NOW_MS);
+    assert_false(is_done_again(1, 5));
+}
+
+static void a_worker_that_rested_had_begun_nothing(void **state)
+{
+    (void)state;
+    assert_true(hand(1, 7, NULL, NOW_MS));
+    begun_end(begun, 1);
+    for (int i = 0; i < 2 * GRAVES; i++)
+        begun_bury(begun, 1, NOW_MS);
+    assert_true(is_done_again(0, 9));
+}
+
+static void what_is_forgotten_proves_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GRAVES; i++) {
+        assert_true(hand(2, 100 + i, NULL, NOW_MS));
+        begun_bury(begun, 2, NOW_MS - 3000);
+    }
+    for (int i = 0; i < GRAVES; i++)
+        assert_false(is_done_again(0, 100 + i));
+    assert_true(is_done_again(0, 1));
+    assert_true(hand(2, 200, NULL, NOW_MS));
+    begun_bury(begun, 2, NOW_MS); /* the oldest is overwritten */
+    assert_false(is_done_again(0, 100));
+    assert_false(is_done_again(0, 1)); /* came five seconds ago: could be one of those */
+    assert_true(hand(0, 1, "1.999", NOW_MS));
+    assert_false(hand(0, 2, "2.000", NOW_MS));
+}
+
+static void what_came_before_the_start_proves_nothing(void **state)
+{
+    (void)state;
+    assert_true(hand(0, 1, "48.999", NOW_MS)); /* a second is left for nginx's clock */
+    assert_false(hand(0, 2, "49.000", NOW_MS));
+    assert_false(hand(0, 3, "999999.000", NOW_MS));
+}
+
+static void in_doubt_it_is_not_done(void **state)
+{
+    (void)state;
+    static const struct handing wrong[] = {
+        {.answered = BYTES("0")},
+        {.age = BYTES("5.000")},
+        {.answered = BYTES("1"), .age = BYTES("5.000")},
+        {.answered = BYTES("00"), .age = BYTES("5.000")},
+        {.answered = BYTES("-"), .age = BYTES("5.000")},
+        {.answered = BYTES("0, 0"), .age = BYTES("1.000, 4.000")},
+        {.answered = BYTES("0 : 0"), .age = BYTES("1.000 : 4.000")},
+    };
+    static const char *const ages[] = {
+        "",
+        "5",
+        "5.",
+        "5.00",
+        "5.0000",
+        "-5.000",
+        "5.-00",
+        "a.000",
+        "5.x00",
+        ".000",
+        " 5.000",
+        "5.000 ",
+        "5,000",
+        "-",
+        "99999999999999999.000",
+        "5.000, 5.000",
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct handing handing = wrong[i];
+        handing.token = bytes_of(token(1));
+        assert_false(begun_start(begun, 0, &handing, NOW_MS));
+    }
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        assert_false(hand(0, 1, ages[i], NOW_MS));
+    const struct handing nameless = {BYTES(""), BYTES("0"), BYTES("5.000")},
+                         short_name = {BYTES("abc"), BYTES("0"), BYTES("5.000")};
+    assert_false(begun_start(begun, 0, &nameless, NOW_MS));
+    assert_false(begun_start(begun, 0, &short_name, NOW_MS));
+    assert_true(begun_start(begun, 0, &(struct handing){.token = BYTES("")}, NOW_MS));
+    begun_bury(begun, 0, NOW_MS); /* nothing to remember */
+    assert_true(is_done_again(0, 1));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, start)
+    const struct CMUnitTest tests[] = {
+        TEST(what_nobody_began_is_done),
+        TEST(what_somebody_began_is_not),
+        TEST(what_is_handed_in_once_more_is_begun),
+        TEST(a_worker_that_rested_had_begun_nothing),
+        TEST(what_is_forgotten_proves_nothing),
+        TEST(what_came_before_the_start_proves_nothing),
+        TEST(in_doubt_it_is_not_done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
