@@ -309,8 +309,10 @@ def test_the_herald_dies_between_hearing_and_telling(stack, witness):
         wait_until(lambda: (answer := stack.request('POST', '/lab/op/get', json={'param': {'docs': [
             {'c': 'Crash', 'id': 'psql'}]}})).status_code == 200
             and answer.json()['out']['docs'][0]['items'][0]['j'] == number, PATIENCE, 'what psql has written')
-    for point, deaths in before.items():
-        witness.wait_for_death(point, deaths)
+    numbers = itertools.count(4)
+    for point, deaths in before.items():  # what was written before anybody listened is told by listening, not heard
+        witness.wait_for_death(point, deaths, lambda: stack.psql(
+            'lab', "select put_item('Crash', 'psql', 'N', '', %s)", (str(next(numbers)),)))
     witness.settle()
 
 

@@ -65,7 +65,7 @@ PATHS = [
     ('/live', 404, 'NPATH'), ('/ready', 404, 'NPATH'), ('/metrics', 404, 'NPATH'), ('/stampd', 404, 'NPATH'), ('/nginx_status', 404, 'NPATH'), ('/.git/config', 404, 'NPATH'),
     ('/.env', 404, 'NPATH'), ('/favicon.ico', 404, 'NPATH'), ('/robots.txt', 404, 'NPATH'), ('/.stampd/404', 404, 'NPATH'), ('/.stampd/200', 404, 'NPATH'),
     ('/index.php', 404, 'NPATH'), ('/lab/op/put.php', 404, 'NOPERATION'), ('/lab/ping/x', 404, 'NPATH'), ('/lab/pingx', 404, 'NPATH'), ('/ping/', 404, None), ('/pin%67', 200, None),
-    ('/lab/od/1', 404, 'NPATH'), ('/lab/other', 404, 'NPATH'), ('/lab/op/nothing', 404, 'NOPERATION'), ('/lab/op/Put', 404, 'NOPERATION'), ('/lab/op/p\u0443t', (400, 404), None),
+    ('/lab/od/1', 403, 'SKEY'), ('/lab/other', 404, 'NPATH'), ('/lab/op/nothing', 404, 'NOPERATION'), ('/lab/op/Put', 404, 'NOPERATION'), ('/lab/op/p\u0443t', (400, 404), None),
     ('/lab/op/' + quote('рut'), 404, 'NOPERATION'), ('/lab/op/put\u200b', (400, 404), None), ('lab/op/put', 400, None), ('?param={}', 400, None), ('*', 400, None),
     ('https://localhost/lab/op/put', 200, None), ('https://elsewhere.example/lab/op/put', (200, 400), None), ('http://localhost/z/op/put', 400, 'SCLOSED'),
     ('https://localhost', 404, 'NPATH'), ('ftp://localhost/lab/op/put', (200, 400), None), ('https:///lab/op/put', 400, None), ('localhost:443', 400, None),
