@@ -16,7 +16,7 @@ enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000 };
 static void open_namespace(void)
 {
     static char content[CONTENT + 3];
-    char id[8];
+    char id[16];
     memset(content, 'x', CONTENT + 2);
     content[0] = content[CONTENT + 1] = '"';
     fake_reset();

@@ -8,7 +8,8 @@ import pytest
 from stack import BUILD
 
 HERE = Path(__file__).parent
-PROGRAMS = sorted(path.stem for path in HERE.glob('*.c') if '\nint main(' in path.read_text())
+HELPERS = {'cron_lines'}  # answer questions of other tests
+PROGRAMS = sorted({path.stem for path in HERE.glob('*.c') if '\nint main(' in path.read_text()} - HELPERS)
 
 
 @pytest.mark.parametrize('program', PROGRAMS)
