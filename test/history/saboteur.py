@@ -2,6 +2,7 @@
 import os
 import random
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -64,6 +65,9 @@ class Saboteur:
         self.dice, self.pauses = random.Random(f'{seed}/saboteur'), pauses
         self.done = {}       # name of a harm -> how often
         self.stopped = []    # (when it goes on, pid)
+        self.stopping = threading.Lock()
+        # In a thread of its own: a harm that waits for a lock may wait for a process that stands still.
+        threading.Thread(target=self.keep_resuming, daemon=True).start()
         self.harms = HARMS if only is None else [(name, dict(HARMS).get(name, 10)) for name in only]
 
     # --- a round ---
@@ -72,7 +76,6 @@ class Saboteur:
         end = time.monotonic() + seconds
         next_harm = time.monotonic() + self.pause()
         while time.monotonic() < end and goes_on():
-            self.resume(time.monotonic())
             if self.harms and time.monotonic() >= next_harm:
                 self.harm()
                 next_harm = time.monotonic() + self.pause()
@@ -87,11 +90,24 @@ class Saboteur:
         getattr(self, name.replace(' ', '_'))()
         self.done[name] = self.done.get(name, 0) + 1
 
+    def stop(self, pid, seconds):
+        """The process stands still for a while."""
+        if pid:
+            with self.stopping:
+                signal_to(pid, signal.SIGSTOP)
+                self.stopped.append((time.monotonic() + seconds, pid))
+
     def resume(self, now=float('inf')):
-        for when, pid in self.stopped:
-            if when <= now:
-                signal_to(pid, signal.SIGCONT)
-        self.stopped = [(when, pid) for when, pid in self.stopped if when > now]
+        with self.stopping:
+            for when, pid in self.stopped:
+                if when <= now:
+                    signal_to(pid, signal.SIGCONT)
+            self.stopped = [(when, pid) for when, pid in self.stopped if when > now]
+
+    def keep_resuming(self):
+        while True:
+            self.resume(time.monotonic())
+            time.sleep(0.02)
 
     def heal(self):
         """Everything runs and answers."""
@@ -183,11 +199,10 @@ class Saboteur:
 
     def freeze_backends(self, share=1.0):
         """For a while: what is sent to them lies unread, what they have done is not told."""
-        until = time.monotonic() + self.dice.choice((0.1, 0.3, 1.0))
+        seconds = self.dice.choice((0.1, 0.3, 1.0))
         pids = self.backends()
         for pid in self.dice.sample(pids, int(len(pids) * share + 0.5)):
-            signal_to(pid, signal.SIGSTOP)
-            self.stopped.append((until, pid))
+            self.stop(pid, seconds)
         time.sleep(0.02)
 
     def freeze_some_backends(self):
@@ -207,17 +222,14 @@ class Saboteur:
         part = self.dice.choice(('worker', 'worker', 'worker', 'worker', 'backend', 'backend', 'master', 'nginx'))
         pid = {'worker': lambda: self.one_of(children(pid_of(stack, 'stampd') or -1)), 'backend': self.backend,
                'master': lambda: pid_of(stack, 'stampd'), 'nginx': lambda: self.one_of(children(pid_of(stack, 'nginx') or -1))}[part]()
-        signal_to(pid, signal.SIGSTOP)
-        if pid:
-            self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.1, 0.3, 1.0, 2.5)), pid))
+        self.stop(pid, self.dice.choice((0.02, 0.1, 0.3, 1.0, 2.5)))
 
     def stop_some_workers(self):
         """Each for a moment, wherever it is just then."""
         for stack in self.stacks:
             pids = children(pid_of(stack, 'stampd') or -1)
             for pid in self.dice.sample(pids, (len(pids) + 1) // 2):
-                signal_to(pid, signal.SIGSTOP)
-                self.stopped.append((time.monotonic() + self.dice.choice((0.02, 0.1, 0.3)), pid))
+                self.stop(pid, self.dice.choice((0.02, 0.1, 0.3)))
 
     def step_the_clock(self):
         clock = self.dice.choice(self.clocks)
