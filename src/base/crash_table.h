@@ -25,6 +25,12 @@ POINT(REPLY_SENT, "reply-sent", "the answer was sent")
 POINT(UNKNOWN_BEGUN, "unknown-begun", "settle_unknown: the copies are dropped")
 POINT(UNKNOWN_CONNECTED, "unknown-connected", "settle_unknown: the old session is gone")
 POINT(UNKNOWN_SETTLED, "unknown-settled", "settle_unknown: as if committed, and ended")
+/* a task: doc/tasks.md */
+POINT(TASK_SHOWN, "task-shown", "task_run: the claim is shown in the slot, nothing was sent")
+POINT(TASK_CLAIMED, "task-claimed", "task_run: it is claimed, nothing was done")
+POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was written of that")
+POINT(TASK_PUT_BACK, "task-put-back", "task_run: it waits again")
+POINT(TASK_LOST, "task-lost", "task_scan: an attempt is known to be lost, nothing was written of that")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

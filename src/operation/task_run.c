@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/schedule.h"
 #include "document/store_tasks.h"
@@ -64,8 +65,10 @@ static void find_next(const struct run *run, struct work *work)
 static void put_back(const struct run *run, struct work *work, const struct task_end *how, const char *result)
 {
     struct task_outcome *outcome = work->outcome;
+    crash_at(CRASH_TASK_FAILED);
     enum fault fault =
         store_put_task_back(store_of(run), run->space, run->call->arena, &work->fence, how, &outcome->start);
+    crash_at(CRASH_TASK_PUT_BACK);
     if (fault)
         log_error("task id=%.*s cannot be put back code=%s: it will be found lost", (int)work->task->id.size,
                   work->task->id.data, fault_code(fault));
@@ -141,6 +144,7 @@ static enum fault work_once(struct run *run, struct work *work, struct transacti
     *reply = (struct reply){.body = run->scratch, .mime = MIME_JSON, .phase = PHASE_WORK};
     run->scratch->size = 0;
     work->attempt.transaction = transaction;
+    work->attempt.schema = NULL;
     work->attempt.is_final = false;
     enum fault fault = work->operation->work ? work->operation->work(&work->attempt) : FAULT_NONE;
     run->scratch->size = 0;
@@ -164,6 +168,7 @@ static enum fault try_once(struct run *run, struct work *const *works, size_t co
     enum fault fault = transaction_begin(run->workshop->documents, run->space, arena, false, &transaction);
     if (fault)
         return fault;
+    transaction_take_turns(transaction);
     for (size_t i = 0; i < count; i++)
         fences[i] = works[i]->fence;
     transaction_fence(transaction, fences, count);
@@ -434,8 +439,10 @@ enum fault task_run(struct workshop *workshop, struct call *call, struct reply *
         claims[i].id = outcomes[i].id;
     int64_t stamp = task_claim_stamp();
     task_holder_begin(workshop->stamps, stamp);
+    crash_at(CRASH_TASK_SHOWN);
     enum fault fault = store_claim_tasks(store_of(&run), space, call->arena, claims, count, stamp,
                                          task_holder_name(workshop->stamps, call->arena));
+    crash_at(CRASH_TASK_CLAIMED);
     for (size_t i = 0; i < count && !fault; i++) {
         if (claims[i].result == CLAIM_DONE)
             prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "document/store_tasks.h"
 #include "operation/hint.h"
@@ -41,6 +42,7 @@ static enum fault give_up(const struct scan *scan, const struct held_task *held,
         .report = bytes_of(arena_printf(scan->arena, "Nobody works at it any more; it was held by %.*s.",
                                         (int)held->holder.size, held->holder.data)),
     };
+    crash_at(CRASH_TASK_LOST);
     enum fault fault = store_put_task_back(scan->store, scan->space, scan->arena, &fence, &end, start_r);
     if (!fault && *start_r)
         log_warning("task lost id=%.*s operation=%.*s holder=%.*s", (int)task->id.size, task->id.data,

@@ -52,8 +52,9 @@ class Manager:
         """What waits for a later time may start now."""
         self.stack.psql(self.ns, 'update taskqueue set startat = stamp_now() where starttime is null and startat < %s', (PARKED,))
 
-    def work(self, threads=4, until=None, seconds=60):
-        """Scans and runs until nothing is left (or `until` says so), whatever fails, with requests doubled now and then."""
+    def work(self, threads=4, until=None, seconds=60, meanwhile=lambda: None):
+        """Scans and runs until nothing is left (or `until` says so), whatever fails, with requests doubled now and then; does
+        `meanwhile` again and again."""
         over, key = threading.Event(), self.stack.queue_key
 
         def serve(number):
@@ -74,7 +75,7 @@ class Manager:
         for server in servers:
             server.start()
         try:
-            wait_until(until or self.is_empty, seconds=seconds, what='an empty queue')
+            wait_until(lambda: meanwhile() or (until or self.is_empty)(), seconds=seconds, what='an empty queue')
         finally:
             over.set()
             for server in servers:

@@ -1,5 +1,5 @@
 """The queue manager alone: the server it calls is played by the test, which can lose answers, double hints and be away as
-it likes.  test_queue.py has the real one."""
+it likes.  test_task_death.py has the real one."""
 import json
 import signal
 import subprocess
