@@ -8,18 +8,6 @@
 
 #include "base/log.h"
 
-/* In a sanitized build every piece gets its own block, so that ASan guards each. */
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
-
 enum { BLOCK_BYTES = 64 * 1024 };
 
 struct block {
@@ -85,7 +73,7 @@ void *arena_alloc(struct arena *arena, size_t size)
         log_fatal("size overflow arena=%s bytes=%zu", arena->name, size);
     need &= ~(sizeof(max_align_t) - 1);
     struct block *block = arena->newest;
-    if (IS_SANITIZED)
+    if (IS_SANITIZED) /* every piece gets a block of its own, so that ASan guards each */
         block = block_for_large(arena, need = size ? size : 1); /* just as large as asked */
     else if (need > BLOCK_BYTES / 4)
         block = block_for_large(arena, need);

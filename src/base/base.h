@@ -18,6 +18,18 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Is this a build with AddressSanitizer?  It maps memory of its own, and guards each allocation. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
+
 #ifdef NDEBUG
 #error "asserts stay on in production"
 #endif

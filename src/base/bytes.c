@@ -1,9 +1,11 @@
-/* bytes: UTF-8 check, integers, growing buffers. */
+/* bytes: UTF-8 check, integers, writing to files, growing buffers. */
 #include "base/bytes.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/eight.h"
 #include "base/log.h"
@@ -96,6 +98,20 @@ bool bytes_to_i64(struct bytes text, int64_t *value_r)
     if (!negative && value == INT64_MIN)
         return false;
     *value_r = negative ? value : -value;
+    return true;
+}
+
+bool bytes_write(int fd, struct bytes text)
+{
+    while (text.size) {
+        ssize_t put = write(fd, text.data, text.size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        text.data += put;
+        text.size -= (size_t)put;
+    }
     return true;
 }
 

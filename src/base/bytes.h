@@ -41,6 +41,9 @@ bool bytes_is_utf8(struct bytes text);
 /* Reads a whole decimal integer (sign allowed); false when it is none or does not fit. */
 bool bytes_to_i64(struct bytes text, int64_t *value_r);
 
+/* Writes all of it to the file; false and errno when that fails. */
+MUST_USE bool bytes_write(int fd, struct bytes text);
+
 struct builder {
     char *data;
     size_t size, capacity;

@@ -183,25 +183,11 @@ bool control_read_file(struct arena *arena, const char *path, struct bytes *text
     return is_read;
 }
 
-static bool write_all(int fd, struct bytes text)
-{
-    while (text.size) {
-        ssize_t put = write(fd, text.data, text.size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        text.data += put;
-        text.size -= (size_t)put;
-    }
-    return true;
-}
-
 /* A device or a pipe is written to: to put a file in its place would take it away from everybody. */
 static bool write_through(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool is_written = fd >= 0 && write_all(fd, text);
+    bool is_written = fd >= 0 && bytes_write(fd, text);
     if (!is_written)
         say("%s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -232,7 +218,7 @@ bool control_write_file(struct arena *arena, const char *path, struct bytes text
         say("%s: %s", path, strerror(errno));
         return false;
     }
-    bool is_written = write_all(fd, text) && fchmod(fd, (mode_t)mode) == 0 && fsync(fd) == 0;
+    bool is_written = bytes_write(fd, text) && fchmod(fd, (mode_t)mode) == 0 && fsync(fd) == 0;
     int why = errno;
     if (close(fd) != 0 && is_written) {
         is_written = false;

@@ -355,20 +355,6 @@ static void on_result(struct dumper *dumper, const struct http_result *result)
 
 /* --- writing --- */
 
-static bool write_all(int fd, struct bytes text)
-{
-    while (text.size) {
-        ssize_t put = write(fd, text.data, text.size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        text.data += put;
-        text.size -= (size_t)put;
-    }
-    return true;
-}
-
 static void note_last(struct dumper *dumper, const struct page_name *name)
 {
     dumper->last.size = 0;
@@ -382,7 +368,7 @@ static void write_lines(struct dumper *dumper)
 {
     while (dumper->oldest < dumper->youngest && !dumper->is_closed) {
         struct batch *batch = batch_of(dumper, dumper->oldest);
-        if (!write_all(dumper->options->output, builder_bytes(&batch->lines))) {
+        if (!bytes_write(dumper->options->output, builder_bytes(&batch->lines))) {
             fail(dumper, dumper->options->output_name, strerror(errno));
             dumper->is_closed = true;
             return;

@@ -8,18 +8,6 @@
 
 #include "base/log.h"
 
-/* A sanitizer maps more than any limit for itself. */
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
-
 static int64_t bytes_of_mb(int64_t mb)
 {
     return mb << 20;
@@ -28,6 +16,7 @@ static int64_t bytes_of_mb(int64_t mb)
 void memory_limit(const struct settings *settings)
 {
     struct rlimit limit;
+    /* A sanitizer maps more than any limit for itself. */
     if (IS_SANITIZED || !settings->memory_mb || getrlimit(RLIMIT_DATA, &limit))
         return;
     rlim_t wanted = (rlim_t)bytes_of_mb(settings->cache_mb + settings->memory_mb);
