@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 1
+#define STAMPD_ABI_MINOR 2
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -143,6 +143,20 @@ struct stampd_item_class {
 struct stampd_document_class {
     const char *name;
     const struct stampd_item_class *items; /* ended by one without a name */
+    /* What a schema says of the class (doc/schema.md), a JSON object: its items, which must be those above,
+     * their exported fields, collections, unique properties and so on.  `stampctl schema apply` applies it to
+     * a namespace, which then must not declare the class itself.  NULL: nothing. */
+    const char *schema;
+    const void *reserved[3];
+};
+
+/* A search of the application's own, for what `find` cannot ask: one select in PostgreSQL's SQL.  It runs as
+ * the workers' role in a transaction that can only read.  The schema of a namespace's tables comes first in
+ * the search path: doc, item, and the side tables that doc/schema.md names. */
+struct stampd_search {
+    const char *name;   /* a letter, then up to 31 letters, digits, '_', '-', '.' */
+    const char *sql;    /* without a semicolon; $1, $2… stand for arguments, which are texts: $1::int */
+    unsigned arguments; /* how many; up to 16 */
     const void *reserved[4];
 };
 
@@ -156,7 +170,8 @@ struct stampd_module {
      * again later; say why with stampd_log. */
     enum stampd_outcome (*worker_start)(void);
     void (*worker_stop)(void); /* in a worker that ends in good order, after its last request; may be NULL */
-    const void *reserved[8];
+    const struct stampd_search *searches; /* ended by one without a name; may be NULL */
+    const void *reserved[7];
 };
 
 /* The one symbol that a module exports.  Members that are not named must be zero. */
@@ -335,6 +350,15 @@ int64_t stampd_volume(const struct stampd_document *document);
 void stampd_create(struct stampd_document *document);
 /* Ends the life: all items go. */
 void stampd_delete(struct stampd_document *document);
+
+/* Runs a search that a module declares.  Its rows, true at an instant of their own: an array of objects,
+ * whose members are the columns.  It is not validated with the documents of the operation, so what is to be
+ * changed is fetched and looked at again.  `arguments` are texts; NULL: SQL's null.  NULL after a failure:
+ * more than 1,000 rows or 16 MiB (ALIMIT), longer than statement_timeout_ms or than the operation may take
+ * (XTIME), an argument that is not of the kind that the SQL makes of it (AARG), SQL that fails or wants to
+ * write (XDATABASE, and the log says why). */
+const struct stampd_json *stampd_run_search(struct stampd_call *call, const char *name,
+                                            const char *const *arguments, size_t count);
 
 /* ==== Items ========================================================================================== */
 

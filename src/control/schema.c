@@ -201,12 +201,14 @@ static bool open_plan(struct control *control, const char *code, bool is_alone, 
 {
     struct bytes text;
     struct schema *schema;
+    const struct schema *joined;
     /* of the session: one apply at a time */
     return open_target(control, code, target) &&
            (!is_alone || control_execute(target->pg, "waiting for another stampctl",
                                          "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
            read_declared(control, target, &text, &schema) &&
-           schema_make_plan(control, target->pg, schema, plan);
+           schema_join_modules(control, code, schema, &joined) &&
+           schema_make_plan(control, target->pg, joined, plan);
 }
 
 static void print_fill(struct side_name name)

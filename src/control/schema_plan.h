@@ -29,6 +29,9 @@ struct schema_plan {
 
 /* Reads what is applied; on failure says why. */
 MUST_USE bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r);
+/* What the namespace `code` declares joined with what the modules of the settings do; on failure says why. */
+MUST_USE bool schema_join_modules(struct control *control, const char *code, const struct schema *declared,
+                                  const struct schema **joined_r);
 /* The steps to `wanted`; none: all is applied.  On failure says why. */
 MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
                                struct schema_plan *plan_r);

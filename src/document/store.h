@@ -64,6 +64,20 @@ struct search_page {
 MUST_USE enum fault store_search(struct store *store, int space, struct arena *arena,
                                  const struct search *search, struct search_page *page_r);
 
+/* A select of an application, which can only read. */
+struct selection {
+    const char *sql;            /* its parameters, $1…, are texts */
+    const struct bytes *values; /* of them; data NULL: null */
+    size_t count;
+    size_t bytes;       /* of the answer, at most */
+    int32_t rows;       /* at most; more are left out */
+    int64_t timeout_ms; /* at most statement_timeout_ms; 0 or less: FAULT_XTIME at once */
+};
+/* Its rows: a JSON array of objects; NO_BYTES: they are too large.  FAULT_AARG: a value is not of the kind
+ * that the select makes of it. */
+MUST_USE enum fault store_select(struct store *store, int space, struct arena *arena,
+                                 const struct selection *selection, struct bytes *rows_r);
+
 /* What one operation writes and has verified; no document twice. */
 struct commit_document {
     const struct document *base; /* seen; its version (zombie's included, 0: no row) is verified */

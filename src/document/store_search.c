@@ -1,5 +1,5 @@
-/* store_search: searches, each text of them prepared once in a session; the least recently used is given up
- * when there are too many. */
+/* store_search: searches and selects of applications, each text of them prepared once in a session; the least
+ * recently used is given up when there are too many. */
 #include "document/store.h"
 
 #include <stdio.h>
@@ -42,7 +42,8 @@ static struct prepared *find_place(struct store_search *searches, const char *sq
     return oldest;
 }
 
-static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql,
+/* `texts`: how many parameters it has, when all of them are to be texts; 0: PostgreSQL finds their types. */
+static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql, int texts,
                           const char **name_r)
 {
     if (!session->search && !(session->search = calloc(1, sizeof *session->search)))
@@ -59,8 +60,9 @@ static enum fault prepare(struct store_session *session, struct arena *arena, co
     free(place->sql);
     place->sql = NULL;
     snprintf(place->name, sizeof place->name, "search_%llu", (unsigned long long)++searches->number);
+    const struct pg_statement statement = {place->name, sql, texts};
     if (!fault)
-        fault = pg_prepare(session->pg, &(struct pg_statement){place->name, sql, 0}, 1);
+        fault = texts ? pg_prepare_texts(session->pg, &statement) : pg_prepare(session->pg, &statement, 1);
     if (!fault && !(place->sql = strdup(sql)))
         log_fatal("out of memory searches");
     return fault;
@@ -70,7 +72,7 @@ static enum fault run(struct store_session *session, const char *sql, const stru
                       struct pg_result **result_r)
 {
     const char *name;
-    enum fault fault = prepare(session, params->arena, sql, &name);
+    enum fault fault = prepare(session, params->arena, sql, 0, &name);
     if (!fault)
         fault = pg_run(session->pg, &(struct pg_statement){name, sql, params->count}, params, result_r);
     return fault ? store_judge_schema(session, pg_sqlstate(session->pg), fault) : FAULT_NONE;
@@ -122,5 +124,73 @@ enum fault store_search(struct store *store, int space, struct arena *arena, con
     } while (store_reads_again(store, space, fault, attempt++));
     if (!fault)
         read_page(search, arena, result, page_r);
+    return fault;
+}
+
+/* --- selects of applications --------------------------------------------------------------------- */
+
+static const char limit_statement[] =
+    "select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1::text, true)";
+
+/* What the select itself does wrong is neither its server's nor its caller's fault; nor is it repeated. */
+static enum fault judge_refusal(const struct pg_verdict *verdict)
+{
+    if (strncmp(verdict->sqlstate, "22", 2) == 0) /* a text that is no number, no date, … */
+        return FAULT_AARG;
+    if (strcmp(verdict->sqlstate, "25006") == 0 || strcmp(verdict->sqlstate, "08P01") == 0)
+        return FAULT_XDATABASE; /* it wants to write; it has other parameters */
+    return verdict->fault;
+}
+
+/* Both statements are one transaction; what the first sets lasts as long as that. */
+static enum fault run_select(struct store *store, struct store_session *session,
+                             const struct pg_params *limits, const char *sql, const struct pg_params *params,
+                             struct bytes *rows_r)
+{
+    const char *first, *second;
+    struct pg_verdict verdict;
+    enum fault fault = prepare(session, params->arena, limit_statement, 0, &first);
+    if (!fault)
+        fault = prepare(session, params->arena, sql, params->count, &second);
+    if (!fault)
+        fault = pg_pipeline_begin(session->pg, params->arena);
+    if (fault)
+        return fault;
+    pg_pipeline_add(session->pg, &(struct pg_statement){first, limit_statement, limits->count}, limits);
+    pg_pipeline_add(session->pg, &(struct pg_statement){second, sql, params->count}, params);
+    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return judge_refusal(&verdict);
+    *rows_r = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
+    return FAULT_NONE;
+}
+
+enum fault store_select(struct store *store, int space, struct arena *arena,
+                        const struct selection *selection, struct bytes *rows_r)
+{
+    /* The line's end closes a comment at the end of the text. */
+    const char *sql = arena_printf(
+        arena,
+        "select case when octet_length(t.rows) <= %zu then t.rows end from (select coalesce(json_agg(r),"
+        " '[]')::text as rows from (select * from (%s\n) q limit %d) r) t",
+        selection->bytes, selection->sql, (int)selection->rows);
+    int64_t limit_ms = store->settings->statement_timeout_ms;
+    struct pg_params limits, params;
+    enum fault fault;
+    int attempt = 0;
+    if (selection->timeout_ms <= 0)
+        return FAULT_XTIME;
+    limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
+    pg_params_start(&limits, arena);
+    pg_add_text(&limits, bytes_of(arena_printf(arena, "%lld", (long long)limit_ms)));
+    pg_params_start(&params, arena);
+    for (size_t i = 0; i < selection->count; i++)
+        pg_add_text(&params, selection->values[i]);
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = run_select(store, &store->sessions[space], &limits, sql, &params, rows_r);
+    } while (store_reads_again(store, space, fault, attempt++));
     return fault;
 }

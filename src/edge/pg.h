@@ -34,6 +34,8 @@ struct pg_options {
 MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
 /* Prepares all statements in one round trip. */
 MUST_USE enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count);
+/* Prepares one whose parameters are texts, whatever stands around them. */
+MUST_USE enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement);
 void pg_close(struct pg *pg);           /* NULL is allowed */
 bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
 /* Looks at the socket without waiting: false when the server has ended the session while nothing was asked.

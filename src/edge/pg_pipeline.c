@@ -48,14 +48,15 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
     return pg_note_loss(pg, "pipeline"); /* more answers than statements */
 }
 
-enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count)
+static enum fault prepare(struct pg *pg, const struct pg_statement *statements, size_t count, int types,
+                          const Oid *type_list)
 {
     assert(!pg->pipeline_arena);
     pg->sqlstate[0] = '\0';
     if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
         return FAULT_XAWAY;
     for (size_t i = 0; i < count; i++)
-        if (!PQsendPrepare(pg->connection, statements[i].name, statements[i].sql, 0, NULL))
+        if (!PQsendPrepare(pg->connection, statements[i].name, statements[i].sql, types, type_list))
             return pg_note_loss(pg, statements[i].name);
     if (!PQpipelineSync(pg->connection))
         return pg_note_loss(pg, "prepare");
@@ -72,6 +73,21 @@ enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size
         PQclear(refusal);
     }
     return fault;
+}
+
+enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count)
+{
+    return prepare(pg, statements, count, 0, NULL);
+}
+
+enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement)
+{
+    enum { OID_TEXT = 25 };
+    Oid types[PG_PARAMETERS_MAX];
+    assert(statement->parameters <= PG_PARAMETERS_MAX);
+    for (int i = 0; i < statement->parameters; i++)
+        types[i] = OID_TEXT;
+    return prepare(pg, statement, 1, statement->parameters, types);
 }
 
 enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)

@@ -9,6 +9,7 @@ struct document_class {
     struct bytes name;
     const struct item_class *items;
     size_t count;
+    const char *schema;
 };
 
 static struct document_class *classes;
@@ -22,7 +23,8 @@ static const struct document_class *find_class(struct bytes name)
     return NULL;
 }
 
-bool classes_add(struct bytes document_class, const struct item_class *items, size_t count)
+bool classes_add(struct bytes document_class, const struct item_class *items, size_t count,
+                 const char *schema)
 {
     if (find_class(document_class))
         return false;
@@ -30,7 +32,17 @@ bool classes_add(struct bytes document_class, const struct item_class *items, si
     if (!more)
         log_fatal("out of memory adding a class");
     classes = more;
-    classes[class_count++] = (struct document_class){.name = document_class, .items = items, .count = count};
+    classes[class_count++] =
+        (struct document_class){.name = document_class, .items = items, .count = count, .schema = schema};
+    return true;
+}
+
+bool classes_get(size_t place, struct bytes *document_class_r, const char **schema_r)
+{
+    if (place >= class_count)
+        return false;
+    *document_class_r = classes[place].name;
+    *schema_r = classes[place].schema;
     return true;
 }
 

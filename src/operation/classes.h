@@ -12,7 +12,11 @@ struct item_class {
 };
 
 /* Names and items are borrowed for good; false when the class is declared already. */
-MUST_USE bool classes_add(struct bytes document_class, const struct item_class *items, size_t count);
+MUST_USE bool classes_add(struct bytes document_class, const struct item_class *items, size_t count,
+                          const char *schema);
+/* The class number `place`, and what its application says of it as a schema (NULL: nothing); false from the
+ * end on. */
+bool classes_get(size_t place, struct bytes *document_class_r, const char **schema_r);
 /* Does an application declare it? */
 bool classes_is_declared(struct bytes document_class);
 /* Why an item like that cannot be in a document like that, in one sentence; NULL: it can. */

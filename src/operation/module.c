@@ -6,15 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/schedule.h"
 #include "document/item.h"
+#include "document/schema.h"
 #include "operation/classes.h"
 #include "operation/module_private.h"
 
-enum { NAME_MOST = 32, PATH_MOST = 4096 };
+enum { NAME_MOST = 32, PATH_MOST = 4096, SEARCH_ARGUMENTS_MOST = 16 };
 
 struct loaded {
     const struct stampd_module *module;
@@ -82,6 +84,31 @@ static bool judge_items(const struct judgement *judgement, const struct stampd_d
     return true;
 }
 
+/* The schema of a class must be one, and tell of the same items. */
+static bool judge_schema(const struct judgement *judgement, const struct stampd_document_class *class,
+                         size_t count)
+{
+    struct arena *arena = arena_create("schema");
+    const char *text = arena_printf(arena, "{\"classes\":{\"%s\":%s}}", class->name, class->schema);
+    struct schema *schema;
+    struct schema_problem problem;
+    bool is_good = schema_read(arena, bytes_of(text), &schema, &problem) == FAULT_NONE;
+    if (!is_good)
+        refuse(judgement, "%s: %s", problem.path, problem.expected);
+    if (is_good && schema->class_count != 1)
+        is_good = refuse(judgement, "class %s: its schema must be that of one class", class->name);
+    for (const struct stampd_item_class *item = class->items; is_good && item && item->name; item++) {
+        const struct schema_item *told = schema_find_item(&schema->classes[0], bytes_of(item->name));
+        is_good = told && told->is_singleton == item->is_singleton && told->is_raw == item->is_raw;
+        if (!is_good)
+            refuse(judgement, "class %s: its schema says something else of %s", class->name, item->name);
+    }
+    if (is_good && (schema->classes[0].item_count != count || schema->classes[0].is_open))
+        is_good = refuse(judgement, "class %s: its schema has other items", class->name);
+    arena_destroy(arena);
+    return is_good;
+}
+
 static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class)
 {
     size_t count = 0;
@@ -89,7 +116,7 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
         return refuse(judgement, "%s is no name of a class of documents", class->name);
     if (!is_zero(class->reserved, COUNT_OF(class->reserved)))
         return refuse(judgement, "class %s: a reserved member is set", class->name);
-    if (!judge_items(judgement, class, &count))
+    if (!judge_items(judgement, class, &count) || (class->schema && !judge_schema(judgement, class, count)))
         return false;
     struct item_class *items = calloc(count + 1, sizeof *items);
     if (!items)
@@ -98,7 +125,7 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
         items[i] = (struct item_class){.name = bytes_of(class->items[i].name),
                                        .is_singleton = class->items[i].is_singleton,
                                        .is_raw = class->items[i].is_raw};
-    if (classes_add(bytes_of(class->name), items, count))
+    if (classes_add(bytes_of(class->name), items, count, class->schema))
         return true;
     free(items);
     return refuse(judgement, "class %s is declared already", class->name);
@@ -158,6 +185,32 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
     return refuse(judgement, "there is an operation %s already", from->name);
 }
 
+const struct stampd_search *module_find_search(const char *name)
+{
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next)
+        for (const struct stampd_search *search = loaded->module->searches; search && search->name; search++)
+            if (strcmp(search->name, name) == 0)
+                return search;
+    return NULL;
+}
+
+static bool judge_search(const struct judgement *judgement, const struct stampd_module *module,
+                         const struct stampd_search *search)
+{
+    if (!is_name(search->name, "_-."))
+        return refuse(judgement, "%s is no name of a search", search->name);
+    if (!search->sql || strchr(search->sql, ';') || search->arguments > SEARCH_ARGUMENTS_MOST)
+        return refuse(judgement,
+                      "search %s: one select without a semicolon, with up to 16 arguments, is expected",
+                      search->name);
+    if (!is_zero(search->reserved, COUNT_OF(search->reserved)))
+        return refuse(judgement, "search %s: a reserved member is set", search->name);
+    bool is_twice = module_find_search(search->name) != NULL;
+    for (const struct stampd_search *other = module->searches; other < search; other++)
+        is_twice |= strcmp(other->name, search->name) == 0;
+    return !is_twice || refuse(judgement, "there is a search %s already", search->name);
+}
+
 /* The first member of every version of the struct; nothing else is looked at before. */
 static bool judge_abi(const struct judgement *judgement, uint32_t abi)
 {
@@ -182,6 +235,9 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
     const struct stampd_document_class *class = module->classes;
     for (; class && class->name; class ++)
         if (!add_class(&judgement, class))
+            return false;
+    for (const struct stampd_search *search = module->searches; search && search->name; search++)
+        if (!judge_search(&judgement, module, search))
             return false;
     const struct stampd_operation *operation = module->operations;
     for (; operation && operation->name; operation++)
@@ -208,6 +264,8 @@ static bool judge_file(const struct judgement *judgement)
         return refuse(judgement, "no regular file");
     if (status.st_mode & S_IWOTH)
         return refuse(judgement, "everybody may write it");
+    if (geteuid() == 0 && status.st_uid != 0) /* of stampctl: the server has given up root before */
+        return refuse(judgement, "root loads only what belongs to root");
     return true;
 }
 

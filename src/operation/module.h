@@ -18,6 +18,9 @@ MUST_USE bool module_load_all(const struct settings *settings, char *problem, si
 MUST_USE bool module_add(const struct stampd_module *module, const char *path, char *problem,
                          size_t problem_size);
 
+/* The search of that name; NULL: no module has one. */
+const struct stampd_search *module_find_search(const char *name);
+
 /* In a worker: the hooks of all modules.  False: one of them failed, which has been logged. */
 MUST_USE bool module_start_worker(const struct settings *settings, struct stamps *stamps);
 void module_stop_worker(void);

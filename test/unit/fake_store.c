@@ -330,3 +330,13 @@ enum fault store_confirm_schema(struct store *store, int space, struct arena *ar
     (void)store, (void)space, (void)arena, (void)schema;
     return FAULT_NONE;
 }
+
+enum fault store_select(struct store *store, int space, struct arena *arena,
+                        const struct selection *selection, struct bytes *rows_r)
+{
+    (void)store, (void)space, (void)arena;
+    fake.selects++;
+    fake.selected = selection->count ? selection->values[0] : NO_BYTES;
+    *rows_r = fake.rows ? bytes_of(fake.rows) : NO_BYTES;
+    return fake.select_fault;
+}

@@ -19,6 +19,10 @@ struct fake_store {
     int finds;             /* answers looked for */
     enum fault find_fault; /* answered by every look */
     const char *schema;    /* a declaration; NULL: nothing is declared */
+    int selects;           /* of applications */
+    const char *rows;      /* answered by every one; NULL: too many bytes */
+    struct bytes selected; /* the first value of the last one */
+    enum fault select_fault;
     void (*before_commit)(void);
     void (*after_load)(void);
     void (*after_find)(void);

@@ -20,6 +20,7 @@ UNIT_TESTS += test/unit/test_operation
 UNIT_TESTS += test/unit/test_once
 UNIT_TESTS += test/unit/test_draft
 UNIT_TESTS += test/unit/test_module
+UNIT_TESTS += test/unit/test_module_search
 UNIT_TESTS += test/unit/test_module_values
 UNIT_TESTS += test/unit/test_arguments
 UNIT_TESTS += test/unit/test_segment
@@ -123,6 +124,8 @@ MODULE_WORLD = test/unit/module_world.c test/unit/module_world.h $(WORKSHOP_WORL
 	$(SOURCES_OF_INTERFACE)
 test_unit_test_module_SOURCES = test/unit/test_module.c $(MODULE_WORLD)
 test_unit_test_module_LDADD = $(UNIT_LDADD)
+test_unit_test_module_search_SOURCES = test/unit/test_module_search.c $(MODULE_WORLD)
+test_unit_test_module_search_LDADD = $(UNIT_LDADD)
 test_unit_test_module_values_SOURCES = test/unit/test_module_values.c $(MODULE_WORLD)
 test_unit_test_module_values_LDADD = $(UNIT_LDADD)
 test_unit_test_multipart_SOURCES = test/unit/test_multipart.c
