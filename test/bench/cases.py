@@ -14,7 +14,7 @@ from servers import VERSION, ask, private_bytes
 def miss(options):
     """Documents of 5 items; the cache holds one in twenty at most."""
     count = 20000
-    with started(cache_mb=1, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
+    with started(cache_mb=1, shelf_mb=0, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
         load = statement('LOAD').replace('$1', ':class').replace('$2', ':id')
