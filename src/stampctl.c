@@ -24,6 +24,7 @@ static int run(struct control *control, int argc, char **argv)
     static const struct choice choices[] = {
         {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
         {"schema", "Declares and applies classes of documents.", control_schema},
+        {"task", "Looks at tasks and what became of them; starts, moves, holds, drops them.", control_task},
         {"load", "Stores documents, one JSON text a line.", control_load},
         {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
         {"ping", "Asks a server and its namespaces how they are.", control_ping},

@@ -68,5 +68,6 @@ int control_check_config(struct control *control, int argc, char **argv);
 int control_key(struct control *control, int argc, char **argv);
 int control_schema(struct control *control, int argc, char **argv);
 int control_nginx(struct control *control, int argc, char **argv);
+int control_task(struct control *control, int argc, char **argv);
 
 #endif

@@ -37,11 +37,12 @@ struct stamps_board {
     struct space spaces[STAMPS_NAMESPACES];
     struct entry entries[STAMPS_PROCESSES];
     struct pulse pulses[STAMPS_PROCESSES];
+    struct backlog backlogs[STAMPS_NAMESPACES];
     struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 4 };                                        /* changes with anything above */
+enum { LAYOUT = 5 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -303,6 +304,12 @@ bool stamps_space_is_clean(const struct stamps *stamps, int space)
 void stamps_space_set_clean(struct stamps *stamps, int space)
 {
     atomic_store(&space_at(stamps, space)->clean, 1);
+}
+
+struct backlog *stamps_backlog(const struct stamps *stamps, int space)
+{
+    assert(space >= 0 && space < STAMPS_NAMESPACES);
+    return &stamps->board->backlogs[space];
 }
 
 /* --- entries --- */

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "document/backlog.h"
 #include "document/shelf.h"
 #include "edge/segment.h"
 
@@ -112,6 +113,8 @@ int stamps_space_count(const struct stamps *stamps);
 /* Are the sessions of former generations gone from it? */
 bool stamps_space_is_clean(const struct stamps *stamps, int space);
 void stamps_space_set_clean(struct stamps *stamps, int space);
+/* What was last known of its tasks. */
+struct backlog *stamps_backlog(const struct stamps *stamps, int space);
 
 /* --- entries: one for each process that may commit --- */
 /* The child's first act: whose bit it sets.  The former process of that index is gone. */

@@ -275,3 +275,35 @@ STATEMENT(TASK_RUNNING, "task_running", 0,
 
 /* $1 stamp, $2 batch. */
 STATEMENT(TASK_PURGE, "task_purge", 2, "select task_purge_history($1, $2::int)")
+
+/* For administrators.  $1 operation, $2 beginning of info, $3 least retry, $4 earliest and $5 latest start,
+ * $6 at most, $7 start and $8 number of the last of the page before; task_rows.h has the columns. */
+STATEMENT(TASK_LIST, "task_list", 8,
+          "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
+          " info, resource, domain, step, exc, report, created, number, null::text, null::text"
+          " from task_list($1, $2, $3::int, $4, $5, $6::int, $7, $8) t")
+
+/* $1 taskid; the same columns. */
+STATEMENT(TASK_SHOW, "task_show", 1,
+          "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
+          " info, resource, domain, step, exc, report, created, number, param, checkpoint"
+          " from taskqueue t where taskid = $1")
+
+/* $1 taskid, $2 operation, $3 beginning of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7
+ * at most, $8 number of the last of the page before. */
+STATEMENT(TASK_ATTEMPTS, "task_attempts", 8,
+          "select taskid, opname, qn, retry, step, startat, starttime, stoptime, info, exc, report, number"
+          " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8)")
+
+/* What an administrator does: its result, and whether there is such a task.  $1 taskid, $2 startat. */
+STATEMENT(TASK_MOVE, "task_move", 2,
+          "select task_move($1, $2), exists (select from taskqueue where taskid = $1)")
+STATEMENT(
+    TASK_HOLD, "task_hold", 1,
+    "select case when task_hold($1) then 991231235959999 end, exists (select from taskqueue where taskid "
+    "= $1)")
+STATEMENT(TASK_DROP, "task_drop", 1, "select case when task_drop($1) then 0::bigint end, false")
+
+/* $1 most rows that a count reads. */
+STATEMENT(TASK_BACKLOG, "task_backlog", 1,
+          "select qn, due, later, running, parked, failing, oldest from task_backlog($1::int)")

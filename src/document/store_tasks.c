@@ -251,3 +251,10 @@ enum fault store_purge_history(struct store *store, int space, struct arena *are
         *count_r = pg_get_i64(row, 0, 0);
     return fault;
 }
+
+enum fault store_administer_tasks(struct store *store, int space, enum statement statement,
+                                  const struct pg_params *params, struct pg_result **rows_r)
+{
+    assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
+    return run(store, space, statement, params, rows_r);
+}

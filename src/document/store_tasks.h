@@ -2,6 +2,7 @@
 #ifndef STAMPD_DOCUMENT_STORE_TASKS_H
 #define STAMPD_DOCUMENT_STORE_TASKS_H
 
+#include "document/statements.h"
 #include "document/store.h"
 #include "document/task.h"
 
@@ -61,5 +62,10 @@ MUST_USE enum fault store_running_tasks(struct store *store, int space, struct a
 /* Forgets ends before the stamp, out of the `batch` oldest. */
 MUST_USE enum fault store_purge_history(struct store *store, int space, struct arena *arena, int64_t before,
                                         int64_t batch, int64_t *count_r);
+
+/* For administrators: one of the statements TASK_LIST to TASK_BACKLOG, whose parameters and rows task_rows.h
+ * tells. */
+MUST_USE enum fault store_administer_tasks(struct store *store, int space, enum statement statement,
+                                           const struct pg_params *params, struct pg_result **rows_r);
 
 #endif

@@ -60,15 +60,26 @@ static void send_hint(const char *path, struct bytes space, const struct task *t
     builder_free(&text);
 }
 
+static int64_t soon(const struct settings *settings)
+{
+    return stamp_add_ms(stamp_now(), settings->task_hint_s * 1000);
+}
+
+void hint_space(const struct settings *settings, struct bytes space, int64_t start)
+{
+    if (*settings->queue_socket && start <= soon(settings))
+        send_hint(settings->queue_socket, space, NULL);
+}
+
 void hint_tasks(const struct workshop *workshop, struct bytes space, const struct task *tasks, size_t count)
 {
     const char *path = workshop->settings->queue_socket;
     if (!count || !*path)
         return;
-    int64_t soon = stamp_add_ms(stamp_now(), workshop->settings->task_hint_s * 1000);
+    int64_t latest = soon(workshop->settings);
     size_t sent = 0;
     for (size_t i = 0; i < count; i++) {
-        if (tasks[i].start > soon)
+        if (tasks[i].start > latest)
             continue;
         if (sent++ < HINTS_MOST)
             send_hint(path, space, &tasks[i]);

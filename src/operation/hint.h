@@ -8,6 +8,8 @@
 
 /* Those of `tasks` that may start within task_hint_s; `space` is the code of their namespace. */
 void hint_tasks(const struct workshop *workshop, struct bytes space, const struct task *tasks, size_t count);
+/* Something of the namespace may start at `start`: it is to be scanned when that is soon. */
+void hint_space(const struct settings *settings, struct bytes space, int64_t start);
 
 /* Appends a task as it stands in hints and in lists of due tasks: the members of an object, without braces.
  */

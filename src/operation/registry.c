@@ -8,7 +8,7 @@
 
 static const struct operation *const builtin[] = {&builtin_collection, &builtin_find, &builtin_get,
                                                   &builtin_list,       &builtin_put,  &builtin_sync,
-                                                  &builtin_task};
+                                                  &builtin_task,       &builtin_tasks};
 
 /* Filled before fork, sorted by name. */
 static const struct operation **added;

@@ -428,6 +428,15 @@ static void tell_unclaimed(const struct task_claim *claim, struct task_outcome *
         outcome->start = claim->task.start;
 }
 
+static void count_ends(struct stamps *stamps, const struct task_outcome *outcomes, size_t count)
+{
+    struct pulse *pulse = stamps_pulse(stamps, stamps_index(stamps));
+    for (size_t i = 0; i < count; i++) {
+        pulse_count(&pulse->tasks_done, strcmp(outcomes[i].result, "done") == 0);
+        pulse_count(&pulse->tasks_failed, strcmp(outcomes[i].result, "failed") == 0);
+    }
+}
+
 enum fault task_run(struct workshop *workshop, struct call *call, struct reply *reply, int space,
                     struct task_outcome *outcomes, size_t count)
 {
@@ -454,5 +463,7 @@ enum fault task_run(struct workshop *workshop, struct call *call, struct reply *
     for (size_t i = 0; i < claimed; i++)
         run_alone(&run, &works[i]);
     task_holder_end(workshop->stamps);
+    if (!fault)
+        count_ends(workshop->stamps, outcomes, count);
     return fault;
 }

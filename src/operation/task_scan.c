@@ -9,6 +9,7 @@
 #include "document/store_tasks.h"
 #include "operation/hint.h"
 #include "operation/reader.h"
+#include "operation/task_backlog.h"
 #include "operation/task_holder.h"
 #include "operation/task_run.h"
 
@@ -151,6 +152,8 @@ enum fault task_scan(struct workshop *workshop, struct call *call, struct reply 
         fault = list_due(&scan, limit, before);
     if (!fault)
         fault = purge(&scan);
+    if (!fault)
+        task_backlog_look(workshop, call, space);
     builder_add_text(scan.out, "}");
     return fault;
 }

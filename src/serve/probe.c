@@ -3,6 +3,7 @@
 #include "serve/probe.h"
 
 #include "base/clock.h"
+#include "serve/task_metrics.h"
 
 static int answer_ready(struct workshop *workshop, struct reply *reply)
 {
@@ -19,7 +20,7 @@ static int answer_ready(struct workshop *workshop, struct reply *reply)
 
 /* What the pulses count. */
 struct sums {
-    uint64_t requests, commits, conflicts, hits, misses, faults;
+    uint64_t requests, commits, conflicts, hits, misses, faults, tasks_done, tasks_failed, tasks_lost;
     int64_t held, doubtful, busy, oldest_ms;
 };
 
@@ -33,6 +34,9 @@ static void add_entry(struct sums *sums, struct stamps *stamps, int index, int64
     sums->hits += atomic_load(&pulse->hits);
     sums->misses += atomic_load(&pulse->misses);
     sums->faults += atomic_load(&pulse->faults);
+    sums->tasks_done += atomic_load(&pulse->tasks_done);
+    sums->tasks_failed += atomic_load(&pulse->tasks_failed);
+    sums->tasks_lost += atomic_load(&pulse->tasks_lost);
     sums->held += stamps_entry_state(stamps, index) == ENTRY_HELD;
     sums->doubtful += stamps_entry_state(stamps, index) == ENTRY_DIRTY;
     if (since_ms) {
@@ -62,6 +66,10 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                sums.conflicts);
     add_metric(out, "counter", "cache_hits_total", "Documents answered from a proven copy.", sums.hits);
     add_metric(out, "counter", "cache_misses_total", "Documents asked from the database.", sums.misses);
+    add_metric(out, "counter", "tasks_done_total", "Tasks that were done.", sums.tasks_done);
+    add_metric(out, "counter", "tasks_failed_total", "Attempts at tasks that failed.", sums.tasks_failed);
+    add_metric(out, "counter", "tasks_lost_total", "Attempts at tasks that were found lost.",
+               sums.tasks_lost);
     add_metric(out, "gauge", "workers", "Worker processes, those that drain included.", (uint64_t)sums.held);
     add_metric(out, "gauge", "workers_busy", "Workers with a request.", (uint64_t)sums.busy);
     add_metric(out, "gauge", "entries_in_doubt", "Entries of dead workers that wait for their repair.",
@@ -74,6 +82,7 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                (uint64_t)stamps_space_count(stamps));
     add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",
                stamps_generation(stamps));
+    task_metrics_write(stamps, out);
 }
 
 int probe_answer(struct workshop *workshop, const struct instance *instance, struct call *call,

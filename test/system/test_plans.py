@@ -32,6 +32,8 @@ PAGES = {
     'ONCE_PURGE': 40,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
     'TASK_MAKE': 60, 'TASK_CLAIM': 30, 'TASK_CLAIM_MANY': 40, 'TASK_LOOK': 15, 'TASK_END': 40, 'TASK_STEP': 15, 'TASK_BACK': 60,
+    'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
+    'TASK_BACKLOG': 8000,  # of 10,000 rows that are counted
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
 }
 # Met only after a commit of unknown outcome.
@@ -152,6 +154,12 @@ def exercise_tasks(stack):
     for task in due[2:]:
         manager.post(task)
     assert len(manager.scan()['running']) == 2
+    for look in ({'list': {}}, {'list': {'info': 'i7777'}}, {'list': {'retry': 1}}, {'list': {'from': OLD}}, {'history': {}},
+                 {'history': {'failures': True}}, {'history': {'info': 'i7777'}}, {'backlog': True}, {'show': 'waits0007777'},
+                 {'move': {'id': 'waits0007777', 'startat': 400101000000000}}, {'hold': 'waits0007777'}, {'run': 'waits0007777'}):
+        assert stack.op('lab', 'tasks', look, admin=True)['out']
+    once = stack.op('lab', 'task', {'op': 'put', 'param': {'docs': []}, 'delay': 1000})['out']['id']
+    assert stack.op('lab', 'tasks', {'drop': once}, admin=True)['out']['result'] == 'dropped'
     stack.psql('lab', "delete from taskqueue where opname = 'Fail'")
 
 

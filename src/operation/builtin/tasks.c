@@ -1,0 +1,315 @@
+/* tasks: administrators look at tasks and their attempts, and start, move, hold and drop them (doc/tasks.md).
+ * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"run":id},
+ * {"move":{"id","startat"}}, {"hold":id}, {"drop":id}.  What they do is done at once, outside the commit of
+ * the operation, and may be repeated. */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+
+#include "document/store_tasks.h"
+#include "document/task_rows.h"
+#include "operation/hint.h"
+#include "operation/reader.h"
+
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
+
+struct inquiry {
+    struct attempt *attempt;
+    struct reader reader;
+    struct arena *arena;
+    struct builder *out;
+    const struct json *wish; /* the value of the one member */
+};
+
+typedef void writer(struct builder *out, struct arena *arena, const struct pg_result *rows, int row);
+
+static enum fault ask(const struct inquiry *inquiry, enum statement statement, const struct pg_params *params,
+                      struct pg_result **rows_r)
+{
+    return store_administer_tasks(documents_store(inquiry->attempt->workshop->documents),
+                                  inquiry->attempt->space, statement, params, rows_r);
+}
+
+static void write_rows(const struct inquiry *inquiry, const struct pg_result *rows, int count, writer *write)
+{
+    builder_add_text(inquiry->out, "[");
+    for (int row = 0; row < count; row++) {
+        if (row)
+            builder_add_text(inquiry->out, ",");
+        write(inquiry->out, inquiry->arena, rows, row);
+    }
+    builder_add_text(inquiry->out, "]");
+}
+
+/* --- what is asked --- */
+
+static enum fault read_id(const struct inquiry *inquiry, const struct json *value, const char *member,
+                          struct bytes *id_r)
+{
+    if (!value || value->kind != JSON_STRING || !task_is_id(value->value))
+        return reader_wrong(&inquiry->reader, member, "The name of a task is expected.");
+    *id_r = value->value;
+    return FAULT_NONE;
+}
+
+static enum fault read_stamp(const struct inquiry *inquiry, const char *member, int64_t standard,
+                             int64_t *stamp_r)
+{
+    return reader_integer(&inquiry->reader, inquiry->wish, member, 0, STAMP_MAX, standard, stamp_r);
+}
+
+/* A cursor is "start.number", that of attempts "number". */
+static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, struct task_filter *filter)
+{
+    struct bytes text;
+    enum fault fault = reader_text(&inquiry->reader, inquiry->wish, "cursor", &text);
+    if (fault || !text.data)
+        return fault;
+    const char *dot = memchr(text.data, '.', text.size);
+    if (has_start && dot) {
+        size_t size = (size_t)(dot - text.data);
+        struct bytes number = {dot + 1, text.size - size - 1};
+        if (bytes_to_i64((struct bytes){text.data, size}, &filter->after_start) &&
+            bytes_to_i64(number, &filter->after_number))
+            return FAULT_NONE;
+    } else if (!has_start && bytes_to_i64(text, &filter->after_number) && filter->after_number > 0) {
+        return FAULT_NONE;
+    }
+    return reader_wrong(&inquiry->reader, "cursor", "The cursor of an answer is expected.");
+}
+
+/* One more than asked for, only to know that there is one. */
+static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, struct task_filter *filter)
+{
+    const struct reader *reader = &inquiry->reader;
+    if (inquiry->wish->kind != JSON_OBJECT)
+        return reader_wrong(reader, is_of_tasks ? "list" : "history", "An object is expected.");
+    enum fault fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "info", &filter->info);
+    if (!fault)
+        fault = read_stamp(inquiry, "from", 0, &filter->since);
+    if (!fault)
+        fault = read_stamp(inquiry, "to", STAMP_MAX, &filter->until);
+    if (!fault)
+        fault = reader_integer(reader, inquiry->wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &filter->limit);
+    if (!fault)
+        fault = read_cursor(inquiry, is_of_tasks, filter);
+    if (!fault && is_of_tasks)
+        fault = reader_integer(reader, inquiry->wish, "retry", 0, INT32_MAX, 0, &filter->retry);
+    if (!fault && !is_of_tasks)
+        fault = reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures);
+    const struct json *id = is_of_tasks || fault ? NULL : json_member(inquiry->wish, "id");
+    if (id)
+        fault = read_id(inquiry, id, "id", &filter->id);
+    filter->limit++;
+    return fault;
+}
+
+/* --- looks --- */
+
+static enum fault list(const struct inquiry *inquiry)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct pg_params params;
+    struct pg_result *rows;
+    enum fault fault = read_filter(inquiry, true, &filter);
+    if (fault)
+        return fault;
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_filter(&params, &filter);
+    fault = ask(inquiry, STATEMENT_TASK_LIST, &params, &rows);
+    if (fault)
+        return fault;
+    bool has_more = pg_rows(rows) == filter.limit;
+    int count = pg_rows(rows) - has_more;
+    builder_add_text(inquiry->out, "{\"tasks\":");
+    write_rows(inquiry, rows, count, task_rows_write_task);
+    if (has_more)
+        builder_printf(inquiry->out, ",\"cursor\":\"%" PRId64 ".%" PRId64 "\"",
+                       pg_get_i64(rows, count - 1, TASK_START), pg_get_i64(rows, count - 1, TASK_NUMBER));
+    builder_add_text(inquiry->out, "}");
+    return FAULT_NONE;
+}
+
+static enum fault write_attempts(const struct inquiry *inquiry, const struct task_filter *filter,
+                                 bool *has_more_r, int64_t *last_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_attempt_filter(&params, filter);
+    enum fault fault = ask(inquiry, STATEMENT_TASK_ATTEMPTS, &params, &rows);
+    if (fault)
+        return fault;
+    *has_more_r = pg_rows(rows) == filter->limit;
+    int count = pg_rows(rows) - *has_more_r;
+    *last_r = count ? pg_get_i64(rows, count - 1, ATTEMPT_NUMBER) : 0;
+    builder_add_text(inquiry->out, "\"attempts\":");
+    write_rows(inquiry, rows, count, task_rows_write_attempt);
+    return FAULT_NONE;
+}
+
+static enum fault history(const struct inquiry *inquiry)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    bool has_more = false;
+    int64_t last = 0;
+    enum fault fault = read_filter(inquiry, false, &filter);
+    builder_add_text(inquiry->out, "{");
+    if (!fault)
+        fault = write_attempts(inquiry, &filter, &has_more, &last);
+    if (has_more)
+        builder_printf(inquiry->out, ",\"cursor\":\"%" PRId64 "\"", last);
+    builder_add_text(inquiry->out, "}");
+    return fault;
+}
+
+/* The task, unless it is gone, and its last attempts. */
+static enum fault show(const struct inquiry *inquiry)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct pg_params params;
+    struct pg_result *rows;
+    bool has_more;
+    int64_t last;
+    enum fault fault = read_id(inquiry, inquiry->wish, "show", &filter.id);
+    if (fault)
+        return fault;
+    pg_params_start(&params, inquiry->arena);
+    pg_add_text(&params, filter.id);
+    fault = ask(inquiry, STATEMENT_TASK_SHOW, &params, &rows);
+    if (fault)
+        return fault;
+    builder_add_text(inquiry->out, "{");
+    if (pg_rows(rows)) {
+        builder_add_text(inquiry->out, "\"task\":");
+        task_rows_write_task(inquiry->out, inquiry->arena, rows, 0);
+        builder_add_text(inquiry->out, ",");
+    }
+    filter.limit = SHOWN_ATTEMPTS + 1;
+    fault = write_attempts(inquiry, &filter, &has_more, &last);
+    builder_add_text(inquiry->out, "}");
+    return fault;
+}
+
+static enum fault backlog(const struct inquiry *inquiry)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, inquiry->arena);
+    pg_add_i32(&params, BACKLOG_MOST);
+    enum fault fault = ask(inquiry, STATEMENT_TASK_BACKLOG, &params, &rows);
+    if (fault)
+        return fault;
+    builder_add_text(inquiry->out, "{\"queues\":");
+    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_backlog);
+    builder_add_text(inquiry->out, "}");
+    return FAULT_NONE;
+}
+
+/* --- deeds --- */
+
+static enum fault do_deed(const struct inquiry *inquiry, enum statement statement, struct pg_params *params,
+                          struct bytes id, const char *done)
+{
+    struct pg_result *rows;
+    enum fault fault = ask(inquiry, statement, params, &rows);
+    if (fault)
+        return fault;
+    bool is_done = !pg_is_null(rows, 0, DEED_RESULT);
+    builder_add_text(inquiry->out, "{\"id\":");
+    json_add_string(inquiry->out, id);
+    builder_printf(inquiry->out, ",\"result\":\"%s\"",
+                   is_done                               ? done
+                   : pg_get_bool(rows, 0, DEED_IS_THERE) ? "running"
+                                                         : "gone");
+    if (is_done && statement == STATEMENT_TASK_MOVE) {
+        int64_t start = pg_get_i64(rows, 0, DEED_RESULT);
+        builder_printf(inquiry->out, ",\"startat\":%" PRId64, start);
+        hint_space(inquiry->reader.settings, inquiry->attempt->call->space, start);
+    }
+    builder_add_text(inquiry->out, "}");
+    return FAULT_NONE;
+}
+
+static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_t start)
+{
+    struct pg_params params;
+    pg_params_start(&params, inquiry->arena);
+    pg_add_text(&params, id);
+    pg_add_i64(&params, start);
+    return do_deed(inquiry, STATEMENT_TASK_MOVE, &params, id, "moved");
+}
+
+static enum fault run(const struct inquiry *inquiry)
+{
+    struct bytes id;
+    enum fault fault = read_id(inquiry, inquiry->wish, "run", &id);
+    return fault ? fault : move_to(inquiry, id, stamp_now());
+}
+
+static enum fault move(const struct inquiry *inquiry)
+{
+    struct bytes id;
+    int64_t start;
+    enum fault fault = read_id(inquiry, json_member(inquiry->wish, "id"), "id", &id);
+    if (!fault)
+        fault = read_stamp(inquiry, "startat", 0, &start);
+    if (!fault && (start >= TASK_PARKED || !stamp_is_valid(start)))
+        fault = reader_wrong(&inquiry->reader, "startat", "A stamp is expected: yymmddhhmmssmmm, UTC.");
+    return fault ? fault : move_to(inquiry, id, start);
+}
+
+static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement statement, const char *member,
+                               const char *done)
+{
+    struct bytes id;
+    struct pg_params params;
+    enum fault fault = read_id(inquiry, inquiry->wish, member, &id);
+    if (fault)
+        return fault;
+    pg_params_start(&params, inquiry->arena);
+    pg_add_text(&params, id);
+    return do_deed(inquiry, statement, &params, id, done);
+}
+
+static enum fault hold(const struct inquiry *inquiry)
+{
+    return hold_or_drop(inquiry, STATEMENT_TASK_HOLD, "hold", "held");
+}
+
+static enum fault drop(const struct inquiry *inquiry)
+{
+    return hold_or_drop(inquiry, STATEMENT_TASK_DROP, "drop", "dropped");
+}
+
+static enum fault tasks_work(struct attempt *attempt)
+{
+    static const struct {
+        const char *member;
+        enum fault (*act)(const struct inquiry *inquiry);
+    } acts[] = {{"list", list}, {"show", show}, {"history", history}, {"backlog", backlog},
+                {"run", run},   {"move", move}, {"hold", hold},       {"drop", drop}};
+    struct inquiry inquiry = {.attempt = attempt,
+                              .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
+                              .arena = attempt->call->arena,
+                              .out = attempt->reply->body};
+    enum fault (*act)(const struct inquiry *inquiry) = NULL;
+    for (size_t i = 0; i < COUNT_OF(acts); i++) {
+        const struct json *wish = json_member(attempt->call->param, acts[i].member);
+        if (!wish)
+            continue;
+        if (act)
+            return reader_wrong(&inquiry.reader, acts[i].member, "One thing at a time is done.");
+        inquiry.wish = wish;
+        act = acts[i].act;
+    }
+    if (!act)
+        return reader_wrong(&inquiry.reader, "param",
+                            "One of list, show, history, backlog, run, move, hold, drop is expected.");
+    return act(&inquiry);
+}
+
+const struct operation builtin_tasks = {
+    .name = "tasks", .right = RIGHT_ADMIN, .only_reads = true, .work = tasks_work};

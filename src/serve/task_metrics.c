@@ -1,0 +1,96 @@
+/* task_metrics: three metrics over the same namespaces and queues. */
+#include "serve/task_metrics.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "document/stamp.h"
+
+enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
+
+struct page {
+    struct builder *out;
+    int64_t now_ms; /* monotonic */
+    int64_t present_ms;
+};
+
+typedef void queue_writer(const struct page *page, const char *code, int queue,
+                          const struct backlog_numbers *numbers);
+
+static void write_counts(const struct page *page, const char *code, int queue,
+                         const struct backlog_numbers *numbers)
+{
+    const struct {
+        const char *state;
+        int64_t count;
+    } counts[] = {{"due", numbers->due},
+                  {"later", numbers->later},
+                  {"running", numbers->running},
+                  {"parked", numbers->parked},
+                  {"failing", numbers->failing}};
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
+        builder_printf(page->out, "stampd_tasks{ns=\"%s\",queue=\"%d\",state=\"%s\"} %" PRId64 "\n", code,
+                       queue, counts[i].state, counts[i].count);
+}
+
+static void write_oldest(const struct page *page, const char *code, int queue,
+                         const struct backlog_numbers *numbers)
+{
+    int64_t age_ms = numbers->oldest ? page->present_ms - stamp_to_epoch_ms(numbers->oldest) : 0;
+    if (age_ms < 0)
+        age_ms = 0;
+    builder_printf(page->out,
+                   "stampd_tasks_due_oldest_seconds{ns=\"%s\",queue=\"%d\"} %" PRId64 ".%03" PRId64 "\n",
+                   code, queue, age_ms / 1000, age_ms % 1000);
+}
+
+static bool is_told(const struct page *page, const struct backlog *backlog)
+{
+    int64_t age_ms = backlog_age_ms(backlog, page->now_ms);
+    return age_ms >= 0 && age_ms < FORGOTTEN_MS;
+}
+
+static void write_queues(const struct page *page, const struct stamps *stamps, queue_writer *write)
+{
+    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
+        const struct backlog *backlog = stamps_backlog(stamps, space);
+        char code[BACKLOG_CODE_BYTES + 1];
+        struct backlog_numbers numbers;
+        if (!is_told(page, backlog))
+            continue;
+        backlog_read_code(backlog, code);
+        for (int queue = 0; queue < BACKLOG_QUEUES; queue++)
+            if (backlog_read(backlog, queue, &numbers))
+                write(page, code, queue, &numbers);
+    }
+}
+
+static void write_ages(const struct page *page, const struct stamps *stamps)
+{
+    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
+        const struct backlog *backlog = stamps_backlog(stamps, space);
+        char code[BACKLOG_CODE_BYTES + 1];
+        if (!is_told(page, backlog))
+            continue;
+        int64_t age_ms = backlog_age_ms(backlog, page->now_ms);
+        backlog_read_code(backlog, code);
+        builder_printf(page->out, "stampd_tasks_look_age_seconds{ns=\"%s\"} %" PRId64 ".%03" PRId64 "\n",
+                       code, age_ms / 1000, age_ms % 1000);
+    }
+}
+
+static void write_head(const struct page *page, const char *name, const char *help)
+{
+    builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s gauge\n", name, help, name);
+}
+
+void task_metrics_write(const struct stamps *stamps, struct builder *out)
+{
+    const struct page page = {out, clock_monotonic_ms(), stamp_to_epoch_ms(stamp_now())};
+    write_head(&page, "tasks", "Tasks at the last scan; each state is counted up to 10000 of a priority.");
+    write_queues(&page, stamps, write_counts);
+    write_head(&page, "tasks_due_oldest_seconds", "How long the oldest task that may start has waited.");
+    write_queues(&page, stamps, write_oldest);
+    write_head(&page, "tasks_look_age_seconds", "Age of these numbers: time since the last scan.");
+    write_ages(&page, stamps);
+}

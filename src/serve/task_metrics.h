@@ -1,0 +1,10 @@
+/* task_metrics: the backlog of tasks, by namespace and queue, as Prometheus reads it. */
+#ifndef STAMPD_SERVE_TASK_METRICS_H
+#define STAMPD_SERVE_TASK_METRICS_H
+
+#include "document/stamps.h"
+
+/* Of every namespace that was scanned within a day; out of shared memory, no database is asked. */
+void task_metrics_write(const struct stamps *stamps, struct builder *out);
+
+#endif

@@ -1,0 +1,315 @@
+"""Administrators and tasks: the operation `tasks`, `stampctl task` and the SQL functions say and do the same."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from manager import PARKED, Manager
+from stack import BUILD, SOURCE, Problem, wait_until
+
+STACK = {'workers': 2}
+EARLY, LATE = 200101000000000, 400101000000000
+
+
+@pytest.fixture(autouse=True)
+def empty(stack):
+    stack.psql('lab', 'truncate taskqueue, task_history')
+
+
+def create(stack, opname='put', **more):
+    names = ''.join(f', {name} => %({name})s' for name in more)
+    return stack.psql('lab', f'select task_create(%(opname)s{names})', {'opname': opname, **more})[0][0]
+
+
+def claim(stack, taskid):
+    stack.psql('lab', "update taskqueue set starttime = %s, holder = 'x' where taskid = %s", (EARLY, taskid))
+
+
+def fail(stack, taskid, code='XBAD', again=LATE):
+    """One attempt that fails."""
+    claim(stack, taskid)
+    attempt, = stack.psql('lab', 'select retry from taskqueue where taskid = %s', (taskid,))[0]
+    stack.psql('lab', "select task_put_back(%s, %s, %s, %s, true, %s, 'It is ill.', %s)",
+               (taskid, EARLY, attempt, again, code, EARLY + 5 + attempt))
+
+
+def stampctl(stack, *words, status=0):
+    command = [BUILD / 'src/stampctl', 'task', *map(str, words), '--config', stack.path / 'etc/stampd.conf',
+               '--admin-conninfo', stack.conninfo_of_server()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done
+
+
+def ask(stack, **param):
+    return stack.op('lab', 'tasks', param, admin=True)['out']
+
+
+# --- one look, three ways ---
+
+def list_by_operation(stack, **filters):
+    return [task['id'] for task in ask(stack, list=filters)['tasks']]
+
+
+def list_by_command(stack, **filters):
+    options = [word for name, value in filters.items() for word in (f'--{name}', value)]
+    return [json.loads(line)['id'] for line in stampctl(stack, 'list', 'lab', '--json', *options).stdout.splitlines()]
+
+
+def list_by_sql(stack, **filters):
+    names = {'op': 'opname', 'from': 'since', 'to': 'until', 'limit': 'most'}
+    words = ', '.join(f'{names.get(name, name)} => %({name})s' for name in filters)
+    return [taskid for taskid, in stack.psql('lab', f'select taskid from task_list({words})', filters)]
+
+
+@pytest.mark.parametrize('look', [list_by_operation, list_by_command, list_by_sql])
+def test_tasks_are_found_by_filters_in_the_order_of_their_starts(stack, look):
+    held, mail, later = create(stack, info='mail/a'), create(stack, 'Mail', info='mail/b', startat=EARLY), create(stack, startat=LATE)
+    bad, running = create(stack, 'Bad', info='bad'), create(stack, 'Mail', info='mail/%', startat=EARLY + 1)
+    stack.psql('lab', 'select task_hold(%s)', (held,))
+    fail(stack, bad)
+    fail(stack, bad, again=LATE + 1)
+    claim(stack, running)
+    assert look(stack) == [mail, running, later, bad, held]
+    assert look(stack, op='Mail') == [mail, running]
+    assert look(stack, info='mail/') == [mail, running, held]
+    assert look(stack, info='mail/', op='put') == [held]
+    assert look(stack, info='mail/%') == [running], 'it is no pattern'
+    assert look(stack, retry=1) == look(stack, retry=2) == [bad]
+    assert look(stack, retry=3) == []
+    assert look(stack, **{'from': EARLY + 1, 'to': LATE}) == [running, later]
+    assert look(stack, limit=2) == [mail, running]
+
+
+def attempts_by_operation(stack, **filters):
+    return [(one['id'], one.get('exc')) for one in ask(stack, history=filters)['attempts']]
+
+
+def attempts_by_command(stack, **filters):
+    options = [word for name, value in filters.items() for word in ((f'--{name}',) if value is True else (f'--{name}', value))]
+    found = map(json.loads, stampctl(stack, 'history', 'lab', '--json', *options).stdout.splitlines())
+    return [(one['id'], one.get('exc')) for one in found]
+
+
+def attempts_by_sql(stack, **filters):
+    names = {'id': 'taskid', 'op': 'opname', 'from': 'since', 'to': 'until', 'limit': 'most'}
+    words = ', '.join(f'{names.get(name, name)} => %({name})s' for name in filters)
+    return stack.psql('lab', f'select taskid, exc from task_attempts({words})', filters)
+
+
+@pytest.mark.parametrize('look', [attempts_by_operation, attempts_by_command, attempts_by_sql])
+def test_history_is_searched_from_its_newest_end(stack, look):
+    done = create(stack, param='{"docs":[]}', info='mail/a')
+    assert Manager(stack, 'lab').run(done)['result'] == 'done'
+    bad, dropped = create(stack, 'Bad', info='bad'), create(stack, info='mail/b')
+    fail(stack, bad)
+    fail(stack, bad, 'LOST')
+    stack.psql('lab', 'select task_drop(%s)', (dropped,))
+    assert look(stack) == [(dropped, 'DROPPED'), (bad, 'LOST'), (bad, 'XBAD'), (done, None)]
+    assert look(stack, id=bad) == look(stack, op='Bad') == look(stack, info='ba') == look(stack, failures=True) == [
+        (bad, 'LOST'), (bad, 'XBAD')]
+    assert look(stack, info='mail/', op='put') == [(dropped, 'DROPPED'), (done, None)]
+    assert look(stack, to=EARLY + 5) == [(bad, 'XBAD')]
+    assert look(stack, id=bad, failures=True, limit=1) == [(bad, 'LOST')]
+    assert look(stack, id=bad, info='mail') == []
+
+
+def test_pages_follow_each_other(stack):
+    tasks = [create(stack, startat=EARLY + n // 3) for n in range(10)]
+    for task in tasks[:2]:
+        claim(stack, task)
+    for pages in (ask(stack, list={'limit': 3}), ask(stack, list={'limit': 3, 'from': EARLY})):
+        found = [task['id'] for task in pages['tasks']]
+        while 'cursor' in pages:
+            pages = ask(stack, list={'limit': 3, 'cursor': pages['cursor']})
+            found += [task['id'] for task in pages['tasks']]
+        assert found == tasks
+    for task in tasks:
+        stack.psql('lab', 'select task_drop(%s)', (task,))
+    page = ask(stack, history={'limit': 7})
+    rest = ask(stack, history={'limit': 7, 'cursor': page['cursor']})
+    assert [one['id'] for one in page['attempts'] + rest['attempts']] == tasks[::-1] and 'cursor' not in rest
+
+
+def test_a_task_is_shown_with_all_it_has_and_the_attempts_at_it(stack):
+    task = create(stack, 'Bad', param='{"a": [1, {"b": null}]}', info='words "of it"', resource='r', domain='d', qn=3, priority=7)
+    fail(stack, task)
+    shown = ask(stack, show=task)
+    created, = stack.psql('lab', 'select created from taskqueue')[0]
+    assert shown['task'] == {'id': task, 'op': 'Bad', 'state': 'waiting', 'qn': 3, 'priority': 7, 'startat': LATE, 'retry': 1, 'batch': 1,
+                             'info': 'words "of it"', 'resource': 'r', 'domain': 'd', 'step': 0, 'exc': 'XBAD', 'report': 'It is ill.',
+                             'created': created, 'param': {'a': [1, {'b': None}]}}
+    assert [(one['exc'], one['report'], one['stoptime']) for one in shown['attempts']] == [('XBAD', 'It is ill.', EARLY + 5)]
+    told = [json.loads(line) for line in stampctl(stack, 'show', 'lab', task, '--json').stdout.splitlines()]
+    assert told == [shown['task'], *shown['attempts']]
+    told = stampctl(stack, 'show', 'lab', task).stdout
+    assert 'report: It is ill.\n' in told and 'param: {"a": [1, {"b": null}]}\n' in told
+    stack.psql('lab', 'update taskqueue set param = %s', ('{"a',))
+    assert ask(stack, show=task)['task']['param'] == '{"a', 'what is no JSON is told as text'
+    stack.psql('lab', 'select task_drop(%s)', (task,))
+    shown = ask(stack, show=task)
+    assert 'task' not in shown and [one['exc'] for one in shown['attempts']] == ['DROPPED', 'XBAD']
+    assert 'DROPPED' in stampctl(stack, 'show', 'lab', task).stdout
+    assert 'no such task' in stampctl(stack, 'show', 'lab', 'nosuchtask', status=1).stderr
+
+
+def test_the_backlog_is_told(stack):
+    create(stack, startat=EARLY)
+    create(stack, startat=LATE, qn=2)
+    assert ask(stack, backlog=True)['queues'] == [
+        {'qn': 0, 'due': 1, 'later': 0, 'running': 0, 'parked': 0, 'failing': 0, 'oldest': EARLY},
+        {'qn': 2, 'due': 0, 'later': 1, 'running': 0, 'parked': 0, 'failing': 0}]
+    lines = stampctl(stack, 'backlog', 'lab').stdout.splitlines()
+    assert lines[1].split() == ['0', '1', '0', '0', '0', '0', str(EARLY)] and len(lines) == 3
+    assert [json.loads(line) for line in stampctl(stack, 'backlog', 'lab', '--json').stdout.splitlines()] == ask(stack, backlog=True)['queues']
+
+
+def test_tables_for_people(stack):
+    task = create(stack, info='an\x1b[31mevil\ninfo')
+    head, line = stampctl(stack, 'list', 'lab').stdout.splitlines()
+    assert head.split() == ['ID', 'STATE', 'QN', 'RETRY', 'START', 'OPERATION', 'EXC', 'INFO']
+    assert line.split()[:4] == [task, 'waiting', '0', '0'] and line.endswith('an [31mevil info')
+    done = stampctl(stack, 'list', 'lab', '--limit', 1)
+    assert 'there may be more' in done.stderr
+    stampctl(stack, 'drop', 'lab', task)
+    assert stampctl(stack, 'history', 'lab').stdout.splitlines()[1].split()[1:6] == [task, 'put', '0', '0', 'DROPPED']
+
+
+# --- deeds ---
+
+def row(stack, taskid):
+    found = stack.psql('lab', 'select startat, retry, exc from taskqueue where taskid = %s', (taskid,))
+    return found[0] if found else None
+
+
+def do_by_operation(stack, deed, task, start=None):
+    return ask(stack, **{deed: {'id': task, 'startat': start} if start else task})['result']
+
+
+RESULTS = {'starts now': 'moved', 'it runs': 'running', 'there is no such task': 'gone'}
+
+
+def do_by_command(stack, deed, task, start=None):
+    command = [BUILD / 'src/stampctl', 'task', deed, 'lab', task, *([str(start)] if start else []), '--config',
+               stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    words = (done.stderr if done.returncode else done.stdout).strip().rpartition(': ')[2]
+    result = RESULTS.get(words, words)
+    assert done.returncode == (result in ('running', 'gone'))
+    return result
+
+
+@pytest.mark.parametrize('do', [do_by_operation, do_by_command])
+def test_tasks_are_held_moved_run_and_dropped(stack, do):
+    task = create(stack, startat=LATE)
+    assert do(stack, 'hold', task) == 'held' and row(stack, task)[::2] == (PARKED, 'HELD')
+    assert do(stack, 'move', task, LATE + 1) == 'moved' and row(stack, task) == (LATE + 1, 0, None)
+    fail(stack, task, again=PARKED)
+    assert do(stack, 'run', task) == 'moved'
+    start, retry, exc = row(stack, task)
+    assert start <= stack.ping().json()['t'] and (retry, exc) == (0, None), 'it begins anew'
+    claim(stack, task)
+    for deed in ('hold', 'run'):
+        assert do(stack, deed, task) == 'running'
+    assert do(stack, 'move', task, LATE) == 'running'
+    assert do(stack, 'drop', task) == 'dropped' and row(stack, task) is None
+    for deed in ('hold', 'run', 'drop'):
+        assert do(stack, deed, task) == 'gone'
+
+
+def test_the_command_takes_several(stack):
+    tasks = [create(stack, startat=LATE) for _ in range(3)]
+    done = stampctl(stack, 'hold', 'lab', tasks[0], 'nosuchtask', *tasks[1:], status=1)
+    assert done.stdout.count(': held\n') == 3 and 'nosuchtask: there is no such task' in done.stderr
+
+
+def test_only_administrators(stack):
+    task = create(stack)
+    for more in ({}, {'admin': 'wrong'}, {'key': stack.queue_key}):
+        with pytest.raises(Problem) as caught:
+            stack.op('lab', 'tasks', {'drop': task}, **more)
+        assert caught.value.code in ('SCLOSED', 'SKEY')
+    assert row(stack, task)
+
+
+@pytest.mark.parametrize('param', [
+    {}, {'list': 1}, {'list': {'limit': 1001}}, {'list': {'retry': -1}}, {'list': {'from': 'x'}}, {'list': {'cursor': '1'}},
+    {'list': {'cursor': 'a.b'}}, {'list': {'op': 7}}, {'history': []}, {'history': {'id': '!'}}, {'history': {'cursor': '-1'}},
+    {'history': {'failures': 1}}, {'show': 7}, {'run': {}}, {'hold': '!'}, {'move': 'abcdefgh'}, {'move': {'id': 'abcdefgh'}},
+    {'move': {'id': 'abcdefgh', 'startat': PARKED}}, {'move': {'id': 'abcdefgh', 'startat': 261350000000000}},
+    {'drop': 'abcdefgh', 'hold': 'abcdefgh'}])
+def test_what_is_no_question_is_refused(stack, param):
+    with pytest.raises(Problem) as caught:
+        ask(stack, **param)
+    assert caught.value.code == 'AARG'
+
+
+@pytest.mark.parametrize('words', ['list', 'list lab --retry -1', 'list lab --limit 0', 'list lab --from x', 'show lab', 'move lab abcdefgh',
+                                   'move lab abcdefgh 1', 'run lab', 'nothing'])
+def test_wrong_usage_is_one_line_and_2(stack, words):
+    done = stampctl(stack, *words.split(), status=2)
+    assert not done.stdout and done.stderr.startswith('stampctl: ') and done.stderr.count('\n') == 1
+
+
+def test_another_namespace_has_none_of_it(stack):
+    task = create(stack)
+    assert stack.op('demo', 'tasks', {'drop': task}, admin=True)['out']['result'] == 'gone'
+    assert 'no such namespace' in stampctl(stack, 'list', 'nowhere', status=1).stderr
+    assert row(stack, task)
+
+
+def test_many_tasks_of_the_far_future_hide_nothing_that_is_due(stack):
+    stack.psql('lab', "select task_create('put', startat => %s, priority => 0) from generate_series(1, 30)", (LATE,))
+    create(stack, startat=EARLY, priority=200)
+    assert stack.psql('lab', 'select qn, due, later, oldest from task_backlog(10)') == [(0, 1, 10, EARLY)]
+
+
+# --- metrics ---
+
+def metrics(stack, ns='lab'):
+    """Numbers by queue and state; how old the oldest task that is due is, by queue."""
+    text = stack.probe('/metrics').text
+    counts = {(int(queue), state): int(count) for of, queue, state, count
+              in re.findall(r'^stampd_tasks{ns="(\w+)",queue="(\d+)",state="(\w+)"} (\d+)$', text, re.M) if of == ns}
+    ages = {int(queue): float(age) for of, queue, age
+            in re.findall(r'^stampd_tasks_due_oldest_seconds{ns="(\w+)",queue="(\d+)"} ([\d.]+)$', text, re.M) if of == ns}
+    return {name: count for name, count in counts.items() if count}, ages
+
+
+def total(stack, name):
+    return int(re.search(rf'^stampd_tasks_{name}_total (\d+)$', stack.probe('/metrics').text, re.M)[1])
+
+
+def test_metrics_tell_the_backlog_of_each_namespace_and_queue(stack):
+    create(stack, startat=EARLY)
+    create(stack, startat=LATE, qn=2)
+    bad, running = create(stack, 'Bad', qn=3), create(stack, qn=4)
+    fail(stack, bad, again=PARKED)
+    claim(stack, running)
+    # With hosts = one a claim of nobody is lost: the scan puts it back, and then it is due.
+    expected = {(0, 'due'): 1, (2, 'later'): 1, (3, 'parked'): 1, (3, 'failing'): 1, (4, 'due'): 1, (4, 'failing'): 1}
+    manager, lost = Manager(stack, 'lab'), total(stack, 'lost')
+    found, ages = wait_until(lambda: manager.scan() and metrics(stack)[0] == expected and metrics(stack), what='a look')
+    assert ages[0] > 3600 * 24 * 365 and ages[2] == 0 and total(stack, 'lost') == lost + 1
+    assert metrics(stack, 'demo') == ({}, {}) and 'stampd_tasks_look_age_seconds{ns="lab"}' in stack.probe('/metrics').text
+
+
+def test_metrics_count_what_is_done_and_what_fails(stack):
+    good, bad = create(stack, param='{"docs":[]}'), create(stack, 'Bad')
+    done, failed = total(stack, 'done'), total(stack, 'failed')
+    manager = Manager(stack, 'lab')
+    manager.run(good)
+    manager.run(bad, status=500)
+    manager.run(good)  # is gone
+    assert (total(stack, 'done'), total(stack, 'failed')) == (done + 1, failed + 1)
+
+
+def test_what_is_no_longer_there_is_told_as_none(stack):
+    manager = Manager(stack, 'lab')
+    create(stack, qn=5)
+    wait_until(lambda: manager.scan() and metrics(stack)[0] == {(5, 'due'): 1}, what='the task')
+    stack.psql('lab', 'truncate taskqueue')
+    wait_until(lambda: manager.scan() and metrics(stack)[0] == {}, what='its end')
+    assert 'stampd_tasks{ns="lab",queue="5",state="due"} 0\n' in stack.probe('/metrics').text
