@@ -135,7 +135,14 @@ struct stampd_item_class {
     const char *name;  /* a capital letter, then up to 15 letters and digits */
     bool is_singleton; /* one without key; else any number, each with its key */
     bool is_raw;       /* content is text; else JSON */
-    const void *reserved[4];
+    /* Classes of documents, ended by NULL, that hold copies of it; NULL: none.  When an operation changes or
+     * removes the item, a task does the same, a little later, in all documents of these classes that have an
+     * item of the same class under the key "<its key><separator><id of its document>"; of a singleton under
+     * that id.  Each class must be declared, with the item: no singleton, of the same kind, and not copied
+     * itself (doc/copies.md). */
+    const char *const *copied_to;
+    const char *separator; /* 1 to 8 bytes; NULL: "." */
+    const void *reserved[2];
 };
 
 /* A class of documents.  Those of a declared class have items of the declared classes only, whoever writes
@@ -399,7 +406,7 @@ void stampd_set_json(struct stampd_document *document, const char *item_class, c
 void stampd_set_raw(struct stampd_document *document, const char *item_class, const char *key,
                     struct stampd_bytes text);
 /* The same content and kind as an item of another document (or of this one); removes it when that has none.
- */
+ * As a declared copy (copied_to) it has the stamp of that item as its `vop`, and follows it from then on. */
 void stampd_copy_item(struct stampd_document *document, const char *item_class, const char *key,
                       const struct stampd_document *from, const char *from_class, const char *from_key);
 /* Nothing when there is none. */

@@ -79,6 +79,8 @@ void transaction_fence(struct transaction *transaction, struct task_fence *fence
 /* The commit does not end its task but keeps this JSON text in it; NO_BYTES: it ends it. */
 void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint);
 struct bytes transaction_checkpoint(const struct transaction *transaction);
+/* The commit writes these copies; the operation asks for no documents.  `batch` is borrowed. */
+void transaction_copy(struct transaction *transaction, const struct copy_batch *batch);
 /* After a validation that ended a task with a domain: the domain's next one; no id: none is due. */
 const struct task *transaction_next_task(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in

@@ -222,12 +222,18 @@ static void put(struct draft *draft, const struct item *wanted)
     change->item = base && !change->differs ? *base : *wanted;
 }
 
-void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
-                    struct bytes content)
+void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
+                     struct bytes content, int64_t vop)
 {
     assert(content.data);
     draft_create(draft);
-    put(draft, &(struct item){.iclass = iclass, .key = key, .content = content, .raw = raw});
+    put(draft, &(struct item){.iclass = iclass, .key = key, .content = content, .raw = raw, .vop = vop});
+}
+
+void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
+                    struct bytes content)
+{
+    draft_copy_item(draft, iclass, key, raw, content, 0);
 }
 
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key)
@@ -266,7 +272,8 @@ static void seal_items(const struct change *tree, int64_t version, struct draft_
         struct item *item = &sealed[rows->item_count];
         *item = tree->item;
         item->version = version;
-        item->vop = item_is_tombstone(item) ? 0 : version;
+        if (!item->vop && !item_is_tombstone(item))
+            item->vop = version;
         rows->items[rows->item_count++] = item;
     }
     seal_items(tree->right, version, rows, sealed);

@@ -26,7 +26,7 @@ void draft_create(struct draft *draft);
 void draft_delete(struct draft *draft);
 
 /* The item in the operation's eyes, NULL when there is none (tombstones are none).  One changed in this
- * operation has version and vop 0 and no `json`.  Valid until the next change. */
+ * operation has version 0 and no `json`, and vop 0 unless it was copied.  Valid until the next change. */
 const struct item *draft_find_item(const struct draft *draft, struct bytes iclass, struct bytes key);
 /* The live item that follows this name in the order of class and key, NULL at the end.  Valid until the next
  * change. */
@@ -34,6 +34,9 @@ const struct item *draft_next_item(const struct draft *draft, struct bytes iclas
 /* Sets an item; begins a life if there is none.  Kind or content equal to the present one: no change. */
 void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
                     struct bytes content);
+/* The same of a content that another operation has made, at the stamp `vop`. */
+void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
+                     struct bytes content, int64_t vop);
 /* Removes an item; nothing when there is none (no life is begun). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 

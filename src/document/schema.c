@@ -66,6 +66,19 @@ const char *schema_refusal(const struct schema *schema, struct bytes document_cl
     return NULL;
 }
 
+const char *schema_refuse_copy(const struct schema_item *target, bool is_open, bool is_raw)
+{
+    if (!target)
+        return is_open ? NULL : "Documents of that class have no items of this class.";
+    if (target->is_singleton)
+        return "In documents of that class the item is a singleton; a copy has a key.";
+    if (target->is_raw != is_raw)
+        return "In documents of that class the item is of the other kind, JSON or raw text.";
+    if (target->copies)
+        return "In documents of that class the item is copied itself; a copy is not copied further.";
+    return NULL;
+}
+
 /* --- names --------------------------------------------------------------------------------------- */
 
 bool schema_is_field_name(struct bytes name)
@@ -154,6 +167,25 @@ static void add_keys(struct builder *text, const struct schema_property *keys, s
     builder_add_text(text, "]");
 }
 
+static void add_copies(struct builder *text, const struct schema_copies *copies)
+{
+    if (!copies)
+        return;
+    add_name(text, BYTES("copies"));
+    builder_add_text(text, "{\"to\":[");
+    for (size_t i = 0; i < copies->count; i++) {
+        if (i)
+            builder_add_text(text, ",");
+        json_add_string(text, copies->classes[i]);
+    }
+    builder_add_text(text, "]");
+    if (!bytes_equal(copies->separator, BYTES("."))) {
+        add_name(text, BYTES("separator"));
+        json_add_string(text, copies->separator);
+    }
+    builder_add_text(text, "}");
+}
+
 static void add_items(struct builder *text, const struct schema_class *class)
 {
     add_name(text, BYTES("items"));
@@ -173,6 +205,7 @@ static void add_items(struct builder *text, const struct schema_class *class)
             }
             builder_add_text(text, "}");
         }
+        add_copies(text, item->copies);
         builder_add_text(text, "}");
     }
     builder_add_text(text, "}");

@@ -23,6 +23,8 @@ enum {
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
+    SCHEMA_COPIES_MOST = 16, /* classes that an item is copied to */
+    SCHEMA_SEPARATOR_MOST = 8,
 };
 
 /* A member of an item's content whose value is a column of the item's side table. */
@@ -33,11 +35,20 @@ struct schema_field {
     bool is_ready; /* applied, and its index complete: it may be searched */
 };
 
+/* The item is copied, later, to the documents of these classes that have an item of its class under its key,
+ * the separator and the id of its document; of a singleton, under that id (doc/copies.md). */
+struct schema_copies {
+    struct bytes separator;
+    struct bytes classes[SCHEMA_COPIES_MOST];
+    size_t count;
+};
+
 struct schema_item {
     struct bytes name;
     bool is_singleton, is_raw;
-    const struct schema_field *fields; /* in the order of their names */
-    size_t field_count;                /* 0: no side table */
+    const struct schema_copies *copies; /* NULL: it is not copied */
+    const struct schema_field *fields;  /* in the order of their names */
+    size_t field_count;                 /* 0: no side table */
 };
 
 /* A member of a singleton's content. */
@@ -95,7 +106,8 @@ struct schema {
     int64_t number;
     const struct schema_class *classes;
     size_t class_count;
-    bool has_old; /* a class that is_old */
+    bool has_old;    /* a class that is_old */
+    bool has_copies; /* an item that is copied */
 };
 
 /* Why a text is no schema. */
@@ -120,6 +132,10 @@ bool schema_is_exported(const struct schema_class *class);
 /* Why an item like that cannot be in a document like that, in one sentence; NULL: it can. */
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,
                            bool is_singleton, bool is_raw);
+
+/* Why a class of documents that has this class of items (NULL: it has not) cannot have copies of one of the
+ * same name, in one sentence; NULL: it can. */
+const char *schema_refuse_copy(const struct schema_item *target, bool is_open, bool is_raw);
 
 /* May a field have this name: a letter, then letters, digits and '_', and no column of the views? */
 bool schema_is_field_name(struct bytes name);

@@ -128,16 +128,59 @@ static bool read_fields(struct reading *reading, struct place item_place, struct
     return true;
 }
 
+static bool read_target(struct reading *reading, struct place place, struct schema_copies *copies)
+{
+    if (place.value->kind != JSON_STRING || !item_is_class_name(place.value->value))
+        return refuse(reading, place.path, "The name of a class of documents is expected.");
+    for (size_t i = 0; i < copies->count; i++)
+        if (bytes_equal(copies->classes[i], place.value->value))
+            return refuse(reading, place.path, "Each class is named once.");
+    copies->classes[copies->count++] = place.value->value;
+    return true;
+}
+
+/* That the classes can take the copies is judged when all are known. */
+static bool read_copies(struct reading *reading, struct place item_place, struct schema_item *item)
+{
+    static const char *const members[] = {"to", "separator", NULL};
+    const struct json *member = json_member(item_place.value, "copies");
+    if (!member)
+        return true;
+    struct place place = member_of(reading, item_place, member);
+    if (!is_object(reading, place, "An object with to and separator is expected.") ||
+        !has_only(reading, place, members))
+        return false;
+    struct schema_copies *copies = ARENA_NEW(reading->arena, struct schema_copies);
+    const struct json *to = json_member(place.value, "to");
+    if (!to || to->kind != JSON_ARRAY || to->is_shallow || !to->count || to->count > SCHEMA_COPIES_MOST)
+        return refuse(reading, place.path,
+                      "The member to is expected: a list of 1 to 16 classes of documents.");
+    for (const struct json *one = to->first; one; one = one->next) {
+        struct place at = {arena_printf(reading->arena, "%s.to[%zu]", place.path, copies->count), one};
+        if (!read_target(reading, at, copies))
+            return false;
+    }
+    const struct json *separator = json_member(place.value, "separator");
+    copies->separator = separator ? separator->value : BYTES(".");
+    if (separator && (separator->kind != JSON_STRING || !separator->value.size ||
+                      separator->value.size > SCHEMA_SEPARATOR_MOST))
+        return refuse(reading, member_of(reading, place, separator).path,
+                      "A string of 1 to 8 bytes is expected.");
+    item->copies = copies;
+    return true;
+}
+
 static bool read_item(struct reading *reading, struct place place, struct schema_item *item)
 {
-    static const char *const members[] = {"singleton", "raw", "fields", NULL};
+    static const char *const members[] = {"singleton", "raw", "fields", "copies", NULL};
     item->name = place.value->name;
     if (!item_is_class_name(item->name))
         return refuse(reading, place.path,
                       "A name of a class of items is a capital letter, then up to 15 letters and digits.");
-    return is_object(reading, place, "An object with singleton, raw and fields is expected.") &&
+    return is_object(reading, place, "An object with singleton, raw, fields and copies is expected.") &&
            has_only(reading, place, members) && read_flag(reading, place, "singleton", &item->is_singleton) &&
-           read_flag(reading, place, "raw", &item->is_raw) && read_fields(reading, place, item);
+           read_flag(reading, place, "raw", &item->is_raw) && read_fields(reading, place, item) &&
+           read_copies(reading, place, item);
 }
 
 static bool read_items(struct reading *reading, struct place class_place, struct schema_class *class)
@@ -413,6 +456,37 @@ static bool read_class(struct reading *reading, struct place place, struct schem
            read_max_life(reading, place, class) && read_mutations(reading, place, class);
 }
 
+/* Can documents of the classes that an item is copied to have its copies? */
+static bool judge_targets(struct reading *reading, struct schema *schema, const struct schema_class *class,
+                          const struct schema_item *item)
+{
+    for (size_t i = 0; i < item->copies->count; i++) {
+        const struct schema_class *target = schema_find_class(schema, item->copies->classes[i]);
+        const char *refusal =
+            target ? schema_refuse_copy(schema_find_item(target, item->name), target->is_open, item->is_raw)
+                   : "A class that is declared here is expected.";
+        if (refusal)
+            return refuse(reading,
+                          arena_printf(reading->arena, "classes.%.*s.items.%.*s.copies.to[%zu]",
+                                       (int)class->name.size, class->name.data, (int)item->name.size,
+                                       item->name.data, i),
+                          refusal);
+    }
+    schema->has_copies = true;
+    return true;
+}
+
+static bool judge_copies(struct reading *reading, struct schema *schema)
+{
+    for (size_t c = 0; c < schema->class_count; c++) {
+        const struct schema_class *class = &schema->classes[c];
+        for (size_t i = 0; i < class->item_count; i++)
+            if (class->items[i].copies && !judge_targets(reading, schema, class, &class->items[i]))
+                return false;
+    }
+    return true;
+}
+
 static bool read_classes(struct reading *reading, struct place root, struct schema *schema)
 {
     static const char *const members[] = {"classes", NULL};
@@ -431,7 +505,7 @@ static bool read_classes(struct reading *reading, struct place root, struct sche
             return false;
     qsort(classes, schema->class_count, sizeof *classes, compare_names);
     schema->classes = classes;
-    return true;
+    return judge_copies(reading, schema);
 }
 
 enum fault schema_read(struct arena *arena, struct bytes text, struct schema **schema_r,

@@ -177,6 +177,73 @@ STATEMENT(COLLECTION, "collection", 7,
           " and (xid, id) > ($4::text::xid8, $5) and (not has_left or $6 = 'true')"
           " order by xid, id limit $7::bigint) m")
 
+/* --- deferred copies (doc/copies.md) --- */
+
+/* Items whose copies are due by this commit.  $1 class[], $2 id[], $3 iclass[], $4 key[]; $5 its version. */
+STATEMENT(COPY_NOTE, "copy_note", 5,
+          "insert into copy_due (class, id, iclass, key, number)"
+          " select class, id, iclass, key, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[])"
+          " u(class, id, iclass, key)"
+          " order by class collate \"C\", id collate \"C\", iclass collate \"C\", key collate \"C\""
+          " on conflict (class, id, iclass, key) do update set number = excluded.number")
+
+/* The first $3 notes of a document ($1 class, $2 id) with the items as they are; the version of the document,
+ * which is above that of all items that are there no more. */
+STATEMENT(COPY_DUE, "copy_due", 3,
+          "select q.iclass, q.key, q.number, coalesce(d.version, s.floor), i.version, i.content, i.raw"
+          " from space s left join lateral (select version from doc where class = $1 and id = $2) d on true"
+          " cross join lateral (select iclass, key, number from copy_due"
+          " where class = $1 and id = $2 order by iclass, key limit $3::bigint) q"
+          " left join lateral (select version, content, raw from item"
+          " where class = $1 and id = $2 and iclass = q.iclass and key = q.key) i on true"
+          " where s.one order by q.iclass, q.key")
+
+/* Documents with an older copy.  $1 iclass[], $2 key[], $3 class[], $4 ids above, $5 vop below; at most $6.
+ * Place (from 1) in the arrays, and id; in this order. */
+STATEMENT(COPY_FIND, "copy_find", 6,
+          "select u.n, t.id from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])"
+          " with ordinality u(iclass, key, class, after, guard, n)"
+          " cross join lateral (select id from item where iclass = u.iclass and key = u.key and key <> ''"
+          " and class = u.class and id > u.after and content is not null and vop < u.guard"
+          " order by id limit $6::bigint) t order by u.n, t.id limit $6::bigint")
+
+/* Locks the documents, no name twice, for COPY_WRITE, which must see what was waited for.  $1 class[], $2
+ * id[].  ST004 as in CORE: $3. */
+STATEMENT(COPY_LOCK, "copy_lock", 3,
+          "select count(w.version),"
+          " (select case when number <> $3 then fail('ST004', 'schema') end from schema where one)"
+          " from (select * from unnest($1::text[], $2::text[]) a(class, id)"
+          " order by class collate \"C\", id collate \"C\") u"
+          " cross join lateral (select version from doc d"
+          " where d.class = u.class and d.id = u.id and d.ctime <> 0 for no key update) w")
+
+/* $1 now; copies: $2 class[], $3 id[] of the document, $4 n[] (place of the source, from 1); sources: $5
+ * iclass[], $6 key[] of the copy, $7 vop below, $8 vop[], $9 content[] (null: tombstones), $10 raw[]. */
+STATEMENT(
+    COPY_WRITE, "copy_write", 10,
+    "with older as materialized ("
+    " select t.class, t.id, t.iclass, t.key, r.n, octet_length(t.key) + octet_length(t.content) as volume,"
+    " case when d.version < $1 then $1 else version_above(d.version) end as version"
+    " from unnest($2::text[], $3::text[], $4::int[]) r(class, id, n)"
+    " cross join lateral (select version from doc where class = r.class and id = r.id and ctime <> 0) d"
+    " cross join lateral (select * from item where class = r.class and id = r.id"
+    " and iclass = ($5::text[])[r.n] and key = ($6::text[])[r.n]"
+    " and content is not null and vop < ($7::bigint[])[r.n]) t"
+    "), stored as ("
+    " update item i set version = o.version, vop = ($8::bigint[])[o.n], content = ($9::text[])[o.n],"
+    " raw = ($10::boolean[])[o.n]"
+    " from older o where i.class = o.class and i.id = o.id and i.iclass = o.iclass and i.key = o.key"
+    ") update doc d set version = w.version, v1 = d.v1 + w.growth from (select class, id,"
+    " max(version) as version, sum(coalesce(octet_length(key) + octet_length(($9::text[])[n]), 0) - volume)"
+    " as growth from older group by class, id) w where d.class = w.class and d.id = w.id returning 1")
+
+/* The notes of a document whose copies are written, unless they are renewed.  $1 class, $2 id, $3 iclass[],
+ * $4 key[], $5 number[]. */
+STATEMENT(COPY_DONE, "copy_done", 5,
+          "delete from copy_due q using unnest($3::text[], $4::text[], $5::bigint[]) u(iclass, key, number)"
+          " where q.class = $1 and q.id = $2 and q.iclass = u.iclass and q.key = u.key"
+          " and q.number = u.number")
+
 /* --- tasks (doc/tasks.md) --- */
 
 /* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON

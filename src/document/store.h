@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/settings.h"
+#include "document/copies.h"
 #include "document/document.h"
 #include "document/draft.h"
 #include "document/schema.h"
@@ -112,7 +113,11 @@ struct commit {
     size_t fence_count;
     struct bytes checkpoint; /* NO_BYTES: the end */
     int64_t stop;            /* stamp of the end */
-    struct task next;        /* out: a due task of the domain of a fence; no id: none */
+    struct copy_notes notes; /* items whose copies are due by this commit */
+    /* Copies to be written, in a commit without documents; NULL: none.  Targets that are gone, or have a
+     * newer copy by now, stay as they are. */
+    const struct copy_batch *copies;
+    struct task next; /* out: a due task of the domain of a fence; no id: none */
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };
 /* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which; none when
@@ -165,6 +170,16 @@ struct collection_page {
 };
 MUST_USE enum fault store_collection(struct store *store, int space, const struct collection_query *query,
                                      struct collection_page *page_r);
+
+/* The first items of the document whose copies are due, with their present states: class and id of the batch
+ * are given, its sources are filled in.  No more than `limit`. */
+MUST_USE enum fault store_read_copies(struct store *store, int space, struct arena *arena,
+                                      const struct schema *schema, struct copy_batch *batch, size_t limit);
+/* Fills in the targets that are behind `after`, no more than `limit`, and says which sources have no others.
+ * `last_r`: up to where they go; no class: these are all. */
+MUST_USE enum fault store_find_copies(struct store *store, int space, struct arena *arena,
+                                      struct copy_batch *batch, const struct copy_place *after, size_t limit,
+                                      struct copy_place *last_r);
 
 /* The first `limit` classes above `cursor` (empty: from the start) of which there are documents, or zombies;
  * in order. */

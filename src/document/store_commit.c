@@ -168,6 +168,7 @@ struct parts {
     struct pg_params core, purge;
     struct once_params once;
     struct task_params tasks;
+    struct copy_params copies;
     struct store_sides *sides;
     const struct schema *schema; /* NULL: no document is written */
 };
@@ -188,6 +189,7 @@ static void build_parts(struct parts *parts, const struct store *store, struct a
     if (commit->once)
         store_add_once(&parts->once, store, arena, commit->once);
     store_add_tasks(&parts->tasks, arena, commit);
+    store_add_copies(&parts->copies, arena, commit);
     parts->sides = NULL;
     parts->schema = NULL;
 }
@@ -202,14 +204,15 @@ static enum fault add_schema(struct store_session *session, struct arena *arena,
     if (fault)
         return fault;
     parts->schema = store_present_schema(session);
-    pg_add_i64(&parts->core, parts->schema->number);
+    if (commit->count)
+        pg_add_i64(&parts->core, parts->schema->number);
     return FAULT_NONE;
 }
 
 static bool fit(const struct parts *parts, const struct commit *commit)
 {
     return pg_params_fit(&parts->core) && pg_params_fit(&parts->purge) && store_tasks_fit(&parts->tasks) &&
-           (!commit->once || pg_params_fit(&parts->once.keep));
+           store_copies_fit(&parts->copies) && (!commit->once || pg_params_fit(&parts->once.keep));
 }
 
 /* Returns the place in the pipeline of the statements of new tasks. */
@@ -234,10 +237,12 @@ static int send_commit(struct pg *pg, const struct plan *plan, const struct part
         add_sharing(pg, STATEMENT_WIPE, core, wipe, COUNT_OF(wipe));
     if (plan->purge_count)
         pg_pipeline_add(pg, &statements[STATEMENT_PURGE], &parts->purge);
+    store_send_copies(pg, &parts->copies, commit);
     if (parts->schema) {
         store_send_sides(pg, parts->sides);
         store_send_members(pg, core->arena, parts->schema, commit);
     }
+    store_send_notes(pg, &parts->copies, commit);
     int place = pg_pipeline_count(pg);
     store_send_tasks(pg, &parts->tasks, commit);
     if (commit->once)
@@ -312,7 +317,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     struct parts parts;
     build_parts(&parts, store, arena, commit, &plan);
     *fault_r = !fit(&parts, commit) ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : FAULT_NONE;
-    if (!*fault_r && commit->count)
+    if (!*fault_r && (commit->count || commit->copies))
         *fault_r = add_schema(session, arena, commit, &parts);
     if (!*fault_r)
         *fault_r = pg_pipeline_begin(session->pg, arena);

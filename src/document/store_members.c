@@ -30,11 +30,40 @@ static bool is_sent(const struct commit *commit, const struct schema *schema, si
     return false;
 }
 
+static void send_members(struct pg *pg, struct arena *arena, struct bytes class, const struct bytes *ids,
+                         size_t count)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, class);
+    pg_add_text_array(&params, ids, count);
+    pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
+}
+
+/* The documents that copies are written to, which are in the order of their classes. */
+static void send_copied(struct pg *pg, struct arena *arena, const struct schema *schema,
+                        const struct copy_batch *batch)
+{
+    for (size_t i = 0, end; i < batch->target_count; i = end) {
+        struct bytes name = batch->targets[i].class;
+        const struct schema_class *class = schema_find_class(schema, name);
+        struct bytes *ids = ARENA_ARRAY(arena, struct bytes, batch->target_count - i);
+        size_t count = 0;
+        for (end = i; end < batch->target_count && bytes_equal(batch->targets[end].class, name); end++)
+            if (copies_is_first(batch, end))
+                ids[count++] = batch->targets[end].id;
+        if (class && class->collection_count)
+            send_members(pg, arena, name, ids, count);
+    }
+}
+
 void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
                         const struct commit *commit)
 {
     if (!schema->class_count)
         return;
+    if (commit->copies)
+        send_copied(pg, arena, schema, commit->copies);
     for (size_t i = 0; i < commit->count; i++) {
         struct bytes class = commit->documents[i].base->header.class;
         if (!is_followed(schema, &commit->documents[i]) || is_sent(commit, schema, i, class))
@@ -45,11 +74,7 @@ void store_send_members(struct pg *pg, struct arena *arena, const struct schema 
             if (bytes_equal(commit->documents[k].base->header.class, class) &&
                 is_followed(schema, &commit->documents[k]))
                 ids[count++] = commit->documents[k].base->header.id;
-        struct pg_params params;
-        pg_params_start(&params, arena);
-        pg_add_text(&params, class);
-        pg_add_text_array(&params, ids, count);
-        pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
+        send_members(pg, arena, class, ids, count);
     }
 }
 

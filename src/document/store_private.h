@@ -59,6 +59,17 @@ void store_send_sides(struct pg *pg, const struct store_sides *sides);
 void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
                         const struct commit *commit);
 
+/* Statements of a commit that notes or writes copies. */
+struct copy_params {
+    struct pg_params note, lock, write, done;
+};
+void store_add_copies(struct copy_params *params, struct arena *arena, const struct commit *commit);
+MUST_USE bool store_copies_fit(const struct copy_params *params);
+/* Locks the documents and writes their items; behind it come side tables and collections. */
+void store_send_copies(struct pg *pg, const struct copy_params *params, const struct commit *commit);
+/* Takes off what is done, notes what is due; behind everything that writes documents. */
+void store_send_notes(struct pg *pg, const struct copy_params *params, const struct commit *commit);
+
 /* Before a session ends. */
 void store_forget_searches(struct store_session *session);
 

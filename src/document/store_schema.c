@@ -323,6 +323,17 @@ static void collect_document(struct store_sides *sides, struct side *side,
     }
 }
 
+/* Items that may be written as copies: those that are not are brought to what they are. */
+static void collect_copies(struct store_sides *sides, struct side *side, const struct copy_batch *batch)
+{
+    for (size_t i = 0; i < batch->target_count; i++) {
+        const struct copy_target *target = &batch->targets[i];
+        const struct copy_source *source = &batch->sources[target->source];
+        if (bytes_equal(source->iclass, side->item->name) && bytes_equal(target->class, side->class->name))
+            add_item(sides, side, target->id, source->copy_key);
+    }
+}
+
 enum fault store_collect_sides(struct store_session *session, struct arena *arena,
                                const struct commit *commit, struct store_sides **sides_r)
 {
@@ -330,14 +341,16 @@ enum fault store_collect_sides(struct store_session *session, struct arena *aren
     struct store_sides *sides = ARENA_NEW(arena, struct store_sides);
     *sides = (struct store_sides){.arena = arena, .commit = commit};
     *sides_r = sides;
+    if (known->side_count)
+        sides->list = ARENA_ARRAY(arena, struct touched, known->side_count);
     for (size_t s = 0; s < known->side_count; s++) {
         struct side *side = &known->sides[s];
+        if (commit->copies)
+            collect_copies(sides, side, commit->copies);
         for (size_t i = 0; i < commit->count; i++) {
             const struct commit_document *document = &commit->documents[i];
             if (document->act == DRAFT_READ || !bytes_equal(document->base->header.class, side->class->name))
                 continue;
-            if (!sides->list)
-                sides->list = ARENA_ARRAY(arena, struct touched, known->side_count);
             collect_document(sides, side, document);
         }
     }

@@ -38,6 +38,7 @@ struct transaction {
     struct task_fence *fences; /* to be ended */
     size_t fence_count;
     struct bytes checkpoint;
+    const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
 };
 
@@ -334,18 +335,59 @@ static void add_slot(struct writing *writing, uint32_t slot)
     writing->slots[writing->slot_count++] = slot;
 }
 
-static void prepare_writing(struct transaction *transaction, struct writing *writing)
+/* --- copies --- */
+
+void transaction_copy(struct transaction *transaction, const struct copy_batch *batch)
+{
+    transaction->copies = batch;
+}
+
+/* Notes what the changed documents have of items that are copied, and a task for each of them. */
+static void note_copies(struct transaction *transaction, const struct schema *schema, struct writing *writing)
+{
+    struct copy_notes *notes = &writing->commit.notes;
+    for (size_t i = 0; i < writing->commit.count; i++) {
+        const struct commit_document *document = &writing->commit.documents[i];
+        size_t before = notes->count;
+        if (document->act != DRAFT_READ)
+            copies_note(notes, transaction->arena, schema, document->base, document->act, &document->rows);
+        if (notes->count == before)
+            continue;
+        const struct task task =
+            copies_task(transaction->arena, &notes->list[before], transaction->documents->settings);
+        transaction_schedule(transaction, &task); /* one that waits for the document already will do */
+    }
+}
+
+/* The documents that the copies are written to. */
+static void add_slots_of_copies(struct transaction *transaction, struct writing *writing)
+{
+    const struct stamps *stamps = transaction->documents->stamps;
+    const struct copy_batch *batch = transaction->copies;
+    for (size_t i = 0; batch && i < batch->target_count; i++) {
+        const struct copy_target *target = &batch->targets[i];
+        uint64_t hash = stamps_hash(stamps, transaction->space, target->class, target->id);
+        add_slot(writing, stamps_slot(stamps, hash));
+    }
+    writing->commit.copies = batch;
+}
+
+/* --- what is written --- */
+
+static void prepare_writing(struct transaction *transaction, const struct schema *schema,
+                            struct writing *writing)
 {
     struct arena *arena = transaction->arena;
     size_t count = transaction->fetched;
+    size_t most = count + (transaction->copies ? transaction->copies->target_count : 0);
     int64_t now = stamp_now();
     int64_t horizon = stamp_add_ms(now, -1000 * transaction->documents->settings->tombstone_s);
     *writing = (struct writing){.commit = {.version = choose_version(transaction, now)}};
     writing->commit.documents = ARENA_ARRAY(arena, struct commit_document, count);
     writing->asked = ARENA_ARRAY(arena, struct asked *, count);
-    writing->slots = ARENA_ARRAY(arena, uint32_t, count);
-    writing->own = ARENA_ARRAY(arena, uint64_t, count);
-    writing->moved = ARENA_ARRAY(arena, uint64_t, count);
+    writing->slots = ARENA_ARRAY(arena, uint32_t, most);
+    writing->own = ARENA_ARRAY(arena, uint64_t, most);
+    writing->moved = ARENA_ARRAY(arena, uint64_t, most);
     for (size_t i = 0; i < transaction->count; i++) {
         struct asked *asked = &transaction->asked[i];
         if (!asked->draft)
@@ -365,6 +407,9 @@ static void prepare_writing(struct transaction *transaction, struct writing *wri
         writing->once.version = writing->written;
         writing->commit.once = &writing->once;
     }
+    add_slots_of_copies(transaction, writing);
+    if (schema && copies_exist(schema))
+        note_copies(transaction, schema, writing);
     writing->commit.tasks = transaction->tasks;
     writing->commit.task_count = transaction->task_count;
     writing->commit.fences = transaction->fences;
@@ -424,11 +469,14 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     struct documents *documents = transaction->documents;
     struct stamps *stamps = documents->stamps;
     end_snapshot(transaction); /* it has served: the commit verifies what was read in it */
+    const struct schema *schema = NULL;
     enum fault fault = store_connect(documents->store, transaction->space); /* not after the marks */
+    if (!fault && transaction->fetched) /* under which the database will take the commit, or refuse it */
+        fault = store_schema(documents->store, transaction->space, transaction->arena, &schema);
     if (fault)
         return fault;
     struct writing writing;
-    prepare_writing(transaction, &writing);
+    prepare_writing(transaction, schema, &writing);
     crash_at(CRASH_COMMIT_CONNECTED);
     stamps_begin(stamps, transaction->space);
     crash_at(CRASH_COMMIT_BEGUN);
@@ -530,7 +578,7 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
 {
     *version_r = 0;
     learn_turns(transaction);
-    if (transaction->once || transaction->task_count || transaction->fence_count)
+    if (transaction->once || transaction->task_count || transaction->fence_count || transaction->copies)
         return commit(transaction, version_r);
     for (size_t i = 0; i < transaction->count; i++)
         if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))

@@ -51,6 +51,21 @@ bool classes_is_declared(struct bytes document_class)
     return find_class(document_class) != NULL;
 }
 
+const char *classes_refuse_copy(struct bytes document_class, const struct item_class *item)
+{
+    const struct document_class *declared = find_class(document_class);
+    if (!declared)
+        return "The class is not declared.";
+    for (size_t i = 0; i < declared->count; i++) {
+        const struct item_class *own = &declared->items[i];
+        const struct schema_item target = {
+            .is_singleton = own->is_singleton, .is_raw = own->is_raw, .copies = own->copies};
+        if (bytes_equal(own->name, item->name))
+            return schema_refuse_copy(&target, false, item->is_raw);
+    }
+    return schema_refuse_copy(NULL, false, item->is_raw);
+}
+
 const char *classes_refusal(struct bytes document_class, struct bytes item_class, bool is_singleton,
                             bool is_raw)
 {

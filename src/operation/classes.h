@@ -9,6 +9,7 @@
 struct item_class {
     struct bytes name;
     bool is_singleton, is_raw;
+    const struct schema_copies *copies; /* NULL: it is not copied */
 };
 
 /* Names and items are borrowed for good; false when the class is declared already. */
@@ -17,6 +18,8 @@ MUST_USE bool classes_add(struct bytes document_class, const struct item_class *
 /* The class number `place`, and what its application says of it as a schema (NULL: nothing); false from the
  * end on. */
 bool classes_get(size_t place, struct bytes *document_class_r, const char **schema_r);
+/* Why documents of the class cannot have copies of such an item, in one sentence; NULL: they can. */
+const char *classes_refuse_copy(struct bytes document_class, const struct item_class *item);
 /* Does an application declare it? */
 bool classes_is_declared(struct bytes document_class);
 /* Why an item like that cannot be in a document like that, in one sentence; NULL: it can. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/schedule.h"
+#include "document/copies.h"
 #include "document/item.h"
 #include "document/schema.h"
 #include "operation/classes.h"
@@ -23,6 +24,13 @@ struct loaded {
     struct loaded *next;
 };
 static struct loaded *first, **last = &first;
+
+/* A class of documents of the module that is being added. */
+struct added_class {
+    const char *name;
+    const struct item_class *items;
+    size_t count;
+};
 
 /* What is being judged, and where the one line goes. */
 struct judgement {
@@ -109,7 +117,62 @@ static bool judge_schema(const struct judgement *judgement, const struct stampd_
     return is_good;
 }
 
-static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class)
+/* What is said of the copies of an item; that the classes can take them is judged when all are known. */
+static bool judge_copies(const struct judgement *judgement, const struct stampd_document_class *class,
+                         const struct stampd_item_class *item, const struct schema_copies **copies_r)
+{
+    *copies_r = NULL;
+    if (!item->copied_to)
+        return !item->separator ||
+               refuse(judgement, "class %s: %s has a separator and no copies", class->name, item->name);
+    struct schema_copies *copies = calloc(1, sizeof *copies);
+    if (!copies)
+        log_fatal("out of memory adding a class");
+    *copies_r = copies;
+    copies->separator = bytes_of(item->separator ? item->separator : ".");
+    if (!copies->separator.size || copies->separator.size > SCHEMA_SEPARATOR_MOST ||
+        !bytes_is_utf8(copies->separator))
+        return refuse(judgement, "class %s: the separator of %s has not 1 to 8 bytes of UTF-8", class->name,
+                      item->name);
+    for (; item->copied_to[copies->count]; copies->count++) {
+        if (copies->count == SCHEMA_COPIES_MOST)
+            return refuse(judgement, "class %s: %s is copied to more than %d classes", class->name,
+                          item->name, SCHEMA_COPIES_MOST);
+        struct bytes name = bytes_of(item->copied_to[copies->count]);
+        for (size_t i = 0; i < copies->count; i++)
+            if (bytes_equal(copies->classes[i], name))
+                return refuse(judgement, "class %s: %s is copied to %s twice", class->name, item->name,
+                              name.data);
+        copies->classes[copies->count] = name;
+    }
+    return copies->count || refuse(judgement, "class %s: %s is copied to no class", class->name, item->name);
+}
+
+static bool add_copies(const struct judgement *judgement, const struct added_class *added)
+{
+    for (size_t i = 0; i < added->count; i++) {
+        const struct item_class *item = &added->items[i];
+        for (size_t k = 0; item->copies && k < item->copies->count; k++) {
+            const char *refusal = classes_refuse_copy(item->copies->classes[k], item);
+            if (refusal)
+                return refuse(judgement, "class %s: %s cannot be copied to %s: %s", added->name,
+                              item->name.data, item->copies->classes[k].data, refusal);
+        }
+        if (item->copies)
+            copies_declare(bytes_of(added->name), item->name, item->copies);
+    }
+    return true;
+}
+
+static void free_items(struct item_class *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)items[i].copies);
+    free(items);
+}
+
+static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class,
+                      struct added_class *added_r)
 {
     size_t count = 0;
     if (!item_is_class_name(bytes_of(class->name)))
@@ -121,14 +184,38 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
     struct item_class *items = calloc(count + 1, sizeof *items);
     if (!items)
         log_fatal("out of memory adding a class");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         items[i] = (struct item_class){.name = bytes_of(class->items[i].name),
                                        .is_singleton = class->items[i].is_singleton,
                                        .is_raw = class->items[i].is_raw};
+        if (!judge_copies(judgement, class, &class->items[i], &items[i].copies)) {
+            free_items(items, count);
+            return false;
+        }
+    }
+    *added_r = (struct added_class){class->name, items, count};
     if (classes_add(bytes_of(class->name), items, count, class->schema))
         return true;
-    free(items);
+    free_items(items, count);
     return refuse(judgement, "class %s is declared already", class->name);
+}
+
+/* All of a module, and then what they copy to each other. */
+static bool add_classes(const struct judgement *judgement, const struct stampd_document_class *classes)
+{
+    size_t count = 0;
+    while (classes && classes[count].name)
+        count++;
+    struct added_class *added = calloc(count + 1, sizeof *added);
+    if (!added)
+        log_fatal("out of memory adding classes");
+    bool is_good = true;
+    for (size_t i = 0; is_good && i < count; i++)
+        is_good = add_class(judgement, &classes[i], &added[i]);
+    for (size_t i = 0; is_good && i < count; i++)
+        is_good = add_copies(judgement, &added[i]);
+    free(added);
+    return is_good;
 }
 
 static bool judge_task(const struct judgement *judgement, const struct stampd_operation *from)
@@ -232,10 +319,8 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
         return refuse(&judgement, "%s is no name of a module", module->name ? module->name : "nothing");
     if (!is_zero(module->reserved, COUNT_OF(module->reserved)))
         return refuse(&judgement, "a reserved member is set");
-    const struct stampd_document_class *class = module->classes;
-    for (; class && class->name; class ++)
-        if (!add_class(&judgement, class))
-            return false;
+    if (!add_classes(&judgement, module->classes))
+        return false;
     for (const struct stampd_search *search = module->searches; search && search->name; search++)
         if (!judge_search(&judgement, module, search))
             return false;

@@ -4,6 +4,7 @@
  * what it does with it has no consequence. */
 #include "operation/module_private.h"
 
+#include "document/copies.h"
 #include "operation/classes.h"
 
 /* --- documents --- */
@@ -297,17 +298,24 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
     return !call->fault;
 }
 
-/* The names are copied, they are short and often built in passing; the content is not. */
-static void set_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
-                     struct bytes content)
+/* The names are copied, they are short and often built in passing; the content is not.  `vop`: of who made
+ * the content; 0: this operation. */
+static void copy_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
+                      struct bytes content, int64_t vop)
 {
     struct arena *arena = arena_of(document->call);
     struct bytes name = key_of(key);
     if (!is_raw && bytes_equal(content, BYTES("null")))
         stampd_remove_item(document, item_class, key);
     else if (judge_item(document, item_class, key, is_raw, content))
-        draft_set_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
-                       bytes_of(arena_copy(arena, name.data, name.size)), is_raw, content);
+        draft_copy_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
+                        bytes_of(arena_copy(arena, name.data, name.size)), is_raw, content, vop);
+}
+
+static void set_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
+                     struct bytes content)
+{
+    copy_item(document, item_class, key, is_raw, content, 0);
 }
 
 void stampd_set_value(struct stampd_document *document, const char *item_class, const char *key,
@@ -361,12 +369,36 @@ void stampd_remove_item(struct stampd_document *document, const char *item_class
                           bytes_of(arena_copy(arena, name.data, name.size)));
 }
 
+/* Is the item to be a copy that follows `item` (doc/copies.md)?  Then its stamp is that of the source, so
+ * that later states are told from earlier ones by the source's stamps alone; else 0. */
+static int64_t followed_stamp(const struct stampd_document *document, const char *item_class, const char *key,
+                              const struct stampd_document *from, const struct item *item)
+{
+    const struct stampd_call *call = document->call;
+    const struct schema *schema;
+    if (!bytes_equal(item->iclass, bytes_of(item_class)))
+        return 0;
+    module_unwatch_call(call);
+    enum fault fault = classes_schema(call->attempt, &schema); /* judged with the item */
+    module_watch_call(call);
+    const struct schema_copies *copies =
+        fault ? NULL : copies_find(schema, bytes_of(from->document_class), item->iclass);
+    if (!copies ||
+        !bytes_equal(copies_key(arena_of(call), copies, item->key, bytes_of(from->id)), key_of(key)))
+        return 0;
+    for (size_t i = 0; i < copies->count; i++)
+        if (bytes_equal(copies->classes[i], bytes_of(document->document_class)))
+            return item->version;
+    return 0;
+}
+
 void stampd_copy_item(struct stampd_document *document, const char *item_class, const char *key,
                       const struct stampd_document *from, const char *from_class, const char *from_key)
 {
     const struct item *item = find_item(from, from_class, from_key);
     if (item)
-        set_item(document, item_class, key, item->raw, item->content);
+        copy_item(document, item_class, key, item->raw, item->content,
+                  followed_stamp(document, item_class, key, from, item));
     else
         stampd_remove_item(document, item_class, key);
 }

@@ -28,8 +28,10 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 20, 'ONCE_FIND': 10, 'ONCE': 30,
+    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
+    # Of a document with two items, of which five documents hold one each.
+    'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
     'TASK_MAKE': 60, 'TASK_CLAIM': 30, 'TASK_CLAIM_MANY': 40, 'TASK_LOOK': 15, 'TASK_END': 40, 'TASK_STEP': 15, 'TASK_BACK': 60,
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
@@ -86,6 +88,15 @@ def plans(stack, offset):
             yield known[told['Query Text']], told['Plan']
 
 
+COPIED = {'items': {'Sta': {'singleton': True}, 'Emp': {'copies': {'to': ['Copier']}}}}
+COPIER = {'items': {'Emp': {}}}
+# Copies of others: of each of some documents in ten; and what is due of documents whose tasks were dropped.
+FILL_COPIES = f"""
+insert into item select 'Copier', 'c' || lpad(n::text, 7, '0'), 'Emp', 'e' || n % 7 || '.d' || lpad((n / 10)::text, 7, '0'), {OLD}, {OLD},
+  '{{}}', false from generate_series(1, {AGED}) n;
+insert into doc select 'Copier', 'c' || lpad(n::text, 7, '0'), {OLD}, {OLD}, {OLD}, 20, 0 from generate_series(1, {AGED}) n;
+insert into copy_due select 'Copied', 'd' || lpad(n::text, 7, '0'), 'Emp', 'x', {OLD} from generate_series(1, {AGED}) n
+"""
 CLUB = {'items': {'Main': {'singleton': True}}, 'collections': {'town': {'key': ['Main.town'], 'mutable': True}}}
 # Members of a collection, a tenth of them gone; a hundred towns.
 FILL_MEMBERS = f"""
@@ -104,9 +115,9 @@ def kit():
 
 @pytest.fixture(scope='module')
 def filled(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Club': CLUB})
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
     stack.psql('lab', FILL_MEMBERS)
-    for statement in FILL.strip().split(';\n'):
+    for statement in (FILL + FILL_COPIES).strip().split(';\n'):
         stack.psql('lab', statement)
     for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
                         'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
@@ -139,6 +150,17 @@ def exercise(stack, ids):
     assert CLASS in str(stack.op('lab', 'list', {})['out'])
     with pytest.raises(Problem):
         stack.op('lab', 'find', {'c': CLASS, 'i': 'Sta'})
+
+
+def exercise_copies(stack, turn):
+    manager = Manager(stack, 'lab')
+    content = {'c': 'Emp', 'k': 'e1', 'j': {'turn': turn}}
+    stack.put('lab', {'c': 'Copier', 'id': 'fresh', 'items': [{'c': 'Emp', 'k': 'e1.d0007000', 'j': {}}]})
+    stack.put('lab', {'c': 'Copied', 'id': 'd0007000', 'items': [{'c': 'Sta', 'j': {'turn': turn}}, content, {**content, 'k': 'e2'}]})
+    ((taskid,),) = stack.psql('lab', "select taskid from taskqueue where opname = 'copy'")
+    assert manager.run(taskid)['result'] == 'done'
+    for id_, key in (('fresh', 'e1.d0007000'), ('c0070002', 'e2.d0007000')):
+        assert content['j'] in [item['j'] for item in stack.get('lab', ('Copier', id_))['items'] if item['k'] == key]
 
 
 def exercise_tasks(stack):
@@ -188,4 +210,5 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         offset = len(stack.log('postgres'))
         exercise(stack, [f'd0{number + 3 * turn + step}' for step in range(3)] + [f'{statistics.replace(" ", "-")}-{turn}'])
         exercise_tasks(stack)
+        exercise_copies(stack, f'{statistics} {turn}')
     judge(stack, offset, {'SCHEMA'})

@@ -1,6 +1,7 @@
 /* fake_store: see the header. */
 #include "fake_store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,41 @@ static void write_row(const struct commit_document *written, int64_t version)
     free(items);
 }
 
+/* --- copies --- */
+
+enum fault store_read_copies(struct store *store, int space, struct arena *arena, const struct schema *schema,
+                             struct copy_batch *batch, size_t limit)
+{
+    (void)store, (void)space, (void)arena, (void)limit;
+    batch->schema = schema->number;
+    batch->sources = fake.due.sources;
+    batch->source_count = fake.due.source_count;
+    return fake.load_fault;
+}
+
+enum fault store_find_copies(struct store *store, int space, struct arena *arena, struct copy_batch *batch,
+                             const struct copy_place *after, size_t limit, struct copy_place *last_r)
+{
+    (void)store, (void)space, (void)arena, (void)after, (void)limit;
+    batch->targets = fake.due.targets;
+    batch->target_count = fake.due.target_count;
+    *last_r = (struct copy_place){0};
+    return FAULT_NONE;
+}
+
+static void note_copies(const struct commit *commit)
+{
+    for (size_t i = 0; i < commit->notes.count; i++) {
+        const struct copy_note *note = &commit->notes.list[i];
+        assert(fake.note_count < COUNT_OF(fake.notes));
+        snprintf(fake.notes[fake.note_count++].text, sizeof fake.notes->text, "%.*s.%.*s %.*s.%.*s",
+                 (int)note->class.size, note->class.data, (int)note->id.size, note->id.data,
+                 (int)note->iclass.size, note->iclass.data, (int)note->key.size, note->key.data);
+    }
+    if (commit->copies)
+        fake.copy_count += commit->copies->target_count;
+}
+
 enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
                                  enum fault *fault_r)
 {
@@ -256,6 +292,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
             write_row(&commit->documents[i], commit->version);
     if (commit->once)
         fake_keep(commit->once);
+    note_copies(commit);
     return is_lost ? COMMIT_UNKNOWN : COMMIT_DONE;
 }
 

@@ -23,6 +23,12 @@ struct fake_store {
     const char *rows;      /* answered by every one; NULL: too many bytes */
     struct bytes selected; /* the first value of the last one */
     enum fault select_fault;
+    struct copy_batch due; /* what is due of any document, and where */
+    size_t note_count;     /* what commits have noted, */
+    struct {
+        char text[64];
+    } notes[8];        /* "Class.id Item.key" */
+    size_t copy_count; /* targets of the copies written */
     void (*before_commit)(void);
     void (*after_load)(void);
     void (*after_find)(void);

@@ -35,6 +35,32 @@ static void what_cannot_be_is_refused_in_one_line(void **state)
     static const struct stampd_item_class double_items[] = {{.name = "A"}, {.name = "A"}, {.name = NULL}};
     static const struct stampd_document_class doubled[] = {{.name = "Two", .items = double_items},
                                                            {.name = NULL}};
+    static const char *const nowhere[] = {NULL}, *const twice_there[] = {"Four", "Four", NULL},
+                             *const far[] = {"None", NULL}, *const here[] = {"Six", NULL};
+    static const struct stampd_item_class
+        none_items[] = {{.name = "A", .copied_to = nowhere}, {.name = NULL}},
+        two_items[] = {{.name = "A", .copied_to = twice_there}, {.name = NULL}},
+        far_items[] = {{.name = "A", .copied_to = far}, {.name = NULL}},
+        wide_items[] = {{.name = "A", .copied_to = here, .separator = "123456789"}, {.name = NULL}},
+        lone_items[] = {{.name = "A", .separator = "."}, {.name = NULL}},
+        own_items[] = {{.name = "A", .copied_to = here}, {.name = NULL}};
+    static const struct stampd_document_class
+        nothing_copied[] = {{.name = "Three", .items = none_items}, {.name = NULL}},
+        doubly[] = {{.name = "Four", .items = two_items}, {.name = NULL}},
+        distant[] = {{.name = "Five", .items = far_items}, {.name = NULL}},
+        wide[] = {{.name = "Seven", .items = wide_items}, {.name = NULL}},
+        lone[] = {{.name = "Eight", .items = lone_items}, {.name = NULL}},
+        own[] = {{.name = "Six", .items = own_items}, {.name = NULL}};
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = nothing_copied},
+            "copied to no class");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = doubly},
+            "copied to Four twice");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = distant},
+            "A cannot be copied to None: The class is not declared");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = wide}, "1 to 8 bytes");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = lone},
+            "a separator and no copies");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = own}, "not copied further");
     refused((struct stampd_module){.abi = STAMPD_ABI + 1000, .name = "x"}, "built for version 2 of stampd.h");
     refused((struct stampd_module){.abi = STAMPD_ABI + 1, .name = "x"}, "too new");
     refused((struct stampd_module){.abi = 0, .name = "x"}, "built for version 0");

@@ -3,7 +3,8 @@
  * A document Asso is an association: singleton Sta, what it is; items Adh, its members by their number.
  * A document GT is a working group: singleton Nom, its title; items Adh, the members who take part, by
  * <number>.<association>; items Sta, the associations they come from.  Both are copies, so that a group is
- * read, and synchronised, without its associations. */
+ * read, and synchronised, without its associations; they are declared as such, so the server keeps them to
+ * what becomes of the members and associations. */
 #include <stampd.h>
 
 #include <stdio.h>
@@ -61,6 +62,19 @@ static enum stampd_outcome found_asso(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
+/* {"asso","title","active"}: its groups follow. */
+static enum stampd_outcome change_asso(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    struct stampd_document *asso = fetch_asso(call);
+
+    struct stampd_writer *status = stampd_write_object(call);
+    stampd_add_text(status, "title", stampd_read_text(call, param, "title", 1, NAME_MOST));
+    stampd_add_boolean(status, "active", stampd_read_boolean_or(call, param, "active", true));
+    stampd_set_written(asso, "Sta", NULL, status);
+    return STAMPD_DONE;
+}
+
 /* {"asso","member","name","since"} */
 static enum stampd_outcome enrol(struct stampd_call *call)
 {
@@ -72,6 +86,14 @@ static enum stampd_outcome enrol(struct stampd_call *call)
     stampd_add_text(member, "name", stampd_read_text(call, param, "name", 1, NAME_MOST));
     stampd_add_integer(member, "since", stampd_read_integer_or(call, param, "since", 1900, 2099, 2026));
     stampd_set_written(asso, "Adh", number, member);
+    return STAMPD_DONE;
+}
+
+/* {"asso","member"}: who resigns takes no part in groups any more; they follow. */
+static enum stampd_outcome resign(struct stampd_call *call)
+{
+    const char *number = read_member(call);
+    stampd_remove_item(fetch_asso(call), "Adh", number);
     return STAMPD_DONE;
 }
 
@@ -195,9 +217,11 @@ static enum stampd_outcome report(struct stampd_call *call)
 
 /* --- the module ------------------------------------------------------------------------------------ */
 
+static const char *const groups[] = {"GT", NULL};
+
 static const struct stampd_item_class asso_items[] = {
-    {.name = "Sta", .is_singleton = true},
-    {.name = "Adh"},
+    {.name = "Sta", .is_singleton = true, .copied_to = groups},
+    {.name = "Adh", .copied_to = groups, .separator = "."},
     {.name = NULL},
 };
 
@@ -216,6 +240,8 @@ static const struct stampd_document_class classes[] = {
 
 static const struct stampd_operation operations[] = {
     {.name = "FoundAsso", .access = STAMPD_ADMIN, .work = found_asso},
+    {.name = "ChangeAsso", .access = STAMPD_ADMIN, .work = change_asso, .afterwork = tell_version},
+    {.name = "Resign", .access = STAMPD_PUBLIC, .seconds = 5, .work = resign, .afterwork = tell_version},
     {.name = "Enrol", .access = STAMPD_PUBLIC, .seconds = 5, .work = enrol, .afterwork = tell_version},
     {.name = "JoinGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = join},
     {.name = "LeaveGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = leave},

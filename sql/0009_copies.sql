@@ -1,0 +1,52 @@
+-- Deferred copies: items that are replicated to the documents that hold them.  doc/copies.md tells the model.
+
+create table stampd.copy_due (
+  class  text collate "C" not null,
+  id     text collate "C" not null,
+  iclass text collate "C" not null,
+  key    text collate "C" not null,
+  number bigint not null,
+  primary key (class, id, iclass, key)
+) with (fillfactor = 80);
+comment on table stampd.copy_due is
+  'Items that have changed, or are no more, and whose copies in other documents are older; a task of their document copies them.';
+comment on column stampd.copy_due.number is 'Another one for each change: who has copied a state takes off the note of that state only.';
+grant select, insert, update, delete on stampd.copy_due to stampd;
+
+-- Where an item is copied to: who holds one of this class and key.  A singleton is no copy.  None of the columns ever changes,
+-- so updates of items stay inside their page.
+create index item_key on stampd.item (iclass, key, class, id) where key <> '';
+
+create function stampd.copy_again(class text, id text) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  noted bigint;
+begin
+  insert into copy_due as q (class, id, iclass, key, number)
+    select i.class, i.id, i.iclass, i.key, stamp_now() from item i
+      where i.class = copy_again.class and i.id = copy_again.id order by i.iclass, i.key
+    on conflict (class, id, iclass, key) do update set number = version_above(q.number);
+  get diagnostics noted = row_count;
+  if noted > 0 then
+    perform task_create('copy', json_build_object('c', copy_again.class, 'id', copy_again.id)::text,
+                        info => copy_again.class || '.' || copy_again.id, resource => copy_again.class || '.' || copy_again.id);
+  end if;
+  return noted;
+end $$;
+comment on function stampd.copy_again(text, text) is
+  'Has all items of a document copied to where the declarations say, those that are no more included: after a change by SQL, or a '
+  'declaration that came later.  Returns how many items are noted.';
+
+create function stampd.forget_copies_due() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  truncate copy_due;
+  return null;
+end $$;
+comment on function stampd.forget_copies_due() is 'Trigger: with all items gone, nothing of them is due.';
+create trigger forget_copies_due after truncate on stampd.item
+  for each statement execute function stampd.forget_copies_due();
+
+revoke execute on function stampd.copy_again(text, text), stampd.forget_copies_due() from public;
+-- COPY_WRITE: the version of a document whose version lies in the future.
+grant execute on function stampd.version_above(bigint) to stampd;

@@ -1,0 +1,54 @@
+/* copy: brings the copies of a document's items to what the items are (doc/copies.md): the task of a commit
+ * that has changed some of them.  param {"c","id"} → out {"copies","more"}: how many documents' items were
+ * looked at, and whether there is more to do, which a task goes on with by itself.
+ *
+ * A cycle takes the first items that are noted and the documents that have older copies of them.  Its commit
+ * writes those, and takes off the notes of the items that have no others; how far it has come with the next
+ * item is its checkpoint.  A commit that changes an item meanwhile notes it anew and makes another task. */
+#include "operation/builtin/builtin.h"
+
+#include "operation/classes.h"
+#include "operation/reader.h"
+
+/* Reads what is due, and finds where; a batch without sources: nothing is. */
+static enum fault plan(struct attempt *attempt, struct copy_batch *batch, struct copy_place *last_r)
+{
+    struct store *store = documents_store(attempt->workshop->documents);
+    struct arena *arena = attempt->call->arena;
+    const struct task *task = attempt->call->task;
+    const struct copy_place after = copies_read_place(arena, task ? task->checkpoint : NO_BYTES);
+    const struct schema *schema;
+    *last_r = (struct copy_place){0};
+    enum fault fault = classes_schema(attempt, &schema);
+    if (!fault)
+        fault = store_read_copies(store, attempt->space, arena, schema, batch, COPIES_SOURCES_MOST);
+    return fault || !batch->source_count
+               ? fault
+               : store_find_copies(store, attempt->space, arena, batch, &after, COPIES_TARGETS_MOST, last_r);
+}
+
+static enum fault copy_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct arena *arena = attempt->call->arena;
+    struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
+    struct copy_place last;
+    struct name name;
+    enum fault fault = reader_name(&reader, attempt->call->param, &name);
+    if (fault)
+        return fault;
+    *batch = (struct copy_batch){.class = name.class, .id = name.id};
+    fault = plan(attempt, batch, &last);
+    if (fault)
+        return fault;
+    bool has_more = last.class.data || batch->source_count == COPIES_SOURCES_MOST;
+    if (batch->source_count)
+        transaction_copy(attempt->transaction, batch);
+    if (has_more)
+        transaction_set_checkpoint(attempt->transaction, copies_write_place(arena, &last));
+    builder_printf(attempt->reply->body, "{\"copies\":%zu,\"more\":%s}", batch->target_count,
+                   has_more ? "true" : "false");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_copy = {.name = COPIES_OPERATION, .right = RIGHT_ADMIN, .work = copy_work};
