@@ -11,6 +11,7 @@ exampledir = $(docdir)/examples/asso
 dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/examples/asso/asso.c
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
+dist_pkgdata_SCRIPTS = scripts/run-due-tasks
 
 if INSTALL_UNIT
 systemdsystemunit_DATA = doc/stampd.service doc/stamp-queue.service

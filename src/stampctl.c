@@ -27,6 +27,7 @@ static int run(struct control *control, int argc, char **argv)
         {"task", "Looks at tasks and what became of them; starts, moves, holds, drops them.", control_task},
         {"load", "Stores documents, one JSON text a line.", control_load},
         {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
+        {"cron", "Periodic tasks of a namespace.", control_cron},
         {"ping", "Asks a server and its namespaces how they are.", control_ping},
         {"check-config", "Finds out whether settings, databases and nginx agree.", control_check_config},
         {"key", "Makes the administrator's key.", control_key},

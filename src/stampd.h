@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 2
+#define STAMPD_ABI_MINOR 3
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -112,7 +112,11 @@ struct stampd_task_class {
     bool never_retry;          /* after its first failure it is parked */
     bool clients_may_schedule; /* the operation `task` may be used for it without the administrator's key, by
                                   whoever may run it; it will see neither account nor key */
-    const void *reserved[4];
+    /* Runs it again and again, in each namespace, with an empty param: Ymmddhhmm, Mddhhmm, Wdhhmm (1:
+     * Monday), Dhhmm or Hmm, in the time zone of the server (setting zone); NULL: not.  A turn begins when
+     * the one before has ended.  Administrators see, change and end it by `stampctl cron`. */
+    const char *period;
+    const void *reserved[3];
 };
 
 struct stampd_operation {
@@ -231,6 +235,9 @@ int64_t stampd_commit_version(const struct stampd_call *call);
 int64_t stampd_now(void);
 int64_t stampd_stamp_to_epoch_ms(int64_t stamp);
 int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms);
+/* The first time of a period (as that of struct stampd_task_class) later than the stamp `after`, for tasks
+ * that schedule their successors themselves.  0: the text is no period. */
+int64_t stampd_cron_next(const char *period, int64_t after);
 
 /* ==== Memory ========================================================================================= */
 

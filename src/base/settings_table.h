@@ -69,4 +69,5 @@ NUMBER(tombstone_s, 691200, 0, 315360000, "s", "Removed items are remembered at 
 TEXT(user, "", "User to run as when started as root.")
 NUMBER(workers, 8, 1, 128, "processes", "Worker processes; nginx lists one socket for each.")
 TEXT(z_database, "stampd_z", "Database of the namespace z, which holds the configuration of all namespaces.")
+TEXT(zone, "UTC", "Time zone of periodic tasks, as Europe/Paris: a name that the system knows (package tzdata).")
 /* clang-format on */

@@ -13,6 +13,7 @@
 #include "control/directive.h"
 #include "control/migrate.h"
 #include "control/namespaces.h"
+#include "document/cron.h"
 #include "document/statements.h"
 
 enum {
@@ -67,6 +68,8 @@ static void check_names(struct check *check)
         find(check, getpwnam(settings->user) != NULL, "user %s", settings->user);
     if (*settings->socket_group)
         find(check, getgrnam(settings->socket_group) != NULL, "socket_group %s", settings->socket_group);
+    if (strcmp(settings->zone, "UTC") != 0)
+        find(check, cron_set_zone(settings->zone), "zone %s", settings->zone);
 }
 
 /* --- databases --- */

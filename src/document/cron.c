@@ -18,6 +18,7 @@ enum {
     DAY_S = 86400,
     STEP_S = HOUR_S,        /* two changes are never nearer */
     WIDEST_S = 26 * HOUR_S, /* no zone is, or jumps, farther */
+    ZONE_MOST = 63,         /* of its name */
 };
 
 /* --- the text --- */
@@ -95,11 +96,19 @@ static bool is_known_zone(const char *zone)
     return size > 0 && (size_t)size < sizeof path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+static char zone_name[ZONE_MOST + 1] = "UTC";
+
+const char *cron_zone(void)
+{
+    return zone_name;
+}
+
 bool cron_set_zone(const char *zone)
 {
     bool is_utc = !*zone || strcmp(zone, "UTC") == 0;
-    if (!is_utc && !is_known_zone(zone))
+    if (!is_utc && (strlen(zone) > ZONE_MOST || !is_known_zone(zone)))
         return false;
+    snprintf(zone_name, sizeof zone_name, "%s", is_utc ? "UTC" : zone);
     if (setenv("TZ", is_utc ? "UTC0" : zone, 1))
         log_fatal("out of memory setting the time zone");
     tzset();

@@ -31,6 +31,9 @@ MUST_USE bool cron_parse(struct bytes text, struct cron *cron_r);
  * before stays.  It is also what localtime uses from then on. */
 MUST_USE bool cron_set_zone(const char *zone);
 
+/* That zone, by its name. */
+const char *cron_zone(void);
+
 /* The first time it is due later than that moment; milliseconds since 1970. */
 int64_t cron_next_ms(const struct cron *cron, int64_t after_ms);
 

@@ -301,8 +301,8 @@ STATEMENT(TASK_CLAIM, "task_claim", 4,
           " where taskid = $1 and starttime is null and startat <= $3"
           " and (domain is null or task_next(domain, $3) = taskid)"
           " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
-          "priority,"
-          " batch, created")
+          "priority, batch, created,"
+          " (select c.period from cron c where c.name = t.cron and not c.dropped)")
 
 /* Several; none is waited for.  $1 taskid[], and as above. */
 STATEMENT(
@@ -314,8 +314,8 @@ STATEMENT(
     " update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
     " from free where t.taskid = free.taskid"
     " returning t.taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
-    "priority,"
-    " batch, created")
+    "priority, batch, created,"
+    " (select c.period from cron c where c.name = t.cron and not c.dropped)")
 
 /* Behind a claim: why the others could not be had; and the claim need not be durable.  $1 taskid[]. */
 STATEMENT(TASK_LOOK, "task_look", 1,
@@ -374,3 +374,18 @@ STATEMENT(TASK_DROP, "task_drop", 1, "select case when task_drop($1) then 0::big
 /* $1 most rows that a count reads. */
 STATEMENT(TASK_BACKLOG, "task_backlog", 1,
           "select qn, due, later, running, parked, failing, oldest from task_backlog($1::int)")
+
+/* --- periodic tasks --- */
+
+/* The end of a periodic task, which waits for its next time.  ST002 as in TASK_END.  $1 taskid, $2 starttime,
+ * $3 retry, $4 stoptime, $5 startat of the next, $6 by which period and zone that was chosen. */
+STATEMENT(CRON_END, "cron_end", 6,
+          "select case when not cron_end($1, $2, $3, $4, $5, $6)"
+          " then fail('ST002', json_build_array($1::text)::text) end")
+
+/* The rules to be planned.  $1 zone; what modules declare: $2 name[], $3 period[], $4 module[]. */
+STATEMENT(CRON_SCAN, "cron_scan", 4,
+          "select name, opname, period, after from cron_scan($1, $2::text[], $3::text[], $4::text[])")
+
+/* $1 rule, $2 its period and $3 its operation as seen, $4 startat, $5 qn, $6 zone. */
+STATEMENT(CRON_PLAN, "cron_plan", 6, "select cron_plan($1, $2, $3, $4, $5::int, $6)")

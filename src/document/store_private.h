@@ -2,6 +2,7 @@
 #ifndef STAMPD_DOCUMENT_STORE_PRIVATE_H
 #define STAMPD_DOCUMENT_STORE_PRIVATE_H
 
+#include "document/statements.h"
 #include "document/store.h"
 #include "edge/pg.h"
 
@@ -93,6 +94,10 @@ void store_take_tasks(struct pg_result *const *results, struct commit *commit);
 struct task store_read_due(const struct pg_result *rows, int row);
 /* Flags the fences that the detail of ST002 lists; all when it is not known which. */
 void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail);
+
+/* One statement that may be said twice: a read, or a write that is guarded by what it has seen. */
+MUST_USE enum fault store_run_again(struct store *store, int space, enum statement statement,
+                                    const struct pg_params *params, struct pg_result **result_r);
 
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);

@@ -1,10 +1,36 @@
 /* store_task: what a commit does with tasks: those it asks for, those that end with it. */
+#include "document/cron.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 #include "document/store_tasks.h"
 #include "edge/json.h"
 
 /* --- parameters --- */
+
+/* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun a
+ * little before the time that it was for: that one is not the next. */
+static bool is_periodic(const struct commit *commit)
+{
+    struct cron cron;
+    return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->period.data &&
+           cron_parse(commit->fences->period, &cron);
+}
+
+static void add_periodic_end(struct pg_params *params, const struct commit *commit)
+{
+    const struct task_fence *fence = commit->fences;
+    struct cron cron = {0};
+    bool is_period = cron_parse(fence->period, &cron);
+    assert(is_period);
+    int64_t after = commit->stop > fence->start ? commit->stop : fence->start;
+    pg_add_text(params, fence->id);
+    pg_add_i64(params, fence->claim);
+    pg_add_i32(params, (int32_t)fence->attempt);
+    pg_add_i64(params, commit->stop);
+    pg_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
+    pg_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
+                                              fence->period.data, cron_zone())));
+}
 
 static void add_end(struct pg_params *params, const struct commit *commit)
 {
@@ -75,7 +101,9 @@ static bool has_domain(const struct commit *commit)
 void store_add_tasks(struct task_params *params, struct arena *arena, const struct commit *commit)
 {
     pg_params_start(&params->end, arena);
-    if (commit->fence_count)
+    if (is_periodic(commit))
+        add_periodic_end(&params->end, commit);
+    else if (commit->fence_count)
         add_end(&params->end, commit);
     pg_params_start(&params->make, arena);
     if (commit->task_count)
@@ -97,7 +125,10 @@ bool store_tasks_fit(const struct task_params *params)
 void store_send_ends(struct pg *pg, const struct task_params *params, const struct commit *commit)
 {
     if (commit->fence_count)
-        pg_pipeline_add(pg, &statements[commit->checkpoint.data ? STATEMENT_TASK_STEP : STATEMENT_TASK_END],
+        pg_pipeline_add(pg,
+                        &statements[commit->checkpoint.data ? STATEMENT_TASK_STEP
+                                    : is_periodic(commit)   ? STATEMENT_CRON_END
+                                                            : STATEMENT_TASK_END],
                         &params->end);
 }
 

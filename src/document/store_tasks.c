@@ -30,7 +30,8 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         QUEUE,
         PRIORITY,
         BATCH,
-        CREATED
+        CREATED,
+        PERIOD
     };
     return (struct task){
         .id = pg_get_text(rows, row, ID),
@@ -48,6 +49,7 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         .priority = (int)pg_get_i64(rows, row, PRIORITY),
         .batch = (int)pg_get_i64(rows, row, BATCH),
         .created = pg_get_i64(rows, row, CREATED),
+        .period = pg_get_text(rows, row, PERIOD),
     };
 }
 
@@ -129,9 +131,8 @@ enum fault store_claim_tasks(struct store *store, int space, struct arena *arena
 
 /* --- single statements --- */
 
-/* What may be said twice: reads, and writes that are guarded by the attempt. */
-static enum fault run(struct store *store, int space, enum statement statement,
-                      const struct pg_params *params, struct pg_result **result_r)
+enum fault store_run_again(struct store *store, int space, enum statement statement,
+                           const struct pg_params *params, struct pg_result **result_r)
 {
     enum fault fault;
     int attempt = 0;
@@ -158,7 +159,7 @@ enum fault store_put_task_back(struct store *store, int space, struct arena *are
     pg_add_text(&params, end->code);
     pg_add_text(&params, end->report);
     pg_add_i64(&params, stamp_now());
-    enum fault fault = run(store, space, STATEMENT_TASK_BACK, &params, &row);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_BACK, &params, &row);
     *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
 }
@@ -173,7 +174,7 @@ enum fault store_look_at_task(struct store *store, int space, struct arena *aren
     pg_add_text(&params, fence->id);
     pg_add_i64(&params, fence->claim);
     pg_add_i32(&params, (int32_t)fence->attempt);
-    enum fault fault = run(store, space, STATEMENT_TASK_FIND, &params, &row);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_FIND, &params, &row);
     if (!fault)
         *state_r = (struct task_state){.is_held = !pg_is_null(row, 0, STEP),
                                        .is_done = pg_get_bool(row, 0, IS_DONE),
@@ -190,7 +191,7 @@ enum fault store_next_task(struct store *store, int space, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_text(&params, domain);
     pg_add_i64(&params, stamp_now());
-    enum fault fault = run(store, space, STATEMENT_TASK_NEXT, &params, &row);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_NEXT, &params, &row);
     if (!fault && pg_rows(row))
         *task_r = store_read_due(row, 0);
     return fault;
@@ -204,7 +205,7 @@ enum fault store_due_tasks(struct store *store, int space, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_i32(&params, (int32_t)limit);
     pg_add_i64(&params, before);
-    enum fault fault = run(store, space, STATEMENT_TASK_DUE, &params, &rows);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -221,7 +222,7 @@ enum fault store_running_tasks(struct store *store, int space, struct arena *are
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    enum fault fault = run(store, space, STATEMENT_TASK_RUNNING, &params, &rows);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_RUNNING, &params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -246,7 +247,7 @@ enum fault store_purge_history(struct store *store, int space, struct arena *are
     pg_params_start(&params, arena);
     pg_add_i64(&params, before);
     pg_add_i32(&params, (int32_t)batch);
-    enum fault fault = run(store, space, STATEMENT_TASK_PURGE, &params, &row);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_PURGE, &params, &row);
     if (!fault)
         *count_r = pg_get_i64(row, 0, 0);
     return fault;
@@ -256,5 +257,5 @@ enum fault store_administer_tasks(struct store *store, int space, enum statement
                                   const struct pg_params *params, struct pg_result **rows_r)
 {
     assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
-    return run(store, space, statement, params, rows_r);
+    return store_run_again(store, space, statement, params, rows_r);
 }

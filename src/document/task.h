@@ -26,6 +26,7 @@ struct task {
     struct bytes info;
     struct bytes resource, domain; /* NO_BYTES: none */
     struct bytes checkpoint;       /* JSON; NO_BYTES: none */
+    struct bytes period;           /* of the rule whose turn it is; NO_BYTES: it is not periodic */
     int64_t start;                 /* not before; TASK_PARKED */
     int64_t claim;                 /* stamp of the present attempt; 0: it waits */
     int64_t attempt;               /* retry: attempts that failed before */
@@ -39,6 +40,8 @@ struct task_fence {
     struct bytes id;
     int64_t claim, attempt;
     struct bytes domain; /* NO_BYTES: none */
+    struct bytes period; /* NO_BYTES: it is not periodic */
+    int64_t start;       /* periodic: before which it was not to start */
     bool is_lost;        /* out: it is not */
 };
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/schedule.h"
 #include "document/copies.h"
+#include "document/cron.h"
 #include "document/item.h"
 #include "document/schema.h"
 #include "operation/classes.h"
@@ -227,23 +228,28 @@ static bool judge_task(const struct judgement *judgement, const struct stampd_op
         return refuse(judgement, "operation %s: there is no queue %u", from->name, task->queue);
     if (task->batch > TASK_BATCH_MOST)
         return refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
+    if (task->period && !cron_parse(bytes_of(task->period), &(struct cron){0}))
+        return refuse(judgement, "operation %s: %s is no period", from->name, task->period);
     if (!is_zero(task->reserved, COUNT_OF(task->reserved)))
         return refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
     return true;
 }
 
-static struct task_traits traits_of(const struct stampd_task_class *task)
+static struct task_traits traits_of(const struct stampd_module *module, const struct stampd_task_class *task)
 {
     if (!task)
-        return (struct task_traits){0};
+        return (struct task_traits){.module = module->name};
     return (struct task_traits){.queue = (int)task->queue,
                                 .batch = (int)task->batch,
                                 .limit_s = task->seconds,
+                                .period = task->period,
+                                .module = module->name,
                                 .is_never_retried = task->never_retry,
                                 .may_clients_schedule = task->clients_may_schedule};
 }
 
-static bool add_operation(const struct judgement *judgement, const struct stampd_operation *from)
+static bool add_operation(const struct judgement *judgement, const struct stampd_module *module,
+                          const struct stampd_operation *from)
 {
     if (!is_name(from->name, "_-."))
         return refuse(judgement, "%s is no name of an operation", from->name);
@@ -264,7 +270,7 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
                                     .afterwork = from->afterwork ? module_afterwork : NULL,
                                     .only_reads = from->is_read_only,
                                     .limit_s = from->seconds,
-                                    .task = traits_of(from->task),
+                                    .task = traits_of(module, from->task),
                                     .application = from};
     if (registry_add(operation))
         return true;
@@ -326,7 +332,7 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
             return false;
     const struct stampd_operation *operation = module->operations;
     for (; operation && operation->name; operation++)
-        if (!add_operation(&judgement, operation))
+        if (!add_operation(&judgement, module, operation))
             return false;
     struct loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded)

@@ -1,5 +1,6 @@
 /* module_task: tasks in the eyes of a module (stampd.h): asking for them, being one. */
 #include "operation/module_private.h"
+#include "document/cron.h"
 #include "operation/task_ask.h"
 
 /* A century of seconds: more makes no sense. */
@@ -143,4 +144,14 @@ void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *write
 void stampd_never_retry(struct stampd_call *call)
 {
     call->attempt->is_final = true;
+}
+
+/* --- periods --- */
+
+int64_t stampd_cron_next(const char *period, int64_t after)
+{
+    struct cron cron;
+    if (!period || !cron_parse(bytes_of(period), &cron))
+        return 0;
+    return stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after)));
 }

@@ -65,3 +65,8 @@ bool registry_add(const struct operation *operation)
     added_count++;
     return true;
 }
+
+const struct operation *registry_get_added(size_t place)
+{
+    return place < added_count ? added[place] : NULL;
+}

@@ -30,6 +30,8 @@ struct task_traits {
     int batch;       /* most that share a commit; 0: 1 */
     int64_t limit_s; /* 0: limit_task_s */
     bool is_never_retried, may_clients_schedule;
+    const char *period; /* NULL: it is not periodic */
+    const char *module; /* whose it is; NULL: built in */
 };
 
 struct operation {
@@ -51,5 +53,7 @@ const struct operation *registry_find(struct bytes name);
 const struct operation *registry_get_resource(enum resource_act act);
 /* Adds a module's operation, borrowed for good; false when the name is taken. */
 MUST_USE bool registry_add(const struct operation *operation);
+/* The operation number `place` of those that modules bring, NULL from the end on. */
+const struct operation *registry_get_added(size_t place);
 
 #endif

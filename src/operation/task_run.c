@@ -360,8 +360,12 @@ static enum fault read_param(struct run *run, struct work *work)
 static void prepare(struct run *run, struct work *work, struct task *task, struct task_outcome *outcome)
 {
     *work = (struct work){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
-    work->fence = (struct task_fence){
-        .id = task->id, .claim = task->claim, .attempt = task->attempt, .domain = task->domain};
+    work->fence = (struct task_fence){.id = task->id,
+                                      .claim = task->claim,
+                                      .attempt = task->attempt,
+                                      .domain = task->domain,
+                                      .period = task->period,
+                                      .start = task->start};
     work->call = (struct call){
         .arena = run->call->arena,
         .route = CALL_OPERATION,
@@ -392,6 +396,12 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         fail(run, work, fault);
 }
 
+/* May it share a commit? */
+static bool is_shared(const struct work *work)
+{
+    return !work->is_over && !work->task->period.data && work->operation->task.batch > 1;
+}
+
 /* The tasks of operations that share commits, by operation, as many in each as it allows. */
 static void run_batches(struct run *run, struct work *works, size_t count)
 {
@@ -399,10 +409,9 @@ static void run_batches(struct run *run, struct work *works, size_t count)
     bool *is_seen = ARENA_ARRAY(run->call->arena, bool, count);
     for (size_t i = 0; i < count; i++) {
         const struct operation *operation = works[i].operation;
-        size_t most = works[i].is_over || operation->task.batch < 1 ? 1 : (size_t)operation->task.batch,
-               size = 0;
-        for (size_t k = i; most > 1 && k < count && size < most; k++)
-            if (!is_seen[k] && !works[k].is_over && works[k].operation == operation) {
+        size_t most = is_shared(&works[i]) ? (size_t)operation->task.batch : 0, size = 0;
+        for (size_t k = i; k < count && size < most; k++)
+            if (!is_seen[k] && is_shared(&works[k]) && works[k].operation == operation) {
                 is_seen[k] = true;
                 together[size++] = &works[k];
             }

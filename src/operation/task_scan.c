@@ -1,4 +1,4 @@
-/* task_scan: lost attempts first, so that they are among what is due. */
+/* task_scan: lost attempts first, then periodic tasks, so that they are among what is due. */
 #include "operation/task_scan.h"
 
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include "operation/hint.h"
 #include "operation/reader.h"
 #include "operation/task_backlog.h"
+#include "operation/task_cron.h"
 #include "operation/task_holder.h"
 #include "operation/task_run.h"
 
@@ -148,6 +149,8 @@ enum fault task_scan(struct workshop *workshop, struct call *call, struct reply 
     builder_printf(scan.out, "{\"t\":%" PRId64 ",", now);
     fault = sort_running(&scan, &lost);
     pulse_count(&pulse->tasks_lost, lost);
+    if (!fault)
+        fault = task_cron(workshop, call, space);
     if (!fault)
         fault = list_due(&scan, limit, before);
     if (!fault)

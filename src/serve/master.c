@@ -20,6 +20,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "document/cron.h"
 #include "document/stamps.h"
 #include "edge/fcgi.h"
 #include "edge/segment.h"
@@ -114,6 +115,15 @@ static void remove_pid_file(const struct master *master)
         log_warning("%s: %m", master->options->pid_path);
 }
 
+/* Inherited by the children. */
+static bool take_zone(const struct settings *settings, char *problem)
+{
+    if (cron_set_zone(settings->zone))
+        return true;
+    snprintf(problem, PROBLEM_BYTES, "zone = %s: the system knows no such time zone", settings->zone);
+    return false;
+}
+
 static bool open_segment(struct master *master, char *problem)
 {
     const struct settings *settings = present_settings(master);
@@ -181,6 +191,7 @@ static bool open_master(struct master *master, char *problem)
 {
     if (!open_pid_file(master, problem) ||
         !identity_take(present_settings(master), &master->identity, problem, PROBLEM_BYTES) ||
+        !take_zone(present_settings(master), problem) ||
         !module_load_all(present_settings(master), problem, PROBLEM_BYTES) ||
         !open_segment(master, problem) || !open_listeners(master, problem))
         return false;
@@ -242,8 +253,11 @@ static void reload(struct master *master)
 {
     char problem[PROBLEM_BYTES] = "";
     struct settings *next = &master->settings[!master->present];
-    if (!settings_load(next, master->options->settings_path, problem, sizeof problem)) {
+    bool is_read = settings_load(next, master->options->settings_path, problem, sizeof problem);
+    if (!is_read || !take_zone(next, problem)) {
         log_error("settings are not reloaded, the present ones stay: %s", problem);
+        if (is_read)
+            settings_free(next);
         return;
     }
     keep_what_is_made(next, present_settings(master));

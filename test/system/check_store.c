@@ -521,6 +521,28 @@ static void classes_are_found_by_steps_along_the_index(void **state)
     pg_close(pg);
 }
 
+/* A claim may come a second early: the time that it was for is not the next one too. */
+static void a_turn_that_began_early_is_followed_by_the_next(void **state)
+{
+    (void)state;
+    enum fault fault;
+    struct task_fence fence = {.id = BYTES("periodical"),
+                               .claim = 401121042459200,
+                               .period = BYTES("D0425"),
+                               .start = 401121042500000};
+    struct change change = {.commit = {.fences = &fence, .fence_count = 1, .stop = 401121042459400}};
+    scratch_run(scratch.admin, "select stampd.cron_set('Rule', 'Op', 'D0425');"
+                               " insert into stampd.taskqueue (taskid, opname, param, startat, starttime,"
+                               " holder, created, cron, plan) values ('periodical', 'Op', '{}',"
+                               " 401121042500000, 401121042459200, 'x', 1, 'Rule', 'D0425 UTC')");
+    assert_int_equal(commit(&change, &fault), COMMIT_DONE);
+    assert_int_equal(scratch_number(scratch.admin, "select startat from stampd.taskqueue"), 401122042500000);
+    assert_int_equal(count("taskqueue where starttime is null and plan = 'D0425 UTC'"), 1);
+    assert_int_equal(commit(&change, &fault), COMMIT_REFUSED);
+    assert_int_equal(fault, FAULT_FENCED);
+    assert_int_equal(count("task_history"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -541,6 +563,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_go_page_by_page, open_all, close_all),
         cmocka_unit_test_setup_teardown(classes_are_found_by_steps_along_the_index, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_page_reads_a_bounded_number_of_rows, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_turn_that_began_early_is_followed_by_the_next, open_all, close_all),
     };
     char database[48];
     snprintf(database, sizeof database, "check_store_%d", (int)getpid());

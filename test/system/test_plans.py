@@ -37,11 +37,12 @@ PAGES = {
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
     'TASK_BACKLOG': 8000,  # of 10,000 rows that are counted
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
+    'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
 }
 # Met only after a commit of unknown outcome.
 UNMET = {'TASK_FIND'}
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property'}
+SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property', 'cron'}
 
 FILL = f"""
 set stampd.worker = on; -- no notifications
@@ -182,6 +183,11 @@ def exercise_tasks(stack):
         assert stack.op('lab', 'tasks', look, admin=True)['out']
     once = stack.op('lab', 'task', {'op': 'put', 'param': {'docs': []}, 'delay': 1000})['out']['id']
     assert stack.op('lab', 'tasks', {'drop': once}, admin=True)['out']['result'] == 'dropped'
+    stack.psql('lab', "select cron_set('Rule', 'put', 'D0000', '{\"docs\":[]}')")
+    manager.scan()
+    (taskid,), = stack.psql('lab', "update taskqueue set startat = stamp_now() where cron = 'Rule' returning taskid")
+    assert manager.run(taskid)['result'] == 'done'
+    stack.psql('lab', "select cron_drop('Rule')")
     stack.psql('lab', "delete from taskqueue where opname = 'Fail'")
 
 

@@ -212,3 +212,21 @@ enum fault store_administer_tasks(struct store *store, int space, enum statement
     *rows_r = NULL;
     return FAULT_XAWAY;
 }
+
+/* No rules of periodic tasks. */
+enum fault store_scan_rules(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                            const struct cron_declaration *declarations UNUSED, size_t count UNUSED,
+                            struct cron_rule **rules_r, size_t *count_r)
+{
+    *rules_r = NULL;
+    *count_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                           const struct cron_rule *rule UNUSED, int64_t next UNUSED, int number UNUSED,
+                           bool *is_made_r)
+{
+    *is_made_r = false;
+    return FAULT_NONE;
+}

@@ -2,6 +2,7 @@
 #ifndef STAMPD_TEST_FAKE_TASKS_H
 #define STAMPD_TEST_FAKE_TASKS_H
 
+#include "document/store_cron.h"
 #include "document/store_tasks.h"
 
 struct fake_task {

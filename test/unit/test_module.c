@@ -31,6 +31,9 @@ static void what_cannot_be_is_refused_in_one_line(void **state)
                                          odd[] = {{.name = "a/b", .work = do_work}, {.name = NULL}},
                                          later[] = {{.name = "Later", .work = do_work, .reserved = {put}},
                                                     {.name = NULL}};
+    static const struct stampd_task_class leaping = {.period = "Y02290000"};
+    static const struct stampd_operation leap[] = {{.name = "Leap", .work = do_work, .task = &leaping},
+                                                   {.name = NULL}};
     static const struct stampd_document_class small[] = {{.name = "firm"}, {.name = NULL}};
     static const struct stampd_item_class double_items[] = {{.name = "A"}, {.name = "A"}, {.name = NULL}};
     static const struct stampd_document_class doubled[] = {{.name = "Two", .items = double_items},
@@ -73,6 +76,7 @@ static void what_cannot_be_is_refused_in_one_line(void **state)
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .operations = idle}, "Idle has no work");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .operations = odd}, "a/b is no name");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .operations = later}, "reserved");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .operations = leap}, "is no period");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = classes}, "Firm is declared");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = small}, "firm is no name");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = doubled}, "declares A twice");

@@ -1,0 +1,61 @@
+/* task_cron: rules of modules, and the next time of each rule. */
+#include "operation/task_cron.h"
+
+#include "base/log.h"
+#include "base/schedule.h"
+#include "document/cron.h"
+#include "document/stamp.h"
+#include "document/store_cron.h"
+#include "operation/registry.h"
+
+/* All that the modules of this server declare. */
+static size_t collect(struct arena *arena, struct cron_declaration **declarations_r)
+{
+    size_t all = 0, count = 0;
+    while (registry_get_added(all))
+        all++;
+    *declarations_r = ARENA_ARRAY(arena, struct cron_declaration, all);
+    for (size_t i = 0; i < all; i++) {
+        const struct operation *operation = registry_get_added(i);
+        if (operation->task.period)
+            (*declarations_r)[count++] =
+                (struct cron_declaration){bytes_of(operation->name), bytes_of(operation->task.period),
+                                          bytes_of(operation->task.module)};
+    }
+    return count;
+}
+
+static enum fault plan(struct workshop *workshop, struct arena *arena, int space,
+                       const struct cron_rule *rule)
+{
+    const struct operation *operation = registry_find(rule->operation);
+    struct cron cron;
+    bool is_made = false;
+    if (!cron_parse(rule->period, &cron)) {
+        log_error("periodic task name=%.*s: its period is none", (int)rule->name.size, rule->name.data);
+        return FAULT_NONE;
+    }
+    int64_t next = stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(rule->after)));
+    int queue = schedule_queue(workshop->settings->task_queues, rule->operation,
+                               operation ? operation->task.queue : 0);
+    enum fault fault =
+        store_plan_rule(documents_store(workshop->documents), space, arena, rule, next, queue, &is_made);
+    if (is_made)
+        log_info("periodic task planned name=%.*s start=%lld", (int)rule->name.size, rule->name.data,
+                 (long long)next);
+    return fault;
+}
+
+enum fault task_cron(struct workshop *workshop, const struct call *call, int space)
+{
+    struct cron_declaration *declarations;
+    struct cron_rule *rules;
+    size_t count = collect(call->arena, &declarations);
+    if (bytes_equal(call->space, BYTES("z")))
+        count = 0;
+    enum fault fault = store_scan_rules(documents_store(workshop->documents), space, call->arena,
+                                        declarations, count, &rules, &count);
+    for (size_t i = 0; !fault && i < count; i++)
+        fault = plan(workshop, call->arena, space, &rules[i]);
+    return fault;
+}
