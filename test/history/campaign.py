@@ -26,9 +26,12 @@ class Campaign:
     """`stacks` serve the same namespace.  Histories are written into `folder`.  Documents and operations have names that
     begin with `prefix`, which no other campaign on the same database has."""
 
-    def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h'):
+    def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
+                 drain_s=120):
         self.seed, self.folder, self.has_module = seed, Path(folder), has_module
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
+        self.stack, self.queue_keys = stacks[0], [stack.queue_key for stack in stacks]
+        self.drain_s = drain_s
         self.prefix, self.documents = prefix, [f'{prefix}{number}' for number in range(documents)]
         self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
         self.processes, self.threads = processes, threads
@@ -41,6 +44,10 @@ class Campaign:
         self.context, self.workers = context, []
         self.initial = {document: [0, ''] for document in self.documents}
         self.carried = []  # (round, line) of unknown outcome
+
+    def tallies(self):
+        """Where the tasks of this round count."""
+        return [f'{self.prefix}t{self.round.value}.{number}' for number in range(10)]
 
     # --- in a process of clients ---
 
@@ -105,6 +112,8 @@ class Campaign:
             file.writelines(line for _, line in self.carried)
             unknown = [line for line in self.gather(file)]
             self.leader.file = file
+            if self.has_module:
+                self.leader.tasks.tell_all()
             self.initial = self.leader.read_all() or self.initial
         self.carry(unknown)
         troubles = {}

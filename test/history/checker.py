@@ -20,13 +20,14 @@ from collections import Counter, defaultdict
 from graph import Graph
 from report import difference, name_cycle
 from state import change, operations_in, unpack
+from tallies import judge_tallies
 
 TRIALS_MOST = 2000  # places tried for reads of absences that could be several
 
 
 class Operation:
     """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
-    __slots__ = ('name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
+    __slots__ = ('tasks', 'tallies', 'left', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
                  'node', 'is_sure', 'is_supposed')
 
     def __init__(self, line):
@@ -38,6 +39,9 @@ class Operation:
         self.parent = line.get('parent')
         self.answers = line.get('answers', [])
         self.words = line.get('words', '')
+        self.tasks = [tuple(task) for task in line.get('tasks', [])]  # (tally, key, how often it counts)
+        self.tallies = line.get('tallies')  # at the end: tally -> key -> how often it was counted
+        self.left = line.get('left', 0)     # tasks that could not be brought to their end
         self.node = None
         if self.result == 'unknown':
             self.end = None
@@ -82,6 +86,7 @@ class Checker:
 
     def check(self):
         self.judge_answers()
+        self.violations += [Violation(*found) for found in judge_tallies(self.operations.values())]
         self.collect_states()
         for state in self.seen.items():
             self.claim(*state)

@@ -3,70 +3,23 @@
 A line of a history (checker.py reads it) is an operation: when it was sent and answered (CLOCK_MONOTONIC, one for all
 processes), whether it was done, for certain not done, or nobody knows, what it saw, what it would write.
 """
-import http.client
 import json
 import random
-import ssl
 import time
-from urllib.parse import urlsplit
 
 from holder import Copy
 from state import compact, name_of, pack, state_of
+from tasks import Tasks
+from wire import Lost, Wire
 
 CLASS = 'Hot'
 NS = 'lab'
-TIMEOUT_S = 30
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
 # What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AVERSION', 'CONTENTION', 'XAWAY', 'XDATABASE', 'ODATABASE', 'XTIME', 'NDOCUMENT'}
+NOT_DONE = {'AREFUSED', 'AVERSION', 'CONTENTION', 'XAWAY', 'XDATABASE', 'ODATABASE', 'XTIME', 'NDOCUMENT'}
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
-
-
-class Lost(Exception):
-    """No answer; `was_sent` False: the server has not got the request either."""
-
-    def __init__(self, was_sent):
-        super().__init__()
-        self.was_sent = was_sent
-
-
-class Wire:
-    """One kept connection to nginx."""
-
-    def __init__(self, url, certificate):
-        self.host = urlsplit(url)
-        self.context = ssl.create_default_context(cafile=certificate)
-        self.connection = None
-
-    def send(self, method, path, body=None, headers=None):
-        try:
-            if self.connection is None:
-                self.connection = http.client.HTTPSConnection(self.host.hostname, self.host.port, timeout=TIMEOUT_S,
-                                                              context=self.context)
-                self.connection.connect()
-        except OSError:
-            self.close()
-            raise Lost(False) from None
-        try:
-            self.connection.request(method, path, body, headers or {})
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise Lost(True) from None
-
-    def receive(self):
-        try:
-            answer = self.connection.getresponse()
-            return answer.status, answer.headers, answer.read()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise Lost(True) from None
-
-    def close(self):
-        if self.connection:
-            self.connection.close()
-        self.connection = None
 
 
 class Answer:
@@ -83,6 +36,7 @@ class Client:
         self.campaign, self.number = campaign, number
         self.dice = random.Random(f'{campaign.seed}/{number}')
         self.wires = [Wire(url, certificate) for url, certificate in campaign.servers]
+        self.tasks = Tasks(self)
         self.copies = {document: Copy(CLASS, document) for document in campaign.documents}
         self.known = {}  # document -> (version, state) as it was seen last
         self.sequence = 0
@@ -317,7 +271,7 @@ class Client:
         self.write(name, method, lambda more_headers, more: self.request(
             self.wire(), method, f'/{NS}/doc/{CLASS}/{document}', body, {**headers, **more_headers}, **more), reads, {document: actions})
 
-    def write(self, name, kind, send, reads, writes):
+    def write(self, name, kind, send, reads, writes, **noted):
         """Sends it once; or, under an Idempotency-Key, until its fate is known, and sometimes once more."""
         headers = {'Idempotency-Key': name} if self.dice.random() < 0.5 else {}
         start, results, good = time.monotonic_ns(), set(), None
@@ -335,7 +289,7 @@ class Client:
             if not headers or not self.sends_again(results, answer, deadline):
                 break
         result = next(result for result in ('wrong', 'ok', 'unknown', 'no') if result in results)
-        more = {'answers': [version for version in versions if version], 'code': answer.code}
+        more = {'answers': [version for version in versions if version], 'code': answer.code, **noted}
         if result == 'wrong':
             more['words'] = answer.words
         if result == 'ok' and writes:
@@ -350,7 +304,7 @@ class Client:
             self.take_syncs(sent, self.synced, answer, name)
 
     def sends_again(self, results, answer, deadline):
-        if answer.result == 'wrong' or answer.code in REFUSED or time.monotonic() > deadline:
+        if answer.result == 'wrong' or answer.code in REFUSED or answer.code == 'AREFUSED' or time.monotonic() > deadline:
             return False
         return self.dice.random() < 0.1 if answer.result == 'ok' else 'unknown' in results
 
@@ -364,9 +318,9 @@ class Client:
     def run_round(self, file):
         """Works until the campaign pauses; `file` takes the lines."""
         deeds = [(self.get, 20), (self.look, 8), (self.list, 3), (self.get_resource, 5), (self.sync, 12), (self.put, 22),
-                 (self.transact, 24), (self.change_resource, 6)]
+                 (self.transact, 24), (self.change_resource, 6), (self.tasks.ask, 4), (self.tasks.manage, 6)]
         if not self.campaign.has_module:
-            deeds = [deed for deed in deeds if deed[0] not in (self.look, self.transact)]
+            deeds = [deed for deed in deeds if deed[0] not in (self.look, self.transact, self.tasks.ask, self.tasks.manage)]
         work, weights = zip(*deeds)
         self.file = file
         while not self.campaign.pause.is_set():

@@ -1,4 +1,5 @@
-/* history: a module whose operation reads some documents and changes others in one atomic step. */
+/* history: a module whose operation reads some documents and changes others in one atomic step, and one that
+ * asks for tasks which count. */
 #include <stampd.h>
 
 #include <string.h>
@@ -138,9 +139,77 @@ static enum stampd_outcome tell_version(struct stampd_call *call)
     return stampd_result(call, result);
 }
 
+/* --- tasks --- */
+
+/* One more in the item Done.<key> of the document Tally/<tally>. */
+static void count(struct stampd_call *call, const struct stampd_json *param)
+{
+    const char *key = stampd_read_text(call, param, "key", 1, 64);
+    struct stampd_document *tally =
+        stampd_fetch(call, "Tally", stampd_read_text(call, param, "tally", 1, 64));
+    const struct stampd_json *counted = stampd_item_value(tally, "Done", key);
+    int64_t before = counted ? stampd_read_integer(call, counted, NULL, 0, INT32_MAX) : 0;
+    const char *digits = stampd_format(call, "%lld", (long long)before + 1);
+    stampd_set_json(tally, "Done", key, stampd_bytes(digits, strlen(digits)));
+}
+
+static void schedule(struct stampd_call *call, const struct stampd_json *order)
+{
+    struct stampd_task task = {
+        .operation = stampd_read_text(call, order, "op", 1, 32),
+        .param = stampd_json_text(stampd_member(call, order, "param")),
+        .domain = stampd_read_text_or(call, order, "domain", 1, 16, NULL),
+    };
+    if (!stampd_failed(call))
+        stampd_schedule(call, &task);
+}
+
+/* Asks for the tasks in `tasks`, all of them or, when it fails, none. */
+static enum stampd_outcome ask(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    const struct stampd_json *tasks = stampd_read_array(call, param, "tasks", 0, DOCUMENTS_MOST);
+    for (const struct stampd_json *one = stampd_first(call, tasks); one; one = stampd_next(one))
+        schedule(call, one);
+    if (stampd_read_boolean_or(call, param, "fail", false))
+        return stampd_raise(call, "AREFUSED", "As told.", NULL);
+    struct stampd_writer *result = stampd_write_object(call);
+    stampd_open_array(result, "docs");
+    stampd_close(result);
+    return stampd_result(call, result);
+}
+
+/* A task: asks for its child, without any document whose version would tell of a second time; or counts, once
+ * in each of `times` commits.  Fails in its first `fail` attempts, at its last commit. */
+static enum stampd_outcome tally(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call), *child = stampd_member(call, param, "child");
+    const struct stampd_json *checkpoint = stampd_checkpoint(call);
+    int64_t done = checkpoint ? stampd_read_integer(call, checkpoint, "done", 0, INT32_MAX) : 0;
+    if (child)
+        schedule(call, child);
+    else
+        count(call, param);
+    rest(stampd_read_integer_or(call, param, "rest_ms", 0, REST_MOST_MS, 0));
+    if (done + 1 < stampd_read_integer_or(call, param, "times", 1, INT32_MAX, 1)) {
+        struct stampd_writer *left = stampd_write_object(call);
+        stampd_add_integer(left, "done", done + 1);
+        stampd_set_checkpoint(call, left);
+        return STAMPD_DONE;
+    }
+    if (stampd_task_retry(call) < stampd_read_integer_or(call, param, "fail", 0, INT32_MAX, 0))
+        return stampd_raise(call, "AFAIL", "As told.", NULL);
+    return STAMPD_DONE;
+}
+
+static const struct stampd_task_class together = {.batch = 8};
+
 static const struct stampd_operation operations[] = {
     {.name = "Transact", .access = STAMPD_PUBLIC, .work = transact, .afterwork = tell_version},
     {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = look},
+    {.name = "Ask", .access = STAMPD_PUBLIC, .work = ask},
+    {.name = "Tally", .work = tally},
+    {.name = "TallyTogether", .work = tally, .task = &together},
     {.name = NULL},
 };
 

@@ -41,7 +41,8 @@ class Clock:
         for parent in (self.path, self.path / 'src'):
             parent.chmod(0o755)
         self.set(0.0)
-        (self.path / 'src/stampctl').symlink_to(build / 'src/stampctl')
+        for program in ('stampctl', 'stamp-queue'):
+            (self.path / 'src' / program).symlink_to(build / 'src' / program)
         self.point_to(build / 'src/stampd')
 
     def point_to(self, program):
@@ -150,6 +151,14 @@ class Saboteur:
         wait_until(lambda: not any(map(is_alive, [master, *workers])), 30, 'end of the workers')
         stack.step('stampd', 'start')
 
+    def kill_the_manager(self):
+        """Of the queues, where there is one; another takes its place."""
+        manager = pid_of(self.stacks[0], 'queue')
+        if manager:
+            signal_to(manager, signal.SIGKILL)
+            wait_until(lambda: not is_alive(manager), 30, 'end of the manager')
+            self.stacks[0].step('queue', 'start')
+
     def restart_stampd(self):
         self.resume()
         self.any_stack().restart_stampd()
@@ -237,7 +246,7 @@ class Saboteur:
         clock.set(offset if offset > CLOCK_LEAST_S else 0.0)
 
 
-HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('restart stampd', 1), ('reload stampd', 3),
+HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('kill the manager', 3), ('restart stampd', 1), ('reload stampd', 3),
          ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('restart postgres', 1), ('crash postgres', 1),
          ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]

@@ -170,6 +170,46 @@ def serial_history(dice):
     return book
 
 
+ASKED = [['t', 'a.0', 1], ['t', 'a.1', 2]]
+
+
+def tallied(result='ok', left=0, **counts):
+    """One asks for two tasks; at the end they were counted so."""
+    return Book().add('a', 0, 1, kind='Ask', result=result, tasks=ASKED).add(
+        'end', 2, 3, kind='tallies', left=left, tallies={'t': {f'a.{number[1:]}': count for number, count in counts.items()}})
+
+
+class Tasks(Verdicts):
+    def test_each_is_done_as_often_as_it_counts(self):
+        self.right(tallied(_0=1, _1=2))
+
+    def test_what_is_unknown_may_be_done_or_not(self):
+        for counts in ({}, {'_0': 1}, {'_0': 1, '_1': 1}, {'_0': 1, '_1': 2}):
+            self.right(tallied('unknown', **counts))
+
+    def test_what_was_refused_is_not_done(self):
+        self.right(tallied('no'))
+        self.wrong(tallied('no', _0=1), 'a task of what was refused', 'a', 'end')
+
+    def test_one_that_is_missing(self):
+        self.wrong(tallied(_1=2), 'a task was not done', 'a', 'end')
+        self.wrong(tallied(_0=1, _1=1), 'a task was not done', 'a', 'end')
+
+    def test_one_that_was_done_twice(self):
+        for result in ('ok', 'unknown', 'no'):
+            self.wrong(tallied(result, _0=2, _1=2), 'a task was done twice', 'a', 'end')
+
+    def test_one_that_nobody_asked_for(self):
+        self.wrong(tallied(_0=1, _1=2, _7=1), 'a task that nobody asked for', 'end')
+
+    def test_what_is_left(self):
+        self.wrong(tallied(_0=1, _1=2, left=3), 'tasks came to no end', 'end')
+
+    def test_tasks_of_another_round_and_histories_without_an_end(self):
+        self.right(Book().add('a', 0, 1, kind='Ask', result='unknown', tasks=ASKED).add('end', 2, 3, kind='tallies', tallies={'u': {}}))
+        self.right(Book().add('a', 0, 1, kind='Ask', tasks=ASKED))
+
+
 class WhatIsWrong(Verdicts):
     def test_g0(self):
         self.wrong(Book().add('a', 0, 9, (), {'x': True, 'y': True}, 10)
