@@ -42,10 +42,17 @@ struct parameter {
     struct bytes name, value;
 };
 
+/* Of a name, so that few are compared whole: its length and its last byte. */
+static inline uint16_t tag_of(struct bytes name)
+{
+    return (uint16_t)(name.size << 8 | (name.size ? (unsigned char)name.data[name.size - 1] : 0));
+}
+
 /* A connection, and the request that it brings now. */
 struct fcgi_request {
     FCGX_Request fcgx;
     struct parameter parameters[PARAMETERS];
+    uint16_t tags[PARAMETERS]; /* of their names */
     int parameter_count;
     int fd;
     enum input input;
@@ -302,6 +309,7 @@ static void list_parameters(struct fcgi_request *request)
         const char *equals = strchr(*text, '=');
         assert(equals); /* libfcgi joined the two */
         struct bytes name = {*text, (size_t)(equals - *text)};
+        request->tags[count] = tag_of(name);
         request->parameters[count++] = (struct parameter){.name = name, .value = bytes_of(equals + 1)};
     }
     request->parameter_count = count;
@@ -370,8 +378,9 @@ enum fcgi_event fcgi_wait(struct fcgi *fcgi, int64_t timeout_ms, struct fcgi_req
 struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name)
 {
     struct bytes wanted = bytes_of(name);
+    uint16_t tag = tag_of(wanted);
     for (int i = 0; i < request->parameter_count; i++)
-        if (bytes_equal(request->parameters[i].name, wanted))
+        if (request->tags[i] == tag && bytes_equal(request->parameters[i].name, wanted))
             return request->parameters[i].value;
     return request->parameter_count < PARAMETERS ? NO_BYTES
                                                  : bytes_of(FCGX_GetParam(name, request->fcgx.envp));

@@ -2,6 +2,7 @@
 #include "serve/arguments.h"
 
 #include <strings.h>
+#include <sys/types.h>
 
 #include "serve/multipart.h"
 
@@ -26,12 +27,44 @@ static enum fault refuse(struct reading *reading, enum fault fault, const char *
 
 /* --- percent-encoding ---------------------------------------------------------------------------- */
 
-static int hex_value(char digit)
+/* One more than what a hexadecimal digit is worth; 0: it is none. */
+static const unsigned char hex_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+    ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
+/* The byte that two digits write; -1: they are none. */
+static inline int hex_byte(const char *digits)
 {
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit |= 0x20;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+    int high = hex_values[(unsigned char)digits[0]], low = hex_values[(unsigned char)digits[1]];
+    return high && low ? (high - 1) << 4 | (low - 1) : -1;
+}
+
+static bool contains_byte(struct bytes text, char byte)
+{
+    return text.size && memchr(text.data, byte, text.size);
+}
+
+/* Into `decoded`, which has room for as much; -1: a percent sign stands alone. */
+static ssize_t decode_escapes(struct bytes text, char space, char *decoded)
+{
+    const char *at = text.data, *end = text.data + text.size;
+    char *out = decoded;
+    while (at < end) {
+        char byte = *at++;
+        if (byte == '%') {
+            int value = end - at >= 2 ? hex_byte(at) : -1;
+            if (value < 0)
+                return -1;
+            byte = (char)value;
+            at += 2;
+        } else if (byte == space) {
+            byte = ' ';
+        }
+        *out++ = byte;
+    }
+    return out - decoded;
 }
 
 /* Undoes percent escapes, and '+' as a space when asked; without any of them the text itself is the result.
@@ -39,34 +72,17 @@ static int hex_value(char digit)
 static enum fault decode(struct arena *arena, struct bytes text, bool plus_is_space, struct bytes *decoded_r,
                          const char **what_r)
 {
-    bool is_plain = true, has_nul = false;
-    for (size_t i = 0; i < text.size; i++) {
-        is_plain = is_plain && text.data[i] != '%' && !(plus_is_space && text.data[i] == '+');
-        has_nul = has_nul || text.data[i] == '\0';
-    }
     *decoded_r = text;
-    if (!is_plain) {
+    if (contains_byte(text, '%') || (plus_is_space && contains_byte(text, '+'))) {
         char *decoded = arena_alloc(arena, text.size);
-        size_t size = 0;
-        for (size_t i = 0; i < text.size; i++) {
-            char byte = text.data[i];
-            if (byte == '%') {
-                int high = text.size - i > 2 ? hex_value(text.data[i + 1]) : -1;
-                int low = text.size - i > 2 ? hex_value(text.data[i + 2]) : -1;
-                if (high < 0 || low < 0) {
-                    *what_r = "a percent sign without two hexadecimal digits";
-                    return FAULT_AARG;
-                }
-                byte = (char)(high << 4 | low);
-                i += 2;
-            } else if (byte == '+' && plus_is_space) {
-                byte = ' ';
-            }
-            has_nul = has_nul || byte == '\0';
-            decoded[size++] = byte;
+        ssize_t size = decode_escapes(text, plus_is_space ? '+' : ' ', decoded);
+        if (size < 0) {
+            *what_r = "a percent sign without two hexadecimal digits";
+            return FAULT_AARG;
         }
-        *decoded_r = (struct bytes){decoded, size};
+        *decoded_r = (struct bytes){decoded, (size_t)size};
     }
+    bool has_nul = contains_byte(*decoded_r, '\0');
     if (has_nul) {
         *what_r = "the character U+0000";
         return FAULT_AARG;
