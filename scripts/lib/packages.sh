@@ -1,5 +1,5 @@
 # packages.sh: what must be installed.  The lists are beside this file: packages.run (to build and run),
-# packages.test (to test as well); one Debian package a line.
+# packages.test (to test as well), packages.bench (to measure as well); one Debian package a line.
 
 PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
 SUDO=(sudo -n)

@@ -6,7 +6,7 @@ import tempfile
 
 import stack
 from figures import Row, started
-from generators import pairs, pgbench, wrk
+from generators import pgbench, rounds, wrk
 from servers import VERSION
 
 sys.path.insert(0, str(stack.SOURCE / 'test/system'))
@@ -57,9 +57,10 @@ def find(options):
             scripts = {
                 'pgbench, the same statement': statement_of(server, param).replace('$1', str(number)).replace('$2', value).replace('$3', f'{share + 1}'),
                 'pgbench, jsonb and GIN': f'select id from stampd.lookup where content @> {contains} order by id collate "C" limit {share + 1}'}
+            sides = {'stampd': lambda template=template, most=most: wrk(
+                server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most)}
             for anchor, script in scripts.items():
                 script = f'\\set n random(1, {most})\n{script};\n'
-                yield Row(f'find of {share} ids of {DOCUMENTS:,} documents, {name}, 8 clients', anchor, 0.8 if 'same' in anchor else None, pairs(
-                    options.pairs,
-                    lambda template=template, most=most: wrk(server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most),
-                    lambda script=script: pgbench(server, 'lab', script, options.seconds, 8, 'prepared'), options.calm))
+                sides[anchor] = lambda script=script: pgbench(server, 'lab', script, options.seconds, 8, 'prepared')
+            yield Row(f'find of {share} ids of {DOCUMENTS:,} documents, {name}, 8 clients',
+                      rounds(options.pairs, sides, options.calm), {'pgbench, the same statement': 0.8})

@@ -1,8 +1,7 @@
-"""What makes the load and takes the time: wrk, pgbench, and commands that are timed; runs in pairs beside an anchor."""
+"""What makes the load and takes the time: wrk, pgbench, and commands that are timed; runs of several sides in turn."""
 import os
 import re
 import resource
-import statistics
 import subprocess
 import tempfile
 import time
@@ -24,27 +23,16 @@ class BenchError(Exception):
 
 @dataclass
 class Run:
-    """One run: rate in 1/s, latencies in ms, processor time of all that took part, load generator included, in µs a piece."""
+    """One run: rate in 1/s; latencies in ms; processor time of a piece in µs, of all that took part, load generator
+    included, and of what answered alone; private memory of the largest process that answered, in bytes."""
     rate: float
     p50: float = None
     p99: float = None
+    p999: float = None
     cost: float = None
-    refused: int = 0
-
-
-@dataclass
-class Pairs:
-    """Runs of two sides in turn."""
-    ours: list
-    anchors: list
-
-    @property
-    def ratios(self):
-        return [ours.rate / anchor.rate for ours, anchor in zip(self.ours, self.anchors)]
-
-    @property
-    def cost_ratios(self):
-        return [anchor.cost / ours.cost for ours, anchor in zip(self.ours, self.anchors)]
+    own: float = None
+    memory: int = None
+    refused: float = None  # of all requests, by the server
 
 
 # --- a machine that others use too ---
@@ -78,19 +66,8 @@ class Calm:
         self.patience_s = CALM_S
 
 
-def pairs(count, ours, anchor, calm):
-    """Runs A B A B ...; the first of each is a warm-up and forgotten."""
-    found = Pairs([], [])
-    ours(), anchor()
-    for _ in range(count):
-        calm.wait()
-        found.ours.append(ours())
-        found.anchors.append(anchor())
-    return found
-
-
 def rounds(count, sides, calm):
-    """The same with several anchors: A B C A B C ...; the first side is ours.  Pairs by the name of the anchor."""
+    """Runs A B C A B C ...; the first of each is a warm-up and forgotten.  Lists of runs by the name of the side."""
     runs = {name: [] for name in sides}
     for run in sides.values():
         run()
@@ -98,61 +75,88 @@ def rounds(count, sides, calm):
         calm.wait()
         for name, run in sides.items():
             runs[name].append(run())
-    ours, *anchors = runs
-    return {name: Pairs(runs[ours], runs[name]) for name in anchors}
+    return runs
 
 
 class Meter:
-    """Processor time that the processes of a server and the commands run meanwhile take."""
+    """Processor time that the processes of a server and the commands run meanwhile take; `own`: the part that answers."""
 
-    def __init__(self, server):
+    def __init__(self, server, own):
         parts = ('stampd', 'nginx') if server.beside else ('stampd', 'nginx', 'postgres')
-        self.leaders = [server.pid(part) for part in parts]
+        self.leaders = {part: server.pid(part) for part in parts}
+        self.part = own
         self.begun = self.look()
 
     def look(self):
-        """Leaders count with those of their children that have ended, the others as they are."""
-        ticks = 0
-        for leader in self.leaders:
-            ticks += sum(process_times(leader))
-            ticks += sum(sum(process_times(child)[:2]) for child in stack.children(leader))
+        """Seconds of all, and of the part.  Leaders count with those of their children that have ended, the others as they are."""
+        spent = {part: own_time(leader) + ended_children_time(leader) + sum(own_time(child) for child in stack.children(leader))
+                 for part, leader in self.leaders.items()}
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return ticks / os.sysconf('SC_CLK_TCK') + used.ru_utime + used.ru_stime
+        return sum(spent.values()) + used.ru_utime + used.ru_stime, spent[self.part]
 
-    def cost(self, amount):
-        return (self.look() - self.begun) / amount * 1e6
+    def costs(self, amount):
+        """µs a piece: of all, of the part."""
+        return {name: (now - begun) / amount * 1e6 for name, now, begun in zip(('cost', 'own'), self.look(), self.begun)}
+
+    def memory(self):
+        """Private memory of the largest child of the part, which is not looked at while it is measured."""
+        return max((private_bytes(child) for child in stack.children(self.leaders[self.part])), default=None)
 
 
-def process_times(pid):
-    """utime, stime, and both of the children that ended, in ticks."""
+def own_time(pid):
+    """Seconds of a process with one thread, to the nanosecond: ticks are too coarse for many processes and short runs."""
     try:
-        return [int(word) for word in Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11:15]]
+        return int(Path(f'/proc/{pid}/schedstat').read_text().split()[0]) / 1e9
     except (FileNotFoundError, ProcessLookupError):
-        return [0, 0, 0, 0]
+        return 0
+
+
+def ended_children_time(pid):
+    try:
+        words = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(words[13]) + int(words[14])) / os.sysconf('SC_CLK_TCK')
+
+
+def private_bytes(pid):
+    """Memory that is nobody else's; of the shared segment even what nobody else has touched is shared."""
+    total, counts = 0, True
+    try:
+        lines = Path(f'/proc/{pid}/smaps').read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    for words in (line.split() for line in lines):
+        if '-' in words[0]:
+            counts = not words[-1].endswith('/segment')
+        elif counts and words[0] in ('Private_Clean:', 'Private_Dirty:'):
+            total += int(words[1]) * 1024
+    return total
 
 
 # --- wrk ---
 
-def wrk(server, path, seconds, clients, kind='fixed', body=None, may_refuse=False, **more):
-    """`body`: bytes of a POST that is always the same; `more`: class and count for the kinds that choose at random."""
+def wrk(server, path, seconds, clients, kind='fixed', body=None, may_refuse=False, own='stampd', **more):
+    """`body`: bytes of a POST that is always the same; `more`: what load.lua wants to know for the kind."""
     environment = dict(os.environ, BENCH_KIND=kind, **{f'BENCH_{name.upper()}': str(value) for name, value in more.items()})
     with tempfile.NamedTemporaryFile() as file:
         if body is not None:
             file.write(body)
             file.flush()
             environment['BENCH_BODY'] = file.name
-        meter = Meter(server)
+        meter = Meter(server, own)
         done = subprocess.run(['wrk', '-t1', f'-c{clients}', f'-d{seconds}s', '--timeout', '10s',
                                '-s', HERE / 'load.lua', server.url + path],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=seconds + 60)
-    figures = re.search(r'^FIGURES (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)$', done.stdout, re.MULTILINE)
+    figures = re.search(r'^FIGURES (.*)$', done.stdout, re.MULTILINE)
     if done.returncode or not figures:
         raise BenchError(f'wrk {path}: {done.stdout.strip()}')
-    requests, duration, p50, p99, refused, broken = map(int, figures.groups())
+    requests, duration, p50, p99, p999, refused, broken = map(int, figures.group(1).split())
     if not requests or broken or (refused > requests / 1000 and not may_refuse):
         raise BenchError(f'wrk {path}: of {requests} requests {refused} were not answered 200, {broken} broke')
-    return Run((requests - refused) / duration * 1e6, p50 / 1000, p99 / 1000, meter.cost(requests), refused)
+    return Run((requests - refused) / duration * 1e6, p50 / 1000, p99 / 1000, p999 / 1000, **meter.costs(requests),
+               memory=meter.memory() if own == 'stampd' else None, refused=refused / requests if may_refuse else None)
 
 
 # --- PostgreSQL ---
@@ -185,30 +189,30 @@ def pgbench(server, ns, script, seconds, clients, mode):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'script.sql'
         path.write_text(script)
-        meter = Meter(server)
+        meter = Meter(server, 'postgres')
         done = subprocess.run([POSTGRES_BIN / 'pgbench', '-n', '-M', mode, '-f', path, f'-c{clients}', '-j1', f'-T{seconds}',
-                               '-D', 'is_new=1', '--log', '--sampling-rate=0.2', f'--log-prefix={folder}/log'],
+                               '-D', 'is_new=1', '--log', f'--log-prefix={folder}/log'],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=seconds + 60)
         count = re.search(r'^number of transactions actually processed: ([0-9]+)', done.stdout, re.MULTILINE)
-        cost = meter.cost(int(count.group(1))) if count and int(count.group(1)) else None
+        costs = meter.costs(int(count.group(1))) if count and int(count.group(1)) else {}
         times = sorted(int(line.split()[2]) / 1000 for log in Path(folder).glob('log.*') for line in log.read_text().splitlines())
     rate = re.search(r'^tps = ([0-9.]+)', done.stdout, re.MULTILINE)
     failed = re.search(r'^number of failed transactions: ([1-9][0-9]*)', done.stdout, re.MULTILINE)
     if done.returncode or not rate or failed or len(times) < 20:
         raise BenchError(f'pgbench: {done.stdout.strip()} {done.stderr.strip()}')
-    return Run(float(rate.group(1)), statistics.median(times), times[len(times) * 99 // 100], cost)
+    return Run(float(rate.group(1)), *(times[int(len(times) * share)] for share in (0.5, 0.99, 0.999)), **costs)
 
 
 # --- commands ---
 
 def timed(server, amount, command):
     """A command that does `amount` of something at the server."""
-    meter = Meter(server)
+    meter = Meter(server, 'postgres')
     begun = time.monotonic()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=600)
     spent = time.monotonic() - begun
     if done.returncode:
         raise BenchError(f'{command[0]}: {done.stdout.strip()}')
-    return Run(amount / spent, cost=meter.cost(amount))
+    return Run(amount / spent, cost=meter.costs(amount)['cost'])

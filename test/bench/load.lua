@@ -5,10 +5,14 @@
 --   find    BENCH_TEMPLATE with a number up to BENCH_COUNT chosen at random in place of @
 --   commit  two items of such a document get fresh content
 --   commit8 the same of eight documents, as far from each other as they can be
--- At the end one line: requests, microseconds, p50 and p99 in microseconds, answers that were not 200, broken.
+-- With BENCH_STEP ids are multiples of it; with BENCH_NAMESPACES each request goes to one of so many namespaces, chosen
+-- at random: a ~ in the path is its number.
+-- At the end one line: requests, microseconds, p50, p99 and p99.9 in microseconds, answers that were not 200, broken.
 local kind = os.getenv("BENCH_KIND")
 local class = os.getenv("BENCH_CLASS")
 local count = tonumber(os.getenv("BENCH_COUNT") or 1)
+local step = tonumber(os.getenv("BENCH_STEP") or 1)
+local namespaces = tonumber(os.getenv("BENCH_NAMESPACES") or 0)
 
 wrk.headers["Content-Type"] = "application/json"
 if os.getenv("BENCH_ETAG") then
@@ -23,6 +27,8 @@ end
 
 local random = math.random
 local pool
+local paths = {}
+local requests = {}
 
 local function digits(size)
     local parts = {}
@@ -36,6 +42,24 @@ function init()
     math.randomseed(os.time() + tonumber(tostring({}):match("0x(%x+)"), 16) % 1000000)
     random()
     pool = digits(9000)
+    for i = 1, namespaces do
+        paths[i] = wrk.path:gsub("~", i)
+        requests[i] = wrk.format(nil, paths[i])
+    end
+end
+
+-- Where the next request goes; nil: where all go.
+local function path()
+    return namespaces > 0 and paths[random(1, namespaces)] or nil
+end
+
+-- One of the ids.
+local function name()
+    return string.format("%d", random(1, count) * step)
+end
+
+local function spread()
+    return requests[random(1, namespaces)]
 end
 
 -- A JSON string of 200 bytes.
@@ -45,8 +69,7 @@ local function content()
 end
 
 local function read()
-    return wrk.format("POST", nil, nil,
-        '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. random(1, count) .. '"}]}}')
+    return wrk.format("POST", path(), nil, '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. name() .. '"}]}}')
 end
 
 local function find()
@@ -62,27 +85,27 @@ local function change(id)
 end
 
 local function commit()
-    return wrk.format("POST", nil, nil, '{"param":{"docs":[' .. change(random(1, count)) .. ']}}')
+    return wrk.format("POST", path(), nil, '{"param":{"docs":[' .. change(name()) .. ']}}')
 end
 
 local function commit8()
     local changes = {}
-    local step = math.floor(count / 8)
-    local id = random(1, step)
+    local distance = math.floor(count / 8)
+    local id = random(1, distance)
     for i = 0, 7 do
-        changes[i + 1] = change(id + i * step)
+        changes[i + 1] = change(id + i * distance)
     end
     return wrk.format("POST", nil, nil, '{"param":{"docs":[' .. table.concat(changes, ",") .. ']}}')
 end
 
 -- Without this function wrk sends one request made at the start, at no cost.
-if kind ~= "fixed" then
-    request = ({read = read, find = find, commit = commit, commit8 = commit8})[kind]
+if kind ~= "fixed" or namespaces > 0 then
+    request = ({fixed = spread, read = read, find = find, commit = commit, commit8 = commit8})[kind]
 end
 
 function done(summary, latency)
     local errors = summary.errors
-    io.write(string.format("FIGURES %d %d %d %d %d %d\n", summary.requests, summary.duration,
-        latency:percentile(50), latency:percentile(99), errors.status,
+    io.write(string.format("FIGURES %d %d %d %d %d %d %d\n", summary.requests, summary.duration,
+        latency:percentile(50), latency:percentile(99), latency:percentile(99.9), errors.status,
         errors.connect + errors.read + errors.write + errors.timeout))
 end

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "edge/fcgi.h"
 #include "serve/heritage.h"
 #include "serve/worker.h"
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
     open_namespace();
     struct heritage heritage = {.settings = &settings,
                                 .stamps = stamps,
+                                .begun = begun_create(STAMPS_PROCESSES, clock_monotonic_ms()),
                                 .index = index,
                                 .listener = listener,
                                 .messages = messages[1]};

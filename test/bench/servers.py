@@ -16,9 +16,9 @@ VERSION = 261101000000000  # of every row that is written behind the server's ba
 class Server(stack.Stack):
     """stampd as it is installed, with a PostgreSQL that keeps what it has confirmed."""
 
-    def __init__(self, namespaces=None, workers=WORKERS, **settings):
+    def __init__(self, namespaces=None, workers=WORKERS, postgres=None, **settings):
         super().__init__('bench', workers=workers, settings=settings, namespaces={'z': 'closed', **(namespaces or {'lab': 'open'})},
-                         postgres={'fsync': 'on', 'synchronous_commit': 'on', 'shared_buffers': '256MB'})
+                         postgres={'fsync': 'on', 'synchronous_commit': 'on', 'shared_buffers': '256MB', **(postgres or {})})
 
     def start(self):
         try:
@@ -156,17 +156,6 @@ def imitate(server, anchors, question):
         if same.content != real.content or (is_alike and sizes[0] != sizes[1]):
             raise BenchError(f'{anchor.program} does not answer as stampd: {same.headers} {real.headers}')
     return real.content
-
-
-def private_bytes(pid):
-    """Memory that is nobody else's; of the shared segment even what nobody else has touched is shared."""
-    total, counts = 0, True
-    for words in (line.split() for line in Path(f'/proc/{pid}/smaps').read_text().splitlines()):
-        if '-' in words[0]:
-            counts = not words[-1].endswith('/segment')
-        elif counts and words[0] in ('Private_Clean:', 'Private_Dirty:'):
-            total += int(words[1]) * 1024
-    return total
 
 
 def to_json(value):
