@@ -10,6 +10,7 @@ NUMBER(cache_mb, 64, 1, 65536, "MiB", "Memory that the documents cached by one w
 NUMBER(connect_timeout_s, 5, 1, 300, "s", "Time to reach PostgreSQL.")
 NUMBER(connections, 8, 1, 128, "connections", "PostgreSQL connections that one worker may hold, one a namespace; the least recently used is closed.")
 TEXT(database, "", "libpq connection string of the PostgreSQL server, without dbname: the namespace brings it.")
+TEXT(debug_clock, "", "For tests of stampd itself, never in production: a file that begins with 8 bytes, a number of minutes that are added to the clock by which documents end; empty: none.")
 TEXT(debug_die_at, "", "For tests of stampd itself, never in production: steps of commit, repair and start at which a process is killed, as STEP[:PASSAGE[:DEATHS]], separated by blanks; empty: none.")
 NUMBER(dhop_future_ms, 5000, 0, 86400000, "ms", "A session's stamp of an operation (dhop) may be this far in the future, because its clock is.")
 NUMBER(dhop_past_s, 86400, 1, 315360000, "s", "A session's stamp of an operation (dhop) may be this old.")

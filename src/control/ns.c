@@ -1,13 +1,14 @@
-/* ns: `stampctl ns list, migrate, restored, access, origins, off, on, map`. */
+/* ns: `stampctl ns list, migrate, restored, purge, access, origins, off, on, map`. */
 #include "control/ns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "control/migrate.h"
+#include "document/schema.h"
 #include "edge/json.h"
 
-enum { ORIGINS_MOST = 32 };
+enum { ORIGINS_MOST = 32, PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
 
 bool ns_check_code(const char *command, const char *code)
 {
@@ -131,64 +132,72 @@ static int ns_list(struct control *control, int argc, char **argv)
     return list(control) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-/* --- migrate, restored: one namespace, or all, z first --- */
+/* --- migrate, restored, purge: one namespace, or all, z first --- */
 
 /* What is done to each; says what went wrong. */
-typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf);
+typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days);
 
-static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act)
+static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act, int64_t days)
 {
     struct pg *pg;
     enum fault fault = control_connect(control, conf->database, &pg);
     if (fault == FAULT_ODATABASE)
         say("%s: the database %s does not exist", conf->code, conf->database);
-    return fault == FAULT_NONE && act(control, pg, conf);
+    return fault == FAULT_NONE && act(control, pg, conf, days);
 }
 
 /* z comes first: the others are read from it. */
-static bool visit_all(struct control *control, visitor *act)
+static bool visit_all(struct control *control, visitor *act, int64_t days)
 {
     struct registry registry;
     struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
-    if (!visit(control, &z, act) || !open_registry(control, &registry))
+    if (!visit(control, &z, act, days) || !open_registry(control, &registry))
         return false;
     bool is_done = true;
     for (size_t i = 0; i < registry.count; i++)
         if (strcmp(registry.confs[i].code, "z") != 0)
-            is_done = visit(control, &registry.confs[i], act) && is_done;
+            is_done = visit(control, &registry.confs[i], act, days) && is_done;
     return is_done;
 }
 
-static bool visit_one(struct control *control, const char *code, visitor *act)
+static bool visit_one(struct control *control, const char *code, visitor *act, int64_t days)
 {
     struct registry registry;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
-    return conf && visit(control, conf, act);
+    return conf && visit(control, conf, act, days);
 }
 
 static int visit_command(struct control *control, const struct command *command, int argc, char **argv,
-                         visitor *act)
+                         visitor *act, int64_t *days)
 {
     bool is_all = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         {.name = "all", .help = "All namespaces, z first.", .flag = &is_all},
         CONTROL_ADMIN_LINE(control),
+        {.name = "days",
+         .argument = "DAYS",
+         .help = "How long deletions are remembered, of classes that do not say it (default: 60).",
+         .number = days,
+         .least = PURGE_DAYS_LEAST,
+         .most = SCHEMA_ZOMBIE_DAYS_MOST},
     };
     char **words;
     int status;
-    if (!begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!begin(control, command, lines, COUNT_OF(lines) - (days == NULL), argc, argv, &words, &status))
         return status;
     if (is_all == (words != NULL)) {
         say("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
     }
-    bool is_done = is_all ? visit_all(control, act) : visit_one(control, words[0], act);
+    int64_t number = days ? *days : 0;
+    bool is_done = is_all ? visit_all(control, act, number) : visit_one(control, words[0], act, number);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-static bool migrate(struct control *control, struct pg *pg, const struct namespace_conf *conf)
+static bool migrate(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                    int64_t days UNUSED)
 {
     return migrations_apply(control, pg, conf->database);
 }
@@ -197,11 +206,12 @@ static int ns_migrate(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
-    return visit_command(control, &command, argc, argv, migrate);
+    return visit_command(control, &command, argc, argv, migrate, NULL);
 }
 
 /* The rows have all been written anew: without VACUUM the tables would stay twice as large. */
-static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf)
+static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                  int64_t days UNUSED)
 {
     struct pg_result *result;
     if (!control_query(control, pg, conf->database, "select stampd.after_restore()", NULL, &result))
@@ -222,7 +232,49 @@ static int ns_restored(struct control *control, int argc, char **argv)
         "must "
         "be\n"
         "right.\n"};
-    return visit_command(control, &command, argc, argv, renew);
+    return visit_command(control, &command, argc, argv, renew, NULL);
+}
+
+/* Each batch is a transaction of its own. */
+static bool repeat(struct control *control, struct pg *pg, const char *sql, int64_t *total_r)
+{
+    struct pg_result *result;
+    *total_r = 0;
+    for (int64_t count = 1; count; *total_r += count) {
+        if (!control_query(control, pg, "purging", sql, NULL, &result))
+            return false;
+        count = pg_get_i64(result, 0, 0);
+    }
+    return true;
+}
+
+static bool purge(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days)
+{
+    const char *limit =
+        arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
+    int64_t ended, departures, zombies;
+    if (!repeat(control, pg, "select stampd.end_documents()", &ended) ||
+        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_members(%s)", limit),
+                &departures) ||
+        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
+                &zombies))
+        return false;
+    printf("%s: %lld documents had ended, %lld deleted ones and %lld departures are forgotten\n", conf->code,
+           (long long)ended, (long long)zombies, (long long)departures);
+    return true;
+}
+
+static int ns_purge(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns purge",
+        "[CODE]",
+        0,
+        1,
+        "Deletes the documents that have ended by themselves, and forgets old deletions.",
+        "In batches; from cron, once a day for instance.  Classes with zombieDays are remembered so long.\n"};
+    int64_t days = PURGE_DAYS;
+    return visit_command(control, &command, argc, argv, purge, &days);
 }
 
 /* --- access, origins, off, on: one member of the configuration --- */
@@ -384,6 +436,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"list", "Lists the namespaces.", ns_list},
         {"migrate", "Brings schemas to this release.", ns_migrate},
         {"restored", "Makes holders fetch all anew after a restore.", ns_restored},
+        {"purge", "Deletes what has ended, forgets old deletions.", ns_purge},
         {"access", "Says who may call without a key.", ns_access},
         {"origins", "Says which pages of other origins may call.", ns_origins},
         {"off", "Closes a namespace for maintenance.", ns_off},

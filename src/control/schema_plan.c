@@ -428,7 +428,7 @@ static bool is_class_followed(struct planning *planning, const struct schema_cla
         if (!is_followed(planning, class, one->name, "unique", one->keys, one->key_count))
             return false;
     }
-    return true;
+    return !class->max_life.item || is_followed(planning, class, BYTES(""), "ends", &class->max_life, 1);
 }
 
 /* Fills the new collections and unique properties of each class; with `is_counted_only` only says how many.
@@ -444,7 +444,7 @@ static size_t add_follows(struct planning *planning, const struct schema *wanted
         if (is_counted_only)
             continue;
         add_step(planning, STEP_FILL,
-                 arena_printf(planning->arena, "filling the collections of %.*s", (int)class->name.size,
+                 arena_printf(planning->arena, "filling collections and ends of %.*s", (int)class->name.size,
                               class->name.data),
                  NULL);
         planning->plan->steps[planning->plan->count - 1].side = (struct side_name){class->name, NO_BYTES};
@@ -499,6 +499,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     builder_add_text(ready, "delete from stampd.schema_fill;\n"
                             "update stampd.collection set is_ready = true where not is_ready;\n"
                             "update stampd.unique_property set is_ready = true where not is_ready;\n"
+                            "update stampd.ending_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
     add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
 }

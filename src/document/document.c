@@ -255,7 +255,7 @@ static struct document *build(const struct header *header, struct merge merge)
     struct document *document = malloc(block_bytes);
     if (!document)
         log_fatal("out of memory document bytes=%zu", block_bytes);
-    *document = (struct document){.references = 1, .block_bytes = block_bytes};
+    *document = (struct document){.references = 1, .block_bytes = block_bytes, .until = DOCUMENT_FOREVER};
     char *json = (char *)document + base_bytes;
     struct writer writer = {.json = region(json),
                             .tombstones = region(json + sizes.json),
@@ -291,6 +291,15 @@ struct document *document_merge(const struct document *copy, const struct header
                                         .fresh = newer,
                                         .fresh_left = newer_count,
                                         .horizon = header->dtime});
+}
+
+struct document *document_end(const struct document *document)
+{
+    const struct header header = {
+        .class = document->header.class, .id = document->header.id, .version = document->header.version};
+    struct document *ended = document_build(&header, NULL, 0);
+    ended->has_ended = true;
+    return ended;
 }
 
 struct document *document_hold(struct document *document)

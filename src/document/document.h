@@ -1,6 +1,7 @@
 /* document: an immutable snapshot of one document, with its JSON ready to send.
  *
- * A snapshot is one block of memory, counted by references; nothing in it ever changes.  It knows all live
+ * A snapshot is one block of memory, counted by references; nothing in it ever changes but
+ * `until`, which follows from the contents and the schema that is applied.  It knows all live
  * items and all tombstones newer than `dtime`, sorted by class and key.  A document that does not exist has a
  * snapshot too (`ctime` 0, no items): its `version` is then that of its zombie row, 0 when there is no row.
  * Pure: no I/O (seed 000, "Documents et items", "Mémoires persistante de référence et cache"). */
@@ -22,8 +23,13 @@ struct header {
     int64_t floor;      /* no row: a version given at birth must be above this (commit.md section 6) */
 };
 
+/* An end that never comes. */
+#define DOCUMENT_FOREVER INT64_MAX
+
 struct document {
     struct header header;
+    int64_t until;  /* minute since 1970 in which it ends by itself, as its class says (life.h) */
+    bool has_ended; /* it did: nothing exists, but the row and the items of that life are still there */
     uint32_t references;
     uint32_t item_count; /* tombstones included */
     uint32_t tombstone_count;
@@ -47,6 +53,9 @@ struct document *document_build(const struct header *header, const struct item *
 struct document *document_merge(const struct document *copy, const struct header *header,
                                 const struct item *newer, size_t newer_count)
     __attribute__((returns_nonnull));
+
+/* What is left of a document that has ended by itself: one that does not exist, with its version. */
+struct document *document_end(const struct document *document) __attribute__((returns_nonnull));
 
 struct document *document_hold(struct document *document);
 void document_release(struct document *document); /* NULL is allowed */

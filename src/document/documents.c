@@ -141,6 +141,26 @@ static void put_on_shelf(struct documents *documents, int space, const struct fo
     shelf_put(stamps_shelf(stamps), stamps_index(stamps), found->hash, space, tag, document);
 }
 
+/* --- ends by themselves --- */
+
+static bool has_ended(const struct document *document)
+{
+    return document->until != DOCUMENT_FOREVER && document->until <= clock_present_minute();
+}
+
+bool documents_has_ended(const struct found *found)
+{
+    return has_ended(found->document);
+}
+
+void documents_judge_life(struct arena *arena, struct found *found)
+{
+    if (!has_ended(found->document))
+        return;
+    found->document = document_end(found->document);
+    arena_defer(arena, release, found->document);
+}
+
 /* What the database has to be asked for, and where the answers go. */
 struct wanted {
     struct load *loads;
@@ -217,8 +237,8 @@ static enum fault load_wanted(struct documents *documents, int space, struct are
     return FAULT_NONE;
 }
 
-enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
-                                 const struct name *names, size_t count, struct found *found_r)
+static enum fault find_stored(struct documents *documents, int space, struct arena *arena,
+                              const struct name *names, size_t count, struct found *found_r)
 {
     struct wanted wanted = {0};
     struct kept *kept = keep_up_to(arena, count);
@@ -245,13 +265,24 @@ enum fault documents_find_newest(struct documents *documents, int space, struct 
     return load_wanted(documents, space, arena, &wanted);
 }
 
-enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
-                                    struct name name, int64_t tolerance_ms, struct found *found_r)
+enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
+                                 const struct name *names, size_t count, struct found *found_r)
+{
+    enum fault fault = find_stored(documents, space, arena, names, count, found_r);
+    for (size_t i = 0; !fault && i < count; i++)
+        documents_judge_life(arena, &found_r[i]);
+    return fault;
+}
+
+/* An old copy does not tell that the document has ended: since then its end may have been put off. */
+static enum fault find_tolerated(struct documents *documents, int space, struct arena *arena,
+                                 struct name name, int64_t tolerance_ms, struct found *found_r)
 {
     struct look look;
     *found_r = (struct found){0};
     struct cache_entry *entry = look_up(documents, space, name, found_r, &look);
-    bool is_young = entry && documents->now_ms - entry->fresh_ms <= tolerance_ms;
+    bool is_young =
+        entry && documents->now_ms - entry->fresh_ms <= tolerance_ms && !has_ended(entry->document);
     struct cache_entry *proven = is_young && !is_proven(entry, look)
                                      ? NULL
                                      : find_proven(documents, space, name, found_r, look, entry);
@@ -272,6 +303,15 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
     return FAULT_NONE;
 }
 
+enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
+                                    struct name name, int64_t tolerance_ms, struct found *found_r)
+{
+    enum fault fault = find_tolerated(documents, space, arena, name, tolerance_ms, found_r);
+    if (!fault)
+        documents_judge_life(arena, found_r);
+    return fault;
+}
+
 enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
                             const struct name *names, size_t count, const struct document **documents_r)
 {
@@ -285,6 +325,10 @@ enum fault documents_newest(struct documents *documents, int space, struct arena
 void documents_keep_written(struct documents *documents, int space, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag)
 {
+    if (!store_judge_life(documents->store, space, document)) {
+        documents_distrust(documents, space, found);
+        return;
+    }
     struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
     entry->is_tagged = is_tagged;
     entry->tag = tag;

@@ -42,12 +42,17 @@ MUST_USE enum fault documents_find_newest(struct documents *documents, int space
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
                                              struct name name, int64_t tolerance_ms, struct found *found_r);
+/* Has it ended by itself?  Then it becomes one that does not exist, in the arena. */
+void documents_judge_life(struct arena *arena, struct found *found);
+/* It had not; has it by now? */
+MUST_USE bool documents_has_ended(const struct found *found);
 /* Is it a document that operations of this worker write, as far as is known?  Then its slot. */
 MUST_USE bool documents_is_written(struct documents *documents, int space, struct name name,
                                    uint32_t *slot_r);
 void documents_set_written(struct documents *documents, int space, const struct found *found,
                            bool is_written);
-/* What this worker has written, in the cache and on the shelf.  `is_tagged`: `tag` proves it. */
+/* What this worker has written, in the cache and on the shelf, unless its end is not known.  `is_tagged`:
+ * `tag` proves it. */
 void documents_keep_written(struct documents *documents, int space, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag);
 /* The cached copy of the name proves nothing any more. */

@@ -119,7 +119,7 @@ enum draft_act draft_act(const struct draft *draft)
         return existed ? DRAFT_DELETE : DRAFT_READ;
     if (draft->goes_on)
         return draft->change_count ? DRAFT_WRITE : DRAFT_READ;
-    return existed ? DRAFT_RENEW : DRAFT_WRITE;
+    return existed || draft->base->has_ended ? DRAFT_RENEW : DRAFT_WRITE;
 }
 
 bool draft_is_changed(const struct draft *draft)

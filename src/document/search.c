@@ -214,6 +214,19 @@ static void add_after(struct composing *composing, const char *name)
                    composing->params->count - 1, composing->params->count);
 }
 
+/* Documents that have not ended by themselves. */
+static void add_living(struct composing *composing, const char *name)
+{
+    const struct search *search = composing->search;
+    if (!search->class->max_life.item)
+        return;
+    pg_add_i64(composing->params, search->minute);
+    builder_printf(composing->sql,
+                   " and not exists (select from stampd.ending z where z.class = '%.*s' and z.id = %s.id and"
+                   " z.until <= $%d::bigint)",
+                   TEXT(search->class->name), name, composing->params->count);
+}
+
 /* Is there no equality whose index gives the page in order?  Then all that matches is found through an index
  * first: the planner, which does not know the values, would rather walk through all documents in order. */
 static bool must_sort(const struct search *search)
@@ -252,6 +265,7 @@ static void add_page(struct composing *composing)
     for (size_t i = 0; i < search->count; i++)
         add_condition(composing, &search->conditions[i]);
     add_after(composing, name);
+    add_living(composing, name);
     if (sorts)
         builder_add_text(composing->sql, " offset 0) h");
     builder_add_text(composing->sql, " order by ");

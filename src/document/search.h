@@ -47,6 +47,7 @@ struct search {
     bool wants_items;                 /* else ids of documents */
     struct bytes after_id, after_key; /* the page begins behind this; data NULL: at the start */
     int32_t limit;
+    int64_t minute;     /* the present: documents that have ended by themselves are not found */
     int64_t bytes_most; /* of the contents of a page, beyond the first item */
 };
 

@@ -119,10 +119,12 @@ STATEMENT(VERIFY, "verify", 3,
 
 /* A page of living documents: $1 class; ids above $2 (cursor), from $3 (prefix), below ($4, $5), a pair of
  * class and id; versions above $6; at most $7 rows out of $8 read.  The row that is the last one read comes
- * in any case: its number is $8. */
-STATEMENT(LIST, "list", 8,
+ * in any case: its number is $8.  What has ended by itself up to minute $9 is as if it were deleted. */
+STATEMENT(LIST, "list", 9,
           "select id, version, ctime, dtime, v1, v2, number from"
-          " (select id, version, ctime, dtime, v1, v2, row_number() over (order by id) as number from doc"
+          " (select id, version, case when ctime <> 0 and version > $6 and exists"
+          " (select from ending e where e.class = $1 and e.id = doc.id and e.until <= $9) then 0 else ctime "
+          "end as ctime, dtime, v1, v2, row_number() over (order by id) as number from doc"
           " where class = $1 and id > $2 and id >= $3 and (class, id) < ($4::text, $5::text)"
           " order by id limit $8::bigint) d"
           " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
@@ -160,22 +162,31 @@ STATEMENT(ONCE_PURGE, "once_purge", 1,
 STATEMENT(SCHEMA, "schema", 0, "select number, content, building from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
-/* What these documents of a class ($1, $2 ids) are members of, by the contents just written. */
-STATEMENT(MEMBERS, "members", 2, "select member_write($1, $2::text[])")
+/* What these documents of a class ($1, $2 ids) are members of, and when they end, by the contents just
+ * written; $3: the present minute. */
+STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
 
 /* A page of a collection: $1 class, $2 name, $3 value; rows behind transaction $4 and id $5; departures too
- * when $6; at most $7.  One row with its state, whose snapshot is that of the others. */
-STATEMENT(COLLECTION, "collection", 7,
+ * when $6; at most $7.  One row with its state, whose snapshot is that of the others; and, without a
+ * transaction, at most $10 members that have ended by themselves behind minute $8, up to $9, the present. */
+STATEMENT(COLLECTION, "collection", 10,
           "select s.life, c.number, c.is_ready, c.floor::text::bigint,"
           " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
           " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, null::text, null::bigint, null::boolean"
           " from space s left join collection c on c.class = $1 and c.name = $2 where s.one"
           " union all"
-          " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.has_left from"
-          " (select xid, id, version, has_left from member"
+          " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.is_gone from"
+          " (select xid, id, version, has_left or coalesce(until <= $9, false) as is_gone from member"
           " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
-          " and (xid, id) > ($4::text::xid8, $5) and (not has_left or $6 = 'true')"
-          " order by xid, id limit $7::bigint) m")
+          " and (xid, id) > ($4::text::xid8, $5)"
+          " and (not (has_left or coalesce(until <= $9, false)) or $6 = 'true')"
+          " order by xid, id limit $7::bigint) m"
+          " union all"
+          " select null, null, null, null, null, null, m.id, m.version, true from"
+          " (select id, version from member"
+          " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
+          " and until is not null and not has_left and until > $8 and until <= $9"
+          " order by until limit $10::bigint) m")
 
 /* --- deferred copies (doc/copies.md) --- */
 

@@ -47,6 +47,10 @@ void store_snapshot_end(struct store *store, int space);
 MUST_USE enum fault store_schema(struct store *store, int space, struct arena *arena,
                                  const struct schema **schema_r);
 
+/* Sets the document's `until`, by the schema that the last commit was made up under; false: it is not known.
+ */
+MUST_USE bool store_judge_life(struct store *store, int space, struct document *document);
+
 /* Before something is refused because of this schema: FAULT_STALE when the namespace has another by now. */
 MUST_USE enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,
                                          const struct schema *schema);
@@ -136,6 +140,7 @@ MUST_USE enum fault store_verify(struct store *store, int space, struct arena *a
 struct list_query {
     struct bytes class, prefix, cursor; /* empty: from the start */
     int64_t after;
+    int64_t minute; /* the present: those that have ended by themselves are left out */
     int32_t limit;
 };
 MUST_USE enum fault store_list(struct store *store, int space, struct arena *arena,
@@ -149,8 +154,10 @@ struct collection_query {
     int64_t transaction; /* what was written by it or later, and behind `id` by it */
     struct bytes id;
     bool with_departures;
+    int64_t since, minute; /* of those that ended by themselves behind the one, up to the other: `ended` */
     int32_t limit;
 };
+enum { COLLECTION_ENDED_MOST = 1000 };
 struct collection_member {
     struct bytes id;
     int64_t version;     /* of the document, when it last changed or left */
@@ -164,9 +171,12 @@ struct collection_page {
     int64_t floor;   /* departures of this transaction and earlier ones may be forgotten */
     int64_t horizon; /* all transactions before this one have ended, and are in what this page is of */
     int64_t next;    /* no transaction from this one on has begun */
-    struct collection_member *members;
+    struct collection_member *members; /* one that has ended by itself has left */
     size_t count;
     bool has_more;
+    struct collection_member *ended;
+    size_t ended_count;
+    bool has_ended_more; /* than COLLECTION_ENDED_MOST */
 };
 MUST_USE enum fault store_collection(struct store *store, int space, const struct collection_query *query,
                                      struct collection_page *page_r);

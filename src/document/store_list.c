@@ -86,6 +86,7 @@ enum fault store_list(struct store *store, int space, struct arena *arena, const
     pg_add_i64(&params, query->after);
     pg_add_i64(&params, (int64_t)query->limit + 1);
     pg_add_i64(&params, LIST_ROWS);
+    pg_add_i64(&params, query->minute);
 
     struct pg_result *result;
     enum fault fault = read_rows(store, space, STATEMENT_LIST, &params, &result);

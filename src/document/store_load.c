@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "document/life.h"
 #include "document/mutation.h"
 #include "document/statements.h"
 #include "document/store_private.h"
@@ -136,6 +137,7 @@ static enum fault read_document(struct store_session *session, const struct pg_r
         load->document = document_hold(copy);
     else
         load->document = document_merge(copy, &header, items, count);
+    load->document->until = life_until(store_present_schema(session), load->document);
     return FAULT_NONE;
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 
@@ -17,7 +18,7 @@ static bool is_followed(const struct schema *schema, const struct commit_documen
     if (document->act == DRAFT_READ)
         return false;
     const struct schema_class *class = schema_find_class(schema, document->base->header.class);
-    return class && (class->collection_count || class->unique_count);
+    return class && (class->collection_count || class->unique_count || class->max_life.item);
 }
 
 static bool is_sent(const struct commit *commit, const struct schema *schema, size_t before,
@@ -37,6 +38,7 @@ static void send_members(struct pg *pg, struct arena *arena, struct bytes class,
     pg_params_start(&params, arena);
     pg_add_text(&params, class);
     pg_add_text_array(&params, ids, count);
+    pg_add_i64(&params, clock_present_minute());
     pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
 }
 
@@ -89,6 +91,7 @@ static void read_page(const struct pg_result *result, const struct collection_qu
                       struct collection_page *page)
 {
     page->members = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
+    page->ended = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
     for (int row = 0; row < pg_rows(result); row++) {
         if (pg_is_null(result, row, ID)) {
             page->life = pg_get_i64(result, row, LIFE);
@@ -97,6 +100,14 @@ static void read_page(const struct pg_result *result, const struct collection_qu
             page->floor = pg_get_i64(result, row, FLOOR);
             page->horizon = pg_get_i64(result, row, XID);
             page->next = pg_get_i64(result, row, XID_NEXT);
+        } else if (pg_is_null(result, row, XID)) {
+            page->has_ended_more = page->ended_count == COLLECTION_ENDED_MOST;
+            if (!page->has_ended_more)
+                page->ended[page->ended_count++] = (struct collection_member){
+                    .id = pg_get_text(result, row, ID),
+                    .version = pg_get_i64(result, row, VERSION),
+                    .has_left = true,
+                };
         } else if (page->count == (size_t)query->limit) { /* asked for only to know that there is one */
             page->has_more = true;
         } else {
@@ -125,6 +136,9 @@ enum fault store_collection(struct store *store, int space, const struct collect
     pg_add_text(&params, query->id.data ? query->id : BYTES(""));
     pg_add_text(&params, query->with_departures ? BYTES("true") : BYTES("false"));
     pg_add_i64(&params, (int64_t)query->limit + 1);
+    pg_add_i64(&params, query->since);
+    pg_add_i64(&params, query->minute);
+    pg_add_i64(&params, COLLECTION_ENDED_MOST + INT64_C(1));
     do {
         struct pg *pg;
         fault = store_use(store, space, &pg);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "document/life.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 #include "edge/json.h"
@@ -203,6 +204,15 @@ enum fault store_schema(struct store *store, int space, struct arena *arena, con
     arena_defer(arena, release, session->schema);
     *schema_r = session->schema->schema;
     return FAULT_NONE;
+}
+
+bool store_judge_life(struct store *store, int space, struct document *document)
+{
+    const struct known_schema *known = store->sessions[space].schema;
+    if (!known)
+        return false;
+    document->until = life_until(known->schema, document);
+    return true;
 }
 
 enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,

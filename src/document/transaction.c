@@ -160,6 +160,7 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
         found[i] = (struct found){.document = loads[i].document, .from_database = true};
         found[i].hash = stamps_hash(documents->stamps, transaction->space, names[i].class, names[i].id);
         found[i].slot = stamps_slot(documents->stamps, found[i].hash);
+        documents_judge_life(transaction->arena, &found[i]);
     }
     return fault;
 }
@@ -578,11 +579,17 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
 {
     *version_r = 0;
     learn_turns(transaction);
-    if (transaction->once || transaction->task_count || transaction->fence_count || transaction->copies)
+    bool writes =
+        transaction->once || transaction->task_count || transaction->fence_count || transaction->copies;
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct asked *asked = &transaction->asked[i];
+        if (asked->draft &&
+            documents_has_ended(&asked->found)) /* it was there; all are to be at one instant */
+            return FAULT_STALE;
+        writes |= asked->draft && draft_is_changed(asked->draft);
+    }
+    if (writes)
         return commit(transaction, version_r);
-    for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))
-            return commit(transaction, version_r);
     if (transaction->in_snapshot || !transaction->fetched)
         return FAULT_NONE;
     if (transaction->documents->other_hosts)

@@ -329,6 +329,8 @@ int master_run(struct settings *settings, const struct master_options *options)
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
     crash_arm(settings->debug_die_at, segment_share);
+    if (settings->debug_clock[0] && !clock_follow(settings->debug_clock))
+        log_fatal("debug_clock: %s cannot be read", settings->debug_clock);
     bool is_open = open_master(&master, problem);
     if (is_open) {
         master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.listeners,

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 60, 'COLLECTION': 30, 'LIST': 20, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
+    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
@@ -98,11 +98,12 @@ insert into item select 'Copier', 'c' || lpad(n::text, 7, '0'), 'Emp', 'e' || n 
 insert into doc select 'Copier', 'c' || lpad(n::text, 7, '0'), {OLD}, {OLD}, {OLD}, 20, 0 from generate_series(1, {AGED}) n;
 insert into copy_due select 'Copied', 'd' || lpad(n::text, 7, '0'), 'Emp', 'x', {OLD} from generate_series(1, {AGED}) n
 """
-CLUB = {'items': {'Main': {'singleton': True}}, 'collections': {'town': {'key': ['Main.town'], 'mutable': True}}}
-# Members of a collection, a tenth of them gone; a hundred towns.
+CLUB = {'items': {'Main': {'singleton': True}}, 'collections': {'town': {'key': ['Main.town'], 'mutable': True}}, 'maxLife': 'Main.until'}
+# Members of a collection, a tenth of them gone; a hundred towns.  A third will end by itself.
 FILL_MEMBERS = f"""
-insert into member select c.number, 'm' || lpad(n::text, 7, '0'), 'town' || n % 100, {OLD} + n, (n % 1000)::text::xid8, n % 10 = 0
-  from generate_series(1, {DOCUMENTS}) n cross join collection c
+insert into member select c.number, 'm' || lpad(n::text, 7, '0'), 'town' || n % 100, {OLD} + n, (n % 1000)::text::xid8, n % 10 = 0,
+  case when n % 3 = 0 then 1000000000 + n end from generate_series(1, {DOCUMENTS}) n cross join collection c;
+insert into ending select 'Club', 'm' || lpad(n::text, 7, '0'), 1000000000 + n from generate_series(1, {DOCUMENTS}) n where n % 3 = 0
 """
 
 
@@ -117,8 +118,7 @@ def kit():
 @pytest.fixture(scope='module')
 def filled(stack, tmp_path_factory):
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
-    stack.psql('lab', FILL_MEMBERS)
-    for statement in (FILL + FILL_COPIES).strip().split(';\n'):
+    for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL, FILL_COPIES)).split(';\n'):
         stack.psql('lab', statement)
     for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
                         'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
@@ -141,11 +141,13 @@ def exercise(stack, ids):
         assert done.status_code == 200, done.text
     stack.put('lab', {'c': CLASS, 'id': fresh, 'delete': True})
     stack.put('lab', {'c': CLASS, 'id': fresh, 'items': sta})
-    stack.put('lab', {'c': 'Club', 'id': fresh, 'items': [{'c': 'Main', 'j': {'town': 'town7'}}]})
+    stack.put('lab', {'c': 'Club', 'id': fresh, 'items': [{'c': 'Main', 'j': {'town': 'town7', 'until': 10**9}}]})
     town = {'c': 'Club', 'collection': 'town', 'value': 'town7', 'want': 'ids', 'limit': 10}
     page = stack.op('lab', 'collection', town)['out']
     assert len(page['ids']) == 10
     assert len(stack.op('lab', 'collection', {**town, 'cursor': page['cursor']})['out']['ids']) == 10
+    token = stack.op('lab', 'collection', {**town, 'value': 'none'})['out']['token']
+    assert stack.op('lab', 'collection', {**town, 'value': 'none', 'token': token})['out']['complete'] is False
     assert len(stack.op('lab', 'list', {'c': CLASS, 'prefix': 'd05', 'limit': 10})['out']['docs']) == 10
     assert len(stack.op('lab', 'list', {'c': CLASS, 'cursor': 'd0600000', 'limit': 10})['out']['docs']) == 10
     assert CLASS in str(stack.op('lab', 'list', {})['out'])

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/life.h"
 #include "fake_tasks.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
@@ -156,6 +157,18 @@ enum fault store_reconnect(struct store *store, int space, int64_t patience_ms)
     return fake.reconnect_fault;
 }
 
+static void judge_life(struct document *document)
+{
+    struct schema_problem problem;
+    struct schema *schema;
+    if (!fake.schema)
+        return;
+    struct arena *arena = arena_create("fake schema");
+    if (!schema_read(arena, bytes_of(fake.schema), &schema, &problem))
+        document->until = life_until(schema, document);
+    arena_destroy(arena);
+}
+
 enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
                            size_t count)
 {
@@ -167,6 +180,7 @@ enum fault store_load_many(struct store *store, int space, struct arena *arena, 
         struct document **row = find(loads[i].class, loads[i].id);
         const struct header absent = {.class = loads[i].class, .id = loads[i].id, .floor = floor_now};
         loads[i].document = row ? document_hold(*row) : document_build(&absent, NULL, 0);
+        judge_life(loads[i].document);
         fake.loads++;
     }
     if (fake.after_load)
@@ -359,6 +373,13 @@ enum fault store_search(struct store *store, int space, struct arena *arena, con
     (void)store, (void)space, (void)arena, (void)search;
     *page_r = (struct search_page){0};
     return FAULT_NONE;
+}
+
+bool store_judge_life(struct store *store, int space, struct document *document)
+{
+    (void)store, (void)space;
+    judge_life(document);
+    return !fake.is_forgetful;
 }
 
 enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,

@@ -19,6 +19,7 @@ struct fake_store {
     int finds;             /* answers looked for */
     enum fault find_fault; /* answered by every look */
     const char *schema;    /* a declaration; NULL: nothing is declared */
+    bool is_forgetful;     /* behind a commit the schema is not known */
     int selects;           /* of applications */
     const char *rows;      /* answered by every one; NULL: too many bytes */
     struct bytes selected; /* the first value of the last one */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
 
@@ -24,6 +25,8 @@ struct place {
     int64_t horizon; /* of the first page: where the next synchronisation begins */
     int64_t transaction;
     struct bytes id; /* the page begins behind these */
+    int64_t since;   /* members that ended by themselves up to this minute are told already */
+    int64_t minute;  /* of the first page: that of the next synchronisation */
 };
 
 struct asked {
@@ -105,7 +108,7 @@ static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, s
 static enum fault read_token(const struct reader *reader, const struct json *param, struct asked *asked)
 {
     struct bytes token, payload;
-    int64_t numbers[3];
+    int64_t numbers[4];
     enum fault fault = reader_text(reader, param, "token", &token);
     if (fault || !token.data)
         return fault;
@@ -117,14 +120,15 @@ static enum fault read_token(const struct reader *reader, const struct json *par
                                   .life = numbers[0],
                                   .number = numbers[1],
                                   .from = numbers[2],
-                                  .transaction = numbers[2]};
+                                  .transaction = numbers[2],
+                                  .since = numbers[3]};
     return FAULT_NONE;
 }
 
 static enum fault read_cursor(const struct reader *reader, const struct json *param, struct asked *asked)
 {
     struct bytes cursor, payload;
-    int64_t numbers[6];
+    int64_t numbers[7];
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
@@ -137,7 +141,9 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
                                   .number = numbers[2],
                                   .from = numbers[3],
                                   .horizon = numbers[4],
-                                  .transaction = numbers[5],
+                                  .minute = numbers[5],
+                                  .since = INT64_MAX,
+                                  .transaction = numbers[6],
                                   .id = payload};
     return FAULT_NONE;
 }
@@ -145,8 +151,8 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
 static void write_token(const struct call *call, const struct asked *asked, struct builder *body)
 {
     const struct place *place = &asked->place;
-    const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " ", place->life,
-                                       place->number, place->horizon);
+    const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
+                                       place->life, place->number, place->horizon, place->minute);
     builder_add_text(body, ",\"token\":");
     json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
 }
@@ -155,10 +161,10 @@ static void write_cursor(const struct call *call, const struct asked *asked,
                          const struct collection_member *last, struct builder *body)
 {
     const struct place *place = &asked->place;
-    const char *payload =
-        arena_printf(call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
-                     place->is_complete, place->life, place->number, place->from, place->horizon,
-                     last->transaction, (int)last->id.size, last->id.data);
+    const char *payload = arena_printf(
+        call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
+        place->is_complete, place->life, place->number, place->from, place->horizon, place->minute,
+        last->transaction, (int)last->id.size, last->id.data);
     builder_add_text(body, ",\"cursor\":");
     json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
 }
@@ -179,13 +185,14 @@ static enum fault refuse(const struct reader *reader, const struct asked *asked,
 static bool is_known(const struct place *place, const struct collection_page *page)
 {
     bool is_same = place->life == page->life && place->number == page->number;
-    return is_same && (place->is_complete || page->floor < place->from);
+    return is_same && (place->is_complete || (page->floor < place->from && !page->has_ended_more));
 }
 
 static enum fault read_page(struct attempt *attempt, const struct reader *reader, struct asked *asked,
                             struct collection_page *page)
 {
     struct place *place = &asked->place;
+    const int64_t minute = clock_present_minute();
     for (;;) {
         const struct collection_query query = {
             .arena = attempt->call->arena,
@@ -195,6 +202,8 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
             .transaction = place->transaction,
             .id = place->id,
             .with_departures = !place->is_complete,
+            .since = place->is_complete ? INT64_MAX : place->since,
+            .minute = minute,
             .limit = (int32_t)asked->limit,
         };
         enum fault fault =
@@ -216,22 +225,30 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         place->life = page->life;
         place->number = page->number;
         place->horizon = page->horizon;
+        place->minute = minute;
     }
     return FAULT_NONE;
+}
+
+static void write_some(struct builder *body, const struct collection_member *members, size_t count,
+                       bool has_left, const char **comma)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (members[i].has_left != has_left)
+            continue;
+        builder_printf(body, "%s[", *comma);
+        json_add_string(body, members[i].id);
+        builder_printf(body, ",%" PRId64 "]", members[i].version);
+        *comma = ",";
+    }
 }
 
 static void write_pairs(struct builder *body, const struct collection_page *page, bool has_left)
 {
     const char *comma = "";
     builder_add_text(body, "[");
-    for (size_t i = 0; i < page->count; i++) {
-        if (page->members[i].has_left != has_left)
-            continue;
-        builder_printf(body, "%s[", comma);
-        json_add_string(body, page->members[i].id);
-        builder_printf(body, ",%" PRId64 "]", page->members[i].version);
-        comma = ",";
-    }
+    write_some(body, page->members, page->count, has_left, &comma);
+    write_some(body, page->ended, page->ended_count, has_left, &comma);
     builder_add_text(body, "]");
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "edge/crypto.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
@@ -247,6 +248,7 @@ static enum fault read_wanted(const struct reader *reader, const struct json *pa
     if (fault)
         return fault;
     search->limit = (int32_t)limit;
+    search->minute = clock_present_minute();
     search->bytes_most = reader->settings->limit_document_bytes;
     search->wants_items = want.data && bytes_equal(want, BYTES("items"));
     if (want.data && !search->wants_items && !bytes_equal(want, BYTES("ids")))

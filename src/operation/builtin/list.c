@@ -5,6 +5,7 @@
  * Without "c" the classes themselves: {"limit","cursor"} → {"classes":[…],"cursor":class}. */
 #include "operation/builtin/builtin.h"
 
+#include "base/clock.h"
 #include "document/stamp.h"
 #include "operation/reader.h"
 
@@ -27,6 +28,7 @@ static enum fault read_query(const struct reader *reader, const struct json *par
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     query->limit = (int32_t)limit;
+    query->minute = clock_present_minute();
     return fault;
 }
 
