@@ -14,8 +14,8 @@
 #define COPIES_OPERATION "copy"
 
 enum {
-    COPIES_SOURCES_MOST = 20,  /* items of a batch */
-    COPIES_TARGETS_MOST = 400, /* copies of a batch: of a commit */
+    COPIES_SOURCES_MOST = 16,   /* items of a batch */
+    COPIES_TARGETS_MOST = 1000, /* copies of a batch: of a commit */
 };
 
 /* What an application declares; both are borrowed for good.  It goes before what a schema says of the item.

@@ -206,7 +206,7 @@ STATEMENT(COPY_DUE, "copy_due", 3,
           " cross join lateral (select iclass, key, number from copy_due"
           " where class = $1 and id = $2 order by iclass, key limit $3::bigint) q"
           " left join lateral (select version, content, raw from item"
-          " where class = $1 and id = $2 and iclass = q.iclass and key = q.key) i on true"
+          " where class = $1 and id = $2 and iclass = q.iclass and key = q.key limit 1) i on true"
           " where s.one order by q.iclass, q.key")
 
 /* Documents with an older copy.  $1 iclass[], $2 key[], $3 class[], $4 ids above, $5 vop below; at most $6.
@@ -218,35 +218,36 @@ STATEMENT(COPY_FIND, "copy_find", 6,
           " and class = u.class and id > u.after and content is not null and vop < u.guard"
           " order by id limit $6::bigint) t order by u.n, t.id limit $6::bigint")
 
-/* Locks the documents, no name twice, for COPY_WRITE, which must see what was waited for.  $1 class[], $2
- * id[].  ST004 as in CORE: $3. */
-STATEMENT(COPY_LOCK, "copy_lock", 3,
-          "select count(w.version),"
-          " (select case when number <> $3 then fail('ST004', 'schema') end from schema where one)"
+/* Locks the documents, no name twice, for COPY_WRITE, which must see what was waited for, and tells it the
+ * version of them all: $4 (now), or above what they have.  $1 class[], $2 id[].  ST004 as in CORE: $3. */
+STATEMENT(COPY_LOCK, "copy_lock", 4,
+          "select (select case when number <> $3 then fail('ST004', 'schema') end from schema where one),"
+          " set_config('stampd.copies', (case when max(w.version) >= $4 then version_above(max(w.version))"
+          " else $4 end)::text, true)"
           " from (select * from unnest($1::text[], $2::text[]) a(class, id)"
           " order by class collate \"C\", id collate \"C\") u"
           " cross join lateral (select version from doc d"
           " where d.class = u.class and d.id = u.id and d.ctime <> 0 for no key update) w")
 
-/* $1 now; copies: $2 class[], $3 id[] of the document, $4 n[] (place of the source, from 1); sources: $5
- * iclass[], $6 key[] of the copy, $7 vop below, $8 vop[], $9 content[] (null: tombstones), $10 raw[]. */
+/* Behind COPY_LOCK.  Copies: $1 class[], $2 id[] of the document, $3 n[] (place of the source, from 1);
+ * sources: $4 iclass[], $5 key[] of the copy, $6 vop below, $7 vop[], $8 content[] (null: tombstones), $9
+ * raw[].  Nobody else moves these rows: they are found again by their place. */
 STATEMENT(
-    COPY_WRITE, "copy_write", 10,
+    COPY_WRITE, "copy_write", 9,
     "with older as materialized ("
-    " select t.class, t.id, t.iclass, t.key, r.n, octet_length(t.key) + octet_length(t.content) as volume,"
-    " case when d.version < $1 then $1 else version_above(d.version) end as version"
-    " from unnest($2::text[], $3::text[], $4::int[]) r(class, id, n)"
-    " cross join lateral (select version from doc where class = r.class and id = r.id and ctime <> 0) d"
-    " cross join lateral (select * from item where class = r.class and id = r.id"
-    " and iclass = ($5::text[])[r.n] and key = ($6::text[])[r.n]"
-    " and content is not null and vop < ($7::bigint[])[r.n]) t"
+    " select r.class, r.id, r.n, t.place, t.volume"
+    " from unnest($1::text[], $2::text[], $3::int[]) r(class, id, n)"
+    " cross join lateral (select ctid as place, octet_length(key) + octet_length(content) as volume from item"
+    " where class = r.class and id = r.id and iclass = ($4::text[])[r.n] and key = ($5::text[])[r.n]"
+    " and content is not null and vop < ($6::bigint[])[r.n] limit 1) t"
     "), stored as ("
-    " update item i set version = o.version, vop = ($8::bigint[])[o.n], content = ($9::text[])[o.n],"
-    " raw = ($10::boolean[])[o.n]"
-    " from older o where i.class = o.class and i.id = o.id and i.iclass = o.iclass and i.key = o.key"
-    ") update doc d set version = w.version, v1 = d.v1 + w.growth from (select class, id,"
-    " max(version) as version, sum(coalesce(octet_length(key) + octet_length(($9::text[])[n]), 0) - volume)"
-    " as growth from older group by class, id) w where d.class = w.class and d.id = w.id returning 1")
+    " update item i set version = (select current_setting('stampd.copies')::bigint),"
+    " vop = ($7::bigint[])[o.n], content = ($8::text[])[o.n], raw = ($9::boolean[])[o.n]"
+    " from older o where i.ctid = o.place"
+    ") update doc d set version = (select current_setting('stampd.copies')::bigint), v1 = d.v1 + w.growth"
+    " from (select class, id, sum(coalesce(octet_length(($5::text[])[n]) + octet_length(($8::text[])[n]), 0)"
+    " - volume) as growth from older group by class, id) w where d.class = w.class and d.id = w.id returning "
+    "1")
 
 /* The notes of a document whose copies are written, unless they are renewed.  $1 class, $2 id, $3 iclass[],
  * $4 key[], $5 number[]. */

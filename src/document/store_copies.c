@@ -110,18 +110,18 @@ static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch
     return count;
 }
 
-/* Rows of COPY_FIND, which end in the midst of a source when they are as many as were asked for. */
+/* Rows of COPY_FIND, of which one more than can be taken tells that there are more. */
 static void read_targets(struct copy_batch *batch, const struct pair *pairs, const struct pg_result *rows,
                          size_t limit, struct copy_place *last_r)
 {
-    for (int row = 0; row < pg_rows(rows); row++) {
+    for (int row = 0; row < pg_rows(rows) && batch->target_count < limit; row++) {
         const struct pair *pair = &pairs[pg_get_i64(rows, row, 0) - 1];
         batch->targets[batch->target_count++] =
             (struct copy_target){pair->class, pg_get_text(rows, row, 1), pair->source};
     }
     size_t done = batch->source_count;
     *last_r = (struct copy_place){0};
-    if (batch->target_count == limit) {
+    if ((size_t)pg_rows(rows) > limit) {
         const struct copy_target *last = &batch->targets[limit - 1];
         const struct copy_source *source = &batch->sources[last->source];
         *last_r = (struct copy_place){source->iclass, source->key, source->due, last->class, last->id};
@@ -142,7 +142,7 @@ enum fault store_find_copies(struct store *store, int space, struct arena *arena
     int attempt = 0;
     pg_params_start(&params, arena);
     size_t count = add_pairs(&params, batch, after, pairs);
-    pg_add_i64(&params, (int64_t)limit);
+    pg_add_i64(&params, (int64_t)limit + 1);
     batch->targets = ARENA_ROOM(arena, struct copy_target, limit);
     batch->target_count = 0;
     if (!count) {
@@ -179,7 +179,7 @@ static void add_notes(struct pg_params *params, const struct copy_notes *notes, 
     pg_add_i64(params, version);
 }
 
-static void add_lock(struct pg_params *params, const struct copy_batch *batch)
+static void add_lock(struct pg_params *params, const struct copy_batch *batch, int64_t now)
 {
     struct bytes *classes = ARENA_ROOM(params->arena, struct bytes, batch->target_count);
     struct bytes *ids = ARENA_ROOM(params->arena, struct bytes, batch->target_count);
@@ -193,6 +193,7 @@ static void add_lock(struct pg_params *params, const struct copy_batch *batch)
     pg_add_text_array(params, classes, count);
     pg_add_text_array(params, ids, count);
     pg_add_i64(params, batch->schema);
+    pg_add_i64(params, now);
 }
 
 static void add_targets(struct pg_params *params, const struct copy_batch *batch)
@@ -271,11 +272,10 @@ void store_add_copies(struct copy_params *params, struct arena *arena, const str
     if (!batch)
         return;
     assert(!commit->count && batch->source_count);
-    add_lock(&params->lock, batch);
+    add_lock(&params->lock, batch, commit->stop);
     add_done(&params->done, batch);
     if (!batch->target_count)
         return;
-    pg_add_i64(&params->write, commit->stop);
     add_targets(&params->write, batch);
     add_sources(&params->write, batch);
 }

@@ -3,6 +3,7 @@ import subprocess
 import time
 
 import stack
+from copies import copies
 from finds import find
 from figures import Row, started
 from generators import POSTGRES_BIN, BenchError, pgbench, private_bytes, role_settings, rounds, statement, timed, wrk
@@ -240,4 +241,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, miss, find, commit, contend, documents, namespaces, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, miss, find, commit, copies, contend, documents, namespaces, load, memory, idle)}

@@ -10,8 +10,27 @@
 #include "operation/classes.h"
 #include "operation/reader.h"
 
+/* Contents of a batch, read and written, take about so many bytes. */
+enum { CONTENTS_MOST = 16 << 20 };
+
+static size_t clamp(size_t number, size_t most)
+{
+    return number < 1 ? 1 : number < most ? number : most;
+}
+
+/* How many copies of these sources a commit may write. */
+static size_t most_targets(const struct copy_batch *batch)
+{
+    size_t largest = 1;
+    for (size_t i = 0; i < batch->source_count; i++)
+        if (batch->sources[i].content.size > largest)
+            largest = batch->sources[i].content.size;
+    return clamp(CONTENTS_MOST / largest, COPIES_TARGETS_MOST);
+}
+
 /* Reads what is due, and finds where; a batch without sources: nothing is. */
-static enum fault plan(struct attempt *attempt, struct copy_batch *batch, struct copy_place *last_r)
+static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
+                       struct copy_place *last_r)
 {
     struct store *store = documents_store(attempt->workshop->documents);
     struct arena *arena = attempt->call->arena;
@@ -21,10 +40,10 @@ static enum fault plan(struct attempt *attempt, struct copy_batch *batch, struct
     *last_r = (struct copy_place){0};
     enum fault fault = classes_schema(attempt, &schema);
     if (!fault)
-        fault = store_read_copies(store, attempt->space, arena, schema, batch, COPIES_SOURCES_MOST);
+        fault = store_read_copies(store, attempt->space, arena, schema, batch, most_sources);
     return fault || !batch->source_count
                ? fault
-               : store_find_copies(store, attempt->space, arena, batch, &after, COPIES_TARGETS_MOST, last_r);
+               : store_find_copies(store, attempt->space, arena, batch, &after, most_targets(batch), last_r);
 }
 
 static enum fault copy_work(struct attempt *attempt)
@@ -38,10 +57,12 @@ static enum fault copy_work(struct attempt *attempt)
     if (fault)
         return fault;
     *batch = (struct copy_batch){.class = name.class, .id = name.id};
-    fault = plan(attempt, batch, &last);
+    size_t most_sources =
+        clamp((size_t)(CONTENTS_MOST / reader.settings->limit_content_bytes), COPIES_SOURCES_MOST);
+    fault = plan(attempt, batch, most_sources, &last);
     if (fault)
         return fault;
-    bool has_more = last.class.data || batch->source_count == COPIES_SOURCES_MOST;
+    bool has_more = last.class.data || batch->source_count == most_sources;
     if (batch->source_count)
         transaction_copy(attempt->transaction, batch);
     if (has_more)
