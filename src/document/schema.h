@@ -65,12 +65,11 @@ struct schema_collection {
     bool is_list, is_mutable;
 };
 
-/* No two documents have the same values of the keys: in the namespace, or in all namespaces. */
+/* No two documents of the namespace have the same values of the keys. */
 struct schema_unique {
     struct bytes name;
     struct schema_property keys[SCHEMA_KEYS_MOST];
     size_t key_count;
-    bool is_global;
 };
 
 /* A step that takes contents of release `to` - 1 to release `to`; in this order: rename, default, drop. */

@@ -298,11 +298,17 @@ static bool read_unique(struct reading *reading, struct place place, const struc
                         struct schema_unique *unique)
 {
     static const char *const members[] = {"key", "global", NULL};
+    bool is_global = false;
     unique->name = place.value->name;
-    return is_property_name(reading, place) &&
-           is_object(reading, place, "An object with key and global is expected.") &&
-           has_only(reading, place, members) && read_flag(reading, place, "global", &unique->is_global) &&
-           read_keys(reading, place, class, unique->keys, &unique->key_count);
+    if (!is_property_name(reading, place) ||
+        !is_object(reading, place, "An object with key and global is expected.") ||
+        !has_only(reading, place, members) || !read_flag(reading, place, "global", &is_global))
+        return false;
+    if (is_global) /* better than a promise that is not held */
+        return refuse(reading, member_of(reading, place, json_member(place.value, "global")).path,
+                      "Values are unique within the namespace, not in all of them: false, or nothing, is "
+                      "expected.");
+    return read_keys(reading, place, class, unique->keys, &unique->key_count);
 }
 
 static bool read_uniques(struct reading *reading, struct place class_place, struct schema_class *class)

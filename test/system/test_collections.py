@@ -1,4 +1,5 @@
 """Collections: members of a value synchronised by tokens, whatever changes and in whatever order commits become visible."""
+import hashlib
 import random
 import threading
 
@@ -365,3 +366,39 @@ def test_tokens_and_cursors_belong_to_their_question(lab):
         with pytest.raises(Problem) as refused:
             ask(lab, collection, value, **place)
         assert refused.value.code == 'AARG'
+
+
+def seal(payload, *question):
+    """As the server seals: it protects clients from their mistakes, so what somebody forges must harm nobody but them."""
+    def part(text):
+        return f'{len(text.encode())}:{text}'
+    whole = ''.join(map(part, question))
+    return hashlib.sha256((part(whole) + part(payload)).encode()).hexdigest()[:32] + '.' + payload
+
+
+def test_forged_tokens_and_cursors_are_refused_or_harm_nobody(lab):
+    put(lab, 'forged', {'team': 'forged'})
+    true = ask(lab, 'team', 'forged')['token']
+    life, number, horizon, minute = map(int, true[33:].split())
+    question = ('lab', 'Person', 'team', 'forged')
+
+    def answer(what, *numbers, behind='', of=question):
+        return ask(lab, 'team', 'forged', **{what: seal(' '.join(map(str, numbers)) + ' ' + behind, *of)})
+
+    assert seal(true[33:], *question) == true
+    wrong = [('token', (life, number, horizon + 10**9, minute)), ('token', (life, number, -1, minute)), ('token', (life, number, horizon, -1)),
+             ('token', (life, number, horizon)), ('token', (life, number, horizon, minute, 1)), ('token', ('x', number, horizon, minute)),
+             ('token', (10**30, number, horizon, minute)), ('token', (life, number, f'{horizon}.5', minute)),
+             ('cursor', (0, life, number, horizon, horizon, minute)), ('cursor', (0, life, number, -horizon, horizon, minute, 1)),
+             ('cursor', (0, life, number, horizon + 10**9, horizon, minute, 1))]
+    for what, numbers in wrong:
+        with pytest.raises(Problem) as refused:
+            answer(what, *numbers)
+        assert refused.value.code == 'AARG', (what, numbers)
+    with pytest.raises(Problem, match='AARG'):  # of another namespace
+        answer('token', life, number, horizon, minute, of=('demo', *question[1:]))
+    for elsewhere in ((life + 1, number, horizon, minute), (life, number + 10**6, horizon, minute)):  # of before a restore, of another declaration
+        assert answer('token', *elsewhere)['complete']
+    assert [document['id'] for document in answer('cursor', 1, life, number, 0, horizon, minute, 0, behind="'; drop table member; --")['docs']] == ['forged']
+    answer('token', life, number, 0, 2**62)  # from the future: its ends are not told to who claims to know them
+    assert ask(lab, 'team', 'forged', token=true)['complete'] is False

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, wire
+from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, searches, wire
 from hostile.door import Door
 from stack import BUILD
 
 STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8}}
-TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'wire': wire}
+TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'searches': searches, 'wire': wire}
 CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]
 HAS_SANITIZERS = b'__asan_init' in (BUILD / 'src/stampd').read_bytes()
 QUIET = {'class': 'Where', 'id': 'am-i'}

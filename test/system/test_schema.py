@@ -52,6 +52,7 @@ WRONG = [
     ({'P': {'items': ITEMS, 'collections': {'c': {'key': ['A.l']}}}}, 'classes.P.collections.c', 'needs "list"'),
     ({'P': {'items': ITEMS, 'collections': {'c': {'key': ['A.f'], 'list': True}}}}, 'classes.P.collections.c', 'must be a list'),
     ({'P': {'items': ITEMS, 'unique': {'u': {'key': ['A.f'], 'global': 'yes'}}}}, 'classes.P.unique.u.global', 'true or false'),
+    ({'P': {'items': ITEMS, 'unique': {'u': {'key': ['A.f'], 'global': True}}}}, 'classes.P.unique.u.global', 'within the namespace'),
     ({'P': {'items': ITEMS, 'maxLife': 'A.l'}}, 'classes.P.maxLife', 'one number'),
     ({'P': {'items': ITEMS, 'mutations': [{'item': 'A'}]}}, 'classes.P.mutations[0]', 'The member to is expected'),
     ({'P': {'items': ITEMS, 'mutations': [{'to': 2, 'item': 'A'}]}}, 'classes.P.mutations[0].to', 'An integer from 2'),
@@ -71,7 +72,7 @@ def test_a_declaration_is_shown_as_it_was_given_and_as_it_is_applied(stack, sche
     declared = {'Thing': {
         'release': 2, 'open': True, 'items': {'A': {'singleton': True, 'fields': {'f': 'string', 'l': 'long[]'}}, 'B': {'raw': True}},
         'collections': {'byF': {'key': ['A.f'], 'mutable': True}, 'byL': {'key': ['A.l'], 'list': True}},
-        'unique': {'u': {'key': ['A.f', 'A.g'], 'global': True}}, 'zombieDays': 30, 'maxLife': 'A.until',
+        'unique': {'u': {'key': ['A.f', 'A.g']}}, 'zombieDays': 30, 'maxLife': 'A.until',
         'mutations': [{'to': 2, 'item': 'A', 'rename': {'old': 'f'}, 'default': {'x': {'y': [1, "it's"]}}, 'drop': ['z']}]}}
     schemas.apply('demo', declared)
     assert json.loads(schemas.run('show', 'demo', '--declared'))['classes'] == declared

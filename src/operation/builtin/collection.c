@@ -90,13 +90,14 @@ static struct bytes make_question(const struct call *call, const struct asked *a
 
 /* --- tokens and cursors -------------------------------------------------------------------------- */
 
-/* Numbers of a payload, separated by blanks; what is behind them is the rest. */
+/* Numbers of a payload, none below 0, separated by blanks; what is behind them is the rest. */
 static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, struct bytes *rest_r)
 {
     for (size_t i = 0; i < count; i++) {
         const char *blank = memchr(payload.data, ' ', payload.size);
         if (!blank ||
-            !bytes_to_i64((struct bytes){payload.data, (size_t)(blank - payload.data)}, &numbers[i]))
+            !bytes_to_i64((struct bytes){payload.data, (size_t)(blank - payload.data)}, &numbers[i]) ||
+            numbers[i] < 0)
             return false;
         payload.size -= (size_t)(blank + 1 - payload.data);
         payload.data = blank + 1;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "edge/crypto.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
+#include "operation/seal.h"
 
-enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, TEXT_MOST = 1024, MARK_SIZE = 32 };
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, TEXT_MOST = 1024 };
 
 static const char *const tests[SEARCH_TESTS] = {
     [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",    [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
@@ -154,83 +154,68 @@ static enum fault read_conditions(const struct reader *reader, const struct json
 
 /* --- cursors ------------------------------------------------------------------------------------- */
 
-static void add_part(struct builder *text, struct bytes part)
-{
-    builder_printf(text, "%zu:", part.size);
-    builder_add_bytes(text, part);
-}
-
-/* What ties a place to a search: 32 digits over both. */
-static void make_mark(const struct attempt *attempt, const struct search *search, struct bytes id,
-                      struct bytes key, char mark_r[CRYPTO_SHA256_HEX + 1])
+/* The search that a place belongs to. */
+static struct bytes make_question(const struct attempt *attempt, const struct search *search)
 {
     struct builder text = {0};
-    add_part(&text, attempt->call->space);
-    add_part(&text, search->class->name);
-    add_part(&text, search->item->name);
+    seal_add_part(&text, BYTES("find"));
+    seal_add_part(&text, attempt->call->space);
+    seal_add_part(&text, search->class->name);
+    seal_add_part(&text, search->item->name);
     for (size_t i = 0; i < search->count; i++) {
         const struct search_condition *condition = &search->conditions[i];
-        add_part(&text, condition->field ? condition->field->name : NO_BYTES);
+        seal_add_part(&text, condition->field ? condition->field->name : NO_BYTES);
         builder_printf(&text, "%s", tests[condition->test]);
         for (size_t v = 0; v < COUNT_OF(condition->values); v++) {
             builder_printf(&text, ",%lld,%a,", (long long)condition->values[v].integer,
                            condition->values[v].number);
-            add_part(&text, condition->values[v].text);
+            seal_add_part(&text, condition->values[v].text);
         }
     }
     builder_printf(&text, "%d", search->wants_items);
-    add_part(&text, id);
-    add_part(&text, key);
-    crypto_sha256_hex(builder_bytes(&text), mark_r);
+    struct bytes question = {arena_copy(attempt->call->arena, text.data, text.size), text.size};
     builder_free(&text);
+    return question;
 }
 
-/* mark.size of the id.id and key */
+/* Sealed: size of the id.id and key */
 static void write_cursor(const struct attempt *attempt, const struct search *search,
                          const struct search_found *last, struct builder *body)
 {
-    char mark[CRYPTO_SHA256_HEX + 1];
     struct bytes key = search->wants_items ? last->item.key : BYTES("");
     struct builder text = {0};
-    make_mark(attempt, search, last->id, key, mark);
-    builder_printf(&text, "%.*s.%zu.", MARK_SIZE, mark, last->id.size);
+    builder_printf(&text, "%zu.", last->id.size);
     builder_add_bytes(&text, last->id);
     builder_add_bytes(&text, key);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, builder_bytes(&text));
+    json_add_string(body,
+                    seal_close(attempt->call->arena, make_question(attempt, search), builder_bytes(&text)));
     builder_free(&text);
 }
 
-static bool split_cursor(struct bytes cursor, struct search *search)
+static bool split_place(struct bytes place, struct search *search)
 {
-    if (cursor.size <= MARK_SIZE || cursor.data[MARK_SIZE] != '.')
-        return false;
-    struct bytes rest = {cursor.data + MARK_SIZE + 1, cursor.size - MARK_SIZE - 1};
-    const char *dot = memchr(rest.data, '.', rest.size);
+    const char *dot = memchr(place.data, '.', place.size);
     int64_t size;
-    if (!dot || !bytes_to_i64((struct bytes){rest.data, (size_t)(dot - rest.data)}, &size))
+    if (!dot || !bytes_to_i64((struct bytes){place.data, (size_t)(dot - place.data)}, &size))
         return false;
-    rest.size -= (size_t)(dot + 1 - rest.data);
-    rest.data = dot + 1;
-    if (size < 1 || (size_t)size > rest.size)
+    place.size -= (size_t)(dot + 1 - place.data);
+    place.data = dot + 1;
+    if (size < 1 || (uint64_t)size > place.size)
         return false;
-    search->after_id = (struct bytes){rest.data, (size_t)size};
-    search->after_key = (struct bytes){rest.data + size, rest.size - (size_t)size};
+    search->after_id = (struct bytes){place.data, (size_t)size};
+    search->after_key = (struct bytes){place.data + size, place.size - (size_t)size};
     return true;
 }
 
 static enum fault read_cursor(const struct attempt *attempt, const struct reader *reader,
                               const struct json *param, struct search *search)
 {
-    struct bytes cursor;
-    char mark[CRYPTO_SHA256_HEX + 1];
+    struct bytes cursor, place;
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    bool is_whole = split_cursor(cursor, search);
-    if (is_whole)
-        make_mark(attempt, search, search->after_id, search->after_key, mark);
-    if (!is_whole || memcmp(mark, cursor.data, MARK_SIZE) != 0)
+    if (!seal_open(make_question(attempt, search), cursor, &place) || !split_place(place, search))
         return reader_wrong(reader, "cursor",
                             "The cursor of an earlier page of the same search is expected.");
     return FAULT_NONE;
