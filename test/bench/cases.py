@@ -93,21 +93,21 @@ def commit(options):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
 
-        def beside_pgbench(what, anchor, target, kind, script, clients, documents):
+        def beside_pgbench(what, anchor, target, kind, script, clients, amount):
             before = updates(server, 'anchor')
             found = rounds(options.pairs, {
                 'stampd': lambda: wrk(server, '/lab/op/put', options.seconds, clients, kind, **{'class': 'Doc', 'count': count}),
                 anchor: lambda: pgbench(server, 'anchor', script, options.seconds, clients, 'simple')}, options.calm)
-            check_updates(before, updates(server, 'anchor'), sum(run.rate for run in found[anchor]) * options.seconds * documents)
+            check_updates(before, updates(server, 'anchor'), sum(run.rate for run in found[anchor]) * options.seconds * amount)
             return Row(f'{what}, {clients} clients', found, {anchor: target})
 
-        for what, anchor, kind, script, documents in (
+        for what, anchor, kind, script, amount in (
                 ('commit of a document, 2 of its 5 items changed, durable', 'pgbench, core_one', 'commit',
                  commit_one_script(count, number_of_schema(server)), 1),
                 ('commit of 8 documents, the same of each', 'pgbench, core', 'commit8',
                  commit_many_script(count, 8, number_of_schema(server)), 8)):
             for clients in (1, 4, 8):
-                yield beside_pgbench(what, anchor, 0.95, kind, script, clients, documents)
+                yield beside_pgbench(what, anchor, 0.95, kind, script, clients, amount)
 
 
 CONTENDERS = (1, 2, 4, 8, 16, 32)

@@ -34,8 +34,13 @@ def quoted(text):
 def short(figure):
     figure = re.sub(r' \([^)]*\)|, 2 of its 5 items changed, durable|, the same of each| in one operation'
                     r'|: more namespaces .*|: commits of one document by| with [0-9,]+ items', '', figure)
+    figure = re.sub(r'^(find of [0-9]+) ids of ([0-9,]+) documents(.*), 8 clients$', r'\1 of \2\3', figure)
     figure = figure.replace(', in a namespace of ', ', ').replace(', spread over ', ', ')
     return figure.replace(' chosen at random of all', ' of all').replace(' through a cache of 1 MB, 8 clients', ', hardly cached')
+
+
+def beside(figure, anchor):
+    return f'{short(figure)} / {anchor.replace(", the same statement", "")}'
 
 
 def labels(texts):
@@ -59,7 +64,7 @@ def ratios(results, path):
     rows = [(i, median, low, high, target, '0x' + (MET if met else MISSED)[1:])
             for i, (_, _, target, median, low, high, met) in enumerate(found)]
     edge = max(1.3, *(min(row[3], 2.5) for row in rows))
-    names = labels(f'{short(figure)} / {other}' for figure, other, *_ in found)
+    names = labels(beside(figure, other) for figure, other, *_ in found)
     draw(path, 90 + 26 * len(rows), block('data', rows) + names + headline('ratios: median; lowest to highest; black: target') + f'''
 set lmargin 60
 set tmargin 3
@@ -80,7 +85,7 @@ def latencies(results, path):
     for row in rows_of(results, 'read', 'resource', 'read32', 'sync', 'delta', 'miss', 'find', 'commit'):
         ours, *others = row['sides']
         anchor = next((side for side in others if side['ratio']['target'] is not None), others[0])
-        names.append(f'{short(row["figure"])} / {anchor["name"]}')
+        names.append(beside(row['figure'], anchor['name']))
         rows.append((len(rows), *(side[name] for side in (ours, anchor) for name, _, _ in QUANTILES)))
     if not rows:
         return False
@@ -137,6 +142,7 @@ def contention(results, path):
     draw(path, 400, block('data', data) + f'''
 set title 'all clients change one document'
 set xlabel 'clients'
+set bmargin 6
 set ylabel 'commits/s'
 set y2label 'ms'
 set ytics nomirror
@@ -147,7 +153,7 @@ set yrange [0:*]
 set xrange [-0.6:{len(data) - 0.4}]
 set xtics ({labels})
 set style fill solid 0.85 noborder
-set key outside bottom center horizontal
+set key at screen 0.5, screen 0.01 center bottom horizontal
 plot $data using 1:2:(0.6) with boxes lc rgb '{OURS}' title 'commits/s', \\
      $data using 1:2:(sprintf('%.1f %% refused', $5)) with labels offset 0,0.6 font ',11' notitle, \\
      $data using 1:3 axes x1y2 with linespoints pt 7 lc rgb '{LINES[3]}' title 'p50 (ms, right)', \\

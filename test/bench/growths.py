@@ -11,6 +11,7 @@ FLAT = 0.9        # of the smallest
 SIZES = {'10^3 documents': 1000, '10^5 documents': 100_000, '10^6 documents': 1_000_000}
 NAMESPACES = {'1 namespace': 1, '10 namespaces': 10, '30 namespaces': 30}
 CONNECTIONS = 32  # of a worker, when there are 30 namespaces
+WARMING_S = 4     # until each of 8 workers has opened each of 30 namespaces
 
 
 def fill(server, ns, count, hot=HOT):
@@ -62,16 +63,16 @@ def documents(options):
         for side, count in SIZES.items():
             fill(server, spaces[side], count)
         for figure in cheap_bodies(1):
-            yield grown(figure, lambda path, side, figure=figure: lambda: ask_same(server, options, path, cheap_bodies(steps[side])[figure]))
+            yield grown(figure, lambda path, side, figure=figure: lambda: ask_same(server, options.seconds, path, cheap_bodies(steps[side])[figure]))
         yield grown('read of one chosen at random of all documents', chosen(server, 'read', 'op/get', CLIENTS, count=None, step=1), {})
         yield grown('commit of one of 1,000 documents, 8 clients', chosen(server, 'commit', 'op/put', COMMITTERS))
         server.set(cache_mb=1, shelf_mb=0)
         yield grown('read of one of 1,000 documents through a cache of 1 MB, 8 clients', chosen(server, 'read', 'op/get', COMMITTERS))
 
 
-def ask_same(server, options, path, question, **more):
+def ask_same(server, seconds, path, question, **more):
     operation, body = question
-    return wrk(server, path + operation, options.seconds, CLIENTS, body=body, **more)
+    return wrk(server, path + operation, seconds, CLIENTS, body=body, **more)
 
 
 def namespaces(options):
@@ -82,6 +83,7 @@ def namespaces(options):
 
     def spread(figure, make, targets=target):
         sides = {side: make(number) for side, number in NAMESPACES.items()}
+        make(count, WARMING_S)()
         return Row(f'{figure}, spread over', rounds(options.pairs, sides, options.calm), targets, base=base)
 
     with started(namespaces={f'many{i + 1}': 'open' for i in range(count)}, connections=CONNECTIONS,
@@ -89,13 +91,13 @@ def namespaces(options):
         for i in range(count):
             fill(server, f'many{i + 1}', HOT)
 
-        def commits(number):
-            return lambda: wrk(server, '/many~/op/put', options.seconds, COMMITTERS, 'commit', namespaces=number,
+        def commits(number, seconds=options.seconds):
+            return lambda: wrk(server, '/many~/op/put', seconds, COMMITTERS, 'commit', namespaces=number,
                                **{'class': 'Doc', 'count': HOT})
 
         for figure, question in cheap_bodies(1).items():
-            yield spread(figure, lambda number, question=question: lambda: ask_same(
-                server, options, '/many~/', question, namespaces=number))
+            yield spread(figure, lambda number, seconds=options.seconds, question=question: lambda: ask_same(
+                server, seconds, '/many~/', question, namespaces=number))
         yield spread(f'commit, 8 clients, `connections = {CONNECTIONS}`', commits)
         server.set(connections=8)
         yield spread('commit, 8 clients, `connections = 8`: more namespaces than a worker has connections', commits, {})

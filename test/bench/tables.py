@@ -74,15 +74,16 @@ def targets(groups):
 
 def disturbance(results):
     groups = results['groups'].values()
-    pairs, disturbed = (sum(group[name] for group in groups) for name in ('rounds', 'disturbed'))
-    return f'{disturbed} of {pairs} rounds began while others used the machine'
+    rounds, disturbed, repeated = (sum(group[name] for group in groups) for name in ('rounds', 'disturbed', 'repeated'))
+    return (f'{disturbed} of {rounds} rounds began while others used the machine, '
+            f'{repeated} runs had to be repeated')
 
 
 def origin(results):
     """What was run, where, when."""
     groups = list(results['groups'].values())
     shapes = sorted({(group['pairs'], group['seconds']) for group in groups})
-    runs = ', '.join(f'{pairs} runs of {seconds} s' for pairs, seconds in shapes)
+    runs = ', '.join(f'{pairs} x {seconds} s' for pairs, seconds in shapes)
     return (f'Release {results["release"]} ({results["commit"]}), {results["date"]}; {results["processors"]} processors '
             f'({results["model"]}), {results["memory_gb"]} GB; {runs} for each side of a figure, '
             f'{sum(group["took_s"] for group in groups) / 60:.0f} minutes in all; {disturbance(results)}.')
