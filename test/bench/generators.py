@@ -98,7 +98,7 @@ class Meter:
 
     def look(self):
         """Seconds of all, and of the part.  Leaders count with those of their children that have ended, the others as they are."""
-        spent = {part: own_time(leader) + ended_children_time(leader) + sum(own_time(child) for child in stack.children(leader))
+        spent = {part: own_time(leader) + ended_children_time(leader) + sum(own_time(child) for child in children(leader))
                  for part, leader in self.leaders.items()}
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return sum(spent.values()) + used.ru_utime + used.ru_stime, spent[self.part]
@@ -110,6 +110,19 @@ class Meter:
     def memory(self):
         """Private memory of the largest child of the part, which is not looked at while it is measured."""
         return max((private_bytes(child) for child in stack.children(self.leaders[self.part])), default=None)
+
+
+def children(pid):
+    """Those that have ended and are not waited for as well: their time is in nobody else's yet."""
+    found = []
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            try:
+                if int((entry / 'stat').read_text().rpartition(')')[2].split()[1]) == pid:
+                    found.append(int(entry.name))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return found
 
 
 def own_time(pid):
