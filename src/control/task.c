@@ -63,7 +63,8 @@ static bool ask(const struct work *work, enum statement statement, const struct 
 
 static void put(struct builder *text)
 {
-    fwrite(text->data, 1, text->size, stdout);
+    if (text->size)
+        fwrite(text->data, 1, text->size, stdout);
     builder_free(text);
 }
 
