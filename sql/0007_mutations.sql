@@ -83,7 +83,8 @@ begin
           where i.class = of_class and i.id = held.id and i.content is not null and not i.raw
             and m.content is distinct from i.content and m.content is not null loop
       changed := coalesce(changed, version_above(held.version));
-      update item i set content = old.mutated, version = changed, vop = changed
+      -- Not vop: whoever reads has seen it like this since the release, and a copy still waits for what is newer.
+      update item i set content = old.mutated, version = changed
         where i.class = of_class and i.id = held.id and i.iclass = old.iclass and i.key = old.key;
     end loop;
     if changed is not null then

@@ -32,6 +32,15 @@ create function stampd.present_minute() returns bigint language sql volatile as 
 $$;
 comment on function stampd.present_minute() is 'The present, in minutes since 1970.';
 
+create function stampd.forget_endings() returns void language sql volatile set search_path = stampd, pg_temp as $$
+  -- Those that had ended are members again: whoever held a token before is told.
+  update member m set until = null, xid = pg_current_xact_id() from collection c
+    where m.until is not null and c.number = m.collection and not exists (select from ending_property p where p.class = c.class);
+  delete from ending e where not exists (select from ending_property p where p.class = e.class);
+$$;
+comment on function stampd.forget_endings() is
+  'Takes away the ends of documents whose class declares none: once with the declaration, once more when nobody writes them any more.';
+
 create function stampd.follow_endings() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 declare
   classes constant json := new.content::json -> 'classes';
@@ -39,12 +48,10 @@ declare
 begin
   with gone as (
     delete from ending_property e where e.property is distinct from (classes #>> array[e.class, 'maxLife']) returning e.class
-  ), emptied as (
-    update member m set until = null from gone g, collection c
-      where c.class = g.class and m.collection = c.number and m.until is not null
-  ), forgotten as (
-    delete from ending e using gone g where e.class = g.class
   ) select count(*) > 0 into changed from gone;
+  if changed then
+    perform forget_endings();
+  end if;
   insert into ending_property (class, property)
     select c.key, c.value ->> 'maxLife' from json_each(classes) c where c.value ->> 'maxLife' is not null order by c.key
     on conflict (class) do nothing;
@@ -108,6 +115,13 @@ end $$;
 comment on function stampd.unique_release(text, text[], bigint) is
   'Frees the unique values that these documents want and that belong to documents which have ended.';
 
+create function stampd.is_alive(document stampd.doc, minute bigint) returns boolean
+  language sql stable as $$
+  select document.ctime <> 0 and not exists (
+    select from stampd.ending e where e.class = document.class and e.id = document.id and e.until <= minute)
+$$;
+comment on function stampd.is_alive(stampd.doc, bigint) is 'Is it neither deleted nor ended by itself in this minute?';
+
 drop function stampd.member_write(text, text[]);
 create function stampd.member_write(of_class text, ids text[], minute bigint default stampd.present_minute()) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -136,17 +150,18 @@ begin
   delete from unique_value v using unique_property u
     where u.class = of_class and v.property = u.number and v.id = any (ids)
       and v.value is distinct from (select property_joined(of_class, d.id, u.keys) from doc d
-                                      where d.class = of_class and d.id = v.id and d.ctime <> 0);
+                                      where d.class = of_class and d.id = v.id and is_alive(d, minute));
   loop
     insert into unique_value (property, value, id)
       select t.number, t.value, t.id from (
         select u.number, d.id, property_joined(of_class, d.id, u.keys) as value
-          from unique_property u join doc d on d.class = of_class and d.id = any (ids) and d.ctime <> 0 where u.class = of_class
+          from unique_property u join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
+          where u.class = of_class
       ) t where t.value is not null order by t.number, t.value, t.id
       on conflict (property, value) do nothing;
     -- Who came later has waited for the first; this statement sees what that one left.
     select json_build_array(u.name, t.id, v.id) into twice from unique_property u
-      join doc d on d.class = of_class and d.id = any (ids) and d.ctime <> 0
+      join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
       cross join lateral (select d.id, property_joined(of_class, d.id, u.keys) as value) t
       join unique_value v on v.property = u.number and v.value = t.value and v.id <> t.id
       where u.class = of_class limit 1;
@@ -227,7 +242,8 @@ begin
       where d.class = lock_document.class and d.id = lock_document.id for no key update;
   end if;
   -- Whoever moves its end holds the row that is locked now: this statement sees what it is.
-  perform from ending e where e.class = lock_document.class and e.id = lock_document.id and e.until <= present_minute();
+  perform from ending e join ending_property p on p.class = e.class
+    where e.class = lock_document.class and e.id = lock_document.id and e.until <= present_minute();
   if found and held.ctime <> 0 then
     return end_document(held);
   end if;
@@ -343,5 +359,5 @@ begin
 end $$;
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.present_minute(), stampd.ending_write(text, text[]), stampd.unique_release(text, text[], bigint),
+grant execute on function stampd.present_minute(), stampd.is_alive(stampd.doc, bigint), stampd.ending_write(text, text[]), stampd.unique_release(text, text[], bigint),
   stampd.member_write(text, text[], bigint) to stampd;

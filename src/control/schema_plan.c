@@ -461,6 +461,26 @@ static size_t count_fields(const struct schema *schema)
     return count;
 }
 
+/* Did documents of a class end by themselves that now do not? */
+static bool takes_ends(const struct planning *planning, const struct schema *wanted)
+{
+    const struct schema *applied = planning->plan->applied;
+    for (size_t c = 0; c < applied->class_count; c++) {
+        const struct schema_class *now = schema_find_class(wanted, applied->classes[c].name);
+        if (applied->classes[c].max_life.item && !(now && now->max_life.item))
+            return true;
+    }
+    return false;
+}
+
+static void add_forgetting(struct planning *planning)
+{
+    struct builder *forgetting = new_text(planning);
+    builder_add_text(forgetting, "select stampd.forget_endings();\n");
+    add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+    add_step(planning, STEP_LOCKED, "ends of documents that are not declared any more", forgetting);
+}
+
 static bool is_same(struct planning *planning, const struct schema *one, const struct schema *other)
 {
     struct builder *a = new_text(planning), *b = new_text(planning);
@@ -486,6 +506,8 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     }
     if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
         add_turn(planning, wanted, kept, "the schema; from here on commits write its fields");
+    if (takes_ends(planning, wanted))
+        add_forgetting(planning);
     if (!is_building && !mutated && add_follows(planning, wanted, true) == 0)
         return;
     add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);

@@ -98,7 +98,7 @@ def test_a_document_that_ends_is_gone_for_whoever_asks(stack, schemas):
         assert stack.op('lab', 'get', {'docs': [{'c': 'Card', 'id': 'gone', 'age': 3600}]})['out']['docs'][0]['v'] == version
     assert stack.request('GET', path, headers={'If-None-Match': f'"{version}"'}).status_code == 304
     assert found(stack, 'red') == (['gone', 'stays'], ['gone', 'stays'])
-    set_clock(9)
+    set_clock(8)
     assert stack.get('lab', ('Card', 'gone'))['v'] == version
     set_clock(12)
     for _ in range(ROUNDS):  # out of no cache, not by a tolerance, and not as what has not changed
@@ -255,10 +255,18 @@ def test_an_end_declared_later_holds_for_what_is_there_and_goes_with_the_declara
     declared['Late']['maxLife'] = 'Main.until'
     schemas.apply('lab', declared)
     wait_until(lambda: all(living() == [['y']] * 3 for _ in range(ROUNDS)), what='the end of x')
-    left = stack.op('lab', 'collection', {'c': 'Late', 'collection': 'a', 'value': 1, 'token': token})['out']['left']
-    assert [name for name, _ in left] == ['x']
+    answer = stack.op('lab', 'collection', {'c': 'Late', 'collection': 'a', 'value': 1, 'token': token})['out']
+    assert [name for name, _ in answer['left']] == ['x']
     assert 'all that is declared is applied' in schemas.run('plan', 'lab')
+    declared['Late']['unique'] = {'a': {'key': ['Main.a']}}
+    schemas.apply('lab', declared)  # x has the value of y no more
+    assert stack.psql('lab', "select id from unique_value where id in ('x', 'y')") == [('y',)]
+    del declared['Late']['unique']
     del declared['Late']['maxLife']
     schemas.apply('lab', declared)
     wait_until(lambda: all(living() == [['x', 'y']] * 3 for _ in range(ROUNDS)), what='x again')
+    param = {'c': 'Late', 'collection': 'a', 'value': 1, 'token': answer['token'], 'want': 'ids'}
+    answer = stack.op('lab', 'collection', param)['out']
+    assert not answer['complete'] and 'x' in dict(answer['ids'])
+    assert stack.psql('lab', "select count(*) from ending where class = 'Late'") == [(0,)]
     assert json.loads(schemas.run('show', 'lab', '--json'))['classes'].keys() == {'Card', 'Late'}

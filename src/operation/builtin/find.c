@@ -205,7 +205,7 @@ static bool split_place(struct bytes place, struct search *search)
         return false;
     search->after_id = (struct bytes){place.data, (size_t)size};
     search->after_key = (struct bytes){place.data + size, place.size - (size_t)size};
-    return true;
+    return bytes_is_utf8(search->after_id) && bytes_is_utf8(search->after_key);
 }
 
 static enum fault read_cursor(const struct attempt *attempt, const struct reader *reader,
