@@ -46,8 +46,9 @@ begin
                where c.name is null or (c.module is not null and (c.period, c.module) is distinct from (d.period, d.module)))
      or exists (select from cron c where c.module is not null and not c.dropped and c.name <> all (names)) then
     lock table cron in share row exclusive mode;
-    insert into cron as c (name, opname, period, module, since)
-      select d.name, d.name, d.period, d.module, stamp_now() from unnest(names, periods, modules) d(name, period, module)
+    insert into cron as c (name, opname, period, module, since, taskid)
+      select d.name, d.name, d.period, d.module, stamp_now(), (select t.taskid from taskqueue t where t.cron = d.name)
+        from unnest(names, periods, modules) d(name, period, module)
       on conflict (name) do update
         set opname = excluded.opname, period = excluded.period, module = excluded.module, since = excluded.since
         where c.module is not null and (c.period, c.module) is distinct from (excluded.period, excluded.module);
@@ -73,7 +74,7 @@ begin
   perform cron_follow(names, periods, modules);
   return query
   select c.name, c.opname, c.period,
-      case when c.taskid is null or c.since > t.created then c.since
+      case when (c.taskid is null and t.taskid is null) or c.since > t.created then c.since
            when t.taskid is null then greatest(present, (select max(h.startat) from task_history h
                                                            where h.taskid = c.taskid and h.startat < 991231235959999))
            else present end
@@ -96,6 +97,8 @@ declare
   moves boolean; -- the start
   anew  boolean; -- what was done or has failed counts no more
 begin
+  -- Else an administrator who holds the table, and waits for the rule, and this would wait for each other.
+  lock table cron in row exclusive mode;
   select * into held from cron c
     where c.name = rule and c.period = seen_period and c.opname = seen_opname and not c.dropped for update;
   if not found then
@@ -153,7 +156,9 @@ begin
   else
     update taskqueue t
       set opname = rule.opname, param = rule.param, info = rule.info, startat = next, starttime = null, holder = null, retry = 0,
-          step = 0, checkpoint = null, exc = null, report = null, created = stopped, plan = cron_end.plan
+          step = 0, checkpoint = null, exc = null, report = null, created = stopped,
+          -- For another operation than the one that ran, a scan chooses the queue.
+          plan = case when held.opname = rule.opname then cron_end.plan else '' end
       where t.taskid = id;
   end if;
   return true;
@@ -187,11 +192,12 @@ begin
   elsif not found and (select count(*) >= 1000 from cron) then
     raise exception 'a namespace has at most 1000 periodic tasks' using errcode = '54000';
   end if;
-  insert into cron as c (name, opname, period, param, info, since)
-    values (rule, cron_set.opname, cron_set.period, cron_set.param, cron_set.info, stamp_now())
+  insert into cron as c (name, opname, period, param, info, since, taskid)
+    values (rule, cron_set.opname, cron_set.period, cron_set.param, cron_set.info, stamp_now(),
+            (select t.taskid from taskqueue t where t.cron = rule))
     on conflict (name) do update
       set opname = excluded.opname, period = excluded.period, param = excluded.param, info = excluded.info, module = null,
-          dropped = false, since = excluded.since;
+          dropped = false, since = excluded.since, taskid = coalesce(c.taskid, excluded.taskid);
   return case when held.name is null then 'made' else 'changed' end;
 end $$;
 comment on function stampd.cron_set(text, text, text, text, text) is
@@ -219,7 +225,9 @@ comment on function stampd.cron_drop(text) is
 create function stampd.cron_restore(rule text) returns boolean
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 begin
-  update cron c set dropped = false, since = stamp_now() where c.name = rule and c.dropped;
+  -- Its last turn may still run: then that is its task again.
+  update cron c set dropped = false, since = stamp_now(), taskid = (select t.taskid from taskqueue t where t.cron = rule)
+    where c.name = rule and c.dropped;
   return found;
 end $$;
 comment on function stampd.cron_restore(text) is 'Takes cron_drop back, of a rule that a module declares.  False: it was not dropped.';

@@ -117,6 +117,16 @@ void task_rows_write_task(struct builder *out, struct arena *arena, const struct
     write_row(out, arena, rows, row, task_columns, COUNT_OF(task_columns));
 }
 
+/* A client has chosen it, and a terminal shows it: nothing that commands a terminal, and one line stays one.
+ */
+static void add_shown(struct builder *out, struct bytes text)
+{
+    char *at = builder_reserve(out, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        at[i] = (unsigned char)text.data[i] < ' ' || text.data[i] == '\x7f' ? ' ' : text.data[i];
+    out->size += text.size;
+}
+
 void task_rows_write_task_lines(struct builder *out, const struct pg_result *rows, int row)
 {
     for (int i = 0; i < TASK_PARAM; i++) {
@@ -127,7 +137,7 @@ void task_rows_write_task_lines(struct builder *out, const struct pg_result *row
         if (column->kind == NUMBER)
             builder_printf(out, "%" PRId64, pg_get_i64(rows, row, i));
         else
-            builder_add_bytes(out, pg_get_text(rows, row, i));
+            add_shown(out, pg_get_text(rows, row, i));
         builder_add_text(out, "\n");
     }
 }

@@ -130,6 +130,17 @@ static enum fault purge(const struct scan *scan)
     return fault;
 }
 
+/* Periodic tasks that cannot be planned just now, because somebody has their rules locked, are planned by a
+ * later scan: what is due does not wait for them. */
+static enum fault follow_rules(const struct scan *scan)
+{
+    enum fault fault = task_cron(scan->workshop, scan->call, scan->space);
+    if (!fault || fault == FAULT_XAWAY)
+        return fault;
+    log_warning("periodic tasks are not planned code=%s", fault_code(fault));
+    return FAULT_NONE;
+}
+
 enum fault task_scan(struct workshop *workshop, struct call *call, struct reply *reply, int space)
 {
     const struct reader reader = {workshop->settings, call, reply};
@@ -150,7 +161,7 @@ enum fault task_scan(struct workshop *workshop, struct call *call, struct reply 
     fault = sort_running(&scan, &lost);
     pulse_count(&pulse->tasks_lost, lost);
     if (!fault)
-        fault = task_cron(workshop, call, space);
+        fault = follow_rules(&scan);
     if (!fault)
         fault = list_due(&scan, limit, before);
     if (!fault)

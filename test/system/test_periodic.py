@@ -118,7 +118,7 @@ def test_each_turn_counts_its_cycles_and_begins_anew(stack, manager):
 
 
 def test_a_turn_that_fails_is_tried_again_and_the_rule_goes_on(stack, manager):
-    add(stack, op='Fail', param='{"id":"one"}')
+    period = add(stack, op='Fail', param='{"id":"one"}')
     manager.scan()
     _, start = task(stack)
     for turn in (1, 2):
@@ -130,7 +130,7 @@ def test_a_turn_that_fails_is_tried_again_and_the_rule_goes_on(stack, manager):
             assert manager.due() == ([taskid] if retry < 3 else [])
         assert task(stack, columns='startat, retry, exc') == (start, 0, 'AFAIL')  # the last scan has seen it parked
         assert len(history(stack)) == 3 * turn
-    stampctl(stack, 'cron', 'add', 'lab', 'Rule', far_minute(stack), 'Count', '--param', '{"id":"one"}')
+    stampctl(stack, 'cron', 'add', 'lab', 'Rule', period, 'Count', '--param', '{"id":"one"}')
     manager.scan()
     due_now(stack)
     assert manager.run(only(stack, 'taskid'))['result'] == 'done' and counted(stack) == 1
@@ -148,14 +148,14 @@ def test_an_operation_that_is_not_there_holds_nothing_up(stack, manager):
 
 
 def test_what_was_missed_runs_once(stack, manager):
-    add(stack)
+    period = add(stack)
     manager.scan()
     _, start = task(stack)
     stack.psql('lab', "update taskqueue set startat = 260101000000000")  # since then nobody was there
     assert manager.run(only(stack, 'taskid'))['result'] == 'done'
     assert task(stack)[1] == start and counted(stack) == 1
     # A rule that was never planned, because nobody scanned: as if it had been.
-    add(stack, 'Late', param='{"id":"late"}')
+    add(stack, 'Late', period=period, param='{"id":"late"}')
     stack.psql('lab', "update cron set since = 260101000000000 where name = 'Late'")
     manager.scan()
     assert only(stack, 'startat', 'Late') < 260101020000000
@@ -188,20 +188,22 @@ def test_two_instances_and_many_managers_run_each_turn_once(stack, manager, kit)
     names = [f'Rule{number}' for number in range(4)]
     for name in names:
         add(stack, name, param=f'{{"id":"{name}"}}')
-    turns = 0
+    manager.scan()
+    turns, ended = 0, False
 
     def hurry():
-        nonlocal turns
+        nonlocal turns, ended
         turns += 1
         for name in names:
             due_now(stack, name)
+        ended = turns > 40 and stack.psql('lab', 'select count(distinct info) from task_history where exc is null') == [(4,)]
         return False
     with Stack('beside', workers=2, beside=stack, settings=STACK['settings']) as second:
         managers = [manager, Manager(second, 'lab')]
-        threads = [threading.Thread(target=one.work, kwargs={'until': lambda: turns > 40}) for one in managers[1:]]
+        threads = [threading.Thread(target=one.work, kwargs={'until': lambda: ended}) for one in managers[1:]]
         for thread in threads:
             thread.start()
-        manager.work(until=lambda: turns > 40, meanwhile=hurry)
+        manager.work(until=lambda: ended, meanwhile=hurry)
         for thread in threads:
             thread.join()
     done = dict(stack.psql('lab', 'select info, count(*) from task_history where exc is null group by info'))
@@ -242,30 +244,52 @@ def test_a_rule_that_goes_takes_its_task_along(stack, manager):
     assert 'there is no such periodic task' in stampctl(stack, 'cron', 'drop', 'lab', 'Rule', status=1)
 
 
-@pytest.mark.parametrize('change', ['drop', 'add'])
+@pytest.mark.parametrize('change', ['drop', 'add', 'drop and add'])
 def test_a_rule_that_changes_while_its_task_runs(stack, manager, tmp_path, kit, change):
     signs = kit.path / tmp_path.name
     signs.mkdir()
     signs.chmod(0o777)
-    add(stack, op='Gate', param=f'{{"id":"one","here":"{signs}/here","gate":"{signs}/gate"}}')
+    gate = {'op': 'Gate', 'param': f'{{"id":"one","here":"{signs}/here","gate":"{signs}/gate"}}'}
+    gate['period'] = add(stack, **gate)
     manager.scan()
+    taskid, start = task(stack)
     due_now(stack)
-    taskid, _ = task(stack)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         outcome = pool.submit(manager.run, taskid)
         wait_until((signs / 'here').is_symlink, 60, 'the work')
-        if change == 'drop':
+        if 'drop' in change:
             stampctl(stack, 'cron', 'drop', 'lab', 'Rule')
-        else:
+        if change == 'add':
             add(stack, period='D0000', param='{"id":"two"}')
+        elif change == 'drop and add':
+            add(stack, **gate)
         (signs / 'gate').touch()
         assert outcome.result()['result'] == 'done'
     assert counted(stack) == 1
     manager.scan()
     if change == 'drop':
         assert task(stack) is None
+    elif change == 'add':  # and in the queue of what is to run
+        assert task(stack, columns='param, startat %% 1000000000, qn') == ('{"id":"two"}', 0, 3)
     else:
-        assert task(stack, columns='param, startat %% 1000000000') == ('{"id":"two"}', 0)
+        assert task(stack) == (taskid, start)
+        stack.psql('lab', 'select task_drop(%s)', (taskid,))  # it still knows its task
+        manager.scan()
+        assert moment(only(stack, 'startat')) - moment(start) == datetime.timedelta(hours=1)
+
+
+def test_what_is_due_does_not_wait_for_rules_that_somebody_has_locked(stack, manager):
+    add(stack)
+    manager.scan()
+    due_now(stack)
+    taskid, _ = task(stack)
+    add(stack, 'Other')
+    with psycopg2.connect(stack.conninfo('lab')) as holder:
+        holder.cursor().execute('lock table stampd.cron in share row exclusive mode')
+        assert manager.due() == [taskid] and task(stack, 'Other') is None
+    holder.close()
+    manager.scan()
+    assert task(stack, 'Other')
 
 
 def test_a_dropped_task_is_that_turn_left_out(stack, manager):

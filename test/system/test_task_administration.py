@@ -146,6 +146,9 @@ def test_a_task_is_shown_with_all_it_has_and_the_attempts_at_it(stack):
     assert told == [shown['task'], *shown['attempts']]
     told = stampctl(stack, 'show', 'lab', task).stdout
     assert 'report: It is ill.\n' in told and 'param: {"a": [1, {"b": null}]}\n' in told
+    stack.psql('lab', 'update taskqueue set info = %s', ('of it\x1b]0;\nstate: held',))
+    told = stampctl(stack, 'show', 'lab', task).stdout
+    assert 'info: of it ]0; state: held\n' in told and '\x1b' not in told
     stack.psql('lab', 'update taskqueue set param = %s', ('{"a',))
     assert ask(stack, show=task)['task']['param'] == '{"a', 'what is no JSON is told as text'
     stack.psql('lab', 'select task_drop(%s)', (task,))
