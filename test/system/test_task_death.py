@@ -161,7 +161,7 @@ def test_what_a_former_life_of_the_server_held_is_lost_at_once(stack, ledger, ki
         ledger.manager.post(task, timeout=1)
     except requests.Timeout:
         pass
-    assert stack.psql('lab', 'select starttime is not null from taskqueue') == [(True,)]
+    wait_until(lambda: stack.psql('lab', 'select starttime is not null from taskqueue') == [(True,)], PATIENCE_S, 'its begin')
     kill_server(stack)
     gate.touch()
     wait_for_scan(ledger, lambda found: [lost['id'] for lost in found['lost']] == [task])
