@@ -31,5 +31,5 @@ def judge_task(operation, key, times, counted, end):
         yield 'a task was done twice', words, [operation, end]
     elif operation.result == 'no' and counted:
         yield 'a task of what was refused', words, [operation, end]
-    elif counted < times and (operation.result == 'ok' or counted):
+    elif operation.result == 'ok' and counted < times:
         yield 'a task was not done', words, [operation, end]
