@@ -14,7 +14,7 @@ import requests
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import wait_until
+from stack import Problem, wait_until
 from test_crash_points import COMMIT, TASKS, UNKNOWN
 
 PATIENCE_S = 60
@@ -74,12 +74,23 @@ class Ledger:
         except psycopg2.Error:
             pass
 
+    def get(self, documents):
+        """A worker whose database was away just now does not try at once."""
+        def look():
+            try:
+                return self.stack.op('lab', 'get', {'docs': documents})['out']['docs']
+            except Problem as problem:
+                if problem.code != 'XAWAY':
+                    raise
+                return None
+        return wait_until(look, PATIENCE_S, 'the database')
+
     def check(self):
         ids = list(self.expected)
         param = [(('Counter', name)) for name in ids]
         counted = {}
         for start in range(0, len(param), 30):
-            for document in self.stack.op('lab', 'get', {'docs': [{'c': c, 'id': i} for c, i in param[start:start + 30]]})['out']['docs']:
+            for document in self.get([{'c': c, 'id': i} for c, i in param[start:start + 30]]):
                 counted[document['id']] = document['items'][0]['j']['n'] if document['v'] else 0
         assert counted == self.expected
         assert self.stack.psql('lab', 'select count(*) from taskqueue') == [(0,)]
