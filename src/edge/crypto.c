@@ -1,11 +1,9 @@
-/* crypto: OpenSSL's EVP digests, its random generator, its comparison. */
+/* crypto: OpenSSL's EVP digests, derivation and ciphers, its random generator, its comparison. */
 #include "edge/crypto.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
+#include <limits.h>
 
-#include "base/log.h"
+#include "edge/crypto_private.h"
 
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
 {
@@ -30,4 +28,41 @@ void crypto_random(void *buffer, size_t size)
 {
     if (RAND_bytes(buffer, (int)size) != 1)
         log_fatal("no random bytes from the system");
+}
+
+static OSSL_PARAM octets(const char *name, struct bytes bytes)
+{
+    return OSSL_PARAM_construct_octet_string(name, (void *)(uintptr_t)(bytes.data ? bytes.data : ""),
+                                             bytes.size);
+}
+
+void crypto_derive(struct bytes salt, struct bytes secret, struct bytes info, void *key_r, size_t size)
+{
+    EVP_KDF *method = EVP_KDF_fetch(NULL, "HKDF", NULL);
+    EVP_KDF_CTX *context = EVP_KDF_CTX_new(method);
+    char digest[] = "SHA256";
+    const OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+        octets(OSSL_KDF_PARAM_SALT, salt),
+        octets(OSSL_KDF_PARAM_KEY, secret),
+        octets(OSSL_KDF_PARAM_INFO, info),
+        OSSL_PARAM_construct_end(),
+    };
+    crypto_must(context && EVP_KDF_derive(context, key_r, size, params) == 1);
+    EVP_KDF_CTX_free(context);
+    EVP_KDF_free(method);
+}
+
+void crypto_seal(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
+                 struct bytes text, unsigned char *sealed_r)
+{
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    int size = 0, rest = 0;
+    assert(text.size <= INT_MAX - CRYPTO_TAG);
+    crypto_must(
+        context && EVP_EncryptInit_ex2(context, EVP_aes_128_gcm(), key, nonce, NULL) == 1 &&
+        EVP_EncryptUpdate(context, sealed_r, &size, (const unsigned char *)text.data, (int)text.size) == 1 &&
+        EVP_EncryptFinal_ex(context, sealed_r + size, &rest) == 1 && (size_t)(size + rest) == text.size &&
+        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CRYPTO_TAG, sealed_r + text.size) == 1);
+    EVP_CIPHER_CTX_free(context);
 }

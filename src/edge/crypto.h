@@ -1,4 +1,5 @@
-/* crypto: digests, random bytes and constant-time comparison, behind OpenSSL. */
+/* crypto: digests, keys derived from secrets, sealed texts, random bytes and constant-time comparison, behind
+ * OpenSSL.  What cannot fail but for want of memory ends the process then. */
 #ifndef STAMPD_EDGE_CRYPTO_H
 #define STAMPD_EDGE_CRYPTO_H
 
@@ -6,6 +7,7 @@
 #include "base/bytes.h"
 
 enum { CRYPTO_SHA256_HEX = 64 };
+enum { CRYPTO_KEY = 16, CRYPTO_NONCE = 12, CRYPTO_TAG = 16 }; /* of AES-128-GCM */
 
 /* SHA-256 in lower-case hexadecimal, with a NUL. */
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1]);
@@ -13,5 +15,11 @@ void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1]);
 bool crypto_equal(struct bytes a, struct bytes b);
 /* Fills with random bytes; ends the process when the system has none. */
 void crypto_random(void *buffer, size_t size);
+/* HKDF with SHA-256, extract and expand (RFC 5869). */
+void crypto_derive(struct bytes salt, struct bytes secret, struct bytes info, void *key_r, size_t size);
+/* AES-128-GCM: the text, encrypted, and its tag: text.size + CRYPTO_TAG bytes.  Never twice with one key and
+ * nonce. */
+void crypto_seal(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
+                 struct bytes text, unsigned char *sealed_r);
 
 #endif

@@ -42,6 +42,8 @@ UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
 UNIT_TESTS += test/unit/test_seal
 UNIT_TESTS += test/unit/test_multipart
+UNIT_TESTS += test/unit/test_base64
+UNIT_TESTS += test/unit/test_webpush
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test
@@ -140,3 +142,7 @@ test_unit_test_module_values_SOURCES = test/unit/test_module_values.c $(MODULE_W
 test_unit_test_module_values_LDADD = $(UNIT_LDADD)
 test_unit_test_multipart_SOURCES = test/unit/test_multipart.c
 test_unit_test_multipart_LDADD = $(UNIT_LDADD)
+test_unit_test_base64_SOURCES = test/unit/test_base64.c
+test_unit_test_base64_LDADD = $(UNIT_LDADD)
+test_unit_test_webpush_SOURCES = test/unit/test_webpush.c
+test_unit_test_webpush_LDADD = $(UNIT_LDADD)

@@ -1,0 +1,23 @@
+/* crypto_private: OpenSSL for the files of src/edge that wrap it; the one place that includes it. */
+#ifndef STAMPD_EDGE_CRYPTO_PRIVATE_H
+#define STAMPD_EDGE_CRYPTO_PRIVATE_H
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+
+#include "base/log.h"
+
+/* Calls that fail only when memory runs out, or when OpenSSL was built without what we need. */
+static inline void crypto_must(bool is_done)
+{
+    if (!is_done)
+        log_fatal("OpenSSL: %s", ERR_reason_error_string(ERR_peek_last_error()));
+}
+
+#endif
