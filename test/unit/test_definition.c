@@ -1,0 +1,151 @@
+/* definition: what is one, what is none, and that keys are the same for what means the same only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "document/definition.h"
+
+static struct arena *arena;
+
+static int start(void **state)
+{
+    (void)state;
+    arena = arena_create("test");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+static const char *key_of(const char *text)
+{
+    struct definition definition;
+    struct builder key = {0};
+    if (!definition_read(arena, bytes_of(text), &definition))
+        return NULL;
+    assert_true(bytes_equal(definition.text, bytes_of(text)));
+    definition_add_key(&definition, &key);
+    const char *copy = arena_copy(arena, key.data, key.size);
+    builder_free(&key);
+    return copy;
+}
+
+static void the_three_forms(void **state)
+{
+    (void)state;
+    assert_string_equal(key_of("Person"), "cPerson/@");
+    assert_string_equal(key_of("Person/ann"), "dPerson/@ann");
+    assert_string_equal(key_of("Person/team@red"), "mPerson/team@red");
+    assert_string_equal(key_of("Person/team@"), "mPerson/team@");
+    assert_string_equal(key_of("Person/place@Paris@rue X"), "mPerson/place@5:Paris5:rue X");
+    assert_string_equal(key_of("Person/place@@"), "mPerson/place@0:0:");
+}
+
+static void escapes(void **state)
+{
+    (void)state;
+    assert_string_equal(key_of("Person/a%40b%2Fc%25"), "dPerson/@a@b/c%");
+    assert_string_equal(key_of("Person/a%2fb"), key_of("Person/a/b"));
+    assert_string_equal(key_of("Person/team@r%40d@%c3%a9"), "mPerson/team@3:r@d2:\xc3\xa9");
+    assert_string_equal(key_of("Person/a+b"), "dPerson/@a+b");
+}
+
+/* A class, a document and a collection may look alike in parts: their keys never do. */
+static void keys_differ(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"A",       "A/a",         "A/a%40",    "A/a@",
+                                        "A/a@b",   "A/a%40b",     "A/a@b@c",   "A/a@b%40c",
+                                        "A/a@1:b", "A/c@3:b%40c", "A/a@b@%40", "A/b@a"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(key_of(texts[i]), key_of(texts[k]));
+}
+
+static void what_is_none(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "person",
+                                        "Person/",
+                                        "/ann",
+                                        "Person/%",
+                                        "Person/a%2",
+                                        "Person/%zz",
+                                        "Person/%00",
+                                        "Person/%ff",
+                                        "Person/\xff",
+                                        "Person/@red",
+                                        "Person/1team@red",
+                                        "Person/te am@red",
+                                        "Person/id@x",
+                                        "Person/team@a@b@c@d@e",
+                                        "Person@red",
+                                        "A23456789012345678/a",
+                                        "Person/team@%0",
+                                        "Per son",
+                                        " Person"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        assert_null(key_of(texts[i]));
+}
+
+static void lengths(void **state)
+{
+    (void)state;
+    char text[DEFINITION_TEXT_MOST + 2];
+    memset(text, 'x', sizeof text);
+    memcpy(text, "Note/", 5);
+    text[5 + DEFINITION_PIECE_MOST] = '\0';
+    assert_non_null(key_of(text));
+    text[5 + DEFINITION_PIECE_MOST] = 'x';
+    text[6 + DEFINITION_PIECE_MOST] = '\0';
+    assert_null(key_of(text));
+    /* the longest there can be: four values of 255 bytes, all escaped, are over the limit of the text */
+    struct builder longest = {0};
+    builder_add_text(&longest, "Note/place@");
+    for (int i = 0; i < 2 * DEFINITION_PIECE_MOST; i++)
+        builder_add(&longest, i == DEFINITION_PIECE_MOST ? "@%41" : "%41",
+                    i == DEFINITION_PIECE_MOST ? 4 : 3);
+    builder_add(&longest, "", 1);
+    assert_non_null(key_of(longest.data));
+    longest.size--;
+    for (int i = 0; i < DEFINITION_PIECE_MOST; i++)
+        builder_add(&longest, i ? "%41" : "@%41", i ? 3 : 4);
+    builder_add(&longest, "", 1);
+    assert_null(key_of(longest.data));
+    builder_free(&longest);
+    memset(text, 'N', 1);
+    memset(text + 1, '/', 1);
+    text[DEFINITION_TEXT_MOST + 1] = '\0';
+    assert_null(key_of(text));
+}
+
+static void a_text_is_no_string(void **state)
+{
+    (void)state;
+    struct definition definition;
+    assert_false(definition_read(arena, (struct bytes){"Note/a\0b", 8}, &definition));
+    assert_false(definition_read(arena, NO_BYTES, &definition));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_three_forms, start, stop),
+        cmocka_unit_test_setup_teardown(escapes, start, stop),
+        cmocka_unit_test_setup_teardown(keys_differ, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_none, start, stop),
+        cmocka_unit_test_setup_teardown(lengths, start, stop),
+        cmocka_unit_test_setup_teardown(a_text_is_no_string, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
