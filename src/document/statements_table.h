@@ -259,10 +259,11 @@ STATEMENT(COPY_DONE, "copy_done", 5,
 /* --- tasks (doc/tasks.md) --- */
 
 /* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON
- * list of their ids.  $1 taskid[], $2 retry[], $3 starttime, $4 stoptime. */
+ * list of their ids.  (By the primary key: of a claim there may be hundreds.)  $1 taskid[], $2 retry[], $3
+ * starttime, $4 stoptime. */
 STATEMENT(TASK_END, "task_end", 4,
           "with ended as (delete from taskqueue t using unnest($1::text[], $2::int[]) e(taskid, retry)"
-          " where t.taskid = e.taskid and t.starttime = $3 and t.retry = e.retry returning t.*),"
+          " where t.taskid = e.taskid and t.starttime + 0 = $3 and t.retry = e.retry returning t.*),"
           " noted as (insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, "
           "stoptime)"
           " select taskid, opname, info, qn, retry, step + 1, startat, starttime, $4 from ended)"
@@ -270,6 +271,16 @@ STATEMENT(TASK_END, "task_end", 4,
           " json_agg(a.taskid) from unnest($1::text[]) a(taskid) where a.taskid not in (select taskid from "
           "ended))::text,"
           " '[]')) end from ended")
+
+/* The same of one task.  $1 taskid, $2 retry, $3 starttime, $4 stoptime. */
+STATEMENT(
+    TASK_END_ONE, "task_end_one", 4,
+    "with ended as (delete from taskqueue where taskid = $1 and retry = $2 and starttime + 0 = $3"
+    " returning opname, info, qn, step, startat)"
+    " insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime)"
+    " select $1, e.opname, e.info, e.qn, $2,"
+    " case when e.opname is null then fail('ST002', json_build_array($1::text)::text) else e.step + 1 end,"
+    " e.startat, $3, $4 from (select 1) one left join ended e on true")
 
 /* The task goes on after this commit.  ST002 as above.  $1 taskid, $2 retry, $3 starttime, $4 checkpoint. */
 STATEMENT(TASK_STEP, "task_step", 4,
@@ -302,19 +313,26 @@ STATEMENT(
     " report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end"
     " returning taskid, opname, resource, startat, priority, retry")
 
+/* One task without a resource: nothing can take its place.  $1 taskid, $2 opname, $3 param, $4 info,
+ * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created. */
+STATEMENT(TASK_MAKE_ONE, "task_make_one", 10,
+          "insert into taskqueue (taskid, opname, param, info, startat, qn, priority, batch, domain, created)"
+          " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10)")
+
 /* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */
 STATEMENT(TASK_NEXT, "task_next", 2,
           "select taskid, opname, qn, priority, startat, retry, batch, domain from taskqueue"
           " where taskid = task_next($1, $2)")
 
-/* $1 taskid, $2 starttime, $3 latest start, $4 holder. */
+/* A claim need not be durable.  $1 taskid, $2 starttime, $3 latest start, $4 holder. */
 STATEMENT(TASK_CLAIM, "task_claim", 4,
           "update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
           " where taskid = $1 and starttime is null and startat <= $3"
           " and (domain is null or task_next(domain, $3) = taskid)"
           " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
           "priority, batch, created,"
-          " (select c.period from cron c where c.name = t.cron and not c.dropped)")
+          " (select c.period from cron c where c.name = t.cron and not c.dropped),"
+          " set_config('synchronous_commit', 'off', true)")
 
 /* Several; none is waited for.  $1 taskid[], and as above. */
 STATEMENT(
@@ -327,12 +345,12 @@ STATEMENT(
     " from free where t.taskid = free.taskid"
     " returning t.taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
     "priority, batch, created,"
-    " (select c.period from cron c where c.name = t.cron and not c.dropped)")
+    " (select c.period from cron c where c.name = t.cron and not c.dropped),"
+    " (select set_config('synchronous_commit', 'off', true))")
 
-/* Behind a claim: why the others could not be had; and the claim need not be durable.  $1 taskid[]. */
+/* Behind a claim: why the others could not be had.  $1 taskid[]. */
 STATEMENT(TASK_LOOK, "task_look", 1,
-          "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null,"
-          " set_config('synchronous_commit', 'off', true)"
+          "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null"
           " from unnest($1::text[]) e(taskid) left join taskqueue t on t.taskid = e.taskid")
 
 /* $1 taskid, $2 starttime, $3 retry, $4 startat, $5 does it count (0, 1), $6 exc, $7 report, $8 stoptime. */

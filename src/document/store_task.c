@@ -45,6 +45,13 @@ static void add_end(struct pg_params *params, const struct commit *commit)
         pg_add_text(params, commit->checkpoint);
         return;
     }
+    if (count == 1) {
+        pg_add_text(params, fences->id);
+        pg_add_i32(params, (int32_t)fences->attempt);
+        pg_add_i64(params, fences->claim);
+        pg_add_i64(params, commit->stop);
+        return;
+    }
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
     int32_t *attempts = ARENA_ARRAY(arena, int32_t, count);
     for (size_t i = 0; i < count; i++) {
@@ -72,6 +79,26 @@ static void add_numbers(struct pg_params *params, const struct task *tasks, size
     for (size_t i = 0; i < count; i++)
         memcpy(&numbers[i], (const char *)&tasks[i] + offset, sizeof numbers[i]);
     pg_add_i32_array(params, numbers, count);
+}
+
+/* One whose place no other can take. */
+static bool is_lone(const struct commit *commit)
+{
+    return commit->task_count == 1 && !commit->tasks->resource.data;
+}
+
+static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
+{
+    pg_add_text(params, task->id);
+    pg_add_text(params, task->operation);
+    pg_add_text(params, task->param);
+    pg_add_text(params, task->info);
+    pg_add_i64(params, task->start);
+    pg_add_i32(params, task->queue);
+    pg_add_i32(params, task->priority);
+    pg_add_i32(params, task->batch);
+    pg_add_text(params, task->domain);
+    pg_add_i64(params, created);
 }
 
 static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
@@ -106,7 +133,9 @@ void store_add_tasks(struct task_params *params, struct arena *arena, const stru
     else if (commit->fence_count)
         add_end(&params->end, commit);
     pg_params_start(&params->make, arena);
-    if (commit->task_count)
+    if (is_lone(commit))
+        add_lone(&params->make, commit->tasks, commit->stop);
+    else if (commit->task_count)
         add_made(&params->make, commit->tasks, commit->task_count, commit->stop);
     pg_params_start(&params->next, arena);
     if (has_domain(commit)) {
@@ -126,16 +155,18 @@ void store_send_ends(struct pg *pg, const struct task_params *params, const stru
 {
     if (commit->fence_count)
         pg_pipeline_add(pg,
-                        &statements[commit->checkpoint.data ? STATEMENT_TASK_STEP
-                                    : is_periodic(commit)   ? STATEMENT_CRON_END
-                                                            : STATEMENT_TASK_END],
+                        &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
+                                    : is_periodic(commit)     ? STATEMENT_CRON_END
+                                    : commit->fence_count > 1 ? STATEMENT_TASK_END
+                                                              : STATEMENT_TASK_END_ONE],
                         &params->end);
 }
 
 void store_send_tasks(struct pg *pg, const struct task_params *params, const struct commit *commit)
 {
     if (commit->task_count)
-        pg_pipeline_add(pg, &statements[STATEMENT_TASK_MAKE], &params->make);
+        pg_pipeline_add(pg, &statements[is_lone(commit) ? STATEMENT_TASK_MAKE_ONE : STATEMENT_TASK_MAKE],
+                        &params->make);
     if (has_domain(commit))
         pg_pipeline_add(pg, &statements[STATEMENT_TASK_NEXT], &params->next);
 }
@@ -188,7 +219,7 @@ struct task store_read_due(const struct pg_result *rows, int row)
 void store_take_tasks(struct pg_result *const *results, struct commit *commit)
 {
     if (commit->task_count)
-        take_made(*results++, commit);
+        take_made(*results++, commit); /* no rows of a lone one: it is as it was asked for */
     commit->next = (struct task){0};
     if (has_domain(commit) && pg_rows(*results))
         commit->next = store_read_due(*results, 0);

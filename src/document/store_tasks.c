@@ -4,6 +4,22 @@
 #include "document/statements.h"
 #include "document/store_private.h"
 
+/* --- single statements --- */
+
+enum fault store_run_again(struct store *store, int space, enum statement statement,
+                           const struct pg_params *params, struct pg_result **result_r)
+{
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[statement], params, result_r);
+    } while (store_reads_again(store, space, fault, attempt++));
+    return fault;
+}
+
 /* --- claims --- */
 
 static struct task_claim *find_claim(struct task_claim *claims, size_t count, struct bytes id)
@@ -68,21 +84,20 @@ static void judge_claim(struct task_claim *claim, const struct pg_result *rows, 
         claim->result = pg_get_bool(rows, row, HAS_DOMAIN) ? CLAIM_TURN : CLAIM_BUSY;
 }
 
-static void add_claim_params(struct pg_params *params, struct pg_params *look,
-                             const struct task_claim *claims, size_t count, int64_t claim, int64_t latest,
-                             struct bytes holder)
+static void add_claim_params(struct pg_params *params, const struct task_claim *claims, size_t count,
+                             int64_t claim, int64_t latest, struct bytes holder)
 {
-    struct bytes *ids = ARENA_ARRAY(params->arena, struct bytes, count);
-    for (size_t i = 0; i < count; i++)
-        ids[i] = claims[i].id;
-    if (count == 1)
-        pg_add_text(params, ids[0]);
-    else
+    if (count == 1) {
+        pg_add_text(params, claims->id);
+    } else {
+        struct bytes *ids = ARENA_ARRAY(params->arena, struct bytes, count);
+        for (size_t i = 0; i < count; i++)
+            ids[i] = claims[i].id;
         pg_add_text_array(params, ids, count);
+    }
     pg_add_i64(params, claim);
     pg_add_i64(params, latest);
     pg_add_text(params, holder);
-    pg_add_text_array(look, ids, count);
 }
 
 /* 23505: another of its domain began just now. */
@@ -94,15 +109,12 @@ static enum fault judge_refusal(const struct pg_verdict *verdict, struct task_cl
     return FAULT_NONE;
 }
 
-enum fault store_claim_tasks(struct store *store, int space, struct arena *arena, struct task_claim *claims,
-                             size_t count, int64_t claim, struct bytes holder)
+/* Claims what can be had; `left_r`: how many could not, and are to be looked at. */
+static enum fault claim_free(struct store *store, int space, struct arena *arena, struct task_claim *claims,
+                             size_t count, const struct pg_params *params, int64_t claim, size_t *left_r)
 {
-    int64_t latest = stamp_add_ms(stamp_now(), TASK_EARLY_MS);
-    struct pg_params params, look;
     struct pg *pg;
-    pg_params_start(&params, arena);
-    pg_params_start(&look, arena);
-    add_claim_params(&params, &look, claims, count, claim, latest, holder);
+    struct pg_verdict verdict;
     enum fault fault = store_connect(store, space);
     if (!fault)
         fault = store_use(store, space, &pg);
@@ -110,40 +122,61 @@ enum fault store_claim_tasks(struct store *store, int space, struct arena *arena
         fault = pg_pipeline_begin(pg, arena);
     if (fault)
         return fault;
-    pg_pipeline_add(pg, &statements[count == 1 ? STATEMENT_TASK_CLAIM : STATEMENT_TASK_CLAIM_MANY], &params);
-    pg_pipeline_add(pg, &statements[STATEMENT_TASK_LOOK], &look);
-    struct pg_verdict verdict;
+    *left_r = 0;
+    pg_pipeline_add(pg, &statements[count == 1 ? STATEMENT_TASK_CLAIM : STATEMENT_TASK_CLAIM_MANY], params);
     pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (!pg_is_usable(pg))
         store_close(store, space);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.outcome == PG_REFUSED ? judge_refusal(&verdict, claims, count) : FAULT_XAWAY;
-    const struct pg_result *claimed = verdict.results[0], *rest = verdict.results[1];
-    for (int row = 0; row < pg_rows(rest); row++)
-        judge_claim(find_claim(claims, count, pg_get_text(rest, row, 0)), rest, row, latest);
+    const struct pg_result *claimed = verdict.results[0];
     for (int row = 0; row < pg_rows(claimed); row++) {
         struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
         place->result = CLAIM_DONE;
         place->task = read_claimed(claimed, row, claim);
     }
+    *left_r = count - (size_t)pg_rows(claimed);
     return FAULT_NONE;
 }
 
-/* --- single statements --- */
-
-enum fault store_run_again(struct store *store, int space, enum statement statement,
-                           const struct pg_params *params, struct pg_result **result_r)
+/* Those that are busy until something else is known of them: why they could not be had. */
+static enum fault look_at_rest(struct store *store, int space, struct arena *arena, struct task_claim *claims,
+                               size_t count, size_t left, int64_t latest)
 {
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, space, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[statement], params, result_r);
-    } while (store_reads_again(store, space, fault, attempt++));
+    struct bytes *ids = ARENA_ARRAY(arena, struct bytes, left);
+    struct pg_params params;
+    struct pg_result *rows;
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++)
+        if (claims[i].result != CLAIM_DONE)
+            ids[named++] = claims[i].id;
+    assert(named == left);
+    pg_params_start(&params, arena);
+    pg_add_text_array(&params, ids, left);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_LOOK, &params, &rows);
+    for (int row = 0; !fault && row < pg_rows(rows); row++)
+        judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
     return fault;
 }
+
+enum fault store_claim_tasks(struct store *store, int space, struct arena *arena, struct task_claim *claims,
+                             size_t count, int64_t claim, struct bytes holder)
+{
+    int64_t latest = stamp_add_ms(stamp_now(), TASK_EARLY_MS);
+    size_t left;
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    add_claim_params(&params, claims, count, claim, latest, holder);
+    for (size_t i = 0; i < count; i++)
+        claims[i].result = CLAIM_BUSY;
+    enum fault fault = claim_free(store, space, arena, claims, count, &params, claim, &left);
+    if (fault || !left)
+        return fault;
+    fault = look_at_rest(store, space, arena, claims, count, left, latest);
+    return left < count ? FAULT_NONE : fault; /* what is claimed is to be run */
+}
+
+/* --- ends, and looks --- */
 
 enum fault store_put_task_back(struct store *store, int space, struct arena *arena,
                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)

@@ -33,7 +33,8 @@ PAGES = {
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
-    'TASK_MAKE': 60, 'TASK_CLAIM': 30, 'TASK_CLAIM_MANY': 40, 'TASK_LOOK': 15, 'TASK_END': 40, 'TASK_STEP': 15, 'TASK_BACK': 60,
+    'TASK_MAKE': 60, 'TASK_MAKE_ONE': 40, 'TASK_CLAIM': 30, 'TASK_CLAIM_MANY': 40, 'TASK_LOOK': 15, 'TASK_END': 40, 'TASK_END_ONE': 40,
+    'TASK_STEP': 15, 'TASK_BACK': 60,
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
     'TASK_BACKLOG': 8000,  # of 10,000 rows that are counted
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
@@ -173,9 +174,13 @@ def exercise_tasks(stack):
     stack.op('lab', 'Plan', {'tasks': [{'op': 'put', 'param': {'docs': []}}, {'op': 'Fail', 'param': {'id': 'x'}},
                                        {'op': 'Cycles', 'param': {'id': 'x', 'cycles': 2}},
                                        {'op': 'put', 'param': {'docs': []}, 'domain': 'd'}]})
+    stack.op('lab', 'Plan', {'tasks': [{'op': 'Bulk', 'param': {'id': f'x{turn}'}} for turn in range(2)]})
     due = manager.due()
-    assert len(due) == 5, 'those of the domains that are at work do not come'
+    assert len(due) == 7, 'those of the domains that are at work do not come'
     manager.run_many(due[:2])
+    together = [row['id'] for row in manager.scan()['due'] if row['op'] == 'Bulk']
+    manager.run_many(together)
+    assert manager.run(together[0])['result'] == 'gone'
     for task in due[2:]:
         manager.post(task)
     assert len(manager.scan()['running']) == 2
