@@ -420,6 +420,12 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
     return FAULT_NONE;
 }
 
+struct bytes path_query(struct bytes request_uri)
+{
+    cut(&request_uri, '?');
+    return cut(&request_uri, '#');
+}
+
 const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";

@@ -60,6 +60,8 @@ MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_so
  * FAULT_AUTF8. */
 MUST_USE enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r,
                                size_t most, size_t *count_r);
+/* What stands behind the path, between '?' and '#'. */
+struct bytes path_query(struct bytes request_uri);
 /* The path of these pieces, escaped so that it can stand in a header; path_split gives them back. */
 const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count);
 

@@ -10,7 +10,7 @@
 #include "edge/segment.h"
 
 enum {
-    TOKEN_BYTES = 32,
+    TOKEN_BYTES = 64, /* shorter ones are filled up with zeros */
     TOKEN_WORDS = TOKEN_BYTES / 8,
     GRAVES = 8,      /* of a place */
     SLACK_MS = 1000, /* nginx's clock stands still while it works */
@@ -117,11 +117,11 @@ static bool is_untouched(const struct begun *begun, const uint64_t words[TOKEN_W
 bool begun_start(struct begun *begun, int place, const struct handing *handing, int64_t now_ms)
 {
     static const uint64_t none[TOKEN_WORDS];
-    uint64_t words[TOKEN_WORDS];
+    uint64_t words[TOKEN_WORDS] = {0};
     struct token *present = &place_of(begun, place)->present;
-    bool has_token = handing->token.size == TOKEN_BYTES;
+    bool has_token = handing->token.size && handing->token.size <= TOKEN_BYTES;
     if (has_token)
-        memcpy(words, handing->token.data, sizeof words);
+        memcpy(words, handing->token.data, handing->token.size);
     if (handing_is_again(handing) && (!has_token || !is_untouched(begun, words, handing, now_ms)))
         return false;
     write_token(present, has_token ? words : none);

@@ -20,7 +20,7 @@ struct begun *begun_create(int places, int64_t now_ms) __attribute__((returns_no
 
 /* What nginx says of a request. */
 struct handing {
-    struct bytes token; /* 32 bytes that no other request has */
+    struct bytes token; /* 1 to 64 bytes, no NUL, that no other request has */
     /* Empty when it is handed in for the first time; else what came of that: how many bytes had been
      * answered, and how many seconds ago it was, as 0.125. */
     struct bytes answered, age;

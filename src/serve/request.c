@@ -31,6 +31,11 @@ static struct bytes parameter(const struct request_source *source, const char *n
     return value.data ? value : BYTES("");
 }
 
+static struct bytes query(const struct request_source *source)
+{
+    return path_query(parameter(source, "REQUEST_URI"));
+}
+
 static bool contains(struct bytes text, const char *part)
 {
     return text.size && memmem(text.data, text.size, part, strlen(part));
@@ -43,7 +48,8 @@ static void read_form(const struct settings *settings, struct arena *arena,
                       const struct request_source *source, struct request *request)
 {
     struct bytes method = parameter(source, "REQUEST_METHOD");
-    struct bytes id = parameter(source, "STAMPD_REQUEST_ID");
+    struct bytes given = parameter(source, "STAMPD_REQUEST_ID");
+    struct bytes id = given.size ? given : parameter(source, "STAMPD_TOKEN");
     request->form = (struct response_form){
         .is_head = bytes_equal(method, BYTES("HEAD")),
         .is_for_people =
@@ -228,7 +234,7 @@ static enum fault begin_manager(const struct settings *settings, const struct re
                                 struct call *call, struct reply *reply)
 {
     call->deadline_ms = clock_monotonic_ms() + settings->limit_task_s * 1000;
-    if (!parameter(source, "QUERY_STRING").size)
+    if (!query(source).size)
         return FAULT_NONE;
     return reply_fault(call, reply, FAULT_AARG, "All arguments belong into the body.", "query", NULL);
 }
@@ -253,7 +259,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
 {
     struct argument_source from = {
         .is_resource = call->route == CALL_DOCUMENT,
-        .query = parameter(source, "QUERY_STRING"),
+        .query = query(source),
         .content_type = parameter(source, "CONTENT_TYPE"),
         .body = body,
     };

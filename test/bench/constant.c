@@ -44,7 +44,7 @@ enum fault __wrap_request_read(const struct settings *settings, struct arena *ar
                                const struct request_source *source, struct builder *body,
                                struct request *request_r, struct reply *reply UNUSED)
 {
-    struct bytes id = source->parameter(source->context, "STAMPD_REQUEST_ID");
+    struct bytes id = source->parameter(source->context, "STAMPD_TOKEN");
     int64_t size = 0;
     request_r->form = (struct response_form){
         .request_id = id.data ? id.data : NULL,

@@ -19,7 +19,7 @@ enum { ANSWER_MOST = 1 << 20 };
 
 static const char head[] = "Status: 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
                            "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff\r\n"
-                           "X-Request-Id: 0123456789abcdef0123456789abcdef\r\nX-Stampd-Build: %s\r\n\r\n";
+                           "X-Request-Id: 12345-12345-1000-1763715600.123\r\nX-Stampd-Build: %s\r\n\r\n";
 
 static struct responder_answer read_answer(void)
 {

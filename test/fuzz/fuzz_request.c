@@ -88,14 +88,12 @@ static struct bytes letter_parameter(const void *context, const char *name)
 {
     const struct letter *letter = context;
     bool is_probe = letter->space == 'p';
-    const char *query = strchr(letter->uri.data, '?');
     const struct {
         const char *name;
         struct bytes value;
     } all[] = {
         {"REQUEST_METHOD", bytes_of(method_of(letter->method))},
         {"REQUEST_URI", letter->uri},
-        {"QUERY_STRING", bytes_of(query ? query + 1 : "")},
         {"CONTENT_TYPE", letter->type},
         {"STAMPD_NS", is_probe ? BYTES("") : BYTES("n")},
         {"STAMPD_DATABASE", is_probe || letter->space == '-' ? BYTES("") : BYTES("n")},

@@ -44,10 +44,9 @@ class Connection:
         self.close()
 
     def head(self, uri, method='GET', length='', keep=True, **parameters):
-        given = {
-            'REQUEST_METHOD': method, 'REQUEST_URI': uri, 'QUERY_STRING': uri.partition('?')[2], 'CONTENT_TYPE': '',
-            'CONTENT_LENGTH': str(length), 'STAMPD_NS': '', 'STAMPD_DATABASE': '', 'STAMPD_REQUEST_ID': '0a1b2c',
-            'STAMPD_DOOR': 'public', **parameters}
+        given = {'REQUEST_METHOD': method, 'REQUEST_URI': uri, 'STAMPD_REQUEST_ID': '0a1b2c', **parameters}
+        if length != '':
+            given['CONTENT_LENGTH'] = str(length)
         return (record(BEGIN_REQUEST, b'\0\1' + bytes([keep]) + bytes(5))
                 + record(PARAMS, b''.join(pair(*both) for both in given.items())) + record(PARAMS, b''))
 

@@ -494,6 +494,26 @@ static void paths_are_split_and_decoded(void **state)
     }
 }
 
+static void queries_stand_between_two_signs(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes uri;
+        const char *query;
+    } cases[] = {
+        {BYTES("/a/op/Get"), ""},
+        {BYTES("/a/op/Get?"), ""},
+        {BYTES("/a?b=c&d=?e"), "b=c&d=?e"},
+        {BYTES("/a?b=%23&c#d=e"), "b=%23&c"},
+        {BYTES("/a?#b"), ""},
+        {BYTES("?b"), "b"},
+        {BYTES(""), ""},
+        {{NULL, 0}, ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_true(bytes_equal(path_query(exact(cases[i].uri)), bytes_of(cases[i].query)));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
@@ -513,6 +533,7 @@ int main(void)
         TEST(too_many_arguments_are_refused),
         TEST(paths_are_joined_as_they_are_split),
         TEST(paths_are_split_and_decoded),
+        TEST(queries_stand_between_two_signs),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }

@@ -150,13 +150,32 @@ static void in_doubt_it_is_not_done(void **state)
     }
     for (size_t i = 0; i < COUNT_OF(ages); i++)
         assert_false(hand(0, 1, ages[i], NOW_MS));
+    static const char digits[] = "0123456789012345678901234567890123456789012345678901234567890123456789";
     const struct handing nameless = {BYTES(""), BYTES("0"), BYTES("5.000")},
-                         short_name = {BYTES("abc"), BYTES("0"), BYTES("5.000")};
+                         long_name = {{digits, 65}, BYTES("0"), BYTES("5.000")};
     assert_false(begun_start(begun, 0, &nameless, NOW_MS));
-    assert_false(begun_start(begun, 0, &short_name, NOW_MS));
+    assert_false(begun_start(begun, 0, &long_name, NOW_MS));
     assert_true(begun_start(begun, 0, &(struct handing){.token = BYTES("")}, NOW_MS));
     begun_bury(begun, 0, NOW_MS); /* nothing to remember */
     assert_true(is_done_again(0, 1));
+}
+
+static void names_may_have_any_length(void **state)
+{
+    (void)state;
+    static const char digits[] = "0123456789012345678901234567890123456789012345678901234567890123";
+    for (size_t size = 1; size <= 64; size++) {
+        const struct handing first = {.token = {digits, size}},
+                             again = {{digits, size}, BYTES("0"), BYTES("5.000")};
+        assert_true(begun_start(begun, 1, &first, NOW_MS));
+        assert_false(begun_start(begun, 0, &again, NOW_MS));
+        if (size < 64) { /* of which it is the beginning */
+            const struct handing other = {{digits, size + 1}, BYTES("0"), BYTES("5.000")};
+            assert_true(begun_start(begun, 0, &other, NOW_MS));
+            begun_end(begun, 0);
+        }
+        begun_end(begun, 1);
+    }
 }
 
 int main(void)
@@ -170,6 +189,7 @@ int main(void)
         TEST(what_is_forgotten_proves_nothing),
         TEST(what_came_before_the_start_proves_nothing),
         TEST(in_doubt_it_is_not_done),
+        TEST(names_may_have_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

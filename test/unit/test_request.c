@@ -20,23 +20,23 @@ struct letter {
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
     bool was_read;
+    bool is_nameless; /* the client has given no X-Request-Id */
 };
 
 static struct bytes letter_parameter(const void *context, const char *name)
 {
     const struct letter *letter = context;
-    const char *query = letter->uri ? strchr(letter->uri, '?') : NULL;
     const struct {
         const char *name, *value;
     } all[] = {
         {"REQUEST_METHOD", letter->method ? letter->method : "GET"},
         {"REQUEST_URI", letter->uri},
-        {"QUERY_STRING", query ? query + 1 : ""},
         {"CONTENT_TYPE", letter->type},
         {"STAMPD_NS", letter->space ? letter->space : ""},
         {"STAMPD_DATABASE", letter->database ? letter->database : ""},
         {"STAMPD_DOOR", letter->door ? letter->door : "public"},
-        {"STAMPD_REQUEST_ID", "feed"},
+        {"STAMPD_REQUEST_ID", letter->is_nameless ? NULL : "feed"},
+        {"STAMPD_TOKEN", "1-2-3-4.567"},
         {"HTTP_ACCEPT", letter->accept},
         {"HTTP_IDEMPOTENCY_KEY", letter->key},
         {"HTTP_IF_MATCH", letter->match},
@@ -219,6 +219,15 @@ static void call_has_all_that_was_sent(void **state)
     assert_string_equal(request.form.build, "b7");
 }
 
+static void a_request_without_a_name_has_its_token(void **state)
+{
+    (void)state;
+    struct letter letter = {.uri = "/ping", .is_nameless = true};
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    assert_string_equal(request.call.request_id, "1-2-3-4.567");
+    assert_string_equal(request.form.request_id, "1-2-3-4.567");
+}
+
 static void resources_are_read(void **state)
 {
     (void)state;
@@ -345,9 +354,13 @@ static void form_of_the_answer_is_known_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_are_found),   cmocka_unit_test(call_has_all_that_was_sent),
-        cmocka_unit_test(resources_are_read), cmocka_unit_test(resources_are_refused),
-        cmocka_unit_test(bodies_are_refused), cmocka_unit_test(form_of_the_answer_is_known_first),
+        cmocka_unit_test(a_request_without_a_name_has_its_token),
+        cmocka_unit_test(routes_are_found),
+        cmocka_unit_test(call_has_all_that_was_sent),
+        cmocka_unit_test(resources_are_read),
+        cmocka_unit_test(resources_are_refused),
+        cmocka_unit_test(bodies_are_refused),
+        cmocka_unit_test(form_of_the_answer_is_known_first),
     };
     return cmocka_run_group_tests_name("request", tests, load_settings, free_all);
 }
