@@ -188,6 +188,21 @@ STATEMENT(COLLECTION, "collection", 10,
           " and until is not null and not has_left and until > $8 and until <= $9"
           " order by until limit $10::bigint) m")
 
+/* All members of a collection, in the order in which they changed: $1 its number, $2 value, $3 the present
+ * minute; $4 class, with the documents when $5: a row for each item, no item of a document that has none. The
+ * session takes the rows as they come, behind COLLECTION in one snapshot. */
+STATEMENT(
+    COLLECTION_ALL, "collection_all", 5,
+    "select m.id, m.version, d.version, d.ctime, d.dtime, i.iclass, i.key, i.version, i.content, i.raw from"
+    " (select xid, id, version from member where collection = $1 and value = $2 and not has_left"
+    " and (until is null or until > $3)) m"
+    " left join lateral (select version, ctime, dtime from doc"
+    " where class = $4 and id = m.id and $5 = 'true' limit 1) d on true"
+    " left join lateral (select iclass, key, version, content, raw from item"
+    " where class = $4 and id = m.id and content is not null and $5 = 'true' order by iclass, key"
+    " offset 0) i on true"
+    " order by m.xid, m.id")
+
 /* --- deferred copies (doc/copies.md) --- */
 
 /* Items whose copies are due by this commit.  $1 class[], $2 id[], $3 iclass[], $4 key[]; $5 its version. */

@@ -181,6 +181,27 @@ struct collection_page {
 MUST_USE enum fault store_collection(struct store *store, int space, const struct collection_query *query,
                                      struct collection_page *page_r);
 
+/* All members of a collection, with their documents, in the memory of the largest item: they are taken as the
+ * database sends them, and are of one instant, that of `page_r`.  Nothing else may be asked of the space
+ * meanwhile. */
+struct collection_stream;
+struct collection_row {
+    bool is_first; /* of its member */
+    struct bytes id;
+    int64_t version;      /* of the document */
+    int64_t ctime, dtime; /* with documents */
+    struct item item;     /* one of them; no class: it has none */
+};
+/* Of the query: arena, class, name, value, minute.  `stream_r` is NULL when there is no such collection, or
+ * it is not ready. */
+MUST_USE enum fault store_stream_begin(struct store *store, int space, const struct collection_query *query,
+                                       bool with_documents, int64_t deadline_ms,
+                                       struct collection_page *page_r, struct collection_stream **stream_r);
+/* The row lives until the next call; NULL: the end. */
+MUST_USE enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r);
+/* Before its end too, at the price of the session. */
+void store_stream_end(struct collection_stream *stream);
+
 /* The first items of the document whose copies are due, with their present states: class and id of the batch
  * are given, its sources are filled in.  No more than `limit`. */
 MUST_USE enum fault store_read_copies(struct store *store, int space, struct arena *arena,

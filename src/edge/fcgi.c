@@ -56,6 +56,7 @@ struct fcgi_request {
     int parameter_count;
     int fd;
     enum input input;
+    bool is_hurried; /* its connection has less time for a write than others */
     struct fcgi *fcgi;
     struct fcgi_request *previous, *next; /* in `living`; `next` alone in `spare` */
 };
@@ -201,6 +202,7 @@ static void add_connection(struct fcgi *fcgi, int fd)
     request->next = fcgi->living;
     request->fcgi = fcgi;
     request->fd = fd;
+    request->is_hurried = false;
     FCGX_InitRequest(&request->fcgx, -1, FCGI_FAIL_ACCEPT_ON_INTR);
     if (fcgi->living)
         fcgi->living->previous = request;
@@ -504,6 +506,14 @@ static void add_record(struct sheet *sheet, int request_id, struct bytes *head, 
     *header = record_header(FCGI_STDOUT, request_id, RECORD_BYTES - room);
 }
 
+/* As many records as go at once. */
+static void fill_sheet(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
+{
+    sheet->header_count = sheet->part_count = 0;
+    while ((head->size || body->size) && sheet->header_count < RECORDS_AT_ONCE)
+        add_record(sheet, request_id, head, body);
+}
+
 /* The end of an answer.  Who drains adds a word that nobody asked for: nginx keeps a connection only when
  * nothing stands behind the end of the request, so it lets this one go by itself, and no request of its ever
  * meets a connection that we are just closing. */
@@ -524,9 +534,7 @@ static bool write_answer(const struct fcgi_request *request, struct bytes head, 
     bool lets_go = request->fcgx.keepConnection && !request->fcgi->is_listening;
     for (;;) {
         struct sheet sheet;
-        sheet.header_count = sheet.part_count = 0;
-        while ((head.size || body.size) && sheet.header_count < RECORDS_AT_ONCE)
-            add_record(&sheet, id, &head, &body);
+        fill_sheet(&sheet, id, &head, &body);
         bool is_last = !head.size && !body.size;
         if (is_last)
             add_part(&sheet, &ending, lets_go ? sizeof ending : offsetof(struct ending, let_go));
@@ -535,6 +543,26 @@ static bool write_answer(const struct fcgi_request *request, struct bytes head, 
         if (is_last)
             return true;
     }
+}
+
+bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes head, struct bytes body)
+{
+    int64_t most_ms = request->fcgi->options.io_timeout_ms;
+    assert(request->fcgi->current == request);
+    if (request->input == INPUT_OPEN)
+        discard_input(request);
+    request->is_hurried = true;
+    while (head.size || body.size) {
+        struct sheet sheet;
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        if (left_ms <= 0)
+            return false;
+        set_timeouts(request->fd, left_ms < most_ms ? left_ms : most_ms);
+        fill_sheet(&sheet, request->fcgx.requestId, &head, &body);
+        if (!write_parts(request->fd, sheet.parts, sheet.part_count))
+            return false;
+    }
+    return true;
 }
 
 void fcgi_abandon(struct fcgi_request *request)
@@ -553,6 +581,9 @@ bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes b
         discard_input(request);
     bool was_sent = write_answer(request, head, body);
     bool is_kept = was_sent && request->fcgx.keepConnection && request->input == INPUT_WHOLE;
+    if (is_kept && request->is_hurried)
+        set_timeouts(request->fd, fcgi->options.io_timeout_ms);
+    request->is_hurried = false;
     FCGX_Free(&request->fcgx, 0);
     if (!is_kept)
         drop_connection(request, request->fd);

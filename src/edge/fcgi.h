@@ -54,6 +54,11 @@ MUST_USE enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, s
                                    int64_t *size_r);
 /* Closes its connection without an answer: nginx makes one. */
 void fcgi_abandon(struct fcgi_request *request);
+/* Sends a first part of an answer, or another one; the rest is left to fcgi_answer, or to fcgi_abandon, when
+ * the answer is to break off.  False: the client has gone, took nothing for long, or not all until
+ * `deadline_ms` (monotonic). */
+MUST_USE bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes head,
+                        struct bytes body);
 /* Sends head (which ends with its empty line) and body in as few writes as possible and ends the request.
  * False: the client has gone; nothing else follows from it. */
 bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body);

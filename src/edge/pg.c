@@ -151,7 +151,7 @@ void pg_defer_clear(struct arena *arena, PGresult *result)
 enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
                   struct pg_result **result_r)
 {
-    assert(!pg->pipeline_arena && statement->parameters == params->count);
+    assert(!pg->pipeline_arena && !pg->rows_statement && statement->parameters == params->count);
     if (result_r)
         *result_r = NULL;
     pg->sqlstate[0] = '\0';
@@ -177,7 +177,7 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
 
 enum fault pg_execute(struct pg *pg, const char *sql)
 {
-    assert(!pg->pipeline_arena);
+    assert(!pg->pipeline_arena && !pg->rows_statement);
     pg->sqlstate[0] = '\0';
     pg->position = 0;
     if (!pg_is_connected(pg))

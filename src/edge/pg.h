@@ -78,6 +78,15 @@ MUST_USE enum fault pg_execute(struct pg *pg, const char *sql);
 const char *pg_sqlstate(const struct pg *pg);
 const char *pg_message(const struct pg *pg);
 
+/* --- rows one by one: an answer of any size, in the memory of its largest row --- */
+/* Begins a prepared statement whose rows are taken by pg_take_row; nothing else is asked meanwhile.  Who does
+ * not take them to their end closes the connection. */
+MUST_USE enum fault pg_begin_rows(struct pg *pg, const struct pg_statement *statement,
+                                  const struct pg_params *params);
+/* The next row, number 0 of the result, which lives until the next call; NULL: the end.  Waits until
+ * `deadline_ms` (monotonic) at most. */
+MUST_USE enum fault pg_take_row(struct pg *pg, int64_t deadline_ms, const struct pg_result **row_r);
+
 int pg_rows(const struct pg_result *result);
 bool pg_is_null(const struct pg_result *result, int row, int column);
 int64_t pg_get_i64(const struct pg_result *result, int row, int column); /* int2, int4, int8; null is 0 */

@@ -132,6 +132,7 @@ void pg_close(struct pg *pg)
 {
     if (!pg)
         return;
+    PQclear(pg->row);
     PQfinish(pg->connection);
     free(pg);
 }

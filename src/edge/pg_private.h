@@ -31,6 +31,8 @@ struct pg {
     int64_t position;            /* of the last error in its SQL text; 0: unknown */
     const char *async_statement; /* sent by pg_send, not yet answered; NULL: none */
     int64_t async_deadline_ms;   /* of the answer, or of connecting */
+    const char *rows_statement;  /* whose rows are taken one by one; NULL: none */
+    PGresult *row;               /* the last one of them; NULL: none */
 };
 
 /* One for each parameter: binary. */

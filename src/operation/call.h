@@ -86,6 +86,20 @@ struct timing {
     int64_t since_us; /* monotonic: when the present phase began */
 };
 
+struct reply;
+
+/* How an answer leaves in pieces, before all of it is known.  What has begun to leave cannot become a fault:
+ * the answer breaks off instead, so its text must show whether it is whole. */
+struct outlet {
+    /* Decides what the head needs of the database, which may be held by what is sent. */
+    void (*prepare)(struct outlet *outlet);
+    /* The first piece goes behind the head, of the reply's mime.  False: the client has gone, or has not
+     * taken anything for long: nothing follows. */
+    bool (*send)(struct outlet *outlet, struct reply *reply, struct bytes piece);
+    bool is_open; /* the head has left */
+    bool is_head; /* nothing but the head is wanted */
+};
+
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
@@ -100,6 +114,7 @@ struct reply {
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
     int64_t etag;        /* version of the document that the answer is about; 0: none */
     struct timing *timing; /* NULL: nothing is measured */
+    struct outlet *outlet; /* NULL: the answer leaves whole, in `body` */
     struct builder *body;  /* cleared by the caller before; kept over requests */
 };
 
@@ -110,7 +125,8 @@ void reply_enter(struct reply *reply, enum phase phase);
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
     __attribute__((sentinel));
 
-#define MIME_JSON "application/json"
+#define MIME_JSON  "application/json"
+#define MIME_LINES "application/x-ndjson" /* a JSON text a line */
 
 /* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */
 enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail);

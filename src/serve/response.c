@@ -246,15 +246,17 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     }
 }
 
-/* Most answers are of one kind. */
-static void add_content(const char *mime, size_t size, struct builder *head)
+/* Most answers are of one kind; nobody knows yet how long one will be that leaves in pieces. */
+static void add_content(const struct reply *reply, const char *mime, struct builder *head)
 {
     if (strcmp(mime, MIME_JSON) == 0)
         builder_add_text(head, "Content-Type: " MIME_JSON "\r\n");
     else
         add_header(head, "Content-Type", mime);
+    if (reply->outlet && reply->outlet->is_open)
+        return;
     builder_add_text(head, "Content-Length: ");
-    builder_add_i64(head, (int64_t)size);
+    builder_add_i64(head, (int64_t)reply->body->size);
     builder_add_text(head, "\r\n");
 }
 
@@ -282,7 +284,7 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     }
     add_status(head, status);
     if (has_content(status))
-        add_content(mime, reply->body->size, head);
+        add_content(reply, mime, head);
     if (reply->fault)
         add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
     else

@@ -39,6 +39,12 @@ struct worker {
     struct workshop workshop;
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
+    struct streaming {
+        struct outlet outlet;
+        struct worker *worker;
+        struct fcgi_request *fcgi;
+        struct request *request;
+    } streaming; /* of the request */
     struct pulse *pulse;
     uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
@@ -118,6 +124,45 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     }
 }
 
+/* --- an answer in pieces --- */
+
+static void prepare_stream(struct outlet *outlet)
+{
+    struct streaming *streaming = (struct streaming *)outlet;
+    struct request *request = streaming->request;
+    cors_decide(&streaming->worker->workshop, &request->call, request->origin, &request->form);
+}
+
+static bool send_piece(struct outlet *outlet, struct reply *reply, struct bytes piece)
+{
+    struct streaming *streaming = (struct streaming *)outlet;
+    struct builder *head = &streaming->worker->head;
+    head->size = 0;
+    if (!outlet->is_open) {
+        outlet->is_open = true;
+        response_compose(&streaming->request->form, reply, head);
+    }
+    return fcgi_send(streaming->fcgi, streaming->request->call.deadline_ms, builder_bytes(head),
+                     outlet->is_head ? NO_BYTES : piece);
+}
+
+/* The rest of the answer; false: it has not been sent. */
+static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct request *request,
+                        struct reply *reply)
+{
+    if (!worker->streaming.outlet.is_open) {
+        cors_decide(&worker->workshop, &request->call, request->origin, &request->form);
+        response_compose(&request->form, reply, &worker->head);
+        crash_at(CRASH_REPLY_COMPOSED);
+        return fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request->form, reply));
+    }
+    if (!reply->fault)
+        return fcgi_answer(fcgi, NO_BYTES, NO_BYTES);
+    log_info("an answer breaks off code=%s", reply_code(reply));
+    fcgi_abandon(fcgi);
+    return false;
+}
+
 static void recycle(struct worker *worker)
 {
     if (!worker->is_recycled)
@@ -170,21 +215,25 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     struct request request;
     struct request_source source = request_from_fcgi(fcgi);
     struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
-    struct reply reply = {.body = &worker->output, .timing = worker->is_timing ? &timing : NULL};
+    worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = send_piece},
+                                           .worker = worker,
+                                           .fcgi = fcgi,
+                                           .request = &request};
+    struct reply reply = {.body = &worker->output,
+                          .timing = worker->is_timing ? &timing : NULL,
+                          .outlet = &worker->streaming.outlet};
     pulse_count(&worker->pulse->requests, 1);
     atomic_store(&worker->pulse->limit_ms, 0);
     if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
         log_set_request_id(request.call.request_id);
+        worker->streaming.outlet.is_head = request.form.is_head;
         if (request.call.route == CALL_TASKS)
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         run_call(worker, &request, &reply);
     }
     if (reply.fault)
         pulse_count(&worker->pulse->faults, 1);
-    cors_decide(&worker->workshop, &request.call, request.origin, &request.form);
-    response_compose(&request.form, &reply, &worker->head);
-    crash_at(CRASH_REPLY_COMPOSED);
-    if (fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request.form, &reply))) {
+    if (send_answer(worker, fcgi, &request, &reply)) {
         begun_end(heritage->begun, heritage->index);
     } else {
         log_debug("the client has gone");

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
+    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
@@ -149,6 +149,9 @@ def exercise(stack, ids):
     assert len(stack.op('lab', 'collection', {**town, 'cursor': page['cursor']})['out']['ids']) == 10
     token = stack.op('lab', 'collection', {**town, 'value': 'none'})['out']['token']
     assert stack.op('lab', 'collection', {**town, 'value': 'none', 'token': token})['out']['complete'] is False
+    stack.put('lab', {'c': 'Club', 'id': f'lone {fresh}', 'items': [{'c': 'Main', 'j': {'town': fresh}}]})
+    lone = stack.request('POST', '/lab/op/collection', json={'param': {'c': 'Club', 'collection': 'town', 'value': fresh, 'stream': True}})
+    assert lone.text.count('\n') == 2, lone.text
     assert len(stack.op('lab', 'list', {'c': CLASS, 'prefix': 'd05', 'limit': 10})['out']['docs']) == 10
     assert len(stack.op('lab', 'list', {'c': CLASS, 'cursor': 'd0600000', 'limit': 10})['out']['docs']) == 10
     assert CLASS in str(stack.op('lab', 'list', {})['out'])

@@ -353,6 +353,28 @@ enum fault store_collection(struct store *store, int space, const struct collect
     return FAULT_NONE;
 }
 
+enum fault store_stream_begin(struct store *store, int space, const struct collection_query *query,
+                              bool with_documents, int64_t deadline_ms, struct collection_page *page_r,
+                              struct collection_stream **stream_r)
+{
+    (void)store, (void)space, (void)query, (void)with_documents, (void)deadline_ms;
+    *page_r = (struct collection_page){0};
+    *stream_r = NULL;
+    return FAULT_NONE;
+}
+
+enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r)
+{
+    (void)stream;
+    *row_r = NULL;
+    return FAULT_NONE;
+}
+
+void store_stream_end(struct collection_stream *stream)
+{
+    (void)stream;
+}
+
 enum fault store_schema(struct store *store, int space, struct arena *arena, const struct schema **schema_r)
 {
     (void)store, (void)space;

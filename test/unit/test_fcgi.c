@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "edge/fcgi.h"
 #include "fastcgi_client.h"
@@ -403,6 +404,45 @@ static void client_that_left_harms_nobody(void **state)
     close_server(fcgi);
 }
 
+static void answers_leave_in_pieces(void **state)
+{
+    (void)state;
+    struct fcgi *fcgi = open_server(-1);
+    int64_t later = clock_monotonic_ms() + 60000;
+    int client = client_connect(path), deaf = client_connect(path);
+    for (int again = 0; again < 2; again++) {
+        send_request(client, true, "/pieces", BYTES("unread"));
+        struct fcgi_request *request = next_request(fcgi);
+        assert_true(fcgi_send(request, later, BYTES("A: b\r\n\r\n"), BYTES("")));
+        assert_true(fcgi_send(request, later, NO_BYTES, BYTES("one ")));
+        assert_true(fcgi_send(request, later, NO_BYTES, NO_BYTES));
+        assert_true(fcgi_answer(request, NO_BYTES, BYTES("two")));
+        assert_answer(client, "A: b\r\n\r\none two");
+    }
+    /* What breaks off has no end. */
+    struct builder answer = {0};
+    send_request(client, true, "/breaks", BYTES(""));
+    struct fcgi_request *request = next_request(fcgi);
+    assert_true(fcgi_send(request, later, BYTES("\r\n"), BYTES("one ")));
+    fcgi_abandon(request);
+    assert_false(client_read_answer(client, &answer));
+    assert_true(bytes_equal(builder_bytes(&answer), BYTES("\r\none ")));
+    builder_free(&answer);
+    /* Who reads nothing has no more time than there is. */
+    char *large = calloc(1, 4 << 20);
+    assert_non_null(large);
+    send_request(deaf, true, "/deaf", BYTES(""));
+    request = next_request(fcgi);
+    assert_false(fcgi_send(request, clock_monotonic_ms() + 20, NO_BYTES, (struct bytes){large, 4 << 20}));
+    assert_false(fcgi_send(request, clock_monotonic_ms(), NO_BYTES, BYTES("more")));
+    fcgi_abandon(request);
+    assert_int_equal(fcgi_connections(fcgi), 0);
+    free(large);
+    close(client);
+    close(deaf);
+    close_server(fcgi);
+}
+
 static void missing_descriptors_make_a_pause_and_no_loss(void **state)
 {
     (void)state;
@@ -521,6 +561,7 @@ int main(void)
         cmocka_unit_test(body_must_be_whole),
         cmocka_unit_test(strangers_are_dropped),
         cmocka_unit_test(client_that_left_harms_nobody),
+        cmocka_unit_test(answers_leave_in_pieces),
         cmocka_unit_test(missing_descriptors_make_a_pause_and_no_loss),
         cmocka_unit_test(draining_serves_what_waits_and_what_is_kept),
         cmocka_unit_test(successor_takes_over_the_same_socket),

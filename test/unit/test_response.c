@@ -73,6 +73,18 @@ static void success_is_sent_as_it_is(void **state)
     assert_int_equal(response_body(&form, &reply).size, 0);
 }
 
+static void nobody_knows_how_long_a_stream_will_be(void **state)
+{
+    (void)state;
+    struct response_form form = {.build = "1.2.3"};
+    struct outlet outlet = {.is_open = true};
+    struct reply reply = {.mime = MIME_LINES, .outlet = &outlet};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_true(has_line("Content-Type: application/x-ndjson"));
+    assert_false(has_header("Content-Length"));
+}
+
 static void faults_have_their_status(void **state)
 {
     (void)state;
@@ -377,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(success_is_sent_as_it_is),
+        cmocka_unit_test(nobody_knows_how_long_a_stream_will_be),
         cmocka_unit_test(faults_have_their_status),
         cmocka_unit_test(status_of_a_probe_is_its_own),
         cmocka_unit_test(resources_tell_more_by_their_status),

@@ -1,40 +1,21 @@
 /* collection: the documents of a class that share the value of a property, synchronised (doc/collections.md).
- * param {"c","collection","value","token","cursor","limit","want":"docs"|"ids"} → out
- * {"complete","first","docs":[document…]|"ids":[[id,version]…],"left":[[id,version]…],"cursor"|"token"}.
+ * param {"c","collection","value","token","cursor","limit","want":"docs"|"ids","stream"} → out
+ * {"complete","first","docs":[document…]|"ids":[[id,version]…],"left":[[id,version]…],"cursor"|"token"}; with
+ * `stream` see collection_stream.c.
  *
  * A token says up to which transactions its holder knows the collection: all that had ended when the first
  * page was read.  What is asked next is what was written by that transaction or later ones, so a commit that
  * becomes visible late is never missed; some changes come twice, which their versions tell. */
-#include "operation/builtin/builtin.h"
+#include "operation/builtin/collection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "operation/reader.h"
+#include "operation/builtin/builtin.h"
 #include "operation/seal.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, VALUE_MOST = 255, KEYS_MOST = 4 };
-
-/* Where a synchronisation stands. */
-struct place {
-    bool is_complete; /* everything is told, not only what changed */
-    bool is_first;    /* this is its first page */
-    int64_t life, number;
-    int64_t from;    /* changes: of this transaction and later */
-    int64_t horizon; /* of the first page: where the next synchronisation begins */
-    int64_t transaction;
-    struct bytes id; /* the page begins behind these */
-    int64_t since;   /* members that ended by themselves up to this minute are told already */
-    int64_t minute;  /* of the first page: that of the next synchronisation */
-};
-
-struct asked {
-    struct bytes class, name, value, question;
-    bool wants_ids;
-    int64_t limit;
-    struct place place;
-};
 
 /* --- the question -------------------------------------------------------------------------------- */
 
@@ -149,13 +130,19 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
     return FAULT_NONE;
 }
 
-static void write_token(const struct call *call, const struct asked *asked, struct builder *body)
+void collection_write_token(const struct call *call, const struct asked *asked, struct builder *body)
 {
     const struct place *place = &asked->place;
     const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
                                        place->life, place->number, place->horizon, place->minute);
-    builder_add_text(body, ",\"token\":");
+    builder_add_text(body, "\"token\":");
     json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
+}
+
+static void add_token(const struct call *call, const struct asked *asked, struct builder *body)
+{
+    builder_add_text(body, ",");
+    collection_write_token(call, asked, body);
 }
 
 static void write_cursor(const struct call *call, const struct asked *asked,
@@ -172,13 +159,16 @@ static void write_cursor(const struct call *call, const struct asked *asked,
 
 /* --- the page ------------------------------------------------------------------------------------ */
 
-static enum fault refuse(const struct reader *reader, const struct asked *asked, enum fault fault)
+enum fault collection_judge(const struct reader *reader, const struct asked *asked,
+                            const struct collection_page *page)
 {
     struct arena *arena = reader->call->arena;
+    if (page->number && page->is_ready)
+        return FAULT_NONE;
     const char *name = arena_copy(arena, asked->name.data, asked->name.size);
-    if (fault == FAULT_OBUILDING)
-        return reply_fault(reader->call, reader->reply, fault, NULL, name, NULL);
-    return reply_fault(reader->call, reader->reply, fault, NULL,
+    if (page->number)
+        return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL, name, NULL);
+    return reply_fault(reader->call, reader->reply, FAULT_NCOLLECTION, NULL,
                        arena_copy(arena, asked->class.data, asked->class.size), name, NULL);
 }
 
@@ -187,6 +177,14 @@ static bool is_known(const struct place *place, const struct collection_page *pa
 {
     bool is_same = place->life == page->life && place->number == page->number;
     return is_same && (place->is_complete || (page->floor < place->from && !page->has_ended_more));
+}
+
+void collection_begin(struct place *place, const struct collection_page *page, int64_t minute)
+{
+    place->life = page->life;
+    place->number = page->number;
+    place->horizon = page->horizon;
+    place->minute = minute;
 }
 
 static enum fault read_page(struct attempt *attempt, const struct reader *reader, struct asked *asked,
@@ -209,12 +207,10 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         };
         enum fault fault =
             store_collection(documents_store(attempt->workshop->documents), attempt->space, &query, page);
+        if (!fault)
+            fault = collection_judge(reader, asked, page);
         if (fault)
             return fault;
-        if (!page->number)
-            return refuse(reader, asked, FAULT_NCOLLECTION);
-        if (!page->is_ready)
-            return refuse(reader, asked, FAULT_OBUILDING);
         bool is_start = place->is_complete && place->is_first;
         if (is_start || is_known(place, page))
             break;
@@ -222,12 +218,8 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
     }
     if (place->from > page->next)
         return reader_wrong(reader, "token", "A token that this server has given is expected.");
-    if (place->is_first) {
-        place->life = page->life;
-        place->number = page->number;
-        place->horizon = page->horizon;
-        place->minute = minute;
-    }
+    if (place->is_first)
+        collection_begin(place, page, minute);
     return FAULT_NONE;
 }
 
@@ -281,7 +273,20 @@ static enum fault write_documents(struct attempt *attempt, const struct asked *a
 
 /* --- the operation ------------------------------------------------------------------------------- */
 
-static enum fault read_asked(struct attempt *attempt, const struct reader *reader, struct asked *asked)
+/* A stream has no pages and begins anew. */
+static enum fault check_stream(const struct reader *reader, const struct json *param)
+{
+    static const char *const others[] = {"token", "cursor", "limit"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (json_member(param, others[i]))
+            return reader_wrong(reader, others[i],
+                                "A stream is of the whole collection: it goes without this.");
+    if (!reader->reply->outlet)
+        return reader_wrong(reader, "stream", "Only the answer to a request can be a stream.");
+    return FAULT_NONE;
+}
+
+enum fault collection_read(struct attempt *attempt, const struct reader *reader, struct asked *asked)
 {
     const struct json *param = attempt->call->param;
     struct bytes want;
@@ -297,6 +302,10 @@ static enum fault read_asked(struct attempt *attempt, const struct reader *reade
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &asked->limit);
     if (!fault)
         fault = reader_text(reader, param, "want", &want);
+    if (!fault)
+        fault = reader_boolean(reader, param, "stream", &asked->is_stream);
+    if (!fault && asked->is_stream)
+        fault = check_stream(reader, param);
     if (fault)
         return fault;
     asked->wants_ids = want.data && bytes_equal(want, BYTES("ids"));
@@ -312,7 +321,9 @@ static enum fault collection_work(struct attempt *attempt)
     const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
     struct asked asked;
     struct collection_page page;
-    enum fault fault = read_asked(attempt, &reader, &asked);
+    enum fault fault = collection_read(attempt, &reader, &asked);
+    if (!fault && asked.is_stream)
+        return FAULT_NONE; /* in afterwork, which is done once */
     if (!fault)
         fault = read_page(attempt, &reader, &asked, &page);
     if (fault)
@@ -332,10 +343,10 @@ static enum fault collection_work(struct attempt *attempt)
     if (page.has_more)
         write_cursor(attempt->call, &asked, &page.members[page.count - 1], body);
     else
-        write_token(attempt->call, &asked, body);
+        add_token(attempt->call, &asked, body);
     builder_add_text(body, "}");
     return fault;
 }
 
 const struct operation builtin_collection = {
-    .name = "collection", .right = RIGHT_READ, .work = collection_work};
+    .name = "collection", .right = RIGHT_READ, .work = collection_work, .afterwork = collection_stream};

@@ -1,0 +1,167 @@
+/* collection with "stream": the whole of a large collection in one answer, a line of JSON for each member, as
+ * the database sends them: `get`'s documents, or pairs of id and version.  The last line has the token,
+ * {"members":number,"token":text}; without it the answer is not whole.
+ *
+ * Documents go from the database to the client: no cache has them, and a worker keeps no more than one piece
+ * and one item of them.  All are of one snapshot, whose horizon is in the token. */
+#include "operation/builtin/collection.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+
+enum { PIECE_BYTES = 128 * 1024 };
+
+static void begin_document(struct builder *lines, struct bytes class, const struct collection_row *row)
+{
+    builder_add_text(lines, "{\"c\":");
+    json_add_string(lines, class);
+    builder_add_text(lines, ",\"id\":");
+    json_add_string(lines, row->id);
+    builder_add_text(lines, ",\"v\":");
+    builder_add_i64(lines, row->version);
+    builder_add_text(lines, ",\"ct\":");
+    builder_add_i64(lines, row->ctime);
+    builder_add_text(lines, ",\"dt\":");
+    builder_add_i64(lines, row->dtime);
+    builder_add_text(lines, ",\"items\":[");
+}
+
+static void add_item(struct builder *lines, const struct item *item)
+{
+    builder_add_text(lines, "{\"c\":");
+    json_add_string(lines, item->iclass);
+    if (item->key.size) {
+        builder_add_text(lines, ",\"k\":");
+        json_add_string(lines, item->key);
+    }
+    builder_add_text(lines, ",\"v\":");
+    builder_add_i64(lines, item->version);
+    if (item->raw) {
+        builder_add_text(lines, ",\"s\":");
+        json_add_string(lines, item->content);
+    } else {
+        builder_add_text(lines, ",\"j\":");
+        builder_add_bytes(lines, item->content);
+    }
+    builder_add_text(lines, "}");
+}
+
+static void add_pair(struct builder *lines, const struct collection_row *row)
+{
+    builder_add_text(lines, "[");
+    json_add_string(lines, row->id);
+    builder_add_text(lines, ",");
+    builder_add_i64(lines, row->version);
+    builder_add_text(lines, "]");
+}
+
+/* What is done with the rows. */
+struct writing {
+    struct attempt *attempt;
+    const struct asked *asked;
+    struct builder *lines;
+    int64_t members;
+};
+
+static enum fault send(struct writing *writing)
+{
+    struct reply *reply = writing->attempt->reply;
+    if (clock_monotonic_ms() > writing->attempt->call->deadline_ms ||
+        !reply->outlet->send(reply->outlet, reply, builder_bytes(writing->lines)))
+        return FAULT_XTIME;
+    writing->lines->size = 0;
+    return FAULT_NONE;
+}
+
+static void end_line(struct writing *writing)
+{
+    if (!writing->members)
+        return;
+    if (!writing->asked->wants_ids)
+        builder_add_text(writing->lines, "]}");
+    builder_add_text(writing->lines, "\n");
+}
+
+static enum fault write_rows(struct writing *writing, struct collection_stream *stream)
+{
+    const struct collection_row *row;
+    struct builder *lines = writing->lines;
+    bool has_items = false;
+    enum fault fault;
+    while (!(fault = store_stream_next(stream, &row)) && row) {
+        if (row->is_first) {
+            end_line(writing);
+            if (lines->size >= PIECE_BYTES && (fault = send(writing)))
+                return fault;
+            writing->members++;
+            has_items = false;
+            if (writing->asked->wants_ids)
+                add_pair(lines, row);
+            else
+                begin_document(lines, writing->asked->class, row);
+        }
+        if (!row->item.iclass.size)
+            continue;
+        if (has_items)
+            builder_add_text(lines, ",");
+        has_items = true;
+        add_item(lines, &row->item);
+    }
+    end_line(writing);
+    return fault;
+}
+
+static enum fault write_stream(struct writing *writing, struct collection_stream *stream)
+{
+    enum fault fault = send(writing); /* the head: from here on the client knows what comes */
+    if (!fault)
+        fault = write_rows(writing, stream);
+    store_stream_end(stream);
+    if (fault)
+        return fault;
+    builder_printf(writing->lines, "{\"members\":%" PRId64 ",", writing->members);
+    collection_write_token(writing->attempt->call, writing->asked, writing->lines);
+    builder_add_text(writing->lines, "}\n");
+    return send(writing);
+}
+
+enum fault collection_stream(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct reply *reply = attempt->reply;
+    bool is_stream;
+    struct asked asked;
+    enum fault fault = reader_boolean(&reader, attempt->call->param, "stream", &is_stream);
+    if (fault || !is_stream)
+        return fault;
+    fault = collection_read(attempt, &reader, &asked);
+    if (fault)
+        return fault;
+    const struct collection_query query = {.arena = attempt->call->arena,
+                                           .class = asked.class,
+                                           .name = asked.name,
+                                           .value = asked.value,
+                                           .minute = clock_present_minute()};
+    struct collection_page page;
+    struct collection_stream *stream;
+    reply->outlet->prepare(reply->outlet);
+    fault = store_stream_begin(documents_store(attempt->workshop->documents), attempt->space, &query,
+                               !asked.wants_ids, attempt->call->deadline_ms, &page, &stream);
+    if (!fault)
+        fault = collection_judge(&reader, &asked, &page);
+    if (fault)
+        return fault;
+    collection_begin(&asked.place, &page, query.minute);
+    reply->mime = MIME_LINES;
+    struct builder lines = {0};
+    struct writing writing = {.attempt = attempt, .asked = &asked, .lines = &lines};
+    if (reply->outlet->is_head) {
+        fault = send(&writing);
+        store_stream_end(stream);
+    } else {
+        fault = write_stream(&writing, stream);
+    }
+    builder_free(&lines);
+    return fault;
+}
