@@ -31,6 +31,7 @@ static int run(struct control *control, int argc, char **argv)
         {"ping", "Asks a server and its namespaces how they are.", control_ping},
         {"check-config", "Finds out whether settings, databases and nginx agree.", control_check_config},
         {"key", "Makes the administrator's key.", control_key},
+        {"push", "Makes the key by which push services know the server.", control_push},
         {"nginx", "Writes nginx's configuration.", control_nginx},
         {"version", "Shows the version.", version},
     };

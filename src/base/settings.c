@@ -225,6 +225,29 @@ static bool check_manager(struct reading *reading)
     return (!*settings->mail_to || *settings->mail_from) || refuse(reading, "mail_to needs mail_from");
 }
 
+/* mailto: or https: and an address of visible characters. */
+static bool is_contact(const char *contact)
+{
+    size_t scheme = strncmp(contact, "mailto:", 7) == 0 ? 7 : strncmp(contact, "https://", 8) == 0 ? 8 : 0;
+    const char *at = contact + scheme;
+    while (*at > ' ' && *at <= '~')
+        at++;
+    return scheme && contact[scheme] && !*at;
+}
+
+static bool check_push(struct reading *reading)
+{
+    static const char *const switches[] = {"off", "on", NULL};
+    const struct settings *settings = reading->settings;
+    if (!is_one_of(settings->debug_push_local, switches))
+        return refuse(reading, "debug_push_local = %s: expected off or on", settings->debug_push_local);
+    if (*settings->push_contact && !is_contact(settings->push_contact))
+        return refuse(reading, "push_contact = %s: expected mailto:address or https://address",
+                      settings->push_contact);
+    return !*settings->push_key_file || *settings->push_contact ||
+           refuse(reading, "push_key_file needs push_contact");
+}
+
 static bool check_tasks(struct reading *reading)
 {
     const struct settings *settings = reading->settings;
@@ -240,7 +263,7 @@ static bool check_tasks(struct reading *reading)
     if (!schedule_is_retries(settings->task_retries))
         return refuse(reading, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
                       settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
-    return check_manager(reading);
+    return check_manager(reading) && check_push(reading);
 }
 
 /* What a single line cannot tell: choices, shapes, powers of two. */

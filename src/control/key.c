@@ -35,7 +35,7 @@ static void print_digest(struct bytes key)
 }
 
 /* The file must be new: a key in use is not to be lost by a slip. */
-static bool write_new(const char *path, struct bytes text)
+bool key_write(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
@@ -71,7 +71,7 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(key + 2 * i, 3, "%02x", random[i]);
     key[2 * KEY_BYTES] = '\n';
-    if (!write_new(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
+    if (!key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
         return CONTROL_FAILED;
     printf("admin_key_sha256 = ");
     print_digest((struct bytes){key, 2 * KEY_BYTES});

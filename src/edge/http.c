@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/http_private.h"
@@ -15,11 +16,39 @@ enum {
 static size_t take_answer(char *data, size_t size, size_t count, void *context)
 {
     struct place *place = context;
-    place->is_too_large = place->answer.size + size * count > HTTP_ANSWER_MAX;
+    place->is_too_large = place->answer.size + size * count > place->answer_most;
     if (place->is_too_large)
         return 0;
     builder_add(&place->answer, data, size * count);
     return size * count;
+}
+
+/* Every address is looked at when its connection is made: a name may lead anywhere, each time elsewhere. */
+static curl_socket_t open_within_reach(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct place *place = context;
+    (void)purpose;
+    bool is_allowed = address_is_public(&address->addr) && !place->is_plain;
+    if (place->reach == HTTP_PUBLIC_OR_LOOPBACK)
+        is_allowed |= address_is_loopback(&address->addr);
+    if (is_allowed)
+        return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    place->is_out_of_reach = true;
+    return CURL_SOCKET_BAD;
+}
+
+static void limit_reach(struct place *place, enum http_reach reach)
+{
+    CURL *easy = place->easy;
+    place->reach = reach;
+    if (reach == HTTP_EVERYWHERE)
+        return;
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_within_reach);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, place);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    if (reach == HTTP_PUBLIC)
+        curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 }
 
 /* What all requests of a place have in common. */
@@ -42,6 +71,8 @@ static void prepare_place(struct place *place, const struct http_options *option
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->is_insecure ? 0L : 2L);
     if (options->ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+    place->answer_most = options->answer_most ? options->answer_most : HTTP_ANSWER_MAX;
+    limit_reach(place, options->reach);
 }
 
 struct http *http_open(const struct http_options *options)
@@ -102,6 +133,9 @@ static void set_request(struct place *place, const struct http_request *request)
 {
     curl_slist_free_all(place->headers);
     place->headers = NULL;
+    for (const char *const *header = request->headers; header && *header; header++)
+        add_header(place, *header);
+    place->is_plain = strncmp(request->url, "https:", strlen("https:")) != 0;
     curl_easy_setopt(place->easy, CURLOPT_URL, request->url);
     curl_easy_setopt(place->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     if (request->content_type) {
@@ -134,7 +168,7 @@ void http_send(struct http *http, const struct http_request *request)
         place++;
     builder_clear(&place->answer, 1 << 20);
     place->problem[0] = '\0';
-    place->is_too_large = false;
+    place->is_too_large = place->is_out_of_reach = false;
     place->owner = request->owner;
     place->is_busy = true;
     http->in_flight++;
@@ -145,11 +179,15 @@ void http_send(struct http *http, const struct http_request *request)
 static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
 {
     long status = 0;
+    curl_off_t retry_after_s = 0;
     curl_easy_getinfo(place->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(place->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     place->is_busy = false;
     http->in_flight--;
     *result_r = (struct http_result){.owner = place->owner,
                                      .is_too_large = place->is_too_large,
+                                     .is_out_of_reach = place->is_out_of_reach,
+                                     .retry_after_s = (int64_t)retry_after_s,
                                      .problem = "",
                                      .body = builder_bytes(&place->answer)};
     if (code == CURLE_OK)

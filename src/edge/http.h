@@ -13,28 +13,38 @@ struct http;
 
 enum { HTTP_ANSWER_MAX = 64 << 20 }; /* bytes; more is cut off as a failure */
 
+/* Whom a client may connect to, whatever name led there. */
+enum http_reach { HTTP_EVERYWHERE, HTTP_PUBLIC, HTTP_PUBLIC_OR_LOOPBACK };
+
 struct http_options {
     int parallel;        /* most requests in flight */
     const char *ca_file; /* PEM; NULL: the system's authorities */
     bool is_insecure;    /* the server's certificate is not checked */
     int64_t connect_timeout_ms;
+    /* Another than HTTP_EVERYWHERE: for servers that strangers name, so without a proxy, which would connect
+     * in our place; http: only to the loopback, if at all; HTTP/2 where the server has it. */
+    enum http_reach reach;
+    size_t answer_most; /* bytes; 0: HTTP_ANSWER_MAX */
 };
 
 struct http_request {
     const char *method; /* "GET", "POST" */
     const char *url;
-    const char *content_type; /* of the body; NULL when there is none */
-    struct bytes body;        /* borrowed until the result */
-    int64_t timeout_ms;       /* of the whole */
-    void *owner;              /* comes back with the result */
+    const char *content_type;   /* of the body; NULL when there is none */
+    struct bytes body;          /* borrowed until the result */
+    const char *const *headers; /* more of them, ended by NULL; NULL: none */
+    int64_t timeout_ms;         /* of the whole */
+    void *owner;                /* comes back with the result */
 };
 
 struct http_result {
     void *owner;
     int status;        /* 0: no whole answer came, `problem` says why; whether the server acted is unknown */
-    bool is_too_large; /* because the answer is larger than HTTP_ANSWER_MAX */
-    const char *problem; /* "" when there is a status */
-    struct bytes body;   /* until the next http_send */
+    bool is_too_large; /* because the answer is larger than answer_most */
+    bool is_out_of_reach;  /* because the server is none that the client may connect to */
+    int64_t retry_after_s; /* what the header Retry-After says; 0: nothing */
+    const char *problem;   /* "" when there is a status */
+    struct bytes body;     /* until the next http_send */
 };
 
 /* Ends the process when libcurl cannot start. */

@@ -13,7 +13,9 @@ struct place {
     struct curl_slist *headers;
     struct builder answer;
     void *owner;
-    bool is_busy, is_too_large;
+    size_t answer_most;
+    enum http_reach reach;
+    bool is_busy, is_too_large, is_out_of_reach, is_plain; /* is_plain: http: */
     char problem[CURL_ERROR_SIZE];
 };
 

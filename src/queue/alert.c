@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "document/stamp.h"
 #include "edge/crypto.h"
-#include "queue/secret.h"
 
 enum { RECEIVERS_MAX = 16, KNOWN = 64, TIMEOUT_MS = 60000, WORDS_MAX = 2000 };
 

@@ -11,13 +11,13 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/schedule.h"
+#include "base/secret.h"
 #include "edge/json.h"
 #include "queue/alert.h"
 #include "queue/door.h"
 #include "queue/hints.h"
 #include "queue/manager_private.h"
 #include "queue/registry.h"
-#include "queue/secret.h"
 
 enum {
     TURN_MS = 1000, /* the longest time without a look at the clock, which may be set */

@@ -79,7 +79,8 @@ def contents(stack, ns, ids):
 
 COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns restored', 'ns access', 'ns origins', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
-            'load', 'dump', 'ping', 'check-config', 'key', 'key new', 'key hash', 'nginx', 'version']
+            'load', 'dump', 'ping', 'check-config', 'key', 'key new', 'key hash', 'push', 'push key', 'push public', 'nginx',
+            'version']
 
 
 @pytest.mark.parametrize('command', COMMANDS)
@@ -91,7 +92,7 @@ def test_help_goes_to_standard_output(command):
 @pytest.mark.parametrize('words', ['', 'nothing', 'ns', 'ns nothing', 'ns create', 'ns create ping', 'ns create Demo', 'ns create a b',
                                    'ns drop lab', 'ns access lab all', 'ns migrate', 'ns list --odd', 'load', 'load URL FILE',
                                    'load URL FILE --ns lab --batch 0', 'dump', 'dump URL',
-                                   'dump URL --ns lab --class a', 'dump URL --ns lab --cursor A', 'nginx', 'key new'])
+                                   'dump URL --ns lab --class a', 'dump URL --ns lab --cursor A', 'nginx', 'key new', 'push', 'push key'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     config = ['--config', stack.path / 'etc/stampd.conf'] if words.startswith('ns ') and words != 'ns nothing' else []
     outcome = run(*words.split(), *config, status=2)

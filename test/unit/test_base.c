@@ -317,6 +317,10 @@ static void wrong_settings_are_named(void **state)
         {"segment_slots = 1025\n", ": segment_slots = 1025: expected a power of two"},
         {"admin_key_sha256 = abc\n", ": admin_key_sha256: expected 64 hexadecimal digits"},
         {"run_directory = run\n", ": run_directory = run: expected an absolute path"},
+        {"debug_push_local = yes\n", ": debug_push_local = yes: expected off or on"},
+        {"push_contact = ops@example.net\n", ": push_contact = ops@example.net: expected mailto:address"},
+        {"push_contact = mailto:\n", ": push_contact = mailto:: expected mailto:address"},
+        {"push_key_file = /x\n", ": push_key_file needs push_contact"},
         {"segment = s\n", ": segment = s: expected an absolute path"},
     };
     struct settings settings;

@@ -1,6 +1,6 @@
 /* secret: a key or password in a file of its own. */
-#ifndef STAMPD_QUEUE_SECRET_H
-#define STAMPD_QUEUE_SECRET_H
+#ifndef STAMPD_BASE_SECRET_H
+#define STAMPD_BASE_SECRET_H
 
 #include "base/base.h"
 

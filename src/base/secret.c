@@ -1,5 +1,5 @@
 /* secret: read once, erased at the end. */
-#include "queue/secret.h"
+#include "base/secret.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,92 @@
+/* address: the registries of special addresses (RFC 6890 and those after it) as tables of prefixes. */
+#include "base/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+struct prefix_4 {
+    uint32_t address;
+    int bits;
+};
+
+#define FOUR(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+
+static bool is_within(uint32_t address, struct prefix_4 prefix)
+{
+    return (address ^ prefix.address) >> (32 - prefix.bits) == 0;
+}
+
+static bool is_public_4(uint32_t address)
+{
+    static const struct prefix_4 special[] = {
+        {FOUR(0, 0, 0, 0), 8},      {FOUR(10, 0, 0, 0), 8},     {FOUR(100, 64, 0, 0), 10},
+        {FOUR(127, 0, 0, 0), 8},    {FOUR(169, 254, 0, 0), 16}, {FOUR(172, 16, 0, 0), 12},
+        {FOUR(192, 0, 0, 0), 24},   {FOUR(192, 0, 2, 0), 24},   {FOUR(192, 88, 99, 0), 24},
+        {FOUR(192, 168, 0, 0), 16}, {FOUR(198, 18, 0, 0), 15},  {FOUR(198, 51, 100, 0), 24},
+        {FOUR(203, 0, 113, 0), 24}, {FOUR(224, 0, 0, 0), 3}, /* multicast, reserved, broadcast */
+    };
+    for (size_t i = 0; i < COUNT_OF(special); i++)
+        if (is_within(address, special[i]))
+            return false;
+    return true;
+}
+
+/* The address of version 4 that stands at `place` of one of version 6. */
+static uint32_t inner_4(const unsigned char *address, size_t place)
+{
+    return FOUR(address[place], address[place + 1], address[place + 2], address[place + 3]);
+}
+
+struct prefix_6 {
+    unsigned char address[16];
+    int bits;
+};
+
+static bool begins_with(const unsigned char *address, const struct prefix_6 *prefix)
+{
+    size_t whole = (size_t)prefix->bits / 8;
+    int rest = prefix->bits % 8;
+    return memcmp(address, prefix->address, whole) == 0 &&
+           (!rest || (address[whole] ^ prefix->address[whole]) >> (8 - rest) == 0);
+}
+
+static const struct prefix_6 mapped = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255}, 96};
+
+static bool is_public_6(const unsigned char *address)
+{
+    static const struct prefix_6 translated = {{0x00, 0x64, 0xff, 0x9b}, 96}; /* by a gateway to version 4 */
+    static const struct prefix_6 relayed = {{0x20, 0x02}, 16};                /* 6to4 */
+    static const struct prefix_6 given_out = {{0x20}, 3};
+    static const struct prefix_6 special[] = {
+        {{0x20, 0x01, 0x00}, 23},       /* for protocols: Teredo, benchmarks, identifiers */
+        {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* for documents */
+        {{0x3f, 0xff, 0x00}, 20},       /* for documents */
+    };
+    if (begins_with(address, &mapped) || begins_with(address, &translated))
+        return is_public_4(inner_4(address, 12));
+    if (begins_with(address, &relayed))
+        return is_public_4(inner_4(address, 2));
+    for (size_t i = 0; i < COUNT_OF(special); i++)
+        if (begins_with(address, &special[i]))
+            return false;
+    return begins_with(address, &given_out);
+}
+
+bool address_is_public(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return is_public_4(ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr));
+    return address->sa_family == AF_INET6 &&
+           is_public_6(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
+}
+
+bool address_is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    if (address->sa_family != AF_INET6)
+        return false;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(six) || (begins_with(six->s6_addr, &mapped) && six->s6_addr[12] == 127);
+}

@@ -1,0 +1,22 @@
+/* pushkey: the key that a browser needs to subscribe at its push service (doc/push.md), as
+ * applicationServerKey.  → out {"key"} */
+#include "operation/builtin/builtin.h"
+
+#include "operation/push_key.h"
+
+static enum fault pushkey_work(struct attempt *attempt)
+{
+    struct curve_key key;
+    struct builder *body = attempt->reply->body;
+    enum fault fault = push_key_fetch(attempt->workshop->settings, &key);
+    if (fault)
+        return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
+    explicit_bzero(key.secret, sizeof key.secret);
+    builder_add_text(body, "{\"key\":\"");
+    push_key_add_public(body, &key);
+    builder_add_text(body, "\"}");
+    return FAULT_NONE;
+}
+
+const struct operation builtin_pushkey = {
+    .name = "pushkey", .right = RIGHT_PUBLIC, .only_reads = true, .work = pushkey_work};

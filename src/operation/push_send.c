@@ -1,0 +1,120 @@
+/* push_send: one client for the life of the process, so that connections to the few services are kept. */
+#include "operation/push_send.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "edge/crypto.h"
+#include "edge/http.h"
+
+enum {
+    TIMEOUT_MS = 10000,
+    CONNECT_TIMEOUT_MS = 5000,
+    ANSWER_MOST = 64 << 10,
+    WORDS_MOST = 300,
+    PADDED = 512, /* texts are padded to a multiple of this: their size tells little */
+    RETRY_AFTER_MOST_S = 86400,
+};
+
+static bool may_be_local(const struct settings *settings)
+{
+    return strcmp(settings->debug_push_local, "on") == 0;
+}
+
+static struct http *get_client(const struct settings *settings)
+{
+    static struct http *client;
+    if (!client)
+        client = http_open(&(struct http_options){
+            .parallel = 1,
+            .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+            .reach = may_be_local(settings) ? HTTP_PUBLIC_OR_LOOPBACK : HTTP_PUBLIC,
+            .answer_most = ANSWER_MOST,
+        });
+    return client;
+}
+
+static struct bytes encrypt(struct arena *arena, const struct webpush_target *target, struct bytes text)
+{
+    struct curve_key once;
+    unsigned char salt[WEBPUSH_SALT];
+    assert(text.size <= WEBPUSH_TEXT_MOST);
+    size_t padded = (text.size + PADDED) / PADDED * PADDED;
+    if (padded > WEBPUSH_TEXT_MOST)
+        padded = WEBPUSH_TEXT_MOST;
+    curve_make_key(&once);
+    crypto_random(salt, sizeof salt);
+    struct bytes body = webpush_encrypt(arena, target, &once, salt, text, padded - text.size);
+    explicit_bzero(&once, sizeof once);
+    return body;
+}
+
+/* What the service says, fit for a line. */
+static const char *words_of(struct arena *arena, const struct http_result *result)
+{
+    if (result->is_out_of_reach)
+        return "The address of the push service is not a public one.";
+    if (!result->status)
+        return arena_printf(arena, "No answer of the push service: %s", result->problem);
+    size_t size = result->body.size < WORDS_MOST ? result->body.size : WORDS_MOST;
+    while (size && !bytes_is_utf8((struct bytes){result->body.data, size}))
+        size--;
+    char *words = arena_printf(arena, "The push service answers %d%s%.*s", result->status, size ? ": " : ".",
+                               (int)size, result->body.data);
+    for (char *at = words; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127)
+            *at = ' ';
+    return words;
+}
+
+static enum push_verdict verdict_of(const struct http_result *result)
+{
+    if (result->is_out_of_reach)
+        return PUSH_REFUSED;
+    switch (result->status) {
+    case 404:
+    case 410:
+        return PUSH_GONE;
+    case 413:
+        return PUSH_TOO_LARGE;
+    case 0:
+    case 408:
+    case 425:
+    case 429:
+        return PUSH_LATER;
+    default:
+        return result->status >= 500 ? PUSH_LATER : result->status / 100 == 2 ? PUSH_TAKEN : PUSH_REFUSED;
+    }
+}
+
+void push_send(const struct settings *settings, struct arena *arena, const struct webpush_target *target,
+               const struct curve_key *key, struct bytes text, const char *topic,
+               struct push_outcome *outcome_r)
+{
+    struct bytes proof =
+        webpush_authorization(arena, key, target->origin, settings->push_contact, clock_wall_ms());
+    const char *const headers[] = {
+        arena_printf(arena, "Authorization: %.*s", (int)proof.size, proof.data),
+        "Content-Encoding: aes128gcm",
+        "Urgency: normal",
+        arena_printf(arena, "TTL: %lld", (long long)settings->push_ttl_s),
+        topic ? arena_printf(arena, "Topic: %s", topic) : NULL,
+        NULL,
+    };
+    const struct http_request request = {
+        .method = "POST",
+        .url = arena_copy(arena, target->endpoint.data, target->endpoint.size),
+        .content_type = "application/octet-stream",
+        .body = encrypt(arena, target, text),
+        .headers = headers,
+        .timeout_ms = TIMEOUT_MS,
+    };
+    struct http_result result;
+    http_ask(get_client(settings), &request, &result);
+    *outcome_r = (struct push_outcome){
+        .verdict = verdict_of(&result),
+        .retry_after_s =
+            result.retry_after_s < RETRY_AFTER_MOST_S ? result.retry_after_s : RETRY_AFTER_MOST_S,
+        .words = words_of(arena, &result),
+    };
+}
