@@ -1,10 +1,11 @@
-/* ns: `stampctl ns list, migrate, restored, purge, access, origins, off, on, map`. */
+/* ns: `stampctl ns list, migrate, restored, purge, push, access, origins, off, on, map`. */
 #include "control/ns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "control/migrate.h"
+#include "control/schema_plan.h"
 #include "document/schema.h"
 #include "edge/json.h"
 
@@ -252,15 +253,18 @@ static bool purge(struct control *control, struct pg *pg, const struct namespace
 {
     const char *limit =
         arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
-    int64_t ended, departures, zombies;
+    int64_t ended, departures, zombies, subscriptions;
     if (!repeat(control, pg, "select stampd.end_documents()", &ended) ||
         !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_members(%s)", limit),
                 &departures) ||
         !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
-                &zombies))
+                &zombies) ||
+        !repeat(control, pg, "select stampd.purge_subs()", &subscriptions))
         return false;
     printf("%s: %lld documents had ended, %lld deleted ones and %lld departures are forgotten\n", conf->code,
            (long long)ended, (long long)zombies, (long long)departures);
+    if (subscriptions)
+        printf("%s: %lld subscriptions had ended\n", conf->code, (long long)subscriptions);
     return true;
 }
 
@@ -275,6 +279,43 @@ static int ns_purge(struct control *control, int argc, char **argv)
         "In batches; from cron, once a day for instance.  Classes with zombieDays are remembered so long.\n"};
     int64_t days = PURGE_DAYS;
     return visit_command(control, &command, argc, argv, purge, &days);
+}
+
+/* --- push --- */
+
+/* When it is on and all that had begun before is over, every commit that comes wakes whom it touches. */
+static bool switch_waking(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                          int64_t is_on)
+{
+    struct pg_result *result;
+    if (!control_query(control, pg, conf->database,
+                       is_on ? "select stampd.wake_sessions(true)" : "select stampd.wake_sessions(false)",
+                       NULL, &result))
+        return false;
+    return schema_wait_for_older(control, pg);
+}
+
+static int ns_push(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns push",
+        "CODE on|off",
+        2,
+        2,
+        "Says whether commits wake sessions by Web Push.",
+        "Commits of a namespace where it is on ask for a task `push` for each session that has\n"
+        "subscribed to what they change and told where it is woken.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    bool is_on = strcmp(words[1], "on") == 0;
+    if (!is_on && strcmp(words[1], "off") != 0) {
+        say("ns push: \"%s\": expected on or off", words[1]);
+        return CONTROL_WRONG;
+    }
+    return visit_one(control, words[0], switch_waking, is_on) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- access, origins, off, on: one member of the configuration --- */
@@ -437,6 +478,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"migrate", "Brings schemas to this release.", ns_migrate},
         {"restored", "Makes holders fetch all anew after a restore.", ns_restored},
         {"purge", "Deletes what has ended, forgets old deletions.", ns_purge},
+        {"push", "Says whether commits wake sessions.", ns_push},
         {"access", "Says who may call without a key.", ns_access},
         {"origins", "Says which pages of other origins may call.", ns_origins},
         {"off", "Closes a namespace for maintenance.", ns_off},

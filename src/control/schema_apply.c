@@ -36,7 +36,7 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
 
 /* Transactions of this database that go on now and have begun before.  Whoever begins later sees the schema's
  * new number; whoever began before may not have. */
-static bool run_wait(struct control *control, struct pg *pg)
+bool schema_wait_for_older(struct control *control, struct pg *pg)
 {
     struct pg_result *older, *left;
     if (!control_query(control, pg, "looking for older transactions",
@@ -121,7 +121,7 @@ bool schema_run_plan(struct control *control, struct pg *pg, const struct schema
         fflush(stdout);
         bool is_done = step->kind == STEP_LOCKED  ? run_locked(control, pg, step)
                        : step->kind == STEP_ALONE ? control_execute(pg, step->what, step->sql)
-                       : step->kind == STEP_WAIT  ? run_wait(control, pg)
+                       : step->kind == STEP_WAIT  ? schema_wait_for_older(control, pg)
                                                   : run_fill(control, pg, step, batch);
         if (!is_done)
             return false;

@@ -38,5 +38,8 @@ MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const str
 /* Takes the steps; says each of them, and on failure why. */
 MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan,
                               int64_t batch);
+/* Until all transactions of this database that go on now and have begun before are over; on failure says why.
+ */
+MUST_USE bool schema_wait_for_older(struct control *control, struct pg *pg);
 
 #endif

@@ -93,3 +93,16 @@ void definition_add_key(const struct definition *definition, struct builder *key
     builder_add(key, "@", 1);
     builder_add_bytes(key, is_member ? definition->value : definition->id);
 }
+
+bool definition_is_session(struct bytes name)
+{
+    if (name.size < SESSION_LEAST || name.size > SESSION_MOST)
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+              c == '_'))
+            return false;
+    }
+    return true;
+}

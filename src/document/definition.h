@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 
+enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
 enum { DEFINITION_VALUES_MOST = 4, DEFINITION_TEXT_MOST = 2048, DEFINITION_PIECE_MOST = 255 };
 
 struct definition {
@@ -24,5 +25,8 @@ MUST_USE bool definition_read(struct arena *arena, struct bytes text, struct def
 /* Appends its key, the same for all texts that mean the same, another one for all others: a letter, the
  * class, '/', the collection, '@', the id or value.  stampd.subs_touch() of the database makes the same. */
 void definition_add_key(const struct definition *definition, struct builder *key);
+
+/* May a session, whose definitions they are, have this name? */
+bool definition_is_session(struct bytes name);
 
 #endif

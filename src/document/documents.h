@@ -83,6 +83,10 @@ struct bytes transaction_checkpoint(const struct transaction *transaction);
 void transaction_copy(struct transaction *transaction, const struct copy_batch *batch);
 /* After a validation that ended a task with a domain: the domain's next one; no id: none is due. */
 const struct task *transaction_next_task(const struct transaction *transaction);
+/* The caller's session: a commit of documents finds out which of its definitions it touches. */
+void transaction_name_session(struct transaction *transaction, struct bytes session);
+/* After the validation: what the commit has touched. */
+const struct touch *transaction_touch(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
  * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
  * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */

@@ -107,6 +107,7 @@ struct schema {
     size_t class_count;
     bool has_old;    /* a class that is_old */
     bool has_copies; /* an item that is copied */
+    bool wakes;      /* applied: commits wake the sessions that they touch (doc/subscriptions.md) */
 };
 
 /* Why a text is no schema. */

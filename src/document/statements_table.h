@@ -159,7 +159,7 @@ STATEMENT(ONCE_PURGE, "once_purge", 1,
           " order by at limit 4 for update skip locked))")
 
 /* What is applied of classes. */
-STATEMENT(SCHEMA, "schema", 0, "select number, content, building from schema where one")
+STATEMENT(SCHEMA, "schema", 0, "select number, content, building, wakes from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
 /* What these documents of a class ($1, $2 ids) are members of, and when they end, by the contents just
@@ -202,6 +202,40 @@ STATEMENT(
     " where class = $4 and id = m.id and content is not null and $5 = 'true' order by iclass, key"
     " offset 0) i on true"
     " order by m.xid, m.id")
+
+/* --- subscriptions (doc/subscriptions.md) --- */
+
+/* What a commit touches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4 whether others are
+ * woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
+STATEMENT(SUBS_TOUCH, "subs_touch", 7,
+          "select kind, name, number from subs_touch($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, "
+          "$7::int)")
+
+/* $1 session, $2 the present minute. */
+STATEMENT(SUBS_SHOW, "subs_show", 2,
+          "select def, version, until, endpoint, p256dh, auth, context from subs_show($1, $2)")
+
+/* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 may it be created, $6 are all definitions
+ * replaced (0, 1), $7 key[], $8 def[], $9 key[] of those that go, $10 at most, $11 is the address ($12: three
+ * texts) another, $13 is the context ($14) another.  ST006: too many definitions. */
+STATEMENT(
+    SUBS_PUT, "subs_put", 14,
+    "select def, version, until, endpoint, p256dh, auth, context"
+    " from subs_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], $9::text[], $10,"
+    " case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14)")
+
+/* $1 session. */
+STATEMENT(SUBS_DROP, "subs_drop", 1, "select subs_drop($1)")
+
+/* $1 session. */
+STATEMENT(SUBS_TAKE, "subs_take", 1, "select taken, def, version from subs_take($1)")
+
+/* $1 session, $2 which taking. */
+STATEMENT(SUBS_FORGET, "subs_forget", 2, "select subs_forget($1, $2)")
+
+/* $1 session, $2 endpoint. */
+STATEMENT(SUBS_FORGET_PUSH, "subs_forget_push", 2,
+          "update subs set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2")
 
 /* --- deferred copies (doc/copies.md) --- */
 

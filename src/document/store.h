@@ -102,6 +102,22 @@ struct once {
 MUST_USE enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
                                     bool *found_r);
 
+/* What a commit touches of subscriptions (doc/subscriptions.md). */
+struct touched_definition {
+    struct bytes text; /* as the session wrote it */
+    int64_t version;   /* of a commit that touched it */
+};
+struct touch {
+    struct bytes own; /* the caller's session, which is told by the answer; NO_BYTES: none */
+    /* Out, when documents were written and there is an own session, or sessions are woken: */
+    bool is_known;
+    bool has_own; /* it has a subscription, of which these definitions were touched */
+    struct touched_definition *definitions;
+    size_t count;
+    struct task *woken; /* tasks made for others: id, operation, queue, start */
+    size_t woken_count;
+};
+
 struct commit {
     int64_t version;
     struct commit_document *documents;
@@ -121,6 +137,7 @@ struct commit {
     /* Copies to be written, in a commit without documents; NULL: none.  Targets that are gone, or have a
      * newer copy by now, stay as they are. */
     const struct copy_batch *copies;
+    struct touch touch;
     struct task next; /* out: a due task of the domain of a fence; no id: none */
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };

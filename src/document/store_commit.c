@@ -165,12 +165,13 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
 /* Parameters of all that the commit needs; everything is built before the first byte may leave: locks are
  * held from the first statement to the sync. */
 struct parts {
-    struct pg_params core, purge;
+    struct pg_params core, purge, touch;
     struct once_params once;
     struct task_params tasks;
     struct copy_params copies;
     struct store_sides *sides;
     const struct schema *schema; /* NULL: no document is written */
+    bool touches;                /* subscriptions are looked for */
 };
 
 static void build_parts(struct parts *parts, const struct store *store, struct arena *arena,
@@ -192,11 +193,12 @@ static void build_parts(struct parts *parts, const struct store *store, struct a
     store_add_copies(&parts->copies, arena, commit);
     parts->sides = NULL;
     parts->schema = NULL;
+    parts->touches = false;
 }
 
 /* What a commit of documents has to do with the schema that is applied. */
-static enum fault add_schema(struct store_session *session, struct arena *arena, const struct commit *commit,
-                             struct parts *parts)
+static enum fault add_schema(const struct store *store, struct store_session *session, struct arena *arena,
+                             const struct commit *commit, struct parts *parts)
 {
     enum fault fault = store_read_schema(session);
     if (!fault)
@@ -206,6 +208,7 @@ static enum fault add_schema(struct store_session *session, struct arena *arena,
     parts->schema = store_present_schema(session);
     if (commit->count)
         pg_add_i64(&parts->core, parts->schema->number);
+    parts->touches = store_add_touch(&parts->touch, store, arena, commit, parts->schema);
     return FAULT_NONE;
 }
 
@@ -243,6 +246,8 @@ static int send_commit(struct pg *pg, const struct plan *plan, const struct part
         store_send_members(pg, core->arena, parts->schema, commit);
     }
     store_send_notes(pg, &parts->copies, commit);
+    if (parts->touches)
+        pg_pipeline_add(pg, &statements[STATEMENT_SUBS_TOUCH], &parts->touch);
     int place = pg_pipeline_count(pg);
     store_send_tasks(pg, &parts->tasks, commit);
     if (commit->once)
@@ -318,7 +323,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     build_parts(&parts, store, arena, commit, &plan);
     *fault_r = !fit(&parts, commit) ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : FAULT_NONE;
     if (!*fault_r && (commit->count || commit->copies))
-        *fault_r = add_schema(session, arena, commit, &parts);
+        *fault_r = add_schema(store, session, arena, commit, &parts);
     if (!*fault_r)
         *fault_r = pg_pipeline_begin(session->pg, arena);
     if (*fault_r)
@@ -331,6 +336,8 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     switch (verdict.outcome) {
     case PG_COMMITTED:
         store_take_tasks(verdict.results + place, commit);
+        if (parts.touches) /* right before them */
+            store_take_touch(verdict.results[place - 1], store, arena, &commit->touch);
         return COMMIT_DONE;
     case PG_REFUSED:
         *fault_r = judge_refusal(session, &verdict, arena, commit);

@@ -71,6 +71,14 @@ void store_send_copies(struct pg *pg, const struct copy_params *params, const st
 /* Takes off what is done, notes what is due; behind everything that writes documents. */
 void store_send_notes(struct pg *pg, const struct copy_params *params, const struct commit *commit);
 
+/* The statement that finds the subscriptions which the commit touches; behind all that writes documents and
+ * members.  False: it needs none. */
+MUST_USE bool store_add_touch(struct pg_params *params, const struct store *store, struct arena *arena,
+                              const struct commit *commit, const struct schema *schema);
+/* After the commit: what it has answered. */
+void store_take_touch(const struct pg_result *rows, const struct store *store, struct arena *arena,
+                      struct touch *touch);
+
 /* Before a session ends. */
 void store_forget_searches(struct store_session *session);
 

@@ -15,7 +15,7 @@
 #include "edge/json.h"
 
 /* Columns of SCHEMA. */
-enum { NUMBER, CONTENT, BUILDING };
+enum { NUMBER, CONTENT, BUILDING, WAKES };
 
 /* A side table and the statements that keep it. */
 struct side {
@@ -153,6 +153,7 @@ static enum fault read_row(const struct pg_result *row, struct known_schema *kno
         return FAULT_ODATABASE;
     }
     known->schema->number = pg_get_i64(row, 0, NUMBER);
+    known->schema->wakes = pg_get_bool(row, 0, WAKES);
     complete(known, pg_get_text(row, 0, BUILDING));
     return FAULT_NONE;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "document/stamp.h"
+#include "document/transaction_private.h"
 #include "document/turns.h"
 
 /* How long a worker waits for the end of the old backend after an unknown outcome. */
@@ -16,31 +17,6 @@ enum { UNKNOWN_PATIENCE_MS = 5000 };
 
 /* After this a writer in turn is taken for dead or slow: the next goes on. */
 enum { TURN_OVERDUE_MS = 500 };
-
-/* A document that the operation asked for. */
-struct asked {
-    struct found found;
-    struct draft *draft; /* NULL: asked with a tolerance, read-only */
-};
-
-struct transaction {
-    struct documents *documents;
-    struct arena *arena;
-    int space;
-    bool in_snapshot;
-    struct asked *asked;
-    size_t count, capacity;
-    size_t fetched;          /* those at tolerance 0 */
-    const struct once *once; /* NULL: no answer is to be kept */
-    struct turns *turns;     /* NULL: none are taken */
-    struct task *tasks;      /* to be created */
-    size_t task_count, task_capacity;
-    struct task_fence *fences; /* to be ended */
-    size_t fence_count;
-    struct bytes checkpoint;
-    const struct copy_batch *copies; /* to be written; NULL: none */
-    struct task next;
-};
 
 enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
                              struct transaction **transaction_r)
@@ -417,6 +393,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.fence_count = transaction->fence_count;
     writing->commit.checkpoint = transaction->checkpoint;
     writing->commit.stop = now;
+    writing->commit.touch.own = transaction->session;
 }
 
 /* The documents as written join the cache, with a tag only when no other commit fell into their slot
@@ -492,6 +469,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         crash_at(CRASH_COMMIT_KEPT);
         *version_r = writing.written;
         transaction->next = writing.commit.next;
+        transaction->touch = writing.commit.touch;
         pulse_count(&documents->pulse->commits, 1);
         fault = FAULT_NONE;
         break;
@@ -510,69 +488,6 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     stamps_end(stamps);
     crash_at(CRASH_COMMIT_ENDED);
     return fault;
-}
-
-void transaction_keep(struct transaction *transaction, const struct once *once)
-{
-    transaction->once = once;
-}
-
-/* --- tasks --- */
-
-static struct task *find_for_resource(struct transaction *transaction, const struct task *task)
-{
-    for (size_t i = 0; task->resource.data && i < transaction->task_count; i++) {
-        struct task *other = &transaction->tasks[i];
-        if (other->resource.data && bytes_equal(other->resource, task->resource) &&
-            bytes_equal(other->operation, task->operation))
-            return other;
-    }
-    return NULL;
-}
-
-void transaction_schedule(struct transaction *transaction, const struct task *task)
-{
-    struct task *waiting = find_for_resource(transaction, task);
-    if (waiting) {
-        task_join(waiting, task);
-        return;
-    }
-    if (transaction->task_count == transaction->task_capacity) {
-        size_t capacity = transaction->task_capacity ? transaction->task_capacity * 2 : 4;
-        struct task *tasks = ARENA_ARRAY(transaction->arena, struct task, capacity);
-        if (transaction->task_count)
-            memcpy(tasks, transaction->tasks, transaction->task_count * sizeof *tasks);
-        transaction->tasks = tasks;
-        transaction->task_capacity = capacity;
-    }
-    transaction->tasks[transaction->task_count++] = *task;
-}
-
-const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r)
-{
-    *count_r = transaction->task_count;
-    return transaction->tasks;
-}
-
-void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count)
-{
-    transaction->fences = fences;
-    transaction->fence_count = count;
-}
-
-void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint)
-{
-    transaction->checkpoint = checkpoint;
-}
-
-struct bytes transaction_checkpoint(const struct transaction *transaction)
-{
-    return transaction->checkpoint;
-}
-
-const struct task *transaction_next_task(const struct transaction *transaction)
-{
-    return &transaction->next;
 }
 
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)

@@ -87,3 +87,12 @@ void hint_tasks(const struct workshop *workshop, struct bytes space, const struc
     if (sent > HINTS_MOST)
         send_hint(path, space, NULL);
 }
+
+void hint_commit(const struct workshop *workshop, struct bytes space, const struct transaction *transaction)
+{
+    size_t count;
+    const struct task *tasks = transaction_tasks(transaction, &count);
+    const struct touch *touch = transaction_touch(transaction);
+    hint_tasks(workshop, space, tasks, count);
+    hint_tasks(workshop, space, touch->woken, touch->woken_count);
+}

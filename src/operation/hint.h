@@ -8,6 +8,8 @@
 
 /* Those of `tasks` that may start within task_hint_s; `space` is the code of their namespace. */
 void hint_tasks(const struct workshop *workshop, struct bytes space, const struct task *tasks, size_t count);
+/* The same of all tasks that a commit has made. */
+void hint_commit(const struct workshop *workshop, struct bytes space, const struct transaction *transaction);
 /* Something of the namespace may start at `start`: it is to be scanned when that is soon. */
 void hint_space(const struct settings *settings, struct bytes space, int64_t start);
 

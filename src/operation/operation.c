@@ -10,6 +10,7 @@
 #include "operation/access.h"
 #include "operation/once.h"
 #include "operation/registry.h"
+#include "operation/subs.h"
 #include "operation/sync.h"
 #include "operation/task_door.h"
 #include "operation/hint.h"
@@ -48,6 +49,8 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
                                          in_snapshot, &attempt->transaction);
     if (fault)
         return fault;
+    if (attempt->call->session.data)
+        transaction_name_session(attempt->transaction, attempt->call->session);
     if (operation->right != RIGHT_READ && !operation->only_reads)
         transaction_take_turns(attempt->transaction);
     fault = operation->work ? operation->work(attempt) : FAULT_NONE;
@@ -101,9 +104,8 @@ static void unwrap(struct builder *body, size_t out)
 /* Of the tasks that the commit has created. */
 static void tell_of_tasks(const struct attempt *attempt)
 {
-    size_t count = 0;
-    const struct task *tasks = attempt->transaction ? transaction_tasks(attempt->transaction, &count) : NULL;
-    hint_tasks(attempt->workshop, attempt->call->space, tasks, count);
+    if (attempt->transaction)
+        hint_commit(attempt->workshop, attempt->call->space, attempt->transaction);
 }
 
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
@@ -142,6 +144,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         builder_add_text(reply->body, "\"syncs\":");
         fault = sync_write(attempt->workshop, call, attempt->space, syncs, reply->body);
     }
+    subs_write(attempt, reply->body);
     builder_add_text(reply->body, "}");
     return fault;
 }
@@ -172,6 +175,8 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     enum fault fault = access_check(workshop, call, reply, operation);
     if (!fault)
         fault = once_read_dhop(workshop, call, reply);
+    if (!fault)
+        fault = subs_check_session(call, reply);
     if (fault)
         return fault;
     struct attempt attempt = {.operation = operation, .workshop = workshop, .call = call, .reply = reply};

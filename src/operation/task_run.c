@@ -190,9 +190,7 @@ static enum fault try_once(struct run *run, struct work *const *works, size_t co
 
 static void tell_of_new(const struct run *run, const struct transaction *transaction)
 {
-    size_t count;
-    const struct task *tasks = transaction_tasks(transaction, &count);
-    hint_tasks(run->workshop, run->call->space, tasks, count);
+    hint_commit(run->workshop, run->call->space, transaction);
 }
 
 /* --- alone --- */

@@ -112,6 +112,7 @@ static const struct argument known[] = {
     {"admin", OF_ALL, offsetof(struct arguments, admin), JSON_STRING, false},
     {"lang", OF_ALL, offsetof(struct arguments, lang), JSON_STRING, false},
     {"dhop", OF_ALL, offsetof(struct arguments, dhop), JSON_STRING, true},
+    {"session", OF_ALL, offsetof(struct arguments, session), JSON_STRING, false},
 };
 
 static const struct argument *find_argument(const struct reading *reading, struct bytes name)

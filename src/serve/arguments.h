@@ -1,9 +1,9 @@
 /* arguments: what a request asks for, out of its query string and body, and the pieces of its path.
  *
- * The arguments of an operation are param, syncs, account, key, admin, lang and dhop; a document as a
- * resource has items and age in place of param and syncs.  They come in the query string, and in a body that
- * is a form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members of
- * these names. The first of repeated ones wins, the query string before the body; other names are ignored,
+ * The arguments of an operation are param, syncs, account, key, admin, lang, dhop and session; a document as
+ * a resource has items and age in place of param and syncs.  They come in the query string, and in a body
+ * that is a form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members
+ * of these names. The first of repeated ones wins, the query string before the body; other names are ignored,
  * but all files of a multipart form are kept, whatever their names.  All is copied or decoded into the arena,
  * or slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
@@ -37,7 +37,7 @@ struct arguments {
     struct bytes age;              /* NO_BYTES: absent */
     const struct call_file *files; /* in their order */
     size_t file_count;
-    struct bytes account, key, admin, lang, dhop; /* NO_BYTES: absent */
+    struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const char *wrong; /* name of the argument that a fault is about, "body", "query" or "limit_parts"; NULL:
                           no fault */
 };

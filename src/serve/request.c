@@ -282,6 +282,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     call->admin = arguments.admin;
     call->lang = arguments.lang;
     call->dhop = arguments.dhop;
+    call->session = arguments.session;
     call->files = arguments.files;
     call->file_count = arguments.file_count;
     return call->resource ? read_age(arguments.age, call, resource, reply) : FAULT_NONE;

@@ -11,13 +11,14 @@ static const struct argument_limits limits = {.depth = 12, .nodes = 1000, .parts
 /* Written again, a tree may lie one level deeper, and beside other members. */
 static const struct argument_limits wider = {.depth = 14, .nodes = 3000, .parts = 8};
 
-enum { TEXT_COUNT = 5 };
-static const char *const text_names[TEXT_COUNT] = {"account", "key", "admin", "lang", "dhop"};
+enum { TEXT_COUNT = 6 };
+static const char *const text_names[TEXT_COUNT] = {"account", "key", "admin", "lang", "dhop", "session"};
 
 static const struct bytes *text_at(const struct arguments *arguments, int i)
 {
-    const struct bytes *const texts[TEXT_COUNT] = {&arguments->account, &arguments->key, &arguments->admin,
-                                                   &arguments->lang, &arguments->dhop};
+    const struct bytes *const texts[TEXT_COUNT] = {&arguments->account, &arguments->key,
+                                                   &arguments->admin,   &arguments->lang,
+                                                   &arguments->dhop,    &arguments->session};
     return texts[i];
 }
 

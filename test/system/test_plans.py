@@ -30,6 +30,8 @@ PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
     'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
+    # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
+    'SUBS_SHOW': 20, 'SUBS_PUT': 90, 'SUBS_DROP': 40, 'SUBS_TOUCH': 90,
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
@@ -40,8 +42,8 @@ PAGES = {
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
 }
-# Met only after a commit of unknown outcome.
-UNMET = {'TASK_FIND'}
+# Met only after a commit of unknown outcome; said by the task `push` alone.
+UNMET = {'TASK_FIND', 'SUBS_TAKE', 'SUBS_FORGET', 'SUBS_FORGET_PUSH'}
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property', 'cron'}
 
@@ -107,6 +109,14 @@ insert into member select c.number, 'm' || lpad(n::text, 7, '0'), 'town' || n % 
 insert into ending select 'Club', 'm' || lpad(n::text, 7, '0'), 1000000000 + n from generate_series(1, {DOCUMENTS}) n where n % 3 = 0
 """
 
+# Sessions that want to hear of a document each, and a hundred of them of a town.
+FILL_SUBS = f"""
+insert into subs select 'session-' || lpad(n::text, 16, '0'), {OLD}, 1000000000, 'https://push.example/', 'p', 'a' from generate_series(1, {AGED}) n;
+insert into subs_def select k.key, 'session-' || lpad(n::text, 16, '0'), 'def' from generate_series(1, {AGED}) n
+  cross join lateral (values ('d{CLASS}/@s' || lpad(n::text, 7, '0')), ('mClub/town@s' || n / 100), ('dOther/@x')) k(key);
+insert into subs_touched select 'session-' || lpad(n::text, 16, '0'), n % 3, 'dOther/@x', {OLD} from generate_series(1, {AGED}) n
+"""
+
 
 @pytest.fixture(scope='module', autouse=True)
 def kit():
@@ -119,7 +129,7 @@ def kit():
 @pytest.fixture(scope='module')
 def filled(stack, tmp_path_factory):
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
-    for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL, FILL_COPIES)).split(';\n'):
+    for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL, FILL_COPIES, FILL_SUBS)).split(';\n'):
         stack.psql('lab', statement)
     for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
                         'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
@@ -168,6 +178,19 @@ def exercise_copies(stack, turn):
     assert manager.run(taskid)['result'] == 'done'
     for id_, key in (('fresh', 'e1.d0007000'), ('c0070002', 'e2.d0007000')):
         assert content['j'] in [item['j'] for item in stack.get('lab', ('Copier', id_))['items'] if item['k'] == key]
+
+
+def exercise_subs(stack, fresh):
+    defs = [CLASS, f'{CLASS}/{fresh}', f'Club/town@{fresh}']
+    assert stack.op('lab', 'subs', {'defs': defs}, session=f'session-{fresh}')['out']['defs'] == defs
+    assert stack.op('lab', 'subs', session=f'session-{fresh}')['out']['defs'] == defs
+    member = {'c': 'Club', 'id': f'subs {fresh}', 'items': [{'c': 'Main', 'j': {'town': fresh}}]}
+    assert stack.op('lab', 'put', {'docs': [member]}, session=f'session-{fresh}')['subs'][0][0] == defs[2]
+    stack.psql('lab', 'select wake_sessions(true)')
+    stack.put('lab', {'c': CLASS, 'id': 's0000007', 'items': [{'c': 'Sta', 'j': {'a': fresh}}]})
+    stack.psql('lab', 'select wake_sessions(false)')
+    assert stack.psql('lab', "delete from taskqueue where opname = 'push' returning resource") == [('session-0000000000000007',)]
+    stack.op('lab', 'subs', {'delete': True}, session=f'session-{fresh}')
 
 
 def exercise_tasks(stack):
@@ -225,6 +248,7 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
     for turn in range(2):  # the first time functions are compiled, which reads catalogues
         offset = len(stack.log('postgres'))
         exercise(stack, [f'd0{number + 3 * turn + step}' for step in range(3)] + [f'{statistics.replace(" ", "-")}-{turn}'])
+        exercise_subs(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_tasks(stack)
         exercise_copies(stack, f'{statistics} {turn}')
     judge(stack, offset, {'SCHEMA'})

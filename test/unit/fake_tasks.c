@@ -1,6 +1,8 @@
 /* fake_tasks: see the header. */
 #include "fake_tasks.h"
 
+#include "document/store_subs.h"
+
 struct fake_queue queue;
 static struct arena *texts;
 
@@ -229,4 +231,27 @@ enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct 
 {
     *is_made_r = false;
     return FAULT_NONE;
+}
+
+/* No subscriptions. */
+enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                                   struct bytes session UNUSED, struct subscription *subscription_r UNUSED,
+                                   bool *is_there_r)
+{
+    *is_there_r = false;
+    return FAULT_NONE;
+}
+
+enum fault store_change_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                                     struct bytes session UNUSED,
+                                     const struct subscription_change *change UNUSED,
+                                     struct subscription *subscription_r UNUSED, bool *is_there_r UNUSED)
+{
+    return FAULT_XAWAY;
+}
+
+enum fault store_drop_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                                   struct bytes session UNUSED)
+{
+    return FAULT_XAWAY;
 }

@@ -1,0 +1,306 @@
+-- Subscriptions: what sessions want to hear of, found by what a commit has touched.  doc/subscriptions.md tells the model.
+
+alter table stampd.schema add column wakes boolean not null default false;
+comment on column stampd.schema.wakes is
+  'Commits ask for a task `push` for each session that is to be woken; wake_sessions() changes it.';
+
+create table stampd.subs (
+  session  text collate "C" primary key check (session ~ '^[A-Za-z0-9_-]{16,64}$'),
+  version  bigint not null,
+  until    bigint not null,
+  endpoint text,
+  p256dh   text,
+  auth     text,
+  context  text,
+  check ((endpoint is null) = (p256dh is null) and (endpoint is null) = (auth is null))
+);
+comment on table stampd.subs is 'Subscriptions: one a session.  Its name is a secret of the session.';
+comment on column stampd.subs.version is 'Stamp of its last change.';
+comment on column stampd.subs.until is 'Minutes since 1970, UTC: from this one on there is no such subscription.';
+comment on column stampd.subs.endpoint is 'Where the session is woken (Web Push); null: nowhere.';
+comment on column stampd.subs.context is 'A text of the application.';
+create index subs_until on stampd.subs (until);
+
+create table stampd.subs_def (
+  key     text collate "C" not null,
+  session text collate "C" not null,
+  def     text not null,
+  primary key (key, session)
+);
+comment on table stampd.subs_def is 'Definitions of subscriptions; the primary key is the reverse index.';
+comment on column stampd.subs_def.key is
+  'What can be touched, in one form: cClass/@, dClass/@id, mClass/collection@value, the value as in table member.';
+comment on column stampd.subs_def.def is 'The definition, as the session wrote it.';
+create index subs_def_session on stampd.subs_def (session, key);
+
+create table stampd.subs_touched (
+  session text collate "C" not null,
+  taken   bigint not null default 0,
+  key     text collate "C" not null,
+  version bigint not null,
+  primary key (session, taken, key)
+);
+comment on table stampd.subs_touched is 'Definitions that were touched and are not told yet.';
+comment on column stampd.subs_touched.taken is 'The transaction in which a task has taken it to tell it; 0: none has.';
+comment on column stampd.subs_touched.version is 'Version of the first commit that touched it since it was last told.';
+
+grant select, insert, update, delete on stampd.subs, stampd.subs_def, stampd.subs_touched to stampd;
+
+-- --- the moment in which no commit is under way ---
+--
+-- Commits share this lock from their look at the definitions to their end.  Who takes it alone, at the end of changing
+-- definitions or before reading what was noted, knows that all who looked before have ended, and that all others will see
+-- what is committed now.  It is taken in a statement before the look.
+
+create function stampd.subs_lock(is_alone boolean) returns void language plpgsql volatile as $$
+begin
+  if is_alone then
+    perform pg_advisory_xact_lock(hashtextextended('stampd subscriptions', 0));
+  else
+    perform pg_advisory_xact_lock_shared(hashtextextended('stampd subscriptions', 0));
+  end if;
+end $$;
+comment on function stampd.subs_lock(boolean) is 'Until the end of the transaction: with other commits, or alone.';
+
+-- --- what a commit touches ---
+
+create function stampd.subs_keys(classes text[], ids text[]) returns table (key text, version bigint)
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+begin
+  return query
+    with written as materialized (
+      select d.class, d.id, d.version from unnest(classes, ids) u(class, id) join doc d on d.class = u.class and d.id = u.id
+    )
+    select t.key, max(t.version) from (
+      select 'c' || w.class || '/@' as key, w.version from written w
+      union all
+      select 'd' || w.class || '/@' || w.id, w.version from written w
+      union all
+      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version
+        from written w join collection c on c.class = w.class
+        join member m on m.collection = c.number and m.id = w.id and m.xid = pg_current_xact_id()
+    ) t group by t.key order by t.key collate "C";
+end $$;
+comment on function stampd.subs_keys(text[], text[]) is
+  'What is touched by the present transaction, which has written or deleted these documents.';
+
+create function stampd.subs_wake(keys text[], versions bigint[], own text, minute bigint, start bigint, queue int)
+  returns table (taskid text, startat bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  sessions text[];
+begin
+  with woken as materialized (
+    select f.session, k.key, k.version from unnest(keys, versions) k(key, version)
+      join subs_def f on f.key = k.key join subs s on s.session = f.session
+      where s.endpoint is not null and s.until > minute and s.session is distinct from own
+  ), noted as (
+    insert into subs_touched (session, key, version) select w.session, w.key, w.version from woken w
+      order by w.session, w.key on conflict (session, taken, key) do nothing
+  )
+  select array_agg(distinct w.session order by w.session) into sessions from woken w;
+  if sessions is null then
+    return;
+  end if;
+  -- One that failed too often has waited for this.
+  update taskqueue t set startat = start, retry = 0, exc = null, report = null
+    where t.opname = 'push' and t.resource = any (sessions) and t.starttime is null
+      and t.startat = 991231235959999 and t.exc is distinct from 'HELD';
+  return query
+    insert into taskqueue as t (taskid, opname, param, startat, qn, resource, created)
+      select translate(gen_random_uuid()::text, '-', ''), 'push', '{"session":"' || s.session || '"}', start, queue, s.session, start
+        from unnest(sessions) s(session) order by s.session collate "C"
+      on conflict (opname, resource) where starttime is null and resource is not null do nothing
+      returning t.taskid, t.startat;
+end $$;
+comment on function stampd.subs_wake(text[], bigint[], text, bigint, bigint, int) is
+  'Notes what was touched for sessions that are to be woken, all but one, and makes the tasks that do not wait yet.';
+
+create function stampd.subs_touch(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int)
+  returns table (kind text, name text, number bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  keys     text[];
+  versions bigint[];
+begin
+  if wakes then
+    perform subs_lock(false);
+    perform set_config('stampd.touched', 'on', true);
+  end if;
+  select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(classes, ids) k;
+  if own is not null and exists (select from subs s where s.session = own and s.until > minute) then
+    return query select 'own', null::text, null::bigint;
+    return query select 'def', f.def, k.version from unnest(keys, versions) k(key, version)
+      join subs_def f on f.key = k.key and f.session = own order by f.def collate "C";
+  end if;
+  if wakes then
+    return query select 'task', w.taskid, w.startat from subs_wake(keys, versions, own, minute, start, queue) w;
+  end if;
+end $$;
+comment on function stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int) is
+  'For commits of workers, behind all that writes documents and members: which definitions of the session `own` the commit touches '
+  '(rows own, def); with `wakes` it wakes the others (rows task).';
+
+-- Whoever else changes documents: at the end of the transaction, when members of collections are right.
+create function stampd.subs_follow() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+declare
+  keys     text[];
+  versions bigint[];
+begin
+  if current_setting('stampd.touched', true) = 'on' or not (select s.wakes from schema s where s.one) then
+    return null;
+  end if;
+  perform subs_lock(false);
+  select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(array[new.class], array[new.id]) k;
+  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), 0);
+  return null;
+end $$;
+comment on function stampd.subs_follow() is 'Trigger: changes that no worker made wake sessions too.';
+create constraint trigger subs_follow after insert or update on stampd.doc deferrable initially deferred
+  for each row when (current_setting('stampd.worker', true) is distinct from 'on') execute function stampd.subs_follow();
+
+-- --- a session's subscription ---
+
+create function stampd.subs_show(of_session text, minute bigint)
+  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text)
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+begin
+  return query select null::text, s.version, s.until, s.endpoint, s.p256dh, s.auth, s.context
+    from subs s where s.session = of_session and s.until > minute;
+  if found then
+    return query select f.def, null::bigint, null::bigint, null::text, null::text, null::text, null::text
+      from subs_def f where f.session = of_session order by f.def collate "C";
+  end if;
+end $$;
+comment on function stampd.subs_show(text, bigint) is 'A row of the subscription, then one a definition; none: there is none.';
+
+create function stampd.subs_put(of_session text, minute bigint, present bigint, life bigint, may_create boolean, is_whole boolean,
+                                keys text[], defs text[], drops text[], most bigint, push text[], with_context boolean, of_context text)
+  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text)
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  held    subs;
+  counted bigint;
+begin
+  loop
+    select * into held from subs s where s.session = of_session for no key update;
+    exit when found;
+    if not may_create then
+      return;
+    end if;
+    insert into subs (session, version, until) values (of_session, 0, 0) on conflict (session) do nothing;
+  end loop;
+  if held.until <= minute then
+    if not may_create then
+      return;
+    end if;
+    held := row(of_session, held.version, 0, null, null, null, null)::subs;
+  end if;
+  if held.until = 0 or is_whole then
+    delete from subs_def f where f.session = of_session;
+  end if;
+  delete from subs_def f using unnest(drops) d(key) where f.session = of_session and f.key = d.key;
+  insert into subs_def as f (key, session, def) select k.key, of_session, k.def from unnest(keys, defs) k(key, def)
+    order by k.key collate "C" on conflict (key, session) do update set def = excluded.def where f.def <> excluded.def;
+  select count(*) into counted from subs_def f where f.session = of_session;
+  if counted > most then
+    perform fail('ST006', counted::text);
+  end if;
+  if push is not null then
+    held.endpoint := push[1];
+    held.p256dh := push[2];
+    held.auth := push[3];
+  end if;
+  if with_context then
+    held.context := of_context;
+  end if;
+  update subs s set version = case when held.version < present then present else version_above(held.version) end,
+      until = case when life > 0 then minute + life else greatest(held.until, minute - life) end,
+      endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
+    where s.session = of_session;
+  perform subs_lock(true);
+  return query select * from subs_show(of_session, minute);
+end $$;
+comment on function stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text) is
+  'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `life`: the end '
+  'is so many minutes from now; negative: as many at least.  ST006: there would be more definitions than `most`, the detail says how '
+  'many.  Returns what subs_show does; nothing: there is none and may_create is false.';
+
+create function stampd.subs_drop(of_session text) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform from subs s where s.session = of_session for update;
+  delete from subs_def f where f.session = of_session;
+  delete from subs_touched t where t.session = of_session;
+  delete from subs s where s.session = of_session;
+end $$;
+comment on function stampd.subs_drop(text) is 'Ends a subscription.';
+
+create function stampd.purge_subs(batch int default 1000) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  ended text[];
+begin
+  select array_agg(o.session) into ended from (
+    select s.session from subs s where s.until <= present_minute() order by s.until limit batch for update skip locked) o;
+  delete from subs_def f using unnest(ended) e(session) where f.session = e.session;
+  delete from subs_touched t using unnest(ended) e(session) where t.session = e.session;
+  delete from subs s using unnest(ended) e(session) where s.session = e.session;
+  return coalesce(cardinality(ended), 0);
+end $$;
+comment on function stampd.purge_subs(int) is
+  'Deletes up to `batch` subscriptions that have ended.  Returns how many; call again until it returns 0.';
+
+-- --- the task `push` ---
+
+create function stampd.subs_take(of_session text) returns table (taken bigint, def text, version bigint)
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  present bigint;
+begin
+  perform subs_lock(true);
+  present := pg_current_xact_id()::text::bigint;
+  update subs_touched t set taken = present where t.session = of_session and t.taken = 0;
+  return query select present, f.def, min(t.version) from subs_touched t
+    join subs_def f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def order by f.def collate "C";
+end $$;
+comment on function stampd.subs_take(text) is
+  'Takes what was noted for the session, by a task that was claimed before: whoever did not ask for another one is among it.  With '
+  'what was taken before and not forgotten.';
+
+create function stampd.subs_forget(of_session text, of_taken bigint) returns void
+  language sql volatile set search_path = stampd, pg_temp as $$
+  delete from subs_touched t where t.session = of_session and t.taken between 1 and of_taken
+$$;
+comment on function stampd.subs_forget(text, bigint) is 'What was taken then, or before, has been told.';
+
+-- --- the switch ---
+
+create function stampd.wake_sessions(wakes boolean) returns boolean
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  update schema s set wakes = wake_sessions.wakes, number = s.number + 1 where s.one and s.wakes <> wake_sessions.wakes;
+  return found;
+end $$;
+comment on function stampd.wake_sessions(boolean) is
+  'Switches the waking of sessions on or off; false: it was so already.  Commits of workers that do not know it yet are refused and '
+  'run again.';
+
+revoke execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
+  stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
+  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_follow(), stampd.subs_show(text, bigint),
+  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text),
+  stampd.subs_drop(text), stampd.purge_subs(int), stampd.subs_take(text), stampd.subs_forget(text, bigint),
+  stampd.wake_sessions(boolean) from public;
+grant execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
+  stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
+  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_show(text, bigint),
+  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text),
+  stampd.subs_drop(text), stampd.subs_take(text), stampd.subs_forget(text, bigint), stampd.stamp_now(),
+  stampd.present_minute(), stampd.version_above(bigint), stampd.fail(text, text) to stampd;

@@ -1,0 +1,214 @@
+/* store_subs: functions of the database do the work (sql/0013_subscriptions.sql): each is one statement, so
+ * it is whole and at once. */
+#include "document/store_subs.h"
+
+#include "base/clock.h"
+#include "base/schedule.h"
+#include "document/stamp.h"
+#include "document/statements.h"
+#include "document/store_private.h"
+
+/* --- a session's subscription -------------------------------------------------------------------- */
+
+/* Of subs_show: one of the subscription, then one a definition. */
+static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription)
+{
+    enum { DEF, VERSION, UNTIL, ENDPOINT, P256DH, AUTH, CONTEXT };
+    *subscription = (struct subscription){0};
+    if (!pg_rows(rows))
+        return false;
+    subscription->version = pg_get_i64(rows, 0, VERSION);
+    subscription->until = pg_get_i64(rows, 0, UNTIL);
+    subscription->push.endpoint = pg_get_text(rows, 0, ENDPOINT);
+    subscription->push.p256dh = pg_get_text(rows, 0, P256DH);
+    subscription->push.auth = pg_get_text(rows, 0, AUTH);
+    subscription->context = pg_get_text(rows, 0, CONTEXT);
+    subscription->definitions = ARENA_ARRAY(arena, struct bytes, (size_t)pg_rows(rows));
+    for (int row = 1; row < pg_rows(rows); row++)
+        subscription->definitions[subscription->count++] = pg_get_text(rows, row, DEF);
+    return true;
+}
+
+enum fault store_read_subscription(struct store *store, int space, struct arena *arena, struct bytes session,
+                                   struct subscription *subscription_r, bool *is_there_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_i64(&params, clock_present_minute());
+    enum fault fault = store_run_again(store, space, STATEMENT_SUBS_SHOW, &params, &rows);
+    if (!fault)
+        *is_there_r = read_rows(rows, arena, subscription_r);
+    return fault;
+}
+
+static void add_change(struct pg_params *params, struct bytes session,
+                       const struct subscription_change *change, int64_t most)
+{
+    const struct push_address *push = change->push;
+    const struct bytes address[] = {push ? push->endpoint : NO_BYTES, push ? push->p256dh : NO_BYTES,
+                                    push ? push->auth : NO_BYTES};
+    pg_add_text(params, session);
+    pg_add_i64(params, clock_present_minute());
+    pg_add_i64(params, stamp_now());
+    pg_add_i64(params, change->life);
+    pg_add_i32(params, change->may_create);
+    pg_add_i32(params, change->is_whole);
+    pg_add_text_array(params, change->keys, change->count);
+    pg_add_text_array(params, change->texts, change->count);
+    pg_add_text_array(params, change->drops, change->drop_count);
+    pg_add_i64(params, most);
+    pg_add_i32(params, push != NULL);
+    pg_add_text_array(params, address, COUNT_OF(address));
+    pg_add_i32(params, change->context != NULL);
+    pg_add_text(params, change->context ? *change->context : NO_BYTES);
+}
+
+enum fault store_change_subscription(struct store *store, int space, struct arena *arena,
+                                     struct bytes session, const struct subscription_change *change,
+                                     struct subscription *subscription_r, bool *is_there_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    add_change(&params, session, change, store->settings->limit_definitions);
+    enum fault fault = store_run_again(store, space, STATEMENT_SUBS_PUT, &params, &rows);
+    if (!fault)
+        *is_there_r = read_rows(rows, arena, subscription_r);
+    const struct pg *pg = store->sessions[space].pg;
+    if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
+        return FAULT_CONTENTION;
+    return fault == FAULT_XDATABASE && pg && strcmp(pg_sqlstate(pg), "ST006") == 0 ? FAULT_ALIMIT : fault;
+}
+
+static enum fault run(struct store *store, int space, enum statement statement, struct pg_params *params)
+{
+    struct pg_result *rows;
+    return store_run_again(store, space, statement, params, &rows);
+}
+
+enum fault store_drop_subscription(struct store *store, int space, struct arena *arena, struct bytes session)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    return run(store, space, STATEMENT_SUBS_DROP, &params);
+}
+
+/* --- for the task -------------------------------------------------------------------------------- */
+
+enum fault store_take_touched(struct store *store, int space, struct arena *arena, struct bytes session,
+                              struct touched_list *list_r)
+{
+    enum { TAKING, DEF, VERSION };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    *list_r = (struct touched_list){0};
+    enum fault fault = store_run_again(store, space, STATEMENT_SUBS_TAKE, &params, &rows);
+    if (fault || !pg_rows(rows))
+        return fault;
+    struct touched_definition *touched = ARENA_ARRAY(arena, struct touched_definition, (size_t)pg_rows(rows));
+    for (int row = 0; row < pg_rows(rows); row++)
+        touched[list_r->count++] = (struct touched_definition){.text = pg_get_text(rows, row, DEF),
+                                                               .version = pg_get_i64(rows, row, VERSION)};
+    list_r->taking = pg_get_i64(rows, 0, TAKING);
+    list_r->touched = touched;
+    return FAULT_NONE;
+}
+
+enum fault store_forget_touched(struct store *store, int space, struct arena *arena, struct bytes session,
+                                int64_t taking)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_i64(&params, taking);
+    return run(store, space, STATEMENT_SUBS_FORGET, &params);
+}
+
+enum fault store_forget_push(struct store *store, int space, struct arena *arena, struct bytes session,
+                             struct bytes endpoint)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_text(&params, endpoint);
+    return run(store, space, STATEMENT_SUBS_FORGET_PUSH, &params);
+}
+
+/* --- what a commit touches ----------------------------------------------------------------------- */
+
+static int push_queue(const struct store *store)
+{
+    return schedule_queue(store->settings->task_queues, BYTES(PUSH_OPERATION), 0);
+}
+
+/* The documents that it writes or deletes; of copies, those that it may write. */
+static size_t list_written(const struct commit *commit, struct bytes *classes, struct bytes *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        if (document->act == DRAFT_READ)
+            continue;
+        classes[count] = document->base->header.class;
+        ids[count++] = document->base->header.id;
+    }
+    for (size_t i = 0; commit->copies && i < commit->copies->target_count; i++) {
+        if (!copies_is_first(commit->copies, i))
+            continue;
+        classes[count] = commit->copies->targets[i].class;
+        ids[count++] = commit->copies->targets[i].id;
+    }
+    return count;
+}
+
+bool store_add_touch(struct pg_params *params, const struct store *store, struct arena *arena,
+                     const struct commit *commit, const struct schema *schema)
+{
+    pg_params_start(params, arena);
+    if (!commit->touch.own.data && !schema->wakes)
+        return false;
+    size_t most = commit->count + (commit->copies ? commit->copies->target_count : 0);
+    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, most),
+                 *ids = ARENA_ARRAY(arena, struct bytes, most);
+    size_t count = list_written(commit, classes, ids);
+    if (!count)
+        return false;
+    pg_add_text_array(params, classes, count);
+    pg_add_text_array(params, ids, count);
+    pg_add_text(params, commit->touch.own);
+    pg_add_i32(params, schema->wakes);
+    pg_add_i64(params, clock_present_minute());
+    pg_add_i64(params, commit->stop);
+    pg_add_i32(params, push_queue(store));
+    return true;
+}
+
+void store_take_touch(const struct pg_result *rows, const struct store *store, struct arena *arena,
+                      struct touch *touch)
+{
+    enum { KIND, NAME, NUMBER };
+    size_t count = (size_t)pg_rows(rows);
+    touch->is_known = true;
+    touch->definitions = ARENA_ARRAY(arena, struct touched_definition, count);
+    touch->woken = ARENA_ARRAY(arena, struct task, count);
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes kind = pg_get_text(rows, row, KIND), name = pg_get_text(rows, row, NAME);
+        int64_t number = pg_get_i64(rows, row, NUMBER);
+        if (bytes_equal(kind, BYTES("own")))
+            touch->has_own = true;
+        else if (bytes_equal(kind, BYTES("def")))
+            touch->definitions[touch->count++] = (struct touched_definition){name, number};
+        else
+            touch->woken[touch->woken_count++] = (struct task){.id = name,
+                                                               .operation = BYTES(PUSH_OPERATION),
+                                                               .queue = push_queue(store),
+                                                               .start = number,
+                                                               .priority = TASK_PRIORITY,
+                                                               .batch = 1};
+    }
+}

@@ -1,0 +1,67 @@
+/* store_subs: subscriptions in PostgreSQL: changed, told, and what the task `push` has to tell of them
+ * (doc/subscriptions.md).  What a commit touches is a part of store_commit. */
+#ifndef STAMPD_DOCUMENT_STORE_SUBS_H
+#define STAMPD_DOCUMENT_STORE_SUBS_H
+
+#include "document/store.h"
+
+/* The name of the operation whose tasks wake sessions. */
+#define PUSH_OPERATION "push"
+
+/* Where a session is woken, as browsers give it. */
+struct push_address {
+    struct bytes endpoint, p256dh, auth; /* NO_BYTES, all three: nowhere */
+};
+
+struct subscription {
+    int64_t version; /* stamp of its last change */
+    int64_t until;   /* minute since 1970 in which it ends */
+    struct bytes *definitions;
+    size_t count;
+    struct push_address push;
+    struct bytes context; /* NO_BYTES: none */
+};
+
+/* `is_there_r` false: there is none, or its life is over. */
+MUST_USE enum fault store_read_subscription(struct store *store, int space, struct arena *arena,
+                                            struct bytes session, struct subscription *subscription_r,
+                                            bool *is_there_r);
+
+struct subscription_change {
+    bool may_create;
+    bool is_whole;                    /* the definitions replace those that are there */
+    const struct bytes *keys, *texts; /* of definitions to add, no key twice */
+    size_t count;
+    const struct bytes *drops; /* keys */
+    size_t drop_count;
+    const struct push_address *push; /* NULL: stays */
+    const struct bytes *context;     /* NULL: stays */
+    int64_t life;                    /* minutes from now; negative: as many at least */
+};
+/* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: there would be more definitions
+ * than limit_definitions. */
+MUST_USE enum fault store_change_subscription(struct store *store, int space, struct arena *arena,
+                                              struct bytes session, const struct subscription_change *change,
+                                              struct subscription *subscription_r, bool *is_there_r);
+MUST_USE enum fault store_drop_subscription(struct store *store, int space, struct arena *arena,
+                                            struct bytes session);
+
+/* --- for the task --- */
+
+struct touched_list {
+    int64_t taking;                           /* its number, for store_forget_touched */
+    const struct touched_definition *touched; /* versions: of the first commit since it was told last */
+    size_t count;
+};
+/* What is to be told to the session, by a task that is claimed: whoever found it waiting, and did not ask for
+ * another, is among it.  The same again until it is forgotten. */
+MUST_USE enum fault store_take_touched(struct store *store, int space, struct arena *arena,
+                                       struct bytes session, struct touched_list *list_r);
+/* It has been told. */
+MUST_USE enum fault store_forget_touched(struct store *store, int space, struct arena *arena,
+                                         struct bytes session, int64_t taking);
+/* Nobody is there any more: the session is woken no more, unless it has another address by now. */
+MUST_USE enum fault store_forget_push(struct store *store, int space, struct arena *arena,
+                                      struct bytes session, struct bytes endpoint);
+
+#endif

@@ -1,0 +1,78 @@
+/* transaction_effects: what the commit of a try does besides writing documents: an answer that is kept, tasks
+ * that it makes and ends, subscriptions that it touches. */
+#include "document/transaction_private.h"
+
+void transaction_keep(struct transaction *transaction, const struct once *once)
+{
+    transaction->once = once;
+}
+
+/* --- tasks --- */
+
+static struct task *find_for_resource(struct transaction *transaction, const struct task *task)
+{
+    for (size_t i = 0; task->resource.data && i < transaction->task_count; i++) {
+        struct task *other = &transaction->tasks[i];
+        if (other->resource.data && bytes_equal(other->resource, task->resource) &&
+            bytes_equal(other->operation, task->operation))
+            return other;
+    }
+    return NULL;
+}
+
+void transaction_schedule(struct transaction *transaction, const struct task *task)
+{
+    struct task *waiting = find_for_resource(transaction, task);
+    if (waiting) {
+        task_join(waiting, task);
+        return;
+    }
+    if (transaction->task_count == transaction->task_capacity) {
+        size_t capacity = transaction->task_capacity ? transaction->task_capacity * 2 : 4;
+        struct task *tasks = ARENA_ARRAY(transaction->arena, struct task, capacity);
+        if (transaction->task_count)
+            memcpy(tasks, transaction->tasks, transaction->task_count * sizeof *tasks);
+        transaction->tasks = tasks;
+        transaction->task_capacity = capacity;
+    }
+    transaction->tasks[transaction->task_count++] = *task;
+}
+
+const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r)
+{
+    *count_r = transaction->task_count;
+    return transaction->tasks;
+}
+
+void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count)
+{
+    transaction->fences = fences;
+    transaction->fence_count = count;
+}
+
+void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint)
+{
+    transaction->checkpoint = checkpoint;
+}
+
+struct bytes transaction_checkpoint(const struct transaction *transaction)
+{
+    return transaction->checkpoint;
+}
+
+const struct task *transaction_next_task(const struct transaction *transaction)
+{
+    return &transaction->next;
+}
+
+/* --- subscriptions --- */
+
+void transaction_name_session(struct transaction *transaction, struct bytes session)
+{
+    transaction->session = session;
+}
+
+const struct touch *transaction_touch(const struct transaction *transaction)
+{
+    return &transaction->touch;
+}

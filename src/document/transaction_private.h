@@ -1,0 +1,34 @@
+/* transaction_private: what the files of a transaction share. */
+#ifndef STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
+#define STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
+
+#include "document/documents_private.h"
+
+/* A document that the operation asked for. */
+struct asked {
+    struct found found;
+    struct draft *draft; /* NULL: asked with a tolerance, read-only */
+};
+
+struct transaction {
+    struct documents *documents;
+    struct arena *arena;
+    int space;
+    bool in_snapshot;
+    struct asked *asked;
+    size_t count, capacity;
+    size_t fetched;          /* those at tolerance 0 */
+    const struct once *once; /* NULL: no answer is to be kept */
+    struct turns *turns;     /* NULL: none are taken */
+    struct task *tasks;      /* to be created */
+    size_t task_count, task_capacity;
+    struct task_fence *fences; /* to be ended */
+    size_t fence_count;
+    struct bytes checkpoint;
+    const struct copy_batch *copies; /* to be written; NULL: none */
+    struct task next;
+    struct bytes session; /* of the caller; NO_BYTES: none is named */
+    struct touch touch;   /* what the commit has touched */
+};
+
+#endif

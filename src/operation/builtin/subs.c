@@ -1,0 +1,311 @@
+/* subs: a session declares what it wants to hear of (doc/subscriptions.md).  The session is the argument of
+ * that name.  param {"defs":[…]} | {"add":[…],"drop":[…]}, with "life", "push", "context"; {"delete":true};
+ * nothing: only looks → out {"v","until","defs":[…],"push":bool,"context"}.  What it does is done at once,
+ * outside the commit of the operation, and may be repeated. */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "document/definition.h"
+#include "document/store_subs.h"
+#include "operation/classes.h"
+#include "operation/reader.h"
+
+enum {
+    LIFE_STANDARD = 1440, /* minutes */
+    MINUTES_A_DAY = 1440,
+    CONTEXT_MOST = 2048,
+    ENDPOINT_MOST = 2048,
+    P256DH_BYTES = 65,
+    AUTH_BYTES = 16,
+};
+
+struct asking {
+    struct attempt *attempt;
+    struct reader reader;
+    struct arena *arena;
+    const struct json *param;
+    struct subscription_change change;
+    struct push_address push;
+    struct bytes context;
+};
+
+/* --- definitions --------------------------------------------------------------------------------- */
+
+struct keyed {
+    struct bytes key, text;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    return bytes_compare(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
+}
+
+/* Is there such a collection, of so many properties? */
+static enum fault check_collection(const struct asking *asking, const char *member,
+                                   const struct definition *definition)
+{
+    const struct schema *schema;
+    enum fault fault = classes_schema(asking->attempt, &schema);
+    if (fault)
+        return fault;
+    const struct schema_class *class = schema_find_class(schema, definition->class);
+    for (size_t i = 0; class && i < class->collection_count; i++) {
+        const struct schema_collection *collection = &class->collections[i];
+        if (!bytes_equal(collection->name, definition->collection))
+            continue;
+        if (collection->key_count == (size_t)definition->value_count)
+            return FAULT_NONE;
+        fault = classes_confirm(asking->attempt, FAULT_NONE);
+        return fault ? fault
+                     : reader_wrong(&asking->reader, member,
+                                    arena_printf(asking->arena, "Of this collection %zu values are expected.",
+                                                 collection->key_count));
+    }
+    fault = classes_confirm(asking->attempt, FAULT_NONE);
+    if (fault)
+        return fault;
+    return reply_fault(asking->reader.call, asking->reader.reply, FAULT_NCOLLECTION, NULL,
+                       arena_copy(asking->arena, definition->class.data, definition->class.size),
+                       arena_copy(asking->arena, definition->collection.data, definition->collection.size),
+                       NULL);
+}
+
+static enum fault read_definition(const struct asking *asking, const char *member, const struct json *element,
+                                  size_t number, bool is_checked, struct keyed *keyed_r)
+{
+    struct definition definition;
+    if (element->kind != JSON_STRING || !definition_read(asking->arena, element->value, &definition))
+        return reader_wrong(
+            &asking->reader, member,
+            arena_printf(asking->arena,
+                         "Class, Class/id or Class/collection@value is expected as element %zu.", number));
+    if (is_checked && definition.collection.data) {
+        enum fault fault = check_collection(asking, member, &definition);
+        if (fault)
+            return fault;
+    }
+    struct builder key = {0};
+    definition_add_key(&definition, &key);
+    *keyed_r = (struct keyed){.key = {arena_copy(asking->arena, key.data, key.size), key.size},
+                              .text = definition.text};
+    builder_free(&key);
+    return FAULT_NONE;
+}
+
+/* A list of definitions, each once, in the order of their keys; absent: none. */
+static enum fault read_definitions(const struct asking *asking, const char *member, bool is_checked,
+                                   struct bytes **keys_r, struct bytes **texts_r, size_t *count_r)
+{
+    const struct json *list;
+    *count_r = 0;
+    if (!json_member(asking->param, member))
+        return FAULT_NONE;
+    enum fault fault = reader_array(&asking->reader, asking->param, member, "limit_definitions",
+                                    asking->reader.settings->limit_definitions, &list);
+    if (fault)
+        return fault;
+    struct keyed *keyed = ARENA_ARRAY(asking->arena, struct keyed, list->count);
+    size_t number = 0, count = 0;
+    for (const struct json *element = list->first; element; element = element->next, number++) {
+        fault = read_definition(asking, member, element, number + 1, is_checked, &keyed[number]);
+        if (fault)
+            return fault;
+    }
+    qsort(keyed, number, sizeof *keyed, compare_keys);
+    *keys_r = ARENA_ARRAY(asking->arena, struct bytes, number);
+    *texts_r = ARENA_ARRAY(asking->arena, struct bytes, number);
+    for (size_t i = 0; i < number; i++) {
+        if (count && bytes_equal(keyed[i].key, (*keys_r)[count - 1]))
+            continue;
+        (*keys_r)[count] = keyed[i].key;
+        (*texts_r)[count++] = keyed[i].text;
+    }
+    *count_r = count;
+    return FAULT_NONE;
+}
+
+static enum fault read_lists(struct asking *asking)
+{
+    struct subscription_change *change = &asking->change;
+    struct bytes *keys = NULL, *texts = NULL, *drops = NULL, *unused = NULL;
+    change->is_whole = json_member(asking->param, "defs") != NULL;
+    change->may_create = change->is_whole || json_member(asking->param, "add");
+    if (change->is_whole && (json_member(asking->param, "add") || json_member(asking->param, "drop")))
+        return reader_wrong(&asking->reader, "defs", "Either defs is expected, or add and drop.");
+    enum fault fault =
+        read_definitions(asking, change->is_whole ? "defs" : "add", true, &keys, &texts, &change->count);
+    if (!fault)
+        fault = read_definitions(asking, "drop", false, &drops, &unused, &change->drop_count);
+    change->keys = keys;
+    change->texts = texts;
+    change->drops = drops;
+    return fault;
+}
+
+/* --- the rest of a change ------------------------------------------------------------------------ */
+
+/* https, and nothing in it that is not of an address; whether it may be called is judged by who calls it. */
+static bool is_endpoint(struct bytes text)
+{
+    static const char start[] = "https://";
+    size_t size = sizeof start - 1;
+    if (text.size <= size || text.size > ENDPOINT_MOST || memcmp(text.data, start, size) != 0 ||
+        text.data[size] == '/')
+        return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] <= ' ' || text.data[i] > '~' || strchr("\"\\<>^`{|}", text.data[i]))
+            return false;
+    return true;
+}
+
+/* The keys stand beside the endpoint or, as PushSubscription.toJSON() has it, in `keys`. */
+static enum fault read_push(struct asking *asking)
+{
+    unsigned char bytes[P256DH_BYTES];
+    const struct reader *reader = &asking->reader;
+    const struct json *push = json_member(asking->param, "push");
+    if (!push)
+        return FAULT_NONE;
+    asking->change.push = &asking->push;
+    if (push->kind == JSON_NULL)
+        return FAULT_NONE;
+    if (push->kind != JSON_OBJECT || push->is_shallow)
+        return reader_wrong(reader, "push",
+                            "An object with endpoint, p256dh and auth, or null, is expected.");
+    const struct json *keys = json_member(push, "keys");
+    if (!keys)
+        keys = push;
+    enum fault fault = reader_text(reader, push, "endpoint", &asking->push.endpoint);
+    if (!fault)
+        fault = reader_text(reader, keys, "p256dh", &asking->push.p256dh);
+    if (!fault)
+        fault = reader_text(reader, keys, "auth", &asking->push.auth);
+    if (fault)
+        return fault;
+    if (!asking->push.endpoint.data || !is_endpoint(asking->push.endpoint))
+        return reader_wrong(reader, "endpoint", "An address that begins with https:// is expected.");
+    if (!asking->push.p256dh.data || !base64_read(asking->push.p256dh, bytes, P256DH_BYTES) || bytes[0] != 4)
+        return reader_wrong(reader, "p256dh",
+                            "65 bytes in base64url are expected, a point of the curve P-256.");
+    if (!asking->push.auth.data || !base64_read(asking->push.auth, bytes, AUTH_BYTES))
+        return reader_wrong(reader, "auth", "16 bytes in base64url are expected.");
+    return FAULT_NONE;
+}
+
+static enum fault read_life(struct asking *asking)
+{
+    int64_t most = asking->reader.settings->limit_life_days * MINUTES_A_DAY, life;
+    enum fault fault = reader_integer(&asking->reader, asking->param, "life", 1, INT32_MAX, 0, &life);
+    if (fault)
+        return fault;
+    if (life > most)
+        return reader_over(&asking->reader, "limit_life_days", asking->reader.settings->limit_life_days,
+                           (life + MINUTES_A_DAY - 1) / MINUTES_A_DAY);
+    asking->change.life = life ? life : most < LIFE_STANDARD ? -most : -LIFE_STANDARD;
+    return FAULT_NONE;
+}
+
+static enum fault read_context(struct asking *asking)
+{
+    if (!json_member(asking->param, "context"))
+        return FAULT_NONE;
+    enum fault fault = reader_text(&asking->reader, asking->param, "context", &asking->context);
+    if (!fault && asking->context.size > CONTEXT_MOST)
+        fault = reader_wrong(&asking->reader, "context", "A text of up to 2048 bytes is expected.");
+    asking->change.context = &asking->context;
+    return fault;
+}
+
+static enum fault read_change(struct asking *asking)
+{
+    enum fault fault = read_lists(asking);
+    if (!fault)
+        fault = read_life(asking);
+    if (!fault)
+        fault = read_push(asking);
+    return fault ? fault : read_context(asking);
+}
+
+/* --- the operation ------------------------------------------------------------------------------- */
+
+static void write_subscription(struct builder *body, const struct subscription *subscription)
+{
+    builder_printf(body, "{\"v\":%" PRId64 ",\"until\":%" PRId64 ",\"defs\":[", subscription->version,
+                   subscription->until);
+    for (size_t i = 0; i < subscription->count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        json_add_string(body, subscription->definitions[i]);
+    }
+    builder_printf(body, "],\"push\":%s", subscription->push.endpoint.data ? "true" : "false");
+    if (subscription->context.data) {
+        builder_add_text(body, ",\"context\":");
+        json_add_string(body, subscription->context);
+    }
+    builder_add_text(body, "}");
+}
+
+static enum fault look_or_change(struct asking *asking)
+{
+    struct attempt *attempt = asking->attempt;
+    struct store *store = documents_store(attempt->workshop->documents);
+    struct subscription subscription;
+    bool is_there;
+    enum fault fault = asking->param && asking->param->first ? read_change(asking) : FAULT_NONE;
+    if (fault)
+        return fault;
+    if (asking->param && asking->param->first)
+        fault = store_change_subscription(store, attempt->space, asking->arena, attempt->call->session,
+                                          &asking->change, &subscription, &is_there);
+    else
+        fault = store_read_subscription(store, attempt->space, asking->arena, attempt->call->session,
+                                        &subscription, &is_there);
+    if (fault == FAULT_ALIMIT)
+        return reader_over(&asking->reader, "limit_definitions", asking->reader.settings->limit_definitions,
+                           asking->reader.settings->limit_definitions + 1);
+    if (!fault && !is_there)
+        fault = reply_fault(attempt->call, attempt->reply, FAULT_NSUBSCRIPTION, NULL, NULL);
+    if (!fault)
+        write_subscription(attempt->reply->body, &subscription);
+    return fault;
+}
+
+/* A slip of the pen would be a session that hears nothing and does not know why. */
+static enum fault check_members(const struct asking *asking, bool *is_drop_r)
+{
+    static const char *const known[] = {"add", "context", "defs", "delete", "drop", "life", "push"};
+    enum fault fault = reader_boolean(&asking->reader, asking->param, "delete", is_drop_r);
+    for (const struct json *member = asking->param ? asking->param->first : NULL; member && !fault;
+         member = member->next) {
+        size_t i = 0;
+        while (i < COUNT_OF(known) && !bytes_equal(member->name, bytes_of(known[i])))
+            i++;
+        if (i == COUNT_OF(known))
+            return reader_wrong(&asking->reader, "param",
+                                "Of add, context, defs, delete, drop, life and push some are expected.");
+        if (*is_drop_r && asking->param->count > 1)
+            return reader_wrong(&asking->reader, "delete", "It is expected alone.");
+    }
+    return fault;
+}
+
+static enum fault subs_work(struct attempt *attempt)
+{
+    struct asking asking = {.attempt = attempt,
+                            .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
+                            .arena = attempt->call->arena,
+                            .param = attempt->call->param};
+    bool is_drop;
+    if (!attempt->call->session.data)
+        return reader_wrong(&asking.reader, "session", "The name of the session is expected.");
+    enum fault fault = check_members(&asking, &is_drop);
+    if (fault || !is_drop)
+        return fault ? fault : look_or_change(&asking);
+    return store_drop_subscription(documents_store(attempt->workshop->documents), attempt->space,
+                                   asking.arena, attempt->call->session);
+}
+
+const struct operation builtin_subs = {.name = "subs", .right = RIGHT_READ, .work = subs_work};
