@@ -152,6 +152,11 @@ void arena_reset(struct arena *arena)
     arena->used = 0;
 }
 
+void arena_count(struct arena *arena, size_t size)
+{
+    arena->used += size;
+}
+
 size_t arena_used(const struct arena *arena)
 {
     return arena->used;

@@ -26,9 +26,12 @@ char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 
 /* Runs `function(pointer)` at the next reset, last deferred first: PQclear, close, document_release. */
 void arena_defer(struct arena *arena, void (*function)(void *), void *pointer);
 
+/* Counts bytes held elsewhere until the next reset, by what was deferred, as if they had been handed out. */
+void arena_count(struct arena *arena, size_t size);
+
 /* Runs what was deferred and takes all memory back; keeps one block for the next use. */
 void arena_reset(struct arena *arena);
-/* Bytes handed out since the last reset. */
+/* Bytes handed out and counted since the last reset. */
 size_t arena_used(const struct arena *arena);
 
 /* Room for `count` pieces of `size` bytes, not cleared; checked for overflow. */

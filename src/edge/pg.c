@@ -146,6 +146,7 @@ static void clear_result(void *result)
 void pg_defer_clear(struct arena *arena, PGresult *result)
 {
     arena_defer(arena, clear_result, result);
+    arena_count(arena, PQresultMemorySize(result));
 }
 
 enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,

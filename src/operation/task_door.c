@@ -38,7 +38,18 @@ static enum fault check(struct workshop *workshop, struct call *call, struct rep
 
 /* --- the answer --- */
 
-static void add_outcome(struct builder *out, const struct task_outcome *outcome)
+/* Words about a failure, where the answer has no place of its own for them. */
+static void add_words(struct builder *out, const struct reply *reply)
+{
+    builder_add_text(out, ",\"message\":");
+    json_add_string(out, bytes_of(reply_words(reply)));
+    if (reply->detail) {
+        builder_add_text(out, ",\"detail\":");
+        json_add_string(out, bytes_of(reply->detail));
+    }
+}
+
+static void add_outcome(struct builder *out, const struct task_outcome *outcome, bool with_words)
 {
     builder_add_text(out, "{\"id\":");
     json_add_string(out, outcome->id);
@@ -47,6 +58,8 @@ static void add_outcome(struct builder *out, const struct task_outcome *outcome)
         builder_add_text(out, ",\"code\":");
         json_add_string(out, bytes_of(outcome->code));
         builder_printf(out, ",\"retry\":%" PRId64, outcome->attempt);
+        if (with_words)
+            add_words(out, &outcome->reply);
     }
     if (outcome->start)
         builder_printf(out, ",\"startat\":%" PRId64, outcome->start);
@@ -58,13 +71,14 @@ static void add_outcome(struct builder *out, const struct task_outcome *outcome)
     builder_add_text(out, "}");
 }
 
-static void add_outcomes(struct builder *out, const struct task_outcome *outcomes, size_t count)
+static void add_outcomes(struct builder *out, const struct task_outcome *outcomes, size_t count,
+                         bool with_words)
 {
     builder_add_text(out, "\"tasks\":[");
     for (size_t i = 0; i < count; i++) {
         if (i)
             builder_add_text(out, ",");
-        add_outcome(out, &outcomes[i]);
+        add_outcome(out, &outcomes[i], with_words);
     }
     builder_add_text(out, "]");
 }
@@ -73,7 +87,7 @@ static void write_outcomes(struct reply *reply, const struct task_outcome *outco
 {
     reply->body->size = 0;
     builder_add_text(reply->body, "{");
-    add_outcomes(reply->body, outcomes, count);
+    add_outcomes(reply->body, outcomes, count, true);
     builder_add_text(reply->body, "}");
 }
 
@@ -88,7 +102,7 @@ static enum fault tell_failure(struct call *call, struct reply *reply, const str
     reply->argument_count = told->argument_count;
     memcpy(reply->arguments, told->arguments, sizeof reply->arguments);
     reply->body->size = 0;
-    add_outcomes(reply->body, outcome, 1);
+    add_outcomes(reply->body, outcome, 1, false);
     reply->members = arena_copy(call->arena, reply->body->data, reply->body->size);
     reply->fault_status = STATUS_FAILED;
     return reply->fault;

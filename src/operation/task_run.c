@@ -11,7 +11,13 @@
 #include "operation/hint.h"
 #include "operation/task_holder.h"
 
-enum { REPORT_MOST = 2000 };
+enum {
+    REPORT_MOST = 2000,
+    TOGETHER_MS =
+        1000, /* a request that has lasted so long begins no further task with a commit of its own */
+};
+/* What a request may hold before it begins another cycle or task: an eighth of what a worker may have. */
+static const size_t held_most = (size_t)128 << 20;
 
 /* All attempts of one request. */
 struct run {
@@ -124,7 +130,7 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
     put_back(run, work, &how, "failed");
 }
 
-/* Time was up between two cycles, or before the first. */
+/* Time or memory was up between two cycles, or before the first. */
 static void interrupt(const struct run *run, struct work *work)
 {
     const struct task_end how = {.start = stamp_now(), .code = BYTES("MORE")};
@@ -268,6 +274,13 @@ static enum cycle run_cycle(struct run *run, struct work *work)
     return CYCLE_OVER;
 }
 
+/* All that a request has taken is given back at its end only. */
+static bool has_room(const struct run *run)
+{
+    size_t memory = (size_t)run->workshop->settings->memory_mb << 20;
+    return arena_used(run->call->arena) <= (memory ? memory / 8 : held_most);
+}
+
 /* A cycle is begun when one as long as the longest so far would still have twice the time that it needs. */
 static bool has_time(const struct work *work)
 {
@@ -278,7 +291,7 @@ static bool has_time(const struct work *work)
 static void run_alone(struct run *run, struct work *work)
 {
     while (!work->is_over) {
-        if (!has_time(work)) {
+        if (!has_time(work) || (work->cycles && !has_room(run))) {
             interrupt(run, work);
             return;
         }
@@ -386,12 +399,17 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         fail(run, work, FAULT_NOPERATION);
         return;
     }
-    int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
-    if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
-        work->call.deadline_ms = now_ms + limit_ms;
     enum fault fault = read_param(run, work);
     if (fault)
         fail(run, work, fault);
+}
+
+/* From the begin of its work on, which may be behind others of the request. */
+static void limit_time(struct work *work)
+{
+    int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
+    if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
+        work->call.deadline_ms = now_ms + limit_ms;
 }
 
 /* May it share a commit? */
@@ -413,7 +431,28 @@ static void run_batches(struct run *run, struct work *works, size_t count)
                 is_seen[k] = true;
                 together[size++] = &works[k];
             }
+        for (size_t k = 0; k < size; k++)
+            limit_time(together[k]);
         run_together(run, together, size);
+    }
+}
+
+/* The others one after the other.  Those that come behind slow ones, or such as take much memory, go back:
+ * elsewhere they need not wait. */
+static void run_rest(struct run *run, struct work *works, size_t count, int64_t begin_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct work *work = &works[i];
+        if (work->is_over)
+            continue;
+        if (is_shared(work)) {
+            run_alone(run, work);
+        } else if (i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
+            interrupt(run, work);
+        } else {
+            limit_time(work);
+            run_alone(run, work);
+        }
     }
 }
 
@@ -450,6 +489,7 @@ enum fault task_run(struct workshop *workshop, struct call *call, struct reply *
     struct run run = {.workshop = workshop, .call = call, .space = space, .scratch = reply->body};
     struct task_claim *claims = ARENA_ARRAY(call->arena, struct task_claim, count);
     struct work *works = ARENA_ARRAY(call->arena, struct work, count);
+    int64_t begin_ms = clock_monotonic_ms();
     size_t claimed = 0;
     for (size_t i = 0; i < count; i++)
         claims[i].id = outcomes[i].id;
@@ -467,8 +507,7 @@ enum fault task_run(struct workshop *workshop, struct call *call, struct reply *
     }
     if (!fault && claimed > 1)
         run_batches(&run, works, claimed);
-    for (size_t i = 0; i < claimed; i++)
-        run_alone(&run, &works[i]);
+    run_rest(&run, works, claimed, begin_ms);
     task_holder_end(workshop->stamps);
     if (!fault)
         count_ends(workshop->stamps, outcomes, count);

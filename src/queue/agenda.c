@@ -232,12 +232,11 @@ static bool is_domain_busy(const struct agenda *agenda, const struct agenda_task
     return false;
 }
 
-static struct agenda_task *start(struct agenda *agenda, struct agenda_task *task)
+static void start(struct agenda *agenda, struct agenda_task *task)
 {
     stop_waiting(agenda, task);
     task->is_running = true;
     task->is_told_again = false;
-    return task;
 }
 
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
@@ -253,20 +252,38 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
             }
             queue->running++;
             agenda->running[agenda->running_count++] = task;
-            return start(agenda, task);
+            start(agenda, task);
+            return task;
         }
     }
     return NULL;
 }
 
-struct agenda_task *agenda_take_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
+size_t agenda_share(const struct agenda *agenda, int queue)
+{
+    const struct queue *from = &agenda->queues[queue];
+    return 1 + from->due.count / (size_t)from->concurrency;
+}
+
+static bool may_share(const struct agenda_task *task, const struct agenda_task *first)
+{
+    if (task->space != first->space || *task->domain || *first->domain)
+        return false;
+    if (first->batch > 1)
+        return task->batch > 1 && *task->operation && strcmp(task->operation, first->operation) == 0;
+    return task->batch <= 1 && !task->retry && !first->retry;
+}
+
+struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
 {
     agenda_pass(agenda, now_ms);
     struct agenda_task *task = (struct agenda_task *)heap_first(&agenda->queues[first->queue].due);
-    if (!task || *task->domain || *first->domain || task->space != first->space || task->batch < 2 ||
-        !*task->operation || strcmp(task->operation, first->operation) != 0)
-        return NULL;
-    return start(agenda, task);
+    return task && may_share(task, first) ? task : NULL;
+}
+
+void agenda_take_along(struct agenda *agenda, struct agenda_task *task)
+{
+    start(agenda, task);
 }
 
 static void leave_place(struct agenda *agenda, const struct agenda_task *task)
@@ -278,13 +295,13 @@ static void leave_place(struct agenda *agenda, const struct agenda_task *task)
     agenda->queues[task->queue].running--;
 }
 
-void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place)
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over)
 {
     assert(task->is_running);
     if (has_place)
         leave_place(agenda, task);
     task->is_running = false;
-    if (!task->is_told_again) {
+    if (!task->is_told_again || (is_over && task->again_ms <= task->start_ms)) {
         forget(agenda, task);
         return;
     }

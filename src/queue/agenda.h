@@ -51,12 +51,18 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
 void agenda_pass(struct agenda *agenda, int64_t now_ms);
 /* The next to be run, marked as running; NULL: nothing is due, or no place is free for what is. */
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms);
-/* Another one due now that may share the request of `first`: of its namespace, operation and queue, each in
- * no domain and with room in the batch.  It takes no place of its own. */
-struct agenda_task *agenda_take_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms);
-/* Its request has ended; `has_place`: it was not taken along.  It is forgotten, unless it was told of
- * meanwhile. */
-void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place);
+/* How many of a queue's due tasks each of its places has to do, one at least. */
+size_t agenda_share(const struct agenda *agenda, int queue);
+/* The next one due of the queue when it may share the request of `first`: of its namespace, each in no
+ * domain, and both of one operation whose tasks share commits, or both of such as do not and never tried
+ * before. */
+struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms);
+/* Starts that one.  It takes no place of its own. */
+void agenda_take_along(struct agenda *agenda, struct agenda_task *task);
+/* Its request has ended; `has_place`: it was not taken along; `is_over`: this start of it is known to be done
+ * with.  It is forgotten, unless it was told of meanwhile, and with a later start when this one is over: a
+ * scan may tell of what began after it had looked. */
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over);
 
 /* A scan of a namespace: what waits there and was due until `until_ms` but is not told of before the end of
  * the scan has gone or was moved, and is forgotten. */

@@ -8,6 +8,7 @@
 #include "edge/http.h"
 #include "queue/agenda.h"
 #include "queue/manager.h"
+#include "queue/pace.h"
 
 enum { MANAGER_SPACES = 128, SPACE_CODE_MAX = 16 };
 
@@ -29,6 +30,7 @@ struct manager {
     const struct settings *settings;
     struct arena *arena; /* of one turn */
     struct agenda *agenda;
+    struct pace pace;
     struct http *http;
     struct registry *registry; /* NULL: the namespaces are those of the settings */
     struct alert *alert;

@@ -17,6 +17,8 @@ enum {
     EARLY_MS = 1000,  /* our clock is ahead: until the next try */
     BUSY_MS = 100,
     BATCH_MAX = 1000,
+    ALONG_MAX = 32,    /* tasks of one request, each with a commit of its own */
+    ALONG_US = 100000, /* what they may take together, as far as can be guessed */
     ANSWER_DEPTH = 16,
 };
 
@@ -25,7 +27,8 @@ struct errand {
     struct errand *next, *previous; /* of all */
     bool is_scan;
     int space;
-    int64_t before_ms; /* of a scan */
+    int64_t before_ms;          /* of a scan */
+    int64_t begun_us, guess_us; /* of a run whose tasks have commits of their own */
     struct builder body;
     size_t count;
     struct agenda_task *tasks[]; /* of a run: the first one holds the place */
@@ -79,21 +82,13 @@ static int64_t run_timeout_ms(const struct manager *manager)
     return (manager->settings->limit_task_s + RUN_GRACE_S) * 1000;
 }
 
-static void run_one(struct manager *manager, struct agenda_task *task)
+static void run(struct manager *manager, struct errand *errand)
 {
-    struct errand *errand = create_errand(manager, task->space, 1);
-    errand->tasks[errand->count++] = task;
-    send(manager, errand, task->id, builder_bytes(&manager->key_body), run_timeout_ms(manager));
-}
-
-static void run_several(struct manager *manager, struct agenda_task *first, int64_t now_ms)
-{
-    size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
-    struct errand *errand = create_errand(manager, first->space, room);
-    errand->tasks[errand->count++] = first;
-    for (struct agenda_task *task;
-         errand->count < room && (task = agenda_take_along(manager->agenda, first, now_ms)) != NULL;)
-        errand->tasks[errand->count++] = task;
+    if (errand->count == 1 && (errand->tasks[0]->batch <= 1 || *errand->tasks[0]->domain)) {
+        send(manager, errand, errand->tasks[0]->id, builder_bytes(&manager->key_body),
+             run_timeout_ms(manager));
+        return;
+    }
     builder_add_text(&errand->body, "{\"key\":");
     json_add_string(&errand->body, manager->key);
     builder_add_text(&errand->body, ",\"param\":{\"run\":[");
@@ -103,6 +98,43 @@ static void run_several(struct manager *manager, struct agenda_task *first, int6
     send(manager, errand, NULL, builder_bytes(&errand->body), run_timeout_ms(manager));
 }
 
+/* Those that share a commit. */
+static void run_batch(struct manager *manager, struct agenda_task *first, int64_t now_ms)
+{
+    size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
+    struct errand *errand = create_errand(manager, first->space, room);
+    errand->tasks[errand->count++] = first;
+    for (struct agenda_task *task;
+         errand->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL;
+         errand->tasks[errand->count++] = task)
+        agenda_take_along(manager->agenda, task);
+    run(manager, errand);
+}
+
+static int64_t guess_us(const struct manager *manager, const struct agenda_task *task)
+{
+    return pace_guess_us(&manager->pace, task->space, task->operation);
+}
+
+/* One, and when more wait than there are places for: its share of them, as long as they are quick. */
+static void run_with_commits(struct manager *manager, struct agenda_task *first, int64_t now_ms)
+{
+    size_t share = agenda_share(manager->agenda, first->queue);
+    size_t room = share < ALONG_MAX ? share : ALONG_MAX;
+    struct errand *errand = create_errand(manager, first->space, room);
+    errand->begun_us = clock_monotonic_us();
+    errand->guess_us = guess_us(manager, first);
+    errand->tasks[errand->count++] = first;
+    for (struct agenda_task *task;
+         errand->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL &&
+         errand->guess_us + guess_us(manager, task) <= ALONG_US;
+         errand->tasks[errand->count++] = task) {
+        errand->guess_us += guess_us(manager, task);
+        agenda_take_along(manager->agenda, task);
+    }
+    run(manager, errand);
+}
+
 void runner_start_due(struct manager *manager)
 {
     int64_t now_ms = clock_wall_ms();
@@ -110,9 +142,9 @@ void runner_start_due(struct manager *manager)
         log_debug("start namespace=%s task=%s operation=%s retry=%d", manager->spaces[task->space].code,
                   task->id, task->operation, task->retry);
         if (task->batch > 1 && !*task->domain)
-            run_several(manager, task, now_ms);
+            run_batch(manager, task, now_ms);
         else
-            run_one(manager, task);
+            run_with_commits(manager, task, now_ms);
     }
 }
 
@@ -214,13 +246,14 @@ static void again(struct manager *manager, const struct agenda_task *task, int64
 static void failed(struct manager *manager, const struct agenda_task *task, const struct json *member,
                    const struct json *answer)
 {
+    const struct json *told = json_member(member, "message") ? member : answer;
     struct alert_cause cause = {
         .space = manager->spaces[task->space].code,
         .task = task->id,
         .operation = bytes_of(task->operation),
         .code = text_of(member, "code"),
-        .words = text_of(answer, "message"),
-        .detail = text_of(answer, "detail"),
+        .words = text_of(told, "message"),
+        .detail = text_of(told, "detail"),
         .failures = number_of(member, "retry", 0),
         .startat = number_of(member, "startat", STAMP_MAX),
     };
@@ -232,7 +265,8 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         again(manager, task, stamp_to_epoch_ms(cause.startat));
 }
 
-static void judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
+/* Whether this start of the task is known to be done with. */
+static bool judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
                   const struct json *answer)
 {
     struct bytes result = text_of(member, "result");
@@ -246,6 +280,7 @@ static void judge(struct manager *manager, const struct agenda_task *task, const
         again(manager, task, start_ms > now_ms + EARLY_MS ? start_ms : now_ms + EARLY_MS);
     else if (bytes_equal(result, BYTES("busy")))
         again(manager, task, now_ms + BUSY_MS);
+    return bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("gone"));
 }
 
 static const struct json *find_member(const struct json *tasks, const char *id)
@@ -262,19 +297,26 @@ static const struct json *next_member(const struct json *tasks, const struct jso
     return expected && bytes_equal(text_of(expected, "id"), bytes_of(id)) ? expected : find_member(tasks, id);
 }
 
+static void learn_pace(struct manager *manager, const struct errand *errand, bool is_answered)
+{
+    int64_t took_us = is_answered ? clock_monotonic_us() - errand->begun_us : PACE_UNKNOWN_US;
+    for (size_t i = 0; errand->guess_us && i < errand->count; i++)
+        pace_learn(&manager->pace, errand->space, errand->tasks[i]->operation, errand->guess_us, took_us);
+}
+
 static void end_run(struct manager *manager, struct errand *errand, const struct http_result *result)
 {
     bool is_told = result->status == 200 || result->status == 500;
     const struct json *answer = is_told ? read_answer(manager, result->body) : NULL;
     const struct json *tasks = json_member(answer, "tasks"), *expected = tasks ? tasks->first : NULL;
+    learn_pace(manager, errand, tasks != NULL);
     for (size_t i = 0; i < errand->count; i++) {
         struct agenda_task *task = errand->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);
-        if (member) {
-            judge(manager, task, member, answer);
+        bool is_over = member && judge(manager, task, member, answer);
+        if (member)
             expected = member->next;
-        }
-        agenda_end(manager->agenda, task, i == 0);
+        agenda_end(manager->agenda, task, i == 0, is_over);
     }
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
         (void)note(manager, errand->space, json_member(member, "next"));

@@ -140,6 +140,31 @@ def test_a_batch_is_one_request(server, start):
     assert sorted(server.batches) == [1, 15, 20, 20, 20, 20]
 
 
+def test_quick_tasks_go_together_while_many_wait(server, start):
+    """How quick they are shows by and by: more come until it does."""
+    manager = start(queue_concurrency='2')
+    wait(lambda: server.scans, 'the first scan')
+
+    def add_more():
+        for _ in range(50):
+            server.add(len(server.runs) + len(server.tasks))
+        manager.hint(None)
+        wait(lambda: not server.tasks, 'the end of all')
+        return any(count > 1 for count in server.batches)
+    wait(add_more, 'tasks in one request')
+    assert len(server.runs) == len(set(server.runs)), 'each once'
+    assert max(server.batches) <= 25, 'the other place has its share'
+
+
+def test_slow_and_failing_tasks_go_alone(server, start):
+    server.works['Fail'] = lambda task: {'result': 'failed', 'code': 'XBROKEN', 'startat': stamp()} if task['retry'] < 3 else {'result': 'done'}
+    for number in range(30):
+        server.add(number, op='Fail', retry=1)
+    start(queue_concurrency='1')
+    wait(lambda: not server.tasks, 'the end of all')
+    assert server.batches == [] and len(server.runs) == 90
+
+
 def test_more_than_a_scan_can_tell_comes_by_the_next(server, start):
     for number in range(3500):
         server.add(number, batch=100)

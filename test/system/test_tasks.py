@@ -1,6 +1,7 @@
 """Tasks: asked for by modules and clients, run on the request of a queue manager, ended by their own commit."""
 import shutil
 import threading
+import time
 
 import pytest
 
@@ -15,7 +16,7 @@ STACK = {'workers': 4, 'settings': {}}
 def kit():
     kit = Kit()
     module = kit.build('tasks.c')
-    STACK['settings'] = {'modules': module, 'task_queues': 'Quiet=7 Fail=2'}
+    STACK['settings'] = {'modules': module, 'task_queues': 'Quiet=7 Fail=2', 'memory_mb': 256}
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)
 
@@ -522,6 +523,47 @@ def test_several_of_different_operations_run_one_after_the_other(stack, manager)
     outcomes = manager.run_many([*tasks, 'nosuchtask'])
     assert [outcomes[task]['result'] for task in [*tasks, 'nosuchtask']] == ['done', 'failed', 'done', 'done', 'waiting', 'turn', 'gone']
     assert counted(stack, 'x') == 3
+
+
+def test_who_comes_behind_slow_ones_goes_back_and_loses_nothing(stack, manager, signs):
+    """Tasks with commits of their own in one request: when it has lasted for a second, the others are not begun."""
+    gate, here = signs / 'gate', signs / 'here'
+    tasks = [ask(stack, 'Gate', {'id': 'slow', 'gate': str(gate), 'here': str(here)}), ask(stack, 'Count', {'id': 'x'}),
+             ask(stack, 'Fail', {'id': 'y'}), ask(stack, 'Count', {'id': 'x'})]
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(manager.run_together(tasks)))
+    thread.start()
+    wait_until(here.is_symlink, seconds=60)
+    begun = time.monotonic()
+    assert len(manager.scan()['running']) == 4, 'all are claimed'
+    wait_until(lambda: time.monotonic() > begun + 1.2, seconds=60)
+    gate.touch()
+    thread.join(60)
+    assert [outcome['result'] for outcome in answers[0]] == ['done', 'more', 'more', 'more']
+    assert rows(stack, 'starttime, retry, step, exc') == [(None, 0, 0, None)] * 3
+    assert history(stack, 'exc') == [(None,), ('MORE',), ('MORE',), ('MORE',)]
+    left = manager.run_many(tasks)
+    assert [left[task]['result'] for task in tasks] == ['gone', 'done', 'failed', 'done']
+    assert (counted(stack, 'slow'), counted(stack, 'x')) == (1, 2)
+
+
+def test_a_failure_among_several_is_told_in_words(stack, manager):
+    tasks = [ask(stack, 'Count', {'id': 'x'}), ask(stack, 'Fail', {'id': 'y'})]
+    outcomes = manager.run_many(tasks)
+    done, failed = (outcomes[task] for task in tasks)
+    assert 'message' not in done and failed['code'] == 'AFAIL' and failed['detail'] == 'As told.' and failed['message']
+
+
+def test_cycles_that_take_much_memory_go_on_in_another_request(stack, manager):
+    """Memory is given back at the end of a request: an eighth of what a worker may have, and a task is put back."""
+    task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 10, 'bytes': 8 << 20})
+    results = [manager.run(task)['result']]
+    assert results == ['more'], 'of 80 MiB 32 fit into one request'
+    assert 4 <= row(stack, task, 'step')[0] < 10
+    while results[-1] == 'more':
+        results.append(manager.run(task)['result'])
+    assert results[-1] == 'done' and 2 < len(results) <= 10
+    assert counted(stack, 'x') == 10, 'each cycle once'
 
 
 # --- scans ---

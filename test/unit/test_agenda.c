@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "queue/agenda.h"
+#include "queue/pace.h"
 
 /* --- the heap --- */
 
@@ -111,9 +112,9 @@ static void a_task_told_of_twice_is_one(void **state)
     assert_null(agenda_take(agenda, 9000));
     put(agenda, "one", 700); /* while it runs */
     assert_null(agenda_take(agenda, 9000));
-    agenda_end(agenda, task, true);
+    agenda_end(agenda, task, true, false);
     task = expect(agenda, 9000, "one");
-    agenda_end(agenda, task, true);
+    agenda_end(agenda, task, true, false);
     assert_null(agenda_take(agenda, 9000));
     assert_int_equal(agenda_count(agenda).running + agenda_count(agenda).due + agenda_count(agenda).later, 0);
     agenda_destroy(agenda);
@@ -148,7 +149,7 @@ static void each_queue_has_its_places(void **state)
     assert_int_equal(taken[2], 0);
     assert_int_equal(taken[3], 1); /* those of queue 4 too */
     assert_int_equal(task->queue, 3);
-    agenda_end(agenda, task, true);
+    agenda_end(agenda, task, true, false);
     assert_int_equal(agenda_take(agenda, 1)->queue, 3);
     assert_null(agenda_take(agenda, 1));
     agenda_destroy(agenda);
@@ -166,7 +167,7 @@ static void of_a_domain_one_runs(void **state)
     expect(agenda, 9, "b1");
     expect(agenda, 9, "other"); /* of another namespace */
     assert_null(agenda_take(agenda, 9));
-    agenda_end(agenda, first, true);
+    agenda_end(agenda, first, true, false);
     put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a")}); /* told with the end of the first */
     expect(agenda, 9, "a2");
     agenda_destroy(agenda);
@@ -188,14 +189,61 @@ static void a_batch_is_of_one_kind(void **state)
     entry.domain = BYTES("x");
     put_entry(agenda, "d1", entry);
     struct agenda_task *first = expect(agenda, 9, "c1");
-    struct agenda_task *second = agenda_take_along(agenda, first, 9);
+    struct agenda_task *second = agenda_see_along(agenda, first, 9);
     assert_string_equal(second->id, "c2");
-    assert_null(agenda_take_along(agenda, first, 9));
+    agenda_take_along(agenda, second);
+    assert_null(agenda_see_along(agenda, first, 9));
     assert_null(agenda_take(agenda, 9));
-    agenda_end(agenda, first, true);
-    agenda_end(agenda, second, false);
+    agenda_end(agenda, first, true, false);
+    agenda_end(agenda, second, false, false);
     first = expect(agenda, 9, "m1");
-    assert_null(agenda_take_along(agenda, first, 9)); /* a domain shares nothing */
+    assert_null(agenda_see_along(agenda, first, 9)); /* a domain shares nothing */
+    agenda_destroy(agenda);
+}
+
+static void who_has_failed_goes_alone(void **state)
+{
+    (void)state;
+    static const int two[AGENDA_QUEUES] = {2};
+    struct agenda *agenda = agenda_create(two, 100);
+    put_entry(agenda, "a1", (struct agenda_entry){.operation = BYTES("A"), .batch = 1});
+    put_entry(agenda, "b2", (struct agenda_entry){.operation = BYTES("B"), .batch = 1, .start_ms = 2});
+    put_entry(agenda, "a3", (struct agenda_entry){.operation = BYTES("A"), .retry = 1, .start_ms = 3});
+    put_entry(agenda, "a4", (struct agenda_entry){.operation = BYTES("A"), .start_ms = 4});
+    put_entry(agenda, "c5", (struct agenda_entry){.operation = BYTES("C"), .batch = 2, .start_ms = 5});
+    struct agenda_task *first = expect(agenda, 9, "a1");
+    assert_int_equal(agenda_share(agenda, 0), 3);
+    struct agenda_task *second = agenda_see_along(agenda, first, 9);
+    assert_string_equal(second->id, "b2"); /* of another operation */
+    agenda_take_along(agenda, second);
+    assert_null(agenda_see_along(agenda, first, 9));
+    struct agenda_task *failed = expect(agenda, 9, "a3");
+    assert_null(agenda_see_along(agenda, failed, 9));
+    agenda_end(agenda, first, true, true);
+    agenda_end(agenda, second, false, true);
+    first = expect(agenda, 9, "a4");
+    assert_int_equal(agenda_share(agenda, 0), 1);
+    assert_null(agenda_see_along(agenda, first, 9)); /* it shares its commit */
+    agenda_destroy(agenda);
+}
+
+static void what_is_done_is_not_begun_by_old_news(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put(agenda, "once", 5);
+    struct agenda_task *task = expect(agenda, 9, "once");
+    put(agenda, "once", 5); /* a scan that looked before it was begun */
+    agenda_end(agenda, task, true, true);
+    assert_null(agenda_take(agenda, 9));
+    put(agenda, "again", 5);
+    task = expect(agenda, 9, "again");
+    put(agenda, "again", 7); /* the next turn of a periodic one */
+    agenda_end(agenda, task, true, true);
+    task = expect(agenda, 9, "again");
+    put(agenda, "again", 7);
+    agenda_end(agenda, task, true, false); /* what became of it is not known */
+    expect(agenda, 9, "again");
     agenda_destroy(agenda);
 }
 
@@ -214,7 +262,7 @@ static void what_a_scan_does_not_tell_of_has_gone(void **state)
     put(agenda, "new", 40); /* a hint while it is under way */
     agenda_end_scan(agenda, 0, 500);
     assert_int_equal(agenda_waiting(agenda, 0), 3);
-    agenda_end(agenda, running, true);
+    agenda_end(agenda, running, true, false);
     expect(agenda, 999, "stays");
     expect(agenda, 999, "foreign");
     expect(agenda, 999, "new");
@@ -244,6 +292,26 @@ static void there_is_room_for_so_many(void **state)
     agenda_destroy(agenda);
 }
 
+/* --- the pace --- */
+
+static void the_pace_of_an_operation_is_learnt(void **state)
+{
+    (void)state;
+    static struct pace pace;
+    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), PACE_UNKNOWN_US);
+    pace_learn(&pace, 0, "Quick", PACE_UNKNOWN_US, 2000);
+    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), 2000);
+    assert_int_equal(pace_guess_us(&pace, 1, "Quick"), PACE_UNKNOWN_US); /* of another namespace */
+    for (int i = 0; i < 100; i++)                                        /* ten of them in 5 ms */
+        pace_learn(&pace, 0, "Quick", 10 * pace_guess_us(&pace, 0, "Quick"), 5000);
+    assert_in_range(pace_guess_us(&pace, 0, "Quick"), 490, 510);
+    pace_learn(&pace, 0, "Quick", 500, PACE_UNKNOWN_US); /* no answer */
+    assert_true(pace_guess_us(&pace, 0, "Quick") > PACE_UNKNOWN_US / 3);
+    for (int i = 0; i < 100; i++)
+        pace_learn(&pace, 0, "Quick", pace_guess_us(&pace, 0, "Quick"), 0);
+    assert_in_range(pace_guess_us(&pace, 0, "Quick"), PACE_LEAST_US, PACE_LEAST_US + 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +322,9 @@ int main(void)
         cmocka_unit_test(each_queue_has_its_places),
         cmocka_unit_test(of_a_domain_one_runs),
         cmocka_unit_test(a_batch_is_of_one_kind),
+        cmocka_unit_test(who_has_failed_goes_alone),
+        cmocka_unit_test(what_is_done_is_not_begun_by_old_news),
+        cmocka_unit_test(the_pace_of_an_operation_is_learnt),
         cmocka_unit_test(what_a_scan_does_not_tell_of_has_gone),
         cmocka_unit_test(there_is_room_for_so_many),
     };

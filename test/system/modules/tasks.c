@@ -83,7 +83,8 @@ static enum stampd_outcome fail(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Counts once in each of `cycles` commits; dies in the cycle `die` of the first attempt. */
+/* Counts once in each of `cycles` commits, with `bytes` of memory for each; dies in the cycle `die` of the
+ * first attempt. */
 static enum stampd_outcome cycles(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
@@ -93,6 +94,7 @@ static enum stampd_outcome cycles(struct stampd_call *call)
     const struct stampd_json *checkpoint = stampd_checkpoint(call);
     int64_t done = checkpoint ? stampd_read_integer(call, checkpoint, "done", 0, MANY) : 0;
     count(call, read_id(call));
+    (void)stampd_format(call, "%*s", (int)stampd_read_integer_or(call, param, "bytes", 0, 1 << 30, 0), "");
     if (stampd_task_retry(call) == 0 && done == die)
         kill(getpid(), SIGKILL);
     if (stampd_task_retry(call) == 0 && done == fail_at)

@@ -1,0 +1,41 @@
+/* pace: a table by hash; a guess moves by the ratio of what a request took and what it was guessed to take.
+ */
+#include "queue/pace.h"
+
+/* The parts of what is learnt that go into the next guess: that it is slower is believed sooner. */
+enum { PART_SLOWER = 2, PART_QUICKER = 4 };
+
+static uint64_t hash_of(int space, const char *operation)
+{
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)space;
+    for (const char *at = operation; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    hash ^= hash >> 32;
+    return hash ? hash : 1;
+}
+
+static int64_t clamp(int64_t task_us)
+{
+    return task_us < PACE_LEAST_US ? PACE_LEAST_US : task_us > PACE_UNKNOWN_US ? PACE_UNKNOWN_US : task_us;
+}
+
+int64_t pace_guess_us(const struct pace *pace, int space, const char *operation)
+{
+    uint64_t name = hash_of(space, operation);
+    const struct pace_place *place = &pace->places[name % PACE_PLACES];
+    return place->name == name ? place->task_us : PACE_UNKNOWN_US;
+}
+
+void pace_learn(struct pace *pace, int space, const char *operation, int64_t guess_us, int64_t took_us)
+{
+    assert(guess_us > 0 && took_us >= 0);
+    uint64_t name = hash_of(space, operation);
+    struct pace_place *place = &pace->places[name % PACE_PLACES];
+    if (place->name != name) {
+        *place = (struct pace_place){name, clamp(took_us < guess_us ? took_us : guess_us)};
+        return;
+    }
+    int64_t seen_us = clamp((int64_t)((double)place->task_us * (double)took_us / (double)guess_us));
+    int64_t part = seen_us > place->task_us ? PART_SLOWER : PART_QUICKER;
+    place->task_us += (seen_us - place->task_us) / part;
+}
