@@ -168,25 +168,30 @@ STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
 
 /* A page of a collection: $1 class, $2 name, $3 value; rows behind transaction $4 and id $5; departures too
  * when $6; at most $7.  One row with its state, whose snapshot is that of the others; and, without a
- * transaction, at most $10 members that have ended by themselves behind minute $8, up to $9, the present. */
-STATEMENT(COLLECTION, "collection", 10,
-          "select s.life, c.number, c.is_ready, c.floor::text::bigint,"
-          " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
-          " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, null::text, null::bigint, null::boolean"
-          " from space s left join collection c on c.class = $1 and c.name = $2 where s.one"
-          " union all"
-          " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.is_gone from"
-          " (select xid, id, version, has_left or coalesce(until <= $9, false) as is_gone from member"
-          " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
-          " and (xid, id) > ($4::text::xid8, $5)"
-          " and (not (has_left or coalesce(until <= $9, false)) or $6 = 'true')"
-          " order by xid, id limit $7::bigint) m"
-          " union all"
-          " select null, null, null, null, null, null, m.id, m.version, true from"
-          " (select id, version from member"
-          " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
-          " and until is not null and not has_left and until > $8 and until <= $9"
-          " order by until limit $10::bigint) m")
+ * transaction, at most $10 members that have ended by themselves behind minute $8, up to $9, the present.  No
+ * life: the database has crashed, COLLECTION_LIFE begins another. */
+STATEMENT(
+    COLLECTION, "collection", 10,
+    "select s.life # (select mark from since_crash where one), c.number, c.is_ready, c.floor::text::bigint,"
+    " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+    " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, null::text, null::bigint, null::boolean"
+    " from space s left join collection c on c.class = $1 and c.name = $2 where s.one"
+    " union all"
+    " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.is_gone from"
+    " (select xid, id, version, has_left or coalesce(until <= $9, false) as is_gone from member"
+    " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
+    " and (xid, id) > ($4::text::xid8, $5)"
+    " and (not (has_left or coalesce(until <= $9, false)) or $6 = 'true')"
+    " order by xid, id limit $7::bigint) m"
+    " union all"
+    " select null, null, null, null, null, null, m.id, m.version, true from"
+    " (select id, version from member"
+    " where collection = (select number from collection where class = $1 and name = $2) and value = $3"
+    " and until is not null and not has_left and until > $8 and until <= $9"
+    " order by until limit $10::bigint) m")
+
+STATEMENT(COLLECTION_LIFE, "collection_life", 0,
+          "insert into since_crash default values on conflict do nothing")
 
 /* All members of a collection, in the order in which they changed: $1 its number, $2 value, $3 the present
  * minute; $4 class, with the documents when $5: a row for each item, no item of a document that has none. The

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 
@@ -121,32 +122,41 @@ static void read_page(const struct pg_result *result, const struct collection_qu
     }
 }
 
+static void add_query(struct pg_params *params, const struct collection_query *query)
+{
+    pg_params_start(params, query->arena);
+    pg_add_text(params, query->class);
+    pg_add_text(params, query->name);
+    pg_add_text(params, query->value);
+    pg_add_text(params, number_text(query->arena, query->transaction));
+    pg_add_text(params, query->id.data ? query->id : BYTES(""));
+    pg_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
+    pg_add_i64(params, (int64_t)query->limit + 1);
+    pg_add_i64(params, query->since);
+    pg_add_i64(params, query->minute);
+    pg_add_i64(params, COLLECTION_ENDED_MOST + INT64_C(1));
+}
+
 enum fault store_collection(struct store *store, int space, const struct collection_query *query,
                             struct collection_page *page_r)
 {
-    struct pg_params params;
-    struct pg_result *result = NULL;
-    enum fault fault;
-    int attempt = 0;
-    pg_params_start(&params, query->arena);
-    pg_add_text(&params, query->class);
-    pg_add_text(&params, query->name);
-    pg_add_text(&params, query->value);
-    pg_add_text(&params, number_text(query->arena, query->transaction));
-    pg_add_text(&params, query->id.data ? query->id : BYTES(""));
-    pg_add_text(&params, query->with_departures ? BYTES("true") : BYTES("false"));
-    pg_add_i64(&params, (int64_t)query->limit + 1);
-    pg_add_i64(&params, query->since);
-    pg_add_i64(&params, query->minute);
-    pg_add_i64(&params, COLLECTION_ENDED_MOST + INT64_C(1));
-    do {
-        struct pg *pg;
-        fault = store_use(store, space, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_COLLECTION], &params, &result);
-    } while (store_reads_again(store, space, fault, attempt++));
+    struct pg_params params, none;
+    struct pg_result *result;
     *page_r = (struct collection_page){0};
-    if (!fault)
+    add_query(&params, query);
+    pg_params_start(&none, query->arena);
+    for (int turn = 0; turn < 2; turn++) {
+        enum fault fault = store_run_again(store, space, STATEMENT_COLLECTION, &params, &result);
+        if (fault)
+            return fault;
+        *page_r = (struct collection_page){0};
         read_page(result, query, page_r);
-    return fault;
+        if (page_r->life || store->sessions[space].in_snapshot)
+            return FAULT_NONE;
+        fault = store_run_again(store, space, STATEMENT_COLLECTION_LIFE, &none, NULL);
+        if (fault)
+            return fault;
+    }
+    log_error("the life of collections cannot be begun");
+    return FAULT_XDATABASE;
 }

@@ -68,6 +68,22 @@ static enum fault begin_rows(struct collection_stream *stream, const struct coll
     return pg_begin_rows(session->pg, &statements[STATEMENT_COLLECTION_ALL], &params);
 }
 
+/* In the snapshot nothing is written: a life of collections that has yet to begin is begun before it. */
+static enum fault begin_snapshot(struct store *store, int space, const struct collection_query *query,
+                                 struct collection_page *page_r)
+{
+    enum fault fault = store_snapshot_begin(store, space);
+    if (!fault)
+        fault = store_collection(store, space, query, page_r);
+    if (fault || page_r->life)
+        return fault;
+    store_snapshot_end(store, space);
+    fault = store_collection(store, space, query, page_r);
+    if (!fault)
+        fault = store_snapshot_begin(store, space);
+    return fault ? fault : store_collection(store, space, query, page_r);
+}
+
 static void destroy(void *pointer)
 {
     struct collection_stream *stream = pointer;
@@ -86,10 +102,7 @@ enum fault store_stream_begin(struct store *store, int space, const struct colle
     of_page.since = INT64_MAX;
     of_page.limit = 0;
     *stream_r = NULL;
-    enum fault fault = store_snapshot_begin(store, space);
-    if (fault)
-        return fault;
-    fault = store_collection(store, space, &of_page, page_r);
+    enum fault fault = begin_snapshot(store, space, &of_page, page_r);
     if (fault || !page_r->number || !page_r->is_ready) {
         store_snapshot_end(store, space);
         return fault;

@@ -15,7 +15,9 @@ import traceback
 from pathlib import Path
 
 from client import CLASS, Client
+from schema import Schemas
 from state import compact
+from teams import SCHEMA
 
 HERE = Path(__file__).resolve().parent
 BARRIER_S = 180
@@ -24,14 +26,14 @@ CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so man
 
 class Campaign:
     """`stacks` serve the same namespace.  Histories are written into `folder`.  Documents and operations have names that
-    begin with `prefix`, which no other campaign on the same database has."""
+    begin with `prefix`, which no other campaign on the same database has.  `has_teams`: the class has the schema of teams.py."""
 
     def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
-                 drain_s=120):
+                 drain_s=120, has_teams=False):
         self.seed, self.folder, self.has_module = seed, Path(folder), has_module
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
         self.stack, self.queue_keys = stacks[0], [stack.queue_key for stack in stacks]
-        self.drain_s = drain_s
+        self.drain_s, self.has_teams = drain_s, has_teams
         self.prefix, self.documents = prefix, [f'{prefix}{number}' for number in range(documents)]
         self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
         self.processes, self.threads = processes, threads
@@ -114,6 +116,8 @@ class Campaign:
             self.leader.file = file
             if self.has_module:
                 self.leader.tasks.tell_all()
+            if self.has_teams:
+                self.leader.teams.synchronise_all()
             self.initial = self.leader.read_all() or self.initial
         self.carry(unknown)
         troubles = {}
@@ -170,4 +174,9 @@ def build_module(folder, source):
     return path
 
 
-__all__ = ['CLASS', 'Campaign', 'build_module', 'check', 'count']
+def declare_teams(stack, folder):
+    """The collections of the hot documents, in the namespace of the campaign."""
+    Schemas(stack, folder).apply('lab', {CLASS: SCHEMA})
+
+
+__all__ = ['CLASS', 'Campaign', 'build_module', 'check', 'count', 'declare_teams']

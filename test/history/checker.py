@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 
 from graph import Graph
+from members import judge_members, team_of
 from report import difference, name_cycle
 from state import change, operations_in, unpack
 from tallies import judge_tallies
@@ -27,7 +28,7 @@ TRIALS_MOST = 2000  # places tried for reads of absences that could be several
 
 class Operation:
     """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
-    __slots__ = ('tasks', 'tallies', 'left', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
+    __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
                  'node', 'is_sure', 'is_supposed')
 
     def __init__(self, line):
@@ -42,6 +43,7 @@ class Operation:
         self.tasks = [tuple(task) for task in line.get('tasks', [])]  # (tally, key, how often it counts)
         self.tallies = line.get('tallies')  # at the end: tally -> key -> how often it was counted
         self.left = line.get('left', 0)     # tasks that could not be brought to their end
+        self.team, self.outside = line.get('team'), line.get('outside', ())  # members.py
         self.node = None
         if self.result == 'unknown':
             self.end = None
@@ -94,6 +96,8 @@ class Checker:
         for document in self.chains:
             self.replay(document)
         self.index_places()
+        for words, operation in judge_members(self.operations.values(), self.write_of):
+            self.complain('holder differs from the source', words, operation)
         self.find_absences()
         self.build_graph()
         if not self.report_cycles():
@@ -282,6 +286,10 @@ class Checker:
         for document, chain in self.chains.items():
             self.places[document] = {write.version: place for place, write in enumerate(chain) if write.version}
 
+    def write_of(self, document, version):
+        place = self.places[document].get(version) if document in self.places else None
+        return None if place is None else self.chains[document][place]
+
     # --- the graph ---
 
     def build_graph(self):
@@ -348,23 +356,30 @@ class Checker:
                     self.graph.add(*edge)
 
     def find_absences(self):
-        """(operation, document, [places in the chain]) of each read of a document that did not exist."""
+        """(operation, document, [places in the chain]) of each read of a document that did not exist, or was no member."""
         self.absences = []
         for operation in list(self.operations.values()):
-            for document, version, _ in operation.reads if operation.is_sure and operation.result != 'no' else ():
-                if not version:
-                    places = self.possible_absences(operation, document)
-                    self.absences.append((operation, document, places))
-                    ender = self.chains[document][places[0]].operation if len(places) == 1 else None
-                    if ender is not None:
-                        ender.is_sure, ender.is_supposed = True, False
+            if not operation.is_sure or operation.result == 'no':
+                continue
+            absent = [document for document, version, _ in operation.reads if not version]
+            for document in absent:
+                self.find_absence(operation, document, lambda state: state == '')
+            for document in operation.outside:
+                self.find_absence(operation, document, lambda state: state is None or team_of(state) != operation.team)
 
-    def possible_absences(self, operation, document):
+    def find_absence(self, operation, document, is_possible):
+        places = self.possible_absences(operation, document, is_possible)
+        self.absences.append((operation, document, places))
+        ender = self.chains[document][places[0]].operation if len(places) == 1 else None
+        if ender is not None:
+            ender.is_sure, ender.is_supposed = True, False
+
+    def possible_absences(self, operation, document, is_possible):
         chain, found = self.chains[document], []
         for place, write in enumerate(chain):
             if write.operation is operation:
                 break  # it read before it wrote
-            if write.state != '':
+            if not is_possible(write.state):
                 continue
             successor = self.successor(document, place)
             if write.operation and operation.end is not None and write.operation.start > operation.end:
@@ -377,7 +392,7 @@ class Checker:
     def add_absence(self, operation, document, places):
         """What holds wherever the read lies; the rest waits for lay_absences."""
         if not places:
-            self.complain('read of an absence that never was', document, operation)
+            self.complain('a member is missing' if operation.team else 'read of an absence that never was', document, operation)
         elif len(places) == 1:
             for edge in self.edges_of_read(operation, document, places[0]):
                 self.graph.add(*edge)

@@ -10,6 +10,7 @@ import time
 from holder import Copy
 from state import compact, name_of, pack, state_of
 from tasks import Tasks
+from teams import Teams, read_stream
 from wire import Lost, Wire
 
 CLASS = 'Hot'
@@ -36,7 +37,7 @@ class Client:
         self.campaign, self.number = campaign, number
         self.dice = random.Random(f'{campaign.seed}/{number}')
         self.wires = [Wire(url, certificate) for url, certificate in campaign.servers]
-        self.tasks = Tasks(self)
+        self.tasks, self.teams = Tasks(self), Teams(self)
         self.copies = {document: Copy(CLASS, document) for document in campaign.documents}
         self.known = {}  # document -> (version, state) as it was seen last
         self.sequence = 0
@@ -177,6 +178,10 @@ class Client:
         own = compact(name)
         actions += [['set', 'Last', own], ['set', f'Line.{name}', own]]
         items = [{'c': 'Last', 'j': name}, {'c': 'Line', 'k': name, 'j': name}]
+        if self.campaign.has_teams and self.dice.random() < 0.4:
+            team = self.teams.choose()
+            actions.append(['set', 'Team', compact(team)])
+            items.append({'c': 'Team', 'j': team})
         state = self.known.get(document, (0, ''))[1] or ''
         old = [one.partition('@')[0] for one in state.split(';') if one.startswith('Line.')]
         if len(old) > LINES_KEPT:
@@ -321,6 +326,8 @@ class Client:
                  (self.transact, 24), (self.change_resource, 6), (self.tasks.ask, 4), (self.tasks.manage, 6)]
         if not self.campaign.has_module:
             deeds = [deed for deed in deeds if deed[0] not in (self.look, self.transact, self.tasks.ask, self.tasks.manage)]
+        if self.campaign.has_teams:
+            deeds.append((self.teams.synchronise, 5))
         work, weights = zip(*deeds)
         self.file = file
         while not self.campaign.pause.is_set():
@@ -351,6 +358,9 @@ def judge(status, headers, text):
                       words=f'{status} {text[:200]!r}')
     if status == 304:
         return Answer('ok', status=status)
+    if headers['Content-Type'] == 'application/x-ndjson':
+        body = read_stream(text)
+        return Answer('ok', body, status) if body else Answer('unknown', status=status, code='BROKEN')
     body = json.loads(text)
     if status in (200, 201):
         return Answer('ok', body, status)

@@ -2,4 +2,4 @@
 HOUSE_CHECKS += test/history/test_checker.sh
 EXTRA_DIST += test/history/test_checker.py test/history/check test/history/checker.py test/history/graph.py \
 	test/history/report.py test/history/state.py \
-	test/history/tallies.py
+	test/history/tallies.py test/history/members.py

@@ -175,6 +175,9 @@ class Saboteur:
     def purge_zombies(self):
         self.ask('select purge_zombies(stamp_now())', 'lab')
 
+    def purge_members(self):
+        self.ask('select purge_members(stamp_now())', 'lab')
+
     def ask(self, statement, ns=None):
         try:
             self.stacks[0].psql(ns, statement)
@@ -247,6 +250,6 @@ class Saboteur:
 
 
 HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('kill the manager', 3), ('restart stampd', 1), ('reload stampd', 3),
-         ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('restart postgres', 1), ('crash postgres', 1),
+         ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
          ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]

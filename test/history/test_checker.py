@@ -179,6 +179,57 @@ def tallied(result='ok', left=0, **counts):
         'end', 2, 3, kind='tallies', left=left, tallies={'t': {f'a.{number[1:]}': count for number, count in counts.items()}})
 
 
+def join(name, team):
+    """What an operation does that makes the document a member."""
+    return [*line(name), ['set', 'Team', compact({'team': team})]]
+
+
+class Members(Verdicts):
+    """Of a collection: x joins red with a, goes to blue with b."""
+
+    def book(self):
+        return Book().add('a', 0, 1, (), {'x': join('a', 'red')}, 10).add('b', 4, 7, (), {'x': join('b', 'blue')}, 20)
+
+    def holder(self, start, end, team, **members):
+        return self.book().add('h', start, end, [[document, version, None] for document, version in members.items()], kind='collection',
+                               team=team, outside=[] if members else ['x'])
+
+    def test_right(self):
+        self.right(self.holder(2, 3, 'red', x=10))
+        self.right(self.holder(2, 3, 'blue'))
+        for team in ('red', 'blue'):  # while it goes
+            self.right(self.holder(5, 6, team))
+            self.right(self.holder(5, 6, team, x={'red': 10, 'blue': 20}[team]))
+        self.right(self.holder(8, 9, 'red'))
+        self.right(self.holder(8, 9, 'blue', x=20))
+
+    def test_before_and_after_all(self):
+        self.right(self.book().add('h', -2, -1, [], kind='collection', team='red', outside=['x']))
+        self.right(self.book().add('d', 8, 9, [['x', 20, None]], {'x': END}, 30)
+                   .add('h', 10, 11, [], kind='collection', team='blue', outside=['x']))
+
+    def test_a_departure_that_was_missed(self):
+        self.wrong(self.holder(8, 9, 'red', x=10), 'stale read', 'b', 'h')
+
+    def test_an_arrival_that_was_missed(self):
+        self.wrong(self.holder(8, 9, 'blue'), 'a member is missing', 'h')
+        self.wrong(self.holder(2, 3, 'red'), 'a member is missing', 'h')
+
+    def test_a_member_of_another_value(self):
+        self.wrong(self.holder(8, 9, 'red', x=20), 'holder differs', 'h')
+
+    def test_of_no_instant(self):
+        """x and y change places in one operation; whoever misses both has seen no instant."""
+        book = (Book().add('a', 0, 1, (), {'x': join('a', 'red'), 'y': join('a', 'blue')}, 10)
+                .add('b', 4, 7, (), {'x': join('b', 'blue'), 'y': join('b', 'red')}, 20))
+        for holds in ([], ['x', 'y']):
+            reads = [[document, {'x': 10, 'y': 20}[document], None] for document in holds]
+            found = Book()
+            found.lines = [*book.lines]
+            found.add('h', 5, 6, reads, kind='collection', team='red', outside=[document for document in 'xy' if document not in holds])
+            self.assertTrue(found.check().violations)
+
+
 class Tasks(Verdicts):
     def test_each_is_done_as_often_as_it_counts(self):
         self.right(tallied(_0=1, _1=2))

@@ -9,7 +9,7 @@ import pytest
 from schema import Schemas
 from stack import Problem, wait_until
 
-STACK = {'workers': 3}
+STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
 
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
@@ -402,3 +402,21 @@ def test_forged_tokens_and_cursors_are_refused_or_harm_nobody(lab):
     assert [document['id'] for document in answer('cursor', 1, life, number, 0, horizon, minute, 0, behind="'; drop table member; --")['docs']] == ['forged']
     answer('token', life, number, 0, 2**62)  # from the future: its ends are not told to who claims to know them
     assert ask(lab, 'team', 'forged', token=true)['complete'] is False
+
+
+def test_numbers_of_transactions_given_twice_after_a_crash(lab):
+    """PostgreSQL forgets the numbers of those that were undone just before it crashed, and gives them again."""
+    holder = Holder('team', 'crash').synchronise(lab)
+    undone = psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd')
+    for _ in range(30):
+        with undone.cursor() as cursor:
+            cursor.execute('select pg_current_xact_id()')
+        undone.rollback()
+    holder.synchronise(lab)
+    undone.close()
+    lab.restart_postgres('kill')
+    wait_until(lambda: lab.ping('lab').json()['db'] == 'ok')
+    put(lab, 'crash', {'team': 'crash'})
+    assert set(holder.synchronise(lab).members) == {'crash'}
+    put(lab, 'crash too', {'team': 'crash'})
+    assert set(holder.synchronise(lab).members) == {'crash', 'crash too'} and not holder.was_complete
