@@ -280,6 +280,8 @@ static bool check_whole(struct reading *reading)
         return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
+    if (!is_one_of(settings->live, switches))
+        return refuse(reading, "live = %s: expected on or off", settings->live);
     if (!is_one_of(settings->log_level, levels))
         return refuse(reading, "log_level = %s: expected error, warning, info or debug", settings->log_level);
     if (!is_one_of(settings->log_to, logs))
@@ -363,4 +365,11 @@ void settings_open_log(const struct settings *settings, const char *program)
         if (strcmp(settings->log_level, levels[i]) == 0)
             level = (enum log_level)i;
     log_open(program, level, strcmp(settings->log_to, "syslog") == 0);
+}
+
+int64_t settings_live_body(const struct settings *settings)
+{
+    enum { LEAST = 64 * 1024, DEFINITION = 1024 /* with escapes of every byte, about */ };
+    int64_t bytes = LEAST + settings->live_definitions * DEFINITION;
+    return bytes < settings->limit_body_bytes ? bytes : settings->limit_body_bytes;
 }

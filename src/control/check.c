@@ -134,6 +134,10 @@ static void check_body_size(struct check *check, struct bytes text)
     for (size_t position = 0; directive_next(text, "client_max_body_size", &position, &value);) {
         if (bytes_equal(value, BYTES("0"))) /* where no body is read */
             continue;
+        bool is_live =
+            directive_bytes(value, &bytes) && bytes == settings_live_body(&check->control->settings);
+        if (is_live && bytes != limit) /* of one location */
+            continue;
         is_there = true;
         if (!directive_bytes(value, &bytes) || bytes != limit) {
             find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)value.size,

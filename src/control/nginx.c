@@ -12,7 +12,11 @@
 #include "control/template.h"
 #include "edge/json.h"
 
-enum { READ_TIMEOUT_ABOVE_S = 20 /* an operation's own limit, and time to say so, come first */ };
+enum {
+    READ_TIMEOUT_ABOVE_S = 20, /* an operation's own limit, and time to say so, come first */
+    CONNECTIONS = 4096,        /* of a process of nginx, without those that listen: each of those takes two */
+    DESCRIPTORS = 12288,       /* beyond one for each connection: sockets that listen, files */
+};
 
 struct nginx_options {
     const char *listen, *probe_listen, *certificate, *key, *user, *name;
@@ -154,17 +158,23 @@ static bool fill(struct control *control, const struct nginx_options *options, s
 {
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
+    int64_t connections = CONNECTIONS + 2 * settings->live_connections;
     const struct template_value values[] = {
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
                            ? "off"
                            : arena_printf(arena, "%s stampd", options->access_log)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
+        {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
+        {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
         {"ERRORS", compose_refusals(arena)},
         {"ERROR_LOG", options->error_log},
         {"FOLDER", options->folder},
         {"KEY", options->key},
         {"LISTEN", options->listen},
+        {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
+        {"LIVE_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
         {"MAP", options->map.path},
         {"PROBE_LISTEN", options->probe_listen},
         {"READ_TIMEOUT",

@@ -17,6 +17,7 @@ struct documents *documents_create(const struct settings *settings, struct stamp
     documents->stamps = stamps;
     documents->store = store_create(settings, stamps);
     documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
+    documents->mouth = mouth_create(stamps);
     documents->pulse = stamps_pulse(stamps, stamps_index(stamps));
     documents->deadline_ms = INT64_MAX;
     documents->other_hosts = strcmp(settings->hosts, "many") == 0;
@@ -30,6 +31,7 @@ void documents_destroy(struct documents *documents)
         return;
     cache_destroy(documents->cache);
     store_destroy(documents->store);
+    mouth_destroy(documents->mouth);
     free(documents);
 }
 
@@ -366,4 +368,24 @@ void documents_distrust(struct documents *documents, int space, const struct fou
     entry->is_tagged = false;
     entry->is_doubted = true;
     entry->fresh_ms = INT64_MIN / 2;
+}
+
+void documents_tell(struct documents *documents, int space, struct arena *arena, const struct commit *commit,
+                    int64_t version)
+{
+    const struct copy_batch *copies = commit->copies;
+    size_t most = commit->count + (copies ? copies->target_count : 0), count = 0;
+    if (!most || !ears_are_wanted(documents->stamps, space))
+        return;
+    struct ear_change *changes = ARENA_ARRAY(arena, struct ear_change, most);
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct header *header = &commit->documents[i].base->header;
+        if (commit->documents[i].act != DRAFT_READ)
+            changes[count++] = (struct ear_change){header->class, header->id};
+    }
+    mouth_tell(documents->mouth, space, version, changes, count);
+    count = 0;
+    for (size_t i = 0; copies && i < copies->target_count; i++)
+        changes[count++] = (struct ear_change){copies->targets[i].class, copies->targets[i].id};
+    mouth_tell(documents->mouth, space, 0, changes, count); /* each has a version of its own */
 }

@@ -4,6 +4,7 @@
 
 #include "document/cache.h"
 #include "document/documents.h"
+#include "document/ears.h"
 
 /* The index of a database, which never changes. */
 struct known_space {
@@ -18,6 +19,7 @@ struct documents {
     struct stamps *stamps;
     struct store *store;
     struct cache *cache;
+    struct mouth *mouth; /* by which commits are told to who listens */
     struct pulse *pulse;
     int64_t now_ms;      /* monotonic, read at the start of the request */
     int64_t deadline_ms; /* of the request */
@@ -55,6 +57,9 @@ void documents_set_written(struct documents *documents, int space, const struct 
  * `tag` proves it. */
 void documents_keep_written(struct documents *documents, int space, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag);
+/* Tells who listens of what was committed: the documents at `version`, and those that got copies. */
+void documents_tell(struct documents *documents, int space, struct arena *arena, const struct commit *commit,
+                    int64_t version);
 /* The cached copy of the name proves nothing any more. */
 void documents_distrust(struct documents *documents, int space, const struct found *found);
 

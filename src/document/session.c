@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "document/ears.h"
 #include "document/statements.h"
 #include "edge/crypto.h"
 
@@ -105,15 +106,17 @@ static enum fault connect(struct entering *entering)
     const struct settings *settings = entering->settings;
     char role_settings[640];
     /* Plans: commit.md 1.6.  Keepalives: the server too must notice that our host is gone, or the lock stays.
-     */
+     * Other hosts' heralds and listeners hear of our changes as they do of psql's, where live events are on:
+     * notifications serialise commits. */
+    bool tells_others = strcmp(settings->hosts, "many") == 0 && strcmp(settings->live, "on") == 0;
     int size =
         snprintf(role_settings, sizeof role_settings,
                  "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off"
                  " -c enable_mergejoin=off -c jit=off -c default_transaction_isolation=read\\ committed"
-                 " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=on"
+                 " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=%s"
                  " -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
                  " -c tcp_user_timeout=30000",
-                 (long long)settings->limit_operation_s * 1000);
+                 (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on");
     assert(size > 0 && (size_t)size < sizeof role_settings);
     struct pg_options options = {
         .conninfo = settings->database,
@@ -273,7 +276,10 @@ bool session_inherit(const struct settings *settings, struct stamps *stamps, boo
         enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
         if (!fault || fault == FAULT_ODATABASE) { /* a database dropped: nobody can commit there */
             crash_at(CRASH_HEIR_LOCKED);
+            struct mouth *mouth = mouth_create(stamps);
+            mouth_miss(mouth, space); /* first: who finds no commit in flight has been told of all */
             size_t slots = stamps_sweep(stamps);
+            mouth_destroy(mouth);
             log_info("inherited index=%d database=%s slots=%zu%s", index,
                      stamps_space_database(stamps, space), slots, fault ? " (the database is gone)" : "");
             pg_close(pg);

@@ -12,6 +12,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
+#include "document/ears.h"
 #include "document/turns.h"
 
 /* An entry belongs to the instance that set `instance` (compare-and-swap from 0), until it is set to 0 again.
@@ -38,11 +39,12 @@ struct stamps_board {
     struct entry entries[STAMPS_PROCESSES];
     struct pulse pulses[STAMPS_PROCESSES];
     struct backlog backlogs[STAMPS_NAMESPACES];
+    struct ears_board ears;
     struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 5 };                                        /* changes with anything above */
+enum { LAYOUT = 6 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -91,6 +93,7 @@ bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t
     stamps->turns = (_Atomic uint32_t *)((char *)stamps->segment.memory + turns);
     stamps->slots = stamps->board->slots;
     stamps->words = &stamps->board->words;
+    stamps->ears = &stamps->board->ears;
     stamps->slot_mask = slots - 1;
     stamps->index = STAMPS_NO_INDEX;
     if (!agree_on_slots(stamps->board, slots)) {
@@ -134,6 +137,11 @@ uint64_t stamps_hash(const struct stamps *stamps, int space, struct bytes class,
     static const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t seed = stamps_seed(stamps) + ((uint64_t)space + 1) * spread;
     return XXH3_64bits_withSeed(id.data, id.size, XXH3_64bits_withSeed(class.data, class.size, seed));
+}
+
+uint64_t stamps_hash_text(uint64_t seed, struct bytes text)
+{
+    return XXH3_64bits_withSeed(text.data, text.size, seed);
 }
 
 static struct entry *own_entry(const struct stamps *stamps)
@@ -404,6 +412,11 @@ uint32_t stamps_entry_pid(const struct stamps *stamps, int index)
 int stamps_entry_space(const struct stamps *stamps, int index)
 {
     return (int)atomic_load(&entry_at(stamps, index)->ns) - 1;
+}
+
+int stamps_entries(const struct stamps *stamps)
+{
+    return (int)atomic_load(stamps->words) * 64;
 }
 
 void stamps_release_entry(struct stamps *stamps, int index)

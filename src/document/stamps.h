@@ -27,6 +27,7 @@ struct stamps_slot {
 };
 
 struct stamps_board; /* what lies in the segment */
+struct ears_board;   /* and in it, for document/ears.h */
 
 /* This process's handle: the mapped segment and its own index.  Its fields are for this module only; they
  * stand here because stamps_see is inlined. */
@@ -35,6 +36,7 @@ struct stamps {
     _Atomic uint32_t *turns; /* one a slot, for turns.c */
     _Atomic uint32_t *words; /* mark words in use by indexes ever taken */
     struct stamps_board *board;
+    struct ears_board *ears;
     struct segment segment;
     struct shelf *shelf;
     uint32_t slot_mask;
@@ -70,6 +72,9 @@ struct look {
 };
 /* Hash of a document's name: database (its index), class, id. */
 uint64_t stamps_hash(const struct stamps *stamps, int space, struct bytes class, struct bytes id);
+
+/* Of any text; who does not know the seed cannot choose texts that meet. */
+uint64_t stamps_hash_text(uint64_t seed, struct bytes text);
 
 static inline uint32_t stamps_slot(const struct stamps *stamps, uint64_t hash)
 {
@@ -130,7 +135,8 @@ uint32_t stamps_entry_instance(const struct stamps *stamps, int index); /* 0: no
 uint64_t stamps_entry_lock_file(const struct stamps *stamps, int index);
 uint32_t stamps_entry_pid(const struct stamps *stamps, int index);
 int stamps_entry_space(const struct stamps *stamps,
-                       int index); /* where a commit may be in flight; -1: nowhere */
+                       int index);               /* where a commit may be in flight; -1: nowhere */
+int stamps_entries(const struct stamps *stamps); /* none from this one on was ever taken */
 void stamps_release_entry(struct stamps *stamps, int index); /* FREE and of no instance */
 /* heir: moves the stamp of each slot that bears the own index's bit, then clears the bit; then entry.ns := 0.
  * Returns how many slots.  Only when the backend of the index's former process is gone. */

@@ -437,6 +437,7 @@ static void settle_unknown(struct transaction *transaction, struct writing *writ
     }
     crash_at(CRASH_UNKNOWN_CONNECTED);
     stamps_publish(documents->stamps, writing->slots, writing->slot_count, NULL); /* as if committed */
+    mouth_miss(documents->mouth, transaction->space);
     stamps_unmark(documents->stamps, writing->slots, writing->slot_count);
     stamps_end(documents->stamps);
     crash_at(CRASH_UNKNOWN_SETTLED);
@@ -465,6 +466,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         crash_at(CRASH_COMMIT_ANSWERED);
         stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
         crash_at(CRASH_COMMIT_PUBLISHED);
+        documents_tell(documents, transaction->space, transaction->arena, &writing.commit, writing.written);
         keep_written(transaction, &writing);
         crash_at(CRASH_COMMIT_KEPT);
         *version_r = writing.written;

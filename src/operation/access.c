@@ -18,15 +18,13 @@ static enum access_mode mode_of(const struct json *conf)
     return ACCESS_CLOSED;
 }
 
-/* What the configuration says.  No item, or one that nobody can read: closed. */
-static struct space_conf read_conf(struct arena *arena, const struct document *document)
+struct space_conf access_read(struct arena *arena, struct bytes content)
 {
     static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 256};
     struct space_conf result = {.mode = ACCESS_CLOSED};
-    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
     struct json *conf;
     struct json_problem problem;
-    if (!item || item_is_tombstone(item) || json_read(arena, item->content, &limits, &conf, &problem))
+    if (!content.data || json_read(arena, content, &limits, &conf, &problem))
         return result;
     const struct json *off = json_member(conf, "off"), *origins = json_member(conf, "origins");
     result.mode = mode_of(conf);
@@ -37,6 +35,13 @@ static struct space_conf read_conf(struct arena *arena, const struct document *d
     if (origins && origins->kind == JSON_ARRAY)
         result.origins = origins;
     return result;
+}
+
+/* No item, or one that nobody can read: closed. */
+static struct space_conf read_conf(struct arena *arena, const struct document *document)
+{
+    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
+    return access_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
 }
 
 /* A configuration as it was read from one snapshot of its document. */

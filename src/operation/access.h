@@ -17,6 +17,10 @@ struct space_conf {
     const struct json *origins; /* an array: whose pages may read answers; NULL: none */
 };
 
+/* What the content of the item Conf says; its texts are slices of the content, or in the arena.  No content:
+ * closed. */
+struct space_conf access_read(struct arena *arena, struct bytes content);
+
 /* The configurations that a worker has read, so that each is parsed once for each of its versions. */
 struct access_memory *access_memory_create(void) __attribute__((returns_nonnull));
 void access_memory_destroy(struct access_memory *memory); /* NULL is allowed */

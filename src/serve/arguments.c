@@ -67,10 +67,8 @@ static ssize_t decode_escapes(struct bytes text, char space, char *decoded)
     return out - decoded;
 }
 
-/* Undoes percent escapes, and '+' as a space when asked; without any of them the text itself is the result.
- */
-static enum fault decode(struct arena *arena, struct bytes text, bool plus_is_space, struct bytes *decoded_r,
-                         const char **what_r)
+enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_space, struct bytes *decoded_r,
+                          const char **what_r)
 {
     *decoded_r = text;
     if (contains_byte(text, '%') || (plus_is_space && contains_byte(text, '+'))) {
@@ -193,13 +191,13 @@ static enum fault read_pair(struct reading *reading, struct bytes pair, const ch
 {
     struct bytes name, value;
     const char *what;
-    enum fault fault = decode(reading->arena, cut(&pair, '='), true, &name, &what);
+    enum fault fault = percent_decode(reading->arena, cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
         return refuse(reading, fault, where, what);
     const struct argument *argument = find_argument(reading, name);
     if (!argument || is_given(reading->arguments, argument))
         return FAULT_NONE;
-    fault = decode(reading->arena, pair, true, &value, &what);
+    fault = percent_decode(reading->arena, pair, true, &value, &what);
     if (fault != FAULT_NONE)
         return refuse(reading, fault, argument->name, what);
     return set_text(reading, argument, value);
@@ -389,7 +387,7 @@ enum fault arguments_read(struct arena *arena, const struct argument_source *sou
 static enum fault decode_piece(struct arena *arena, struct bytes encoded, struct bytes *piece_r)
 {
     const char *what;
-    enum fault fault = decode(arena, encoded, false, piece_r, &what);
+    enum fault fault = percent_decode(arena, encoded, false, piece_r, &what);
     if (fault != FAULT_NONE)
         return fault;
     if (!bytes_is_utf8(*piece_r))

@@ -4,7 +4,7 @@
 #include "operation/access.h"
 
 /* What is sent back is the list's own text, never the request's. */
-static const char *find_origin(struct arena *arena, const struct json *origins, struct bytes origin)
+const char *cors_find(struct arena *arena, const struct json *origins, struct bytes origin)
 {
     const char *found = NULL;
     for (const struct json *one = origins->first; one; one = one->next) {
@@ -28,5 +28,5 @@ void cors_decide(struct workshop *workshop, struct call *call, struct bytes orig
     if (access_configuration(workshop, call, &conf) != FAULT_NONE || !conf.origins)
         return;
     form->has_origins = true;
-    form->origin = find_origin(call->arena, conf.origins, origin);
+    form->origin = cors_find(call->arena, conf.origins, origin);
 }

@@ -12,4 +12,7 @@
 void cors_decide(struct workshop *workshop, struct call *call, struct bytes origin,
                  struct response_form *form);
 
+/* The origin as the list of origins has it, or "*"; NULL: its pages may not read. */
+const char *cors_find(struct arena *arena, const struct json *origins, struct bytes origin);
+
 #endif

@@ -16,6 +16,7 @@
 #include "operation/module.h"
 #include "serve/herald.h"
 #include "serve/heritage.h"
+#include "serve/live.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
 
@@ -29,8 +30,8 @@ enum {
     COMPLAIN_MS = 60000,
 };
 
-enum role { ROLE_WORKER, ROLE_HEIR, ROLE_HERALD };
-static const char *const role_words[] = {"worker", "heir", "herald"};
+enum role { ROLE_WORKER, ROLE_HEIR, ROLE_HERALD, ROLE_LIVE };
+static const char *const role_words[] = {"worker", "heir", "herald", "live process"};
 
 struct child {
     pid_t pid;
@@ -51,17 +52,17 @@ struct crew {
     struct instance *instance;
     struct begun *begun;
     const int *listeners;
-    int positions;
+    int positions, live_listener;
     int messages[2];
     enum stop stopping;
-    struct throttle herald_throttle, *throttles; /* one a position */
+    struct throttle herald_throttle, live_throttle, *throttles; /* one a position */
     int64_t complained_ms;
     int count;
     struct child children[CHILDREN_MAX];
 };
 
 struct crew *crew_create(const struct settings *settings, struct stamps *stamps, struct instance *instance,
-                         const int *listeners, int positions)
+                         const int *listeners, int positions, int live_listener)
 {
     struct crew *crew = calloc(1, sizeof *crew);
     struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
@@ -74,6 +75,7 @@ struct crew *crew_create(const struct settings *settings, struct stamps *stamps,
         .begun = begun_create(STAMPS_PROCESSES, clock_monotonic_ms()),
         .listeners = listeners,
         .positions = positions,
+        .live_listener = live_listener,
         .throttles = throttles,
     };
     if (pipe2(crew->messages, O_CLOEXEC | O_NONBLOCK))
@@ -121,6 +123,10 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
         else
             close(crew->listeners[i]);
     }
+    if (child->role == ROLE_LIVE)
+        heritage.listener = crew->live_listener;
+    else
+        close(crew->live_listener);
     close(crew->messages[0]);
     if (child->role != ROLE_HEIR)
         instance_drop_claims(crew->instance);
@@ -129,6 +135,8 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
         status = worker_run(&heritage);
     else if (child->role == ROLE_HEIR)
         status = worker_inherit(&heritage);
+    else if (child->role == ROLE_LIVE)
+        status = live_run(&heritage);
     else
         herald_run(crew->settings, crew->stamps);
     exit(status);
@@ -144,13 +152,19 @@ static void bury(struct crew *crew, const struct child *child)
         instance_heir_gone(crew->instance, child->index);
 }
 
+static struct throttle *throttle_of(struct crew *crew, const struct child *child)
+{
+    if (child->role == ROLE_WORKER)
+        return &crew->throttles[child->position];
+    return child->role == ROLE_LIVE ? &crew->live_throttle : &crew->herald_throttle;
+}
+
 /* It died before its time: its successor may have to wait.  Who repairs is never slowed down. */
 static void slow_down(struct crew *crew, const struct child *child)
 {
     if (child->role == ROLE_HEIR)
         return;
-    struct throttle *throttle =
-        child->role == ROLE_WORKER ? &crew->throttles[child->position] : &crew->herald_throttle;
+    struct throttle *throttle = throttle_of(crew, child);
     throttle_died(throttle, child->started_ms, clock_monotonic_ms(), crew->settings->restart_young_ms);
     if (throttle->delay_ms)
         log_info("the next %s waits position=%d delay_ms=%lld", role_words[child->role], child->position,
@@ -339,6 +353,13 @@ static void tend_herald(struct crew *crew, int64_t now_ms)
         start(crew, ROLE_HERALD, NO_POSITION, STAMPS_NO_INDEX);
 }
 
+static void tend_live(struct crew *crew, int64_t now_ms)
+{
+    if (!look_at_post(crew, ROLE_LIVE, NO_POSITION).has_current &&
+        throttle_allows(&crew->live_throttle, now_ms))
+        start(crew, ROLE_LIVE, NO_POSITION, STAMPS_NO_INDEX);
+}
+
 static void tend_heirs(struct crew *crew)
 {
     instance_claim(crew->instance);
@@ -353,6 +374,7 @@ void crew_tend(struct crew *crew)
         tend_heirs(crew);
         tend_workers(crew, now_ms);
         tend_herald(crew, now_ms);
+        tend_live(crew, now_ms);
     } else {
         continue_stop(crew, now_ms);
     }

@@ -15,9 +15,11 @@
 
 struct crew;
 
-/* `listeners`, one a position, and `settings` are borrowed for as long as the crew lives. */
+/* `listeners`, one a position, and `settings` are borrowed for as long as the crew lives; `live_listener` is
+ * the socket of the process for live events. */
 struct crew *crew_create(const struct settings *settings, struct stamps *stamps, struct instance *instance,
-                         const int *listeners, int positions) __attribute__((returns_nonnull));
+                         const int *listeners, int positions, int live_listener)
+    __attribute__((returns_nonnull));
 void crew_destroy(struct crew *crew);
 
 /* Readable when a child has something to say: then crew_hear. */

@@ -3,13 +3,14 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "document/item.h"
+#include "document/notice.h"
 #include "document/session.h"
 #include "edge/pg.h"
 
@@ -32,21 +33,11 @@ struct herald {
     struct ear ears[STAMPS_NAMESPACES];
 };
 
-/* "Class.id": the stamp of that document; whatever else was meant, all stamps. */
 static void hear(struct herald *herald, int space, struct bytes payload)
 {
-    const char *dot = payload.size ? memchr(payload.data, '.', payload.size) : NULL;
-    struct bytes class = dot ? (struct bytes){payload.data, (size_t)(dot - payload.data)} : NO_BYTES;
-    struct bytes id = dot ? (struct bytes){dot + 1, payload.size - class.size - 1} : NO_BYTES;
-    if (!dot || !id.size || !item_is_class_name(class)) {
-        log_info("herald database=%s: all stamps moved on request",
-                 stamps_space_database(herald->stamps, space));
-        stamps_move_all(herald->stamps);
-        return;
-    }
+    struct bytes class, id;
     crash_at(CRASH_HERALD_HEARD);
-    uint32_t slot = stamps_slot(herald->stamps, stamps_hash(herald->stamps, space, class, id));
-    stamps_publish(herald->stamps, &slot, 1, NULL);
+    (void)notice_publish(herald->stamps, space, payload, &class, &id);
 }
 
 static void put_off(struct ear *ear)
@@ -118,6 +109,7 @@ void herald_run(const struct settings *settings, struct stamps *stamps)
 {
     struct herald herald = {.settings = settings, .stamps = stamps, .arena = arena_create("herald")};
     struct pollfd sockets[STAMPS_NAMESPACES + 1];
+    (void)prctl(PR_SET_NAME, "stampd-herald"); /* for administrators */
     sockets[STAMPS_NAMESPACES] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
     for (int turn = 0; stop_asked() == STOP_NOT;) {
         int count = stamps_space_count(stamps);

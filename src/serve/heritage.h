@@ -14,8 +14,8 @@ struct heritage {
     struct stamps *stamps;
     const struct instance *instance;
     struct begun *begun; /* its place is `index` */
-    int index;           /* its entry; STAMPS_NO_INDEX: the herald */
-    int listener;        /* a worker's socket; its own descriptor from now on */
+    int index;           /* its entry; STAMPS_NO_INDEX: the herald, the live process */
+    int listener;        /* its socket, if it has one; its own descriptor from now on */
     int messages;        /* a pipe to the master, which takes whole struct message */
 };
 

@@ -45,6 +45,7 @@ struct master {
     struct crew *crew;
     int *listeners;
     int listener_count;
+    int live_listener; /* -1: none */
     int pid_file;
     bool is_pid_written;
     enum stop stopping;
@@ -144,6 +145,12 @@ static bool worker_path(const struct master *master, int position, char path_r[P
     return size > 0 && size < PATH_MAX;
 }
 
+static bool live_path(const struct master *master, char path_r[PATH_MAX])
+{
+    int size = snprintf(path_r, PATH_MAX, "%s/live.sock", present_settings(master)->run_directory);
+    return size > 0 && size < PATH_MAX;
+}
+
 /* Workers of a master that was killed a moment ago may still be dying: their sockets look alive. */
 static bool listen_patiently(const char *path, int64_t group, int *listener_r, char *problem)
 {
@@ -172,12 +179,23 @@ static bool open_listeners(struct master *master, char *problem)
             return false;
         master->listener_count++;
     }
-    return true;
+    char path[PATH_MAX];
+    if (!live_path(master, path)) {
+        snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
+        return false;
+    }
+    return listen_patiently(path, master->identity.socket_group, &master->live_listener, problem);
 }
 
 /* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker. */
 static void close_listeners(struct master *master)
 {
+    char live[PATH_MAX];
+    if (master->live_listener >= 0 && live_path(master, live)) {
+        unlink(live);
+        close(master->live_listener);
+        master->live_listener = -1;
+    }
     for (int i = 0; i < master->listener_count; i++) {
         char path[PATH_MAX];
         if (worker_path(master, i, path))
@@ -325,7 +343,7 @@ static void run(struct master *master, int signals)
 
 int master_run(struct settings *settings, const struct master_options *options)
 {
-    struct master master = {.options = options, .settings = {*settings}, .pid_file = -1};
+    struct master master = {.options = options, .settings = {*settings}, .pid_file = -1, .live_listener = -1};
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
     crash_arm(settings->debug_die_at, segment_share);
@@ -334,7 +352,7 @@ int master_run(struct settings *settings, const struct master_options *options)
     bool is_open = open_master(&master, problem);
     if (is_open) {
         master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.listeners,
-                                  master.listener_count);
+                                  master.listener_count, master.live_listener);
         write_pid_file(&master);
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
                  present_settings(&master)->run_directory);

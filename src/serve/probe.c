@@ -3,6 +3,7 @@
 #include "serve/probe.h"
 
 #include "base/clock.h"
+#include "document/ears.h"
 #include "serve/task_metrics.h"
 
 static int answer_ready(struct workshop *workshop, struct reply *reply)
@@ -53,6 +54,18 @@ static void add_metric(struct builder *out, const char *type, const char *name, 
                    name, (unsigned long long)value);
 }
 
+static void add_live(struct builder *out, const struct stamps *stamps)
+{
+    uint64_t listeners = 0, told = 0;
+    for (int i = 0; i < EARS_MOST; i++) {
+        listeners += atomic_load(&stamps->ears->places[i].listeners);
+        told += atomic_load(&stamps->ears->places[i].told);
+    }
+    add_metric(out, "gauge", "live_listeners", "Open connections for live events, of the whole segment.",
+               listeners);
+    add_metric(out, "counter", "live_events_total", "Events written to them.", told);
+}
+
 static void write_metrics(struct stamps *stamps, const struct instance *instance, struct builder *out)
 {
     struct sums sums = {0};
@@ -78,6 +91,7 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                    "# HELP stampd_request_oldest_seconds Age of the oldest request under way.\n"
                    "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
+    add_live(out, stamps);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)stamps_space_count(stamps));
     add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",

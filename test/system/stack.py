@@ -92,6 +92,13 @@ def is_alive(pid):
         return False
 
 
+def name_of(pid):
+    try:
+        return Path(f'/proc/{pid}/comm').read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ''
+
+
 class Stack:
     """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
     used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run."""
@@ -174,8 +181,8 @@ class Stack:
         return int(self.step(part, 'pid'))
 
     def worker_pids(self):
-        """The processes that listen for requests, by number of worker."""
-        return children(self.pid())
+        """The processes that listen for requests, by number of worker; and the herald."""
+        return [pid for pid in children(self.pid()) if name_of(pid) != 'stampd-live']
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         pid = pid or random.choice(self.worker_pids())

@@ -41,9 +41,11 @@ PAGES = {
     'TASK_BACKLOG': 8000,  # of 10,000 rows that are counted
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
+    # Of two documents, and of a collection of ten thousand members, all of them changed since.
+    'LIVE_LOOK': 40, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20,
 }
-# Met only after a commit of unknown outcome; said by the task `push` alone.
-UNMET = {'TASK_FIND', 'SUBS_TAKE', 'SUBS_FORGET', 'SUBS_FORGET_PUSH'}
+# Met only after a commit of unknown outcome; said by the task `push` alone; no plan.
+UNMET = {'TASK_FIND', 'SUBS_TAKE', 'SUBS_FORGET', 'SUBS_FORGET_PUSH', 'LIVE_LISTEN'}
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash'}
 
@@ -69,11 +71,14 @@ def text_of(literals):
 
 
 def statements():
-    """SQL of every statement in the table, and its word."""
-    table = (SOURCE / 'src/document/statements_table.h').read_text()
-    found = re.findall(r'^STATEMENT\(\s*(\w+),\s*"\w+",\s*\d+,((?:\s*"(?:[^"\\]|\\.)*")+)\)', table, re.MULTILINE)
-    assert len(found) == len(re.findall(r'^STATEMENT\(', table, re.MULTILINE))
-    return {text_of(literals): word for word, literals in found}
+    """SQL of every statement in the tables, and its word."""
+    known = {}
+    for path, prefix in (('src/document/statements_table.h', ''), ('src/serve/live_statement_table.h', 'LIVE_')):
+        table = (SOURCE / path).read_text()
+        found = re.findall(r'^STATEMENT\(\s*(\w+),\s*"\w+",\s*\d+,((?:\s*"(?:[^"\\]|\\.)*")+)\)', table, re.MULTILINE)
+        assert len(found) == len(re.findall(r'^STATEMENT\(', table, re.MULTILINE))
+        known.update((text_of(literals), prefix + word) for word, literals in found)
+    return known
 
 
 def nodes(plan):
@@ -225,6 +230,21 @@ def exercise_tasks(stack):
     stack.psql('lab', "delete from taskqueue where opname = 'Fail'")
 
 
+def exercise_live(stack, id_):
+    """Who listens is told, and comes again."""
+    definitions = [f'{CLASS}/{id_}', f'{CLASS}/none', 'Club/town@town8', 'Club/m0000008']
+    last = None
+    for turn in range(2):
+        headers = {'Last-Event-ID': last} if last else {}
+        answer = stack.http.post(f'{stack.url}/lab/live', json={'defs': definitions}, headers=headers, stream=True, timeout=60)
+        lines = answer.iter_lines(chunk_size=1, decode_unicode=True)
+        assert next(line for line in lines if line.startswith('event: ')) == 'event: open'
+        stack.put('lab', {'c': 'Club', 'id': 'm0000008', 'items': [{'c': 'Main', 'j': {'town': 'town8', 'turn': turn}}]})
+        next(line for line in lines if line.startswith('data: {"changed"') and 'town8' in line)
+        last = next(line for line in lines if line.startswith('id: '))[4:]
+        answer.close()
+
+
 def judge(stack, offset, not_again):
     seen = {}
     for word, plan in plans(stack, offset):
@@ -252,4 +272,5 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise_subs(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_tasks(stack)
         exercise_copies(stack, f'{statistics} {turn}')
-    judge(stack, offset, {'SCHEMA'})
+        exercise_live(stack, f'd0{number + turn}')
+    judge(stack, offset, {'SCHEMA', 'LIVE_RULES'})

@@ -42,6 +42,7 @@ UNIT_TESTS += test/unit/test_begun
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
 UNIT_TESTS += test/unit/test_seal
+UNIT_TESTS += test/unit/test_live
 UNIT_TESTS += test/unit/test_multipart
 UNIT_TESTS += test/unit/test_address
 UNIT_TESTS += test/unit/test_base64
@@ -134,6 +135,8 @@ test_unit_test_schedule_SOURCES = test/unit/test_schedule.c
 test_unit_test_schedule_LDADD = $(UNIT_LDADD)
 test_unit_test_seal_SOURCES = test/unit/test_seal.c
 test_unit_test_seal_LDADD = $(UNIT_LDADD)
+test_unit_test_live_SOURCES = test/unit/test_live.c
+test_unit_test_live_LDADD = $(UNIT_LDADD)
 
 test_unit_test_condition_SOURCES = test/unit/test_condition.c
 test_unit_test_condition_LDADD = $(UNIT_LDADD)

@@ -1,0 +1,210 @@
+/* live_door: a request of nginx: what it asks, whether there is room for it, and who answers. */
+#include "serve/live_private.h"
+
+#include "config.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "edge/crypto.h"
+#include "serve/arguments.h"
+
+enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64 };
+
+struct asking {
+    struct live *live;
+    struct exchange *exchange;
+    struct live_opening *opening;
+    struct call call; /* for faults */
+    struct bytes space, database;
+    bool is_administrator;
+};
+
+/* By GET, and says what it takes: so do browsers, whose EventSource gives up at any status but 200. */
+static bool comes_again(const struct exchange *exchange)
+{
+    struct bytes accept = exchange_header(exchange, "Accept");
+    return bytes_equal(exchange_method(exchange), BYTES("GET")) && accept.size &&
+           memmem(accept.data, accept.size, "text/event-stream", strlen("text/event-stream"));
+}
+
+static struct bytes copy(struct arena *arena, struct bytes text)
+{
+    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+}
+
+/* What is kept lies in its arena, also texts of the request, which ends when the answer begins. */
+static struct live_opening *begin_opening(struct live *live, const struct exchange *exchange)
+{
+    struct arena *arena = arena_create("live opening");
+    struct live_opening *opening = ARENA_NEW(arena, struct live_opening);
+    struct bytes id = exchange_header(exchange, "X-Request-Id");
+    opening->arena = arena;
+    opening->origin = copy(arena, exchange_header(exchange, "Origin"));
+    opening->comes_again = comes_again(exchange);
+    opening->form = (struct response_form){
+        .request_id = id.size && id.size <= REQUEST_ID_MOST ? arena_copy(arena, id.data, id.size) : NULL,
+        .build = *live->settings->build ? live->settings->build : PACKAGE_VERSION,
+    };
+    return opening;
+}
+
+/* --- what is asked --- */
+
+static enum fault refuse(struct asking *asking, struct reply *reply, enum fault fault, const char *argument,
+                         const char *detail)
+{
+    return reply_fault(&asking->call, reply, fault, detail, argument, NULL);
+}
+
+static enum fault read_address(struct asking *asking, struct reply *reply)
+{
+    struct bytes pieces[PIECES_MOST];
+    size_t count = 0;
+    struct arena *arena = asking->opening->arena;
+    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
+    asking->space = copy(arena, exchange_header(asking->exchange, "X-Stampd-Ns"));
+    asking->database = copy(arena, exchange_header(asking->exchange, "X-Stampd-Database"));
+    enum fault fault = path_split(arena, uri, pieces, PIECES_MOST, &count);
+    if (fault)
+        return refuse(asking, reply, fault, "path", NULL);
+    if (count != 2 || !asking->space.size || !bytes_equal(pieces[0], asking->space) ||
+        !bytes_equal(pieces[1], BYTES("live")))
+        return refuse(asking, reply, FAULT_NPATH, NULL, NULL);
+    if (!asking->database.size)
+        return refuse(asking, reply, FAULT_NNAMESPACE, asking->space.data, NULL);
+    return FAULT_NONE;
+}
+
+static enum fault refuse_limit(struct asking *asking, struct reply *reply, const char *name, int64_t limit,
+                               size_t came)
+{
+    struct arena *arena = asking->opening->arena;
+    return reply_fault(&asking->call, reply, FAULT_ALIMIT, NULL, name,
+                       arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
+}
+
+static enum fault read_question(struct asking *asking, struct reply *reply)
+{
+    struct live_opening *opening = asking->opening;
+    struct arena *arena = opening->arena;
+    const struct settings *settings = asking->live->settings;
+    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
+    const char *mark = memchr(uri.data, '?', uri.size);
+    const struct live_source source = {
+        .query = mark ? (struct bytes){mark + 1, uri.size - (size_t)(mark + 1 - uri.data)} : BYTES(""),
+        .content_type = copy(arena, exchange_header(asking->exchange, "Content-Type")),
+        .body = copy(arena, exchange_body(asking->exchange)),
+        .definitions_most = (size_t)settings->live_definitions,
+    };
+    const char *wrong;
+    enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
+    if (fault == FAULT_ALIMIT)
+        return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
+                            opening->question.count);
+    if (fault)
+        return refuse(asking, reply, fault, wrong,
+                      fault == FAULT_AARG ? "Definitions are Class, Class/id or Class/collection@value."
+                                          : NULL);
+    struct bytes last = exchange_header(asking->exchange, "Last-Event-ID");
+    if (last.size)
+        opening->question.last = copy(arena, last);
+    if (opening->question.last.size &&
+        !live_token_read(asking->space, opening->question.last, &opening->last))
+        return refuse(asking, reply, FAULT_AARG, "last", "An id that this namespace has given is expected.");
+    return FAULT_NONE;
+}
+
+static enum fault check_key(struct asking *asking, struct reply *reply)
+{
+    struct bytes admin = asking->opening->question.admin;
+    const char *right = asking->live->settings->admin_key_sha256;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    if (!admin.size)
+        return FAULT_NONE;
+    crypto_sha256_hex(admin, digest);
+    asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
+    return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, "admin", NULL);
+}
+
+static enum fault check_room(struct asking *asking, struct reply *reply)
+{
+    const struct live *live = asking->live;
+    size_t memory = (size_t)live->settings->live_memory_mb << 20;
+    if (strcmp(live->settings->live, "off") == 0)
+        return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
+    if (live->is_leaving)
+        return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);
+    if (live->listener_count >= live->connections_most ||
+        live->memory + arena_used(asking->opening->arena) >= memory)
+        return refuse(asking, reply, FAULT_XCROWDED, NULL, NULL);
+    return FAULT_NONE;
+}
+
+static enum fault read_method(struct asking *asking, struct reply *reply)
+{
+    struct bytes method = exchange_method(asking->exchange);
+    if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("POST")))
+        return FAULT_NONE;
+    return refuse(asking, reply, FAULT_AMETHOD, copy(asking->opening->arena, method).data, NULL);
+}
+
+/* --- answers --- */
+
+/* The origin may read it when the rules are known, which a request that is wrong does not wait for. */
+static void answer(struct asking *asking, struct reply *reply)
+{
+    live_answer(asking->exchange, asking->opening, reply);
+    builder_free(reply->body);
+    arena_destroy(asking->opening->arena);
+}
+
+/* Rules are believed while their document is listened to. */
+static void begin(struct asking *asking, struct live_space *space)
+{
+    struct live *live = asking->live;
+    live_listener_create(live, space, asking->exchange, asking->opening, asking->is_administrator);
+    struct live_listener *listener = space->listeners;
+    enum fault fault;
+    if (!space->rules.is_known || !live->z->is_listening)
+        space->rules.is_wanted = true;
+    if (space->rules.is_wanted || space->rules.is_asked)
+        live_space_go_on(live->z);
+    else if (live_rules_allow(space, listener->is_administrator, &fault))
+        live_listener_admit(listener);
+    else
+        live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
+    live_space_go_on(space);
+}
+
+void live_serve(void *context, struct exchange *exchange)
+{
+    struct live *live = context;
+    struct asking asking = {.live = live, .exchange = exchange};
+    struct builder body = {0};
+    struct reply reply = {.body = &body};
+    asking.opening = begin_opening(live, exchange);
+    asking.call.arena = asking.opening->arena;
+    enum fault fault = read_address(&asking, &reply);
+    if (!fault && bytes_equal(exchange_method(exchange), BYTES("OPTIONS"))) {
+        reply.status = 204;
+        answer(&asking, &reply);
+        return;
+    }
+    if (!fault)
+        fault = read_method(&asking, &reply);
+    if (!fault)
+        fault = read_question(&asking, &reply);
+    if (!fault)
+        fault = check_key(&asking, &reply);
+    if (!fault)
+        fault = check_room(&asking, &reply);
+    live_hear(live); /* what was committed before the request came is known before it is answered */
+    struct live_space *space = fault ? NULL : live_space_get(live, asking.space, asking.database);
+    if (!fault && !space)
+        fault = refuse(&asking, &reply, FAULT_BINTERNAL, NULL, NULL);
+    if (fault)
+        answer(&asking, &reply);
+    else
+        begin(&asking, space);
+}

@@ -1,0 +1,179 @@
+/* live_news: what is heard of single documents, and what of them the database alone knows: versions of those
+ * that others have changed, and in which collections they are or were.
+ *
+ * A stamp is moved before anybody is told of a change: who is told and reads at once must not be answered
+ * from a copy of before.  Workers have moved those of their own; here it is done for all that comes from the
+ * database, since the herald may hear of it later than we do. */
+#include "serve/live_private.h"
+
+#include "base/log.h"
+#include "document/notice.h"
+
+enum {
+    NEWS_AT_ONCE = 500, /* documents in one question */
+    NEWS_MOST = 2000,   /* more that waits is asked about as a gap */
+};
+enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_TEXT, NEWS_VERSION }; /* columns of NEWS */
+
+const struct pg_statement live_statements[LIVE_STATEMENTS] = {
+#define STATEMENT(word, label, count, text) [LIVE_STATEMENT_##word] = {label, text, count},
+#include "serve/live_statement_table.h"
+#undef STATEMENT
+};
+
+/* --- LISTEN --- */
+
+static bool listen_is_due(struct live_space *space)
+{
+    return !space->is_listening;
+}
+
+static enum fault listen_ask(struct live_space *space)
+{
+    struct pg_params params;
+    pg_params_start(&params, space->arena);
+    return pg_send(space->pg, &live_statements[LIVE_STATEMENT_LISTEN], &params);
+}
+
+/* What happened before was told to nobody; nobody who is told of something, or looks at everything, from now
+ * on is answered with what was before. */
+static void listen_take(struct live_space *space)
+{
+    space->is_listening = true;
+    space->failures = 0;
+    stamps_move_all(space->live->stamps);
+    if (space->known.horizon || space == space->live->z)
+        live_space_miss(space);
+    log_debug("live listens database=%s", space->database);
+}
+
+const struct live_asking live_asks_listen = {listen_is_due, listen_ask, listen_take, NULL};
+
+/* --- what waits: heard, in the order of hearing; those in front are asked about --- */
+
+static bool news_is_due(struct live_space *space)
+{
+    return space->news_heard != space->news_asked;
+}
+
+void live_news_clear(struct live_space *space)
+{
+    for (size_t i = 0; i < COUNT_OF(space->news); i++) {
+        arena_reset(space->news[i].arena);
+        space->news[i] = (struct live_queue){.arena = space->news[i].arena};
+    }
+    space->news_asked = space->news_told = space->news_heard;
+}
+
+/* The queue in front is asked about until it is empty, behind it the other is filled. */
+static struct live_queue *front_queue(struct live_space *space)
+{
+    struct live_queue *front = &space->news[0], *back = &space->news[1];
+    if (front->next == front->count) {
+        struct live_queue empty = {.arena = front->arena};
+        arena_reset(empty.arena);
+        *front = *back;
+        *back = empty;
+    }
+    return front;
+}
+
+static void add_news(struct live_space *space, struct bytes class, struct bytes id, int64_t version)
+{
+    struct live_queue *back = &space->news[1];
+    if (back->count == NEWS_MOST) {
+        live_space_miss(space);
+        return;
+    }
+    if (!back->items)
+        back->items = ARENA_ROOM(back->arena, struct live_news, NEWS_MOST);
+    back->items[back->count++] = (struct live_news){
+        .class = {arena_copy(back->arena, class.data, class.size), class.size},
+        .id = {arena_copy(back->arena, id.data, id.size), id.size},
+        .version = version,
+    };
+    space->news_heard++;
+}
+
+void live_space_hear(struct live_space *space, struct bytes class, struct bytes id, int64_t version)
+{
+    struct builder *key = &space->live->key;
+    space->is_told_of = true;
+    if (space == space->live->z && bytes_equal(class, BYTES("Namespace")))
+        live_rules_doubt_one(space->live, id);
+    if (!space->listener_count)
+        return;
+    if (version) {
+        live_index_touch(space->index, live_key_of_class(key, class), version);
+        live_index_touch(space->index, live_key_of_document(key, class, id), version);
+        if (!live_index_has_members_of(space->index, class))
+            return;
+    }
+    add_news(space, class, id, version);
+}
+
+void live_space_notice(struct live_space *space, struct bytes payload)
+{
+    struct bytes class, id;
+    if (notice_publish(space->live->stamps, space->space, payload, &class, &id))
+        live_space_hear(space, class, id, 0);
+    else
+        live_space_miss(space);
+}
+
+/* --- the question --- */
+
+static enum fault news_ask(struct live_space *space)
+{
+    struct live_queue *front = front_queue(space);
+    size_t left = front->count - front->next, count = left < NEWS_AT_ONCE ? left : NEWS_AT_ONCE;
+    const struct live_news *news = front->items + front->next;
+    struct bytes *classes = ARENA_ARRAY(space->arena, struct bytes, count);
+    struct bytes *ids = ARENA_ARRAY(space->arena, struct bytes, count);
+    int64_t *versions = ARENA_ARRAY(space->arena, int64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        classes[i] = news[i].class;
+        ids[i] = news[i].id;
+        versions[i] = news[i].version;
+    }
+    front->next += count;
+    space->news_asked += count;
+    struct pg_params params;
+    pg_params_start(&params, space->arena);
+    pg_add_text_array(&params, classes, count);
+    pg_add_text_array(&params, ids, count);
+    pg_add_i64_array(&params, versions, count);
+    pg_add_text(&params, live_number_text(space->arena, space->known.horizon));
+    return pg_send(space->pg, &live_statements[LIVE_STATEMENT_NEWS], &params);
+}
+
+static void news_take(struct live_space *space)
+{
+    struct builder *key = &space->live->key;
+    for (int row = 0; row < pg_rows(space->result); row++) {
+        struct bytes class = pg_get_text(space->result, row, NEWS_CLASS);
+        struct bytes text = pg_get_text(space->result, row, NEWS_TEXT);
+        int64_t version = pg_get_i64(space->result, row, NEWS_VERSION);
+        if (pg_get_i64(space->result, row, NEWS_KIND) == LIVE_ROW_OF_COLLECTION) {
+            struct bytes name = pg_get_text(space->result, row, NEWS_NAME);
+            live_index_touch(space->index, live_key_of_member(key, class, name, text), version);
+            continue;
+        }
+        live_index_touch(space->index, live_key_of_class(key, class), version);
+        live_index_touch(space->index, live_key_of_document(key, class, text), version);
+    }
+    space->news_told = space->news_asked;
+    live_flush(space);
+    if (space->round == ROUND_WAITS_FOR_NEWS)
+        (void)live_round_go_on(space);
+}
+
+/* The gap asks about everything. */
+static void news_failed(struct live_space *space, enum fault fault)
+{
+    (void)fault;
+    live_news_clear(space);
+    live_space_miss(space);
+}
+
+const struct live_asking live_asks_news = {news_is_due, news_ask, news_take, news_failed};

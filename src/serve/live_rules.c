@@ -1,0 +1,107 @@
+/* live_rules: the configuration of a namespace, read from the database of z, and read again when its document
+ * is heard of there. */
+#include "serve/live_private.h"
+
+static struct live_space *find_wanted(struct live *live)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next)
+        if (space->rules.is_wanted && (space->listener_count || space->rules.is_known))
+            return space;
+    return NULL;
+}
+
+void live_rules_doubt_one(struct live *live, struct bytes code)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next)
+        if (bytes_equal(bytes_of(space->code), code))
+            space->rules.is_wanted = true;
+}
+
+void live_rules_doubt(struct live *live)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next)
+        space->rules.is_wanted = true;
+}
+
+void live_rules_forget(struct live *live)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next) {
+        space->rules.is_wanted |= space->rules.is_asked;
+        space->rules.is_asked = false;
+    }
+}
+
+bool live_rules_allow(const struct live_space *space, bool is_administrator, enum fault *fault_r)
+{
+    const struct space_conf *conf = &space->rules.conf;
+    *fault_r = FAULT_NONE;
+    if (is_administrator)
+        return true;
+    if (conf->off.size)
+        *fault_r = FAULT_OOFF;
+    else if (conf->mode == ACCESS_CLOSED)
+        *fault_r = FAULT_SCLOSED;
+    return !*fault_r;
+}
+
+/* Those who wait are let in or not; those who may not listen any more are told so. */
+static void apply(struct live_space *space)
+{
+    enum fault fault;
+    for (struct live_listener *listener = space->listeners, *next; listener; listener = next) {
+        next = listener->next;
+        if (!live_rules_allow(space, listener->is_administrator, &fault))
+            live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
+        else if (listener->state == LIVE_WAITS_FOR_RULES)
+            live_listener_admit(listener);
+    }
+}
+
+void live_rules_failed(struct live *live)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next)
+        for (struct live_listener *listener = space->listeners, *next; listener; listener = next) {
+            next = listener->next;
+            if (listener->state == LIVE_WAITS_FOR_RULES)
+                live_listener_refuse(listener, FAULT_XAWAY, NULL, NULL);
+        }
+}
+
+/* --- the question --- */
+
+static bool is_due(struct live_space *space)
+{
+    return space == space->live->z && find_wanted(space->live);
+}
+
+static enum fault ask(struct live_space *space)
+{
+    struct pg_params params;
+    space->ruled = find_wanted(space->live);
+    space->ruled->rules.is_wanted = false;
+    space->ruled->rules.is_asked = true;
+    pg_params_start(&params, space->arena);
+    pg_add_text(&params, bytes_of(space->ruled->code));
+    return pg_send(space->pg, &live_statements[LIVE_STATEMENT_RULES], &params);
+}
+
+static void take(struct live_space *space)
+{
+    struct live_space *ruled = space->ruled;
+    struct live_rules *rules = &ruled->rules;
+    struct bytes content = pg_rows(space->result) ? pg_get_text(space->result, 0, 0) : NO_BYTES;
+    if (!rules->arena)
+        rules->arena = arena_create("live rules");
+    arena_reset(rules->arena);
+    if (content.data)
+        content = (struct bytes){arena_copy(rules->arena, content.data, content.size), content.size};
+    rules->conf = access_read(rules->arena, content);
+    rules->is_known = true;
+    rules->is_asked = false;
+    if (!rules->is_wanted) /* else they have changed again: the next answer counts */
+        apply(ruled);
+    if (ruled != space)
+        live_space_go_on(ruled);
+}
+
+const struct live_asking live_asks_rules = {is_due, ask, take, NULL};

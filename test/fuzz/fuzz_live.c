@@ -1,0 +1,62 @@
+/* fuzz_live: live_question_read on any query string (first byte 'q') or JSON body.  What was read has
+ * distinct definitions of valid classes, and each, sent alone in the other form, is read as the same. */
+#include "fuzz.h"
+
+#include "document/item.h"
+#include "edge/json.h"
+#include "serve/live_question.h"
+
+const char fuzz_target[] = "live";
+
+enum { MOST = 50 };
+
+static void check_again(struct arena *arena, const struct definition *definition)
+{
+    struct builder body = {0}, key = {0}, other = {0};
+    struct live_question question;
+    const char *wrong;
+    builder_add_text(&body, "{\"defs\":[");
+    json_add_string(&body, definition->text);
+    builder_add_text(&body, "]}");
+    const struct live_source source = {.query = BYTES(""),
+                                       .content_type = BYTES("application/json"),
+                                       .body = builder_bytes(&body),
+                                       .definitions_most = 1};
+    enum fault fault = live_question_read(arena, &source, &question, &wrong);
+    assert(fault == FAULT_NONE && question.count == 1);
+    assert(bytes_equal(live_key_of_definition(&key, definition),
+                       live_key_of_definition(&other, &question.definitions[0])));
+    builder_free(&body);
+    builder_free(&key);
+    builder_free(&other);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size)
+        return 0;
+    struct arena *arena = arena_create("fuzz");
+    struct bytes text = {(const char *)data + 1, size - 1};
+    bool is_query = data[0] == 'q';
+    const struct live_source source = {.query = is_query ? text : BYTES(""),
+                                       .content_type = BYTES("application/json"),
+                                       .body = is_query ? BYTES("") : text,
+                                       .definitions_most = MOST};
+    struct live_question question;
+    const char *wrong;
+    enum fault fault = live_question_read(arena, &source, &question, &wrong);
+    assert(fault == FAULT_NONE || fault == FAULT_AARG || fault == FAULT_AJSON || fault == FAULT_AUTF8 ||
+           fault == FAULT_ALIMIT);
+    if (!fault) {
+        assert(question.count && question.count <= MOST);
+        assert(!is_query || !question.admin.data);
+        for (size_t i = 0; i < question.count; i++) {
+            assert(item_is_class_name(question.definitions[i].class));
+            for (size_t k = 0; k < i; k++)
+                assert(!bytes_equal(question.definitions[i].text, question.definitions[k].text));
+            check_again(arena, &question.definitions[i]);
+        }
+    }
+    arena_destroy(arena);
+    return 0;
+}

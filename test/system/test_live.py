@@ -1,0 +1,606 @@
+"""Live events: who listens is told what has changed, misses nothing by whatever dies, and may listen only while it may."""
+import hashlib
+import json
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import threading
+
+import psycopg2
+import pytest
+
+from schema import Schemas
+from stack import Problem, children, name_of, wait_until
+
+KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
+STACK = {'workers': 3, 'settings': {
+    'lock_timeout_ms': 500, 'live_keepalive_s': KEEPALIVE, 'live_stall_s': STALL, 'live_connections': CONNECTIONS, 'live_definitions': DEFINITIONS}}
+PERSON = {'items': {'Main': {'singleton': True}},
+          'collections': {'team': {'key': ['Main.team'], 'mutable': True},
+                          'tag': {'key': ['Main.tags'], 'list': True, 'mutable': True},
+                          'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}}}
+
+
+@pytest.fixture(scope='module')
+def lab(stack, tmp_path_factory):
+    stack.schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
+    stack.schemas.apply('lab', {'Person': PERSON})
+    return stack
+
+
+class Listener:
+    """A client: events as they come, by a thread; the id of the last, to come again with."""
+
+    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False):
+        self.stack, self.definitions = stack, definitions
+        self.events, self.last, self.comments, self.retry = [], last, 0, None
+        headers = {'Last-Event-ID': last} if last else {}
+        path = f'/{ns}/live'
+        if admin:
+            body = {'defs': list(definitions), 'admin': stack.key}
+            self.response = stack.http.post(stack.url + path, json=body, headers=headers, stream=True, timeout=120)
+        else:
+            self.response = stack.http.get(stack.url + path, params=[('def', one) for one in definitions], headers=headers,
+                                           stream=True, timeout=120)
+        if self.response.status_code != 200:
+            raise Problem(self.response)
+        assert self.response.headers['Content-Type'] == 'text/event-stream'
+        self.is_open = True
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        name, data, id_ = None, None, self.last
+        try:
+            for line in self.response.iter_lines(chunk_size=1, decode_unicode=True):
+                field, _, value = line.partition(': ')
+                if line.startswith(':'):
+                    self.comments += 1
+                elif field == 'id':
+                    id_ = value
+                elif field == 'event':
+                    name = value
+                elif field == 'data':
+                    data = json.loads(value)
+                elif field == 'retry':
+                    self.retry = int(value)
+                elif not line:  # what was cut off before its end counts for nothing, its id too
+                    if name:
+                        self.hear(name, data)
+                    name, self.last = None, id_
+        except Exception:  # however the connection ends
+            pass
+        self.is_open = False
+
+    def hear(self, name, data):
+        self.events.append((name, data))
+
+    def opened(self):
+        wait_until(lambda: self.events, what='the first event')
+        assert self.events[0][0] == 'open'
+        return self.events[0][1]['resumed']
+
+    def told(self):
+        """Highest version told of each definition."""
+        told = {}
+        for name, data in list(self.events):
+            for definition, version in data['changed'] if name == 'change' else ():
+                told[definition] = max(told.get(definition, 0), version)
+        return told
+
+    def wait_for(self, definition, version):
+        wait_until(lambda: self.told().get(definition, -1) >= version, what=f'{definition} at {version}')
+
+    def wait_for_id(self):
+        """The next id, which comes when everything before is known to have been told."""
+        before = self.last
+        return wait_until(lambda: self.last != before and self.last, what='an id')
+
+    def close(self):
+        try:
+            self.response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
+        except (AttributeError, OSError):
+            pass  # it is closed
+        self.thread.join(60)
+        self.response.close()
+
+
+def put(stack, id_, content, class_='Person'):
+    return stack.put('lab', {'c': class_, 'id': id_, 'items': [{'c': 'Main', 'j': content}]})
+
+
+def live_pid(stack):
+    def find():
+        return next((pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-live'), None)
+    return wait_until(find, what='the process for live events')
+
+
+def refused(stack, *definitions, **more):
+    with pytest.raises(Problem) as problem:
+        Listener(stack, *definitions, **more)
+    return problem.value
+
+
+# --- what is told ---
+
+
+def test_changes_of_classes_documents_and_collections(lab):
+    put(lab, 'ann', {'team': 'red'})
+    listener = Listener(lab, 'Person', 'Person/ann', 'Person/none', 'Person/team@red', 'Person/team@blue',
+                        'Person/place@Paris@rue%20%40', 'Other')
+    assert listener.opened() is False
+    version = put(lab, 'ann', {'team': 'blue'})
+    for definition in ('Person', 'Person/ann', 'Person/team@red', 'Person/team@blue'):  # it has left one, come into another
+        listener.wait_for(definition, version)
+    assert set(listener.told()) == {'Person', 'Person/ann', 'Person/team@red', 'Person/team@blue'}
+    version = put(lab, 'bob', {'town': 'Paris', 'street': 'rue @'})
+    listener.wait_for('Person/place@Paris@rue%20%40', version)
+    assert listener.told()['Person'] == version and listener.told()['Person/ann'] < version
+    version = lab.put('lab', {'c': 'Person', 'id': 'bob', 'delete': True})
+    listener.wait_for('Person/place@Paris@rue%20%40', version)
+    put(lab, 'x', 1, class_='Other')
+    wait_until(lambda: 'Other' in listener.told())
+    wait_until(lambda: listener.comments or listener.last, what='a sign of life')
+    assert 500 <= listener.retry <= 2500
+    listener.close()
+
+
+def put_by_psql(stack, id_, content):
+    """Returns the version."""
+    stack.psql('lab', "select put_item('Person', %s, 'Main', '', %s)", (id_, json.dumps(content)))
+    return stack.psql('lab', "select version from doc where class = 'Person' and id = %s", (id_,))[0][0]
+
+
+def test_who_is_told_of_a_change_by_psql_reads_it(lab):
+    """Also when the herald, which looks after copies in caches, has not heard of it yet."""
+    put(lab, 'sql', {'team': 'red'})
+    listener = Listener(lab, 'Person/sql', 'Person/team@green', 'Person')
+    listener.opened()
+    for _ in range(6):
+        lab.get('lab', ('Person', 'sql'))  # each worker has a copy
+    herald = next(pid for pid in children(lab.pid()) if name_of(pid) == 'stampd-herald')
+    os.kill(herald, signal.SIGSTOP)
+    try:
+        version = put_by_psql(lab, 'sql', {'team': 'green'})
+        for definition in listener.definitions:
+            listener.wait_for(definition, version)
+        for _ in range(6):
+            assert lab.get('lab', ('Person', 'sql'))['v'] == version
+    finally:
+        os.kill(herald, signal.SIGCONT)
+    listener.close()
+
+
+def test_a_collection_that_becomes_another(lab):
+    def declare(*key):
+        lab.schemas.apply('lab', {'Person': {**PERSON, 'collections': {**PERSON['collections'], 'kind': {'key': list(key), 'mutable': True}}}})
+    declare('Main.a')
+    put(lab, 'k', {'a': 'x', 'b': 'x'})
+    listener, other = Listener(lab, 'Person/kind@x'), Listener(lab, 'Person/kind@x', 'Person/k')
+    last = other.wait_for_id()
+    other.close()
+    listener.opened()
+    declare('Main.b')
+    listener.wait_for('Person/kind@x', 0)
+    again = Listener(lab, 'Person/kind@x', 'Person/k', last=last)
+    assert again.opened() is True
+    again.wait_for('Person/kind@x', 0)
+    assert 'Person/k' not in again.told()
+    version = put(lab, 'k', {'a': 'y', 'b': 'x'})
+    for one in (listener, again):
+        one.wait_for('Person/kind@x', version)
+        one.close()
+    lab.schemas.apply('lab', {'Person': PERSON})
+
+
+def test_by_http_2_and_an_idle_connection_lives(lab):
+    put(lab, 'h2', {})
+    client = subprocess.Popen(
+        ['curl', '-sN', '--http2', '--cacert', lab.path / 'etc/certificate.pem', '-w', '%{http_version}',
+         f'{lab.url}/lab/live?def=Person%2Fh2'], stdout=subprocess.PIPE, text=True)
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(client.stdout.readline, '')), daemon=True)
+    reader.start()
+    wait_until(lambda: 'event: open\n' in lines)
+    wait_until(lambda: ':\n' in lines or sum(line.startswith('id: ') for line in lines) > 1, what='a sign of life')
+    version = put(lab, 'h2', {'team': 'x'})
+    wait_until(lambda: f'data: {{"changed":[["Person/h2",{version}]]}}\n' in lines)
+    client.kill()
+    client.wait()
+
+
+# --- nothing is missed ---
+
+
+def test_who_comes_again_is_told_what_was_missed(lab):
+    put(lab, 'a', {'team': 'resumed'})
+    put(lab, 'b', {'team': 'other'})
+    definitions = ('Person/a', 'Person/b', 'Person/gone', 'Person/team@resumed', 'Person/team@other')
+    first = Listener(lab, *definitions)
+    first.opened()
+    first.wait_for('Person/a', put(lab, 'a', {'team': 'resumed', 'n': 1}))
+    last = first.wait_for_id()
+    first.close()
+    again = Listener(lab, *definitions, last=last)
+    assert again.opened() is True
+    version = put(lab, 'b', {'team': 'other', 'n': 2})
+    again.wait_for('Person/b', version)
+    again.wait_for('Person/team@other', version)
+    assert set(again.told()) == {'Person/b', 'Person/team@other'}  # what the id says was told is not told again
+    last = again.wait_for_id()
+    again.close()
+    version = put(lab, 'a', {'team': 'moved'})
+    lab.put('lab', {'c': 'Person', 'id': 'b', 'delete': True})
+    third = Listener(lab, *definitions, last=last)
+    assert third.opened() is True
+    for definition in ('Person/a', 'Person/b', 'Person/team@resumed', 'Person/team@other'):
+        third.wait_for(definition, version)
+    third.close()
+
+
+def test_the_process_dies(lab):
+    put(lab, 'a', {'team': 'red'})
+    listener = Listener(lab, 'Person/a', 'Person')
+    listener.opened()
+    listener.wait_for('Person/a', put(lab, 'a', {'team': 'red', 'n': 1}))
+    last = listener.wait_for_id()
+    pid = live_pid(lab)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not listener.is_open, what='the end of the connection')
+    version = put(lab, 'a', {'team': 'red', 'n': 2})
+    again = come_again(lab, 'Person/a', 'Person', last=last)
+    assert again.opened() is True
+    again.wait_for('Person/a', version)
+    again.wait_for('Person', 0)  # of whole classes nothing is remembered: it may have changed
+    again.wait_for('Person', put(lab, 'a', {'team': 'red', 'n': 3}))
+    again.close()
+
+
+def come_again(stack, *definitions, **more):
+    def attempt():
+        try:
+            return Listener(stack, *definitions, **more)
+        except Problem as problem:
+            assert problem.status in (502, 503)
+            return None
+        except OSError:
+            return None
+    return wait_until(attempt, what='an answer')
+
+
+def test_a_reload_sends_listeners_to_the_successor(lab):
+    listener = Listener(lab, 'Person/a')
+    listener.wait_for_id()
+    pid = live_pid(lab)
+    lab.reload()
+    wait_until(lambda: not listener.is_open, what='the end of the connection')
+    wait_until(lambda: live_pid(lab) != pid, what='the successor')
+    version = put(lab, 'a', {'n': 'reloaded'})
+    again = come_again(lab, 'Person/a', last=listener.last)
+    again.wait_for('Person/a', version)
+    again.close()
+
+
+def test_a_session_lost_in_the_database(lab):
+    put(lab, 'a', {'team': 'red'})
+    listener = Listener(lab, 'Person/a', 'Person/team@red')
+    listener.opened()
+    lab.psql('lab', "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'stampd live'")
+    version = put_by_psql(lab, 'a', {'team': 'none'})
+    for definition in listener.definitions:
+        listener.wait_for(definition, version)
+    listener.close()
+
+
+def test_ids_do_not_outlive_a_crash_of_postgresql(lab):
+    """It may give numbers of transactions again."""
+    listener = Listener(lab, 'Person/a')
+    last = listener.wait_for_id()
+    lab.restart_postgres('kill')
+    wait_until(lambda: lab.ping('lab').json()['db'] == 'ok')
+    wait_until(lambda: ('reset', {}) in listener.events, what='that everything is to be looked at')
+    again = come_again(lab, 'Person/a', last=last)
+    assert again.opened() is False
+    version = put(lab, 'a', {'team': 'crash'})
+    for one in (listener, again):
+        one.wait_for('Person/a', version)
+        one.close()
+
+
+def test_a_question_that_fails_is_refused_alone(lab):
+    listener = Listener(lab, 'Person/a')
+    listener.opened()
+    look = "select pid from pg_stat_activity where application_name = 'stampd live' and datname = 'stampd_lab'"
+    session = lab.psql('lab', look)
+    with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as connection, connection.cursor() as cursor:
+        cursor.execute('lock table member')
+        problem = refused(lab, 'Person/a', 'Person/team@x')
+    connection.close()
+    assert (problem.status, problem.code) == (503, 'XTIME')
+    assert listener.is_open and lab.psql('lab', look) == session
+    listener.wait_for('Person/a', put(lab, 'a', {'team': 'none', 'n': 1}))
+    listener.close()
+
+
+class Holder(Listener):
+    """Holds copies of documents, each looked at only when told to; `source` remembers over connections."""
+
+    def __init__(self, stack, ids, source, **more):
+        self.ids, self.source, self.work = ids, source, threading.Event()
+        super().__init__(stack, *(f'Person/{id_}' for id_ in ids), 'Person/team@t', **more)
+
+    def hear(self, name, data):
+        if name == 'open' and not data['resumed'] or name == 'reset':
+            self.source['stale'].update(self.ids, ['@'])
+        elif name == 'change':
+            for definition, _ in data['changed']:
+                self.source['stale'].add('@' if '@' in definition else definition.partition('/')[2])
+        super().hear(name, data)
+        self.work.set()
+
+
+def catch_up(stack, source):
+    """Looks at what is stale, as a client does."""
+    while source['stale']:
+        one = source['stale'].pop()
+        if one == '@':
+            found = stack.op('lab', 'collection', {'c': 'Person', 'collection': 'team', 'value': 't', 'want': 'ids',
+                                                   'limit': 1000})['out']['ids']
+            source['team'] = {id_: version for id_, version in found}
+        else:
+            source['copies'][one] = stack.get('lab', ('Person', one))['v']
+
+
+def slow_writer(stack, ids, chance, until):
+    """psql sessions that change a document and commit later, out of the order of versions."""
+    while not until.is_set():
+        connection = psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd -c lock_timeout=2000')
+        try:
+            with connection, connection.cursor() as cursor:
+                content = json.dumps({'team': chance.choice('tu'), 'n': chance.random()})
+                cursor.execute("select put_item('Person', %s, 'Main', '', %s)", (chance.choice(ids), content))
+                until.wait(chance.random() * 0.4)
+        except psycopg2.Error:
+            pass  # two at once: one is refused
+        finally:
+            connection.close()
+
+
+def quick_writer(stack, ids, chance, until):
+    while not until.is_set():
+        try:
+            put(stack, chance.choice(ids), {'team': chance.choice('tu'), 'n': chance.random()})
+        except Problem:
+            pass  # contention, or a worker that was killed
+        until.wait(chance.random() * 0.02)
+
+
+def test_a_random_history_misses_nothing(lab):
+    """Writers, some of whom hold their commits open; connections, workers and the process end at random times.  What is held
+    is looked at only when an event says so: at rest it must equal the source."""
+    seed = random.randrange(1 << 30)
+    print('seed', seed)
+    chance = random.Random(seed)
+    ids = [f'r{number}' for number in range(12)]
+    for id_ in ids:
+        put(lab, id_, {'team': 't'})
+    source = {'stale': set(), 'copies': {}, 'team': {}}
+    until = threading.Event()
+    writers = [threading.Thread(target=writer, args=(lab, ids, random.Random(chance.random()), until))
+               for writer in (slow_writer, slow_writer, quick_writer, quick_writer)]
+    holder = Holder(lab, ids, source)
+    for writer in writers:
+        writer.start()
+    try:
+        for number in range(14):
+            holder.work.wait(0.2)
+            holder.work.clear()
+            catch_up(lab, source)
+            act = chance.randrange(4)
+            if act == 0 and number % 5 == 4:
+                os.kill(live_pid(lab), signal.SIGKILL)
+            elif act == 1:
+                lab.kill_worker(chance.choice([pid for pid in lab.worker_pids()]))
+            if act != 3:
+                holder.close()
+                holder = come_again_as(Holder, lab, ids, source, last=holder.last)
+    finally:
+        until.set()
+        for writer in writers:
+            writer.join(60)
+
+    def is_equal():
+        catch_up(lab, source)
+        documents = {id_: lab.get('lab', ('Person', id_)) for id_ in ids}
+        wanted = {id_: document['v'] for id_, document in documents.items()}
+        team = {id_ for id_, document in documents.items() if document['items'][0]['j']['team'] == 't'}
+        return source['copies'] == wanted and {id_ for id_ in source['team'] if id_ in ids} == team
+    if not holder.is_open:
+        holder = come_again_as(Holder, lab, ids, source, last=holder.last)
+    try:
+        wait_until(is_equal, what='what is held, equal to the source')
+    except AssertionError:
+        print('held', source, holder.events, holder.last, holder.is_open)
+        raise
+    holder.close()
+
+
+def come_again_as(kind, stack, *arguments, **more):
+    def attempt():
+        try:
+            return kind(stack, *arguments, **more)
+        except (Problem, OSError):
+            return None
+    return wait_until(attempt, what='an answer')
+
+
+# --- who may listen ---
+
+
+def rules_with(stack, **conf):
+    # The whole configuration is rewritten: what is not named stays as it was made.
+    present = stack.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
+    return {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**present, **conf}}]}
+
+
+def stream_of(stack, ns, definition):
+    """The code with which a stream of an EventSource ends at once."""
+    answer = stack.http.get(f'{stack.url}/{ns}/live', params={'def': definition}, headers={'Accept': 'text/event-stream'}, timeout=60)
+    assert answer.status_code == 200 and answer.headers['Content-Type'] == 'text/event-stream'
+    retry, *event = answer.text.split('\n', 1)
+    assert retry.startswith('retry: ') and 500 <= int(retry[7:]) <= 10000
+    return json.loads(event[0].partition('data: ')[2])['code'] if event[0].strip() else None
+
+
+def test_rules_are_asked_and_asked_again(lab):
+    def rule(**conf):
+        lab.put('z', rules_with(lab, **conf), admin=True)
+    assert refused(lab, 'A', ns='z').code == 'SCLOSED'
+    listener = Listener(lab, 'A', ns='demo')
+    listener.opened()
+    keeper = Listener(lab, 'A', ns='demo', admin=True)
+    keeper.opened()
+    rule(access='closed')
+    wait_until(lambda: ('closed', {'code': 'SCLOSED'}) in listener.events, what='the farewell')
+    wait_until(lambda: not listener.is_open)
+    assert keeper.is_open
+    problem = refused(lab, 'A', ns='demo')
+    assert (problem.status, problem.code) == (403, 'SCLOSED')
+    rule(access='read', off='a pause')
+    problem = refused(lab, 'A', ns='demo')
+    assert (problem.status, problem.code) == (503, 'OOFF')
+    rule(access='read', off=None, origins=['https://page.example'])
+    again = Listener(lab, 'A', ns='demo')
+    assert again.opened() is False and keeper.is_open
+    answer = lab.http.get(f'{lab.url}/demo/live', params={'def': 'A'}, headers={'Origin': 'https://page.example'}, stream=True,
+                          timeout=60)
+    assert answer.headers['Access-Control-Allow-Origin'] == 'https://page.example'
+    answer.close()
+    for one in (again, keeper):
+        one.close()
+    rule(access='read', off='a pause')
+    assert stream_of(lab, 'demo', 'A') == 'OOFF'  # a browser would never come again after a 503
+    rule(access='read', off=None)
+    answer = lab.http.post(f'{lab.url}/demo/live', json={'defs': ['A'], 'admin': 'wrong'}, timeout=60)
+    assert (answer.status_code, answer.json()['code']) == (403, 'SKEY')
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize('definition', [
+    '', 'person', '/', 'Person/', 'Person/team@a%', 'Person/team@a@b@c@d@e', 'Person/9@x', 'Per-son/1', 'Person/%00',
+    'Person/' + 'x' * 256, 'Person/%ff', 'Abcdefghijklmnopq', 'Person/@x'])
+def test_what_is_no_definition(lab, definition):
+    problem = refused(lab, definition)
+    assert (problem.status, problem.code) == (400, 'AARG')
+
+
+def test_what_is_no_question(lab):
+    def ask(status, code, path='/lab/live?def=A', **more):
+        answer = lab.http.request(more.pop('method', 'GET'), lab.url + path, timeout=60, **more)
+        assert (answer.status_code, answer.json()['code']) == (status, code), answer.text
+    ask(400, 'AARG', '/lab/live')
+    ask(400, 'AARG', '/lab/live?def=A&unknown=1')
+    ask(400, 'AARG', '/lab/live?def=A&admin=x')  # a key is no part of an address
+    ask(404, 'NPATH', '/lab/live/x?def=A')
+    ask(404, 'NNAMESPACE', '/nobody/live?def=A')
+    ask(405, 'AMETHOD', method='PUT')
+    for body in ([], {'defs': 'A'}, {'defs': [1]}, {'defs': [['A']]}, {'defs': ['A'], 'more': 1}, {'defs': []},
+                 {'defs': ['A'], 'last': 7}, {'defs': ['A'], 'admin': None}):
+        ask(400, 'AARG', '/lab/live', method='POST', json=body)
+    ask(400, 'AJSON', '/lab/live', method='POST', data='{"defs":["A"]', headers={'Content-Type': 'application/json'})
+    ask(415, 'ATYPE', '/lab/live', method='POST', data='defs=A', headers={'Content-Type': 'text/plain'})
+    many = [f'A/{number}' for number in range(10000)]
+    answer = lab.http.post(f'{lab.url}/lab/live', json={'defs': many}, timeout=60)
+    assert (answer.status_code, answer.json()['args']) == (400, ['live_definitions', str(DEFINITIONS), '10000'])
+    listener = Listener(lab, *many[:DEFINITIONS])
+    listener.opened()
+    listener.close()
+    assert refused(lab, 'Nobody/team@x').code == 'NCOLLECTION'
+    assert refused(lab, 'Person/place@x').code == 'AARG'  # it has two properties
+
+
+def test_ids_of_others(lab):
+    listener = Listener(lab, 'A')
+    last = listener.wait_for_id()
+    listener.close()
+    head, life, horizon, floor = last.split('.')
+    for wrong in ('x', last[:-1], f'{head}.{life}.{int(horizon) + 1}.{floor}', last.replace(head, head[::-1])):
+        assert refused(lab, 'A', last=wrong).code == 'AARG'
+    assert refused(lab, 'A', ns='demo', last=last).code == 'AARG'
+    # Well sealed, but of transactions that are still to come, and of another life.
+    def seal(payload):
+        parts = '4:live3:lab'
+        text = f'{len(parts)}:{parts}{len(payload)}:{payload}'
+        return f'{hashlib.sha256(text.encode()).hexdigest()[:32]}.{payload}'
+    assert seal(f'{life}.{horizon}.{floor}') == last
+    assert refused(lab, 'A', last=seal(f'{life}.{int(horizon) + 10**9}.{floor}')).code == 'AARG'
+    other = Listener(lab, 'A', last=seal(f'{int(life) + 1}.{horizon}.{floor}'))
+    assert other.opened() is False  # nothing is known of that life: look at everything
+    other.close()
+
+
+def test_a_connection_that_reads_nothing_is_closed(lab):
+    """On the socket itself, where nginx does not take it; others are told meanwhile."""
+    put(lab, 'loud', {})
+    listener = Listener(lab, 'Person/loud')
+    listener.opened()
+    tags = [f'{number:02}' + 'x' * 60 for number in range(DEFINITIONS - 2)]
+    question = '&'.join(f'def=Person%2Ftag%40{tag}' for tag in tags)  # so each event is large
+    deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    deaf.connect(str(lab.path / 'run/stampd/live.sock'))
+    deaf.sendall(f'GET /lab/live?def=Person&{question} HTTP/1.1\r\nHost: x\r\nX-Stampd-Ns: lab\r\n'
+                 'X-Stampd-Database: stampd_lab\r\n\r\n'.encode())
+    assert deaf.recv(15) == b'HTTP/1.1 200 OK'
+    poll = select.poll()
+    poll.register(deaf, 0)  # nothing is read: only whether the other end is closed
+
+    def is_closed():
+        listener.wait_for('Person/loud', put(lab, 'loud', {'n': random.random(), 'tags': tags}))
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+    wait_until(is_closed, what='the end of the connection')
+    deaf.close()
+    assert listener.is_open
+    listener.close()
+
+
+def test_no_more_connections_than_may_be(lab):
+    listeners = []
+    problem = None
+    try:
+        for _ in range(CONNECTIONS + 2):
+            listeners.append(Listener(lab, 'A'))
+    except Problem as caught:
+        problem = caught
+    assert problem and (problem.status, problem.code) == (503, 'XCROWDED')
+    assert stream_of(lab, 'lab', 'A') == 'XCROWDED'
+    for listener in listeners:
+        listener.close()
+    come_again(lab, 'A').close()
+
+
+# --- a commit that its worker could not tell ---
+
+
+def test_a_worker_dies_between_commit_and_telling(lab):
+    bar = rules_with(lab, access='closed')
+    lab.step('stampd', 'stop', 'now')
+    assert stream_of(lab, 'lab', 'A') is None  # nginx says it
+    assert refused(lab, 'A').code == 'XAWAY'
+    lab.set(debug_die_at='commit-published')  # each worker dies once it has committed something
+    barred = come_again(lab, 'A', ns='demo')
+    lab.request('POST', '/z/op/put', json={'param': {'docs': [bar]}}, admin=True)
+    wait_until(lambda: ('closed', {'code': 'SCLOSED'}) in barred.events, what='the farewell')
+    listener = come_again(lab, 'Person/doomed', 'Person/team@doomed')
+    listener.opened()
+    for number in range(6):  # some die, at their first commit
+        lab.request('POST', '/lab/op/put', json={'param': {'docs': [
+            {'c': 'Person', 'id': 'doomed', 'items': [{'c': 'Main', 'j': {'team': 'doomed', 'n': number}}]}]}})
+    version = wait_until(lambda: lab.psql('lab', "select version from doc where class = 'Person' and id = 'doomed'"))[0][0]
+    for definition in listener.definitions:
+        listener.wait_for(definition, version)
+    listener.close()

@@ -1,0 +1,292 @@
+/* test_live: what a listener asks for, who is told of what, and the pipe by which commits are heard. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "document/ears.h"
+#include "serve/live_index.h"
+#include "serve/live_private.h"
+#include "serve/live_question.h"
+
+enum { MOST = 10, SLOTS = 1024 };
+
+static struct arena *arena;
+static struct live_question question;
+static const char *wrong;
+
+static enum fault ask(const char *query, const char *type, const char *body)
+{
+    const struct live_source source = {.query = bytes_of(query),
+                                       .content_type = bytes_of(type),
+                                       .body = bytes_of(body),
+                                       .definitions_most = MOST};
+    return live_question_read(arena, &source, &question, &wrong);
+}
+
+static bool is(struct bytes bytes, const char *text)
+{
+    return bytes_equal(bytes, bytes_of(text));
+}
+
+/* --- questions --- */
+
+static void definitions_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("def=Person&def=Person%2Fa%2540b%2Fc&def=Person%2Fteam%40red%2540&last=x+y", "", ""),
+                     FAULT_NONE);
+    assert_int_equal(question.count, 3);
+    assert_true(is(question.last, "x y"));
+    const struct definition *class = &question.definitions[0], *document = &question.definitions[1],
+                            *member = &question.definitions[2];
+    assert_true(is(class->class, "Person") && !class->id.data && !class->collection.data);
+    assert_true(is(document->class, "Person") && is(document->id, "a@b/c"));
+    assert_true(is(document->text, "Person/a%40b/c"));
+    assert_true(is(member->collection, "team") && is(member->value, "red@") && member->value_count == 1);
+}
+
+static void several_values_are_joined_as_the_database_joins_them(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("", "application/json; charset=utf-8", "{\"defs\":[\"P/place@Paris@rue%20X@\"]}"),
+                     FAULT_NONE);
+    assert_true(is(question.definitions[0].value, "5:Paris5:rue X0:"));
+    assert_int_equal(question.definitions[0].value_count, 3);
+}
+
+static void bodies_and_queries_add_up_and_doubles_are_dropped(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        ask("def=A", "application/json", "{\"defs\":[\"B\",\"A\"],\"last\":\"l\",\"admin\":\"k\"}"),
+        FAULT_NONE);
+    assert_int_equal(question.count, 2);
+    assert_true(is(question.last, "l") && is(question.admin, "k"));
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *type, *body;
+        enum fault fault;
+    } cases[] = {
+        {"", "", "", FAULT_AARG},
+        {"def", "", "", FAULT_AARG},
+        {"def=a", "", "", FAULT_AARG},
+        {"def=A&other=1", "", "", FAULT_AARG},
+        {"def=A&admin=1", "", "", FAULT_AARG},
+        {"def=A&last=1&last=2", "", "", FAULT_AARG},
+        {"def=A%2", "", "", FAULT_AARG},
+        {"def=A/%2500", "", "", FAULT_AARG},
+        {"def=A/%25ff", "", "", FAULT_AARG},
+        {"def=A/", "", "", FAULT_AARG},
+        {"def=A/1c@x", "", "", FAULT_AARG},
+        {"def=A/c@1@2@3@4@5", "", "", FAULT_AARG},
+        {"", "text/plain", "{\"defs\":[\"A\"]}", FAULT_ATYPE},
+        {"", "application/jsonx", "{\"defs\":[\"A\"]}", FAULT_ATYPE},
+        {"", "application/json", "{\"defs\":\"A\"}", FAULT_AARG},
+        {"", "application/json", "{\"defs\":[1]}", FAULT_AARG},
+        {"", "application/json", "{\"defs\":[\"A\"],\"x\":1}", FAULT_AARG},
+        {"", "application/json", "[\"A\"]", FAULT_AARG},
+        {"", "application/json", "{\"defs\":[[[\"A\"]]]}", FAULT_AARG},
+        {"", "application/json", "{", FAULT_AJSON},
+        {"def=A&def=B&def=C&def=D&def=E&def=F&def=G&def=H&def=I&def=J&def=K", "", "", FAULT_ALIMIT},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        enum fault fault = ask(cases[i].query, cases[i].type, cases[i].body);
+        if (fault != cases[i].fault)
+            fail_msg("case %zu: %s", i, fault_code(fault));
+    }
+    assert_int_equal(question.count, 11);
+}
+
+/* --- tokens --- */
+
+static void tokens_open_in_their_namespace_only(void **state)
+{
+    (void)state;
+    const struct live_horizon known = {.life = 1, .horizon = INT64_MAX, .floor = 0};
+    struct live_horizon read;
+    struct bytes token = live_token_write(arena, BYTES("lab"), &known);
+    assert_true(live_token_read(BYTES("lab"), token, &read));
+    assert_true(read.life == 1 && read.horizon == INT64_MAX && read.floor == 0);
+    assert_false(live_token_read(BYTES("demo"), token, &read));
+    for (size_t i = 0; i < token.size; i++)
+        assert_false(live_token_read(BYTES("lab"), (struct bytes){token.data, i}, &read));
+}
+
+/* --- who is told --- */
+
+static size_t tell(struct live_ears *ears, struct live_index *index, struct bytes key, int64_t version)
+{
+    size_t count = 0;
+    live_index_touch(index, key, version);
+    while (live_index_take_touched(index))
+        ;
+    for (struct live_link *link; (link = live_ears_take_changed(ears)); count++)
+        assert_int_equal(link->version, version);
+    return count;
+}
+
+static void those_who_want_it_are_told(void **state)
+{
+    (void)state;
+    struct live_index *index = live_index_create();
+    struct live_ears one, other;
+    struct builder key = {0};
+    assert_int_equal(ask("def=A&def=A/1&def=A/%2531&def=A/c@v", "", ""), FAULT_NONE);
+    assert_int_equal(question.count, 3); /* of two ways to write one, the first */
+    assert_true(is(question.definitions[1].text, "A/1"));
+    live_index_add(index, &one, question.definitions, question.count);
+    assert_int_equal(ask("def=A/1&def=B", "", ""), FAULT_NONE);
+    live_index_add(index, &other, question.definitions, question.count);
+    assert_true(live_index_has_members_of(index, BYTES("A")));
+    assert_false(live_index_has_members_of(index, BYTES("B")));
+    assert_int_equal(tell(&one, index, live_key_of_class(&key, BYTES("A")), 7), 1);
+    assert_int_equal(tell(&one, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
+    assert_int_equal(tell(&other, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
+    while (live_ears_take_changed(&one)) /* of the last one, too */
+        ;
+    assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("v")), 9), 1);
+    assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("w")), 9), 0);
+    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 3);
+    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 5);
+    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 4);
+    assert_ptr_equal(live_index_take_touched(index), &other);
+    assert_null(live_index_take_touched(index));
+    assert_int_equal(live_ears_take_changed(&other)->version, 5);
+    assert_null(live_ears_take_changed(&other));
+    live_index_touch_ears(index, &one);
+    live_index_remove(index, &one); /* touched, and gone */
+    assert_null(live_index_take_touched(index));
+    assert_false(live_index_has_members_of(index, BYTES("A")));
+    live_index_remove(index, &other);
+    live_index_destroy(index);
+    builder_free(&key);
+}
+
+/* --- the pipe --- */
+
+static struct stamps *stamps;
+static char folder[64];
+
+static int open_segment(void **state)
+{
+    (void)state;
+    char path[128], problem[256];
+    snprintf(folder, sizeof folder, "/tmp/stampd-test-live-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/segment", folder);
+    return stamps_open(&stamps, path, SLOTS, problem, sizeof problem) ? 0 : -1;
+}
+
+static int close_segment(void **state)
+{
+    (void)state;
+    char path[128];
+    stamps_close(stamps);
+    snprintf(path, sizeof path, "%s/segment", folder);
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void commits_are_heard(void **state)
+{
+    (void)state;
+    char problem[256], id[255];
+    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
+    struct mouth *mouth = mouth_create(stamps);
+    struct ear_change changes[100];
+    struct ear_news news;
+    memset(id, 'x', sizeof id);
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
+        changes[i] = (struct ear_change){BYTES("Class"), {id, i + 1}};
+    assert_non_null(ear);
+    mouth_tell(mouth, 3, 5, changes, COUNT_OF(changes)); /* nobody wants it */
+    assert_false(ears_are_wanted(stamps, 3));
+    assert_false(ear_next(ear, &news));
+    ear_want(ear, 3, true);
+    assert_true(ears_are_wanted(stamps, 3) && !ears_are_wanted(stamps, 4));
+    mouth_tell(mouth, 3, 5, changes, COUNT_OF(changes)); /* more than one message */
+    mouth_miss(mouth, 3);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        assert_true(ear_next(ear, &news));
+        assert_true(news.space == 3 && news.version == 5 && is(news.class, "Class"));
+        assert_int_equal(news.id.size, i + 1);
+    }
+    assert_true(ear_next(ear, &news) && !news.class.data);
+    assert_false(ear_next(ear, &news));
+    assert_int_equal(ear_missed(ear, 3), 1);
+    while (ear_missed(ear, 3) == 1) /* nobody reads: it fills, and is not waited for */
+        mouth_tell(mouth, 3, 6, changes, COUNT_OF(changes));
+    while (ear_next(ear, &news))
+        assert_int_equal(news.version, 6);
+    ear_close(ear);
+    assert_false(ears_are_wanted(stamps, 3));
+    mouth_destroy(mouth);
+}
+
+static void who_was_killed_is_not_told(void **state)
+{
+    (void)state;
+    char problem[256];
+    pid_t child = fork();
+    if (child == 0) {
+        struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
+        ear_want(ear, 3, true);
+        _exit(0); /* without a farewell */
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(ears_are_wanted(stamps, 3));
+    struct mouth *mouth = mouth_create(stamps);
+    const struct ear_change change = {BYTES("A"), BYTES("1")};
+    mouth_tell(mouth, 3, 1, &change, 1); /* writes to nobody */
+    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
+    assert_non_null(ear);
+    assert_false(ears_are_wanted(stamps, 3));
+    ear_want(ear, 3, true);
+    mouth_tell(mouth, 3, 2, &change, 1); /* by the new pipe */
+    struct ear_news news;
+    assert_true(ear_next(ear, &news) && news.version == 2);
+    ear_close(ear);
+    mouth_destroy(mouth);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_create("test");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_destroy(arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(definitions_are_read),
+        cmocka_unit_test(several_values_are_joined_as_the_database_joins_them),
+        cmocka_unit_test(bodies_and_queries_add_up_and_doubles_are_dropped),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(tokens_open_in_their_namespace_only),
+        cmocka_unit_test(those_who_want_it_are_told),
+        cmocka_unit_test_setup_teardown(commits_are_heard, open_segment, close_segment),
+        cmocka_unit_test_setup_teardown(who_was_killed_is_not_told, open_segment, close_segment),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
