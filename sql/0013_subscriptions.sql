@@ -267,6 +267,8 @@ begin
   perform subs_lock(true);
   present := pg_current_xact_id()::text::bigint;
   update subs_touched t set taken = present where t.session = of_session and t.taken = 0;
+  delete from subs_touched t where t.session = of_session and t.taken <> 0
+    and not exists (select from subs_def f where f.key = t.key and f.session = of_session); -- nobody wants to hear of it any more
   return query select present, f.def, min(t.version) from subs_touched t
     join subs_def f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def order by f.def collate "C";
 end $$;

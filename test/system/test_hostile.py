@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, searches, wire
+from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, searches, subscriptions, wire
 from hostile.door import Door
 from stack import BUILD
 
 STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8}}
-TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'searches': searches, 'wire': wire}
+TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'searches': searches,
+          'subscriptions': subscriptions, 'wire': wire}
 CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]
 HAS_SANITIZERS = b'__asan_init' in (BUILD / 'src/stampd').read_bytes()
 QUIET = {'class': 'Where', 'id': 'am-i'}
@@ -82,7 +83,8 @@ def hasten(stack):
 
 def contents(stack):
     """Everything stored that the cases may not touch."""
-    return {ns: stack.psql(ns, "select class, id, version from doc where class <> 'Kept' order by 1, 2") for ns in ('lab', 'demo', 'z')}
+    return {ns: (stack.psql(ns, "select class, id, version from doc where class <> 'Kept' order by 1, 2"), stack.psql(ns, 'select * from subs'))
+            for ns in ('lab', 'demo', 'z')}
 
 
 @pytest.fixture(scope='module')

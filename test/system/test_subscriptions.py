@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from schema import Schemas
-from stack import BUILD, ROOM, Problem
+from stack import BUILD, ROOM, Problem, wait_until
 
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
 STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000}}
@@ -26,6 +26,7 @@ PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
                           'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
                           'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}}}
 DAY = 24 * 60
+POINT = 'BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU'  # of the curve P-256
 
 
 def set_clock(minutes):
@@ -83,7 +84,7 @@ def b64(size, first=4):
 
 
 def address(name='one'):
-    return {'endpoint': f'https://push.example/{name}', 'p256dh': b64(65), 'auth': b64(16)}
+    return {'endpoint': f'https://push.example/{name}', 'p256dh': POINT, 'auth': b64(16)}
 
 
 def subs(stack, session, param=None, **more):
@@ -460,6 +461,41 @@ def test_taken_and_not_told_is_taken_again(waking, session):
     assert [text for _, text in lab.psql('lab', 'select taken, def from subs_take(%s)', (session,))] == ['Other']
     subs(lab, session, {'drop': ['Other']})
     assert lab.psql('lab', 'select * from subs_take(%s)', (session,)) == [], 'what it wants to hear no more'
+    assert lab.psql('lab', 'select * from subs_touched') == []
+
+
+@pytest.mark.parametrize('what', ['change', 'task'])
+def test_who_changes_or_tells_waits_for_commits_that_have_looked(waking, session, what):
+    """A commit that has looked for subscriptions and is not visible yet, held open by hand: the answer comes behind it."""
+    lab = waking
+    lab.psql('lab', "delete from subs_touched")
+    subs(lab, session, {'defs': ['Note/held'], 'push': address()})
+    with psycopg2.connect(lab.conninfo('lab', 'stampd'), options='-c search_path=stampd -c stampd.worker=on') as commit:
+        cursor = commit.cursor()
+        cursor.execute("insert into doc values ('Note', 'held', 101000000000001 + (select version from subs limit 1) % 1000, 1, 1, 0, 0)"
+                       " on conflict (class, id) do update set version = doc.version + 1 returning version")
+        (version,), = cursor.fetchall()
+        cursor.execute("select * from subs_touch(array['Note'], array['held'], null, true, 0, 1, 0)")
+        other = secrets.token_urlsafe(24)
+        found = []
+
+        def wait_and_look():
+            if what == 'change':
+                with client(lab) as http:
+                    body = {'param': {'defs': ['Note/held'], 'push': address()}, 'session': other}
+                    found.append(http.post(lab.url + '/lab/op/subs', json=body, timeout=60).json())
+            else:
+                with psycopg2.connect(lab.conninfo('lab', 'stampd'), options='-c search_path=stampd') as task:
+                    take = task.cursor()
+                    take.execute('select def, version from subs_take(%s)', (session,))
+                    found.append(take.fetchall())
+        thread = threading.Thread(target=wait_and_look)
+        thread.start()
+        wait_until(lambda: lab.psql('lab', "select 1 from pg_locks where locktype = 'advisory' and not granted"))
+        assert not found
+        commit.commit()
+        thread.join()
+    assert found == [[('Note/held', version)]] if what == 'task' else found[0]['out']['defs'] == ['Note/held']
 
 
 def test_the_switch_is_the_administrators(lab, session):

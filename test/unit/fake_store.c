@@ -307,6 +307,8 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     if (commit->once)
         fake_keep(commit->once);
     note_copies(commit);
+    fake.session = commit->touch.own;
+    commit->touch = fake.touch;
     return is_lost ? COMMIT_UNKNOWN : COMMIT_DONE;
 }
 

@@ -28,8 +28,10 @@ struct fake_store {
     size_t note_count;     /* what commits have noted, */
     struct {
         char text[64];
-    } notes[8];        /* "Class.id Item.key" */
-    size_t copy_count; /* targets of the copies written */
+    } notes[8];           /* "Class.id Item.key" */
+    size_t copy_count;    /* targets of the copies written */
+    struct touch touch;   /* answered to commits */
+    struct bytes session; /* that the last one named */
     void (*before_commit)(void);
     void (*after_load)(void);
     void (*after_find)(void);

@@ -1,8 +1,6 @@
 /* fake_tasks: see the header. */
 #include "fake_tasks.h"
 
-#include "document/store_subs.h"
-
 struct fake_queue queue;
 static struct arena *texts;
 
@@ -233,25 +231,36 @@ enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct 
     return FAULT_NONE;
 }
 
-/* No subscriptions. */
+/* --- subscriptions: one, whatever the session --- */
+
+struct fake_subs subs;
+
 enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
-                                   struct bytes session UNUSED, struct subscription *subscription_r UNUSED,
+                                   struct bytes session UNUSED, struct subscription *subscription_r,
                                    bool *is_there_r)
 {
-    *is_there_r = false;
-    return FAULT_NONE;
+    subs.reads++;
+    *subscription_r = subs.subscription;
+    *is_there_r = subs.is_there;
+    return subs.fault;
 }
 
 enum fault store_change_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
-                                     struct bytes session UNUSED,
-                                     const struct subscription_change *change UNUSED,
-                                     struct subscription *subscription_r UNUSED, bool *is_there_r UNUSED)
+                                     struct bytes session UNUSED, const struct subscription_change *change,
+                                     struct subscription *subscription_r, bool *is_there_r)
 {
-    return FAULT_XAWAY;
+    subs.changes++;
+    subs.change = *change;
+    subs.push = change->push ? *change->push : (struct push_address){NO_BYTES, NO_BYTES, NO_BYTES};
+    subs.context = change->context ? *change->context : NO_BYTES;
+    *subscription_r = subs.subscription;
+    *is_there_r = subs.is_there;
+    return subs.fault;
 }
 
 enum fault store_drop_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
                                    struct bytes session UNUSED)
 {
-    return FAULT_XAWAY;
+    subs.drops++;
+    return subs.fault;
 }

@@ -3,6 +3,7 @@
 #define STAMPD_TEST_FAKE_TASKS_H
 
 #include "document/store_cron.h"
+#include "document/store_subs.h"
 #include "document/store_tasks.h"
 
 struct fake_task {
@@ -25,6 +26,18 @@ struct fake_queue {
     void (*after_claim)(void);
 };
 extern struct fake_queue queue;
+
+/* In place of document/store_subs.c. */
+struct fake_subs {
+    struct subscription subscription; /* answered */
+    bool is_there;
+    enum fault fault;
+    int reads, changes, drops;
+    struct subscription_change change; /* the last one; what it points at, below */
+    struct push_address push;
+    struct bytes context;
+};
+extern struct fake_subs subs;
 
 /* Before each test, and behind the last. */
 void fake_forget_tasks(void);
