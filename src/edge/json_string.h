@@ -1,4 +1,4 @@
-/* json_string: the inside of JSON strings.  Private to json; writing is declared in json.h. */
+/* json_string: the inside of JSON strings; writing a whole one is declared in json.h. */
 #ifndef STAMPD_EDGE_JSON_STRING_H
 #define STAMPD_EDGE_JSON_STRING_H
 

@@ -112,7 +112,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
 {
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
-    struct sync_request *syncs;
+    const struct holdings *syncs;
     struct once *once = NULL;
     enum fault fault = sync_read(attempt->workshop, call, reply, &syncs);
     if (!fault)

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "operation/holdings.h"
 #include "serve/multipart.h"
 
 /* The level of an item of a document as a resource, as CALL_PARAM_TREE is that in param. */
@@ -228,8 +229,21 @@ static enum fault set_member(struct reading *reading, const struct argument *arg
     return FAULT_NONE;
 }
 
+/* A body with nothing but synchronisations needs no tree, unless a limit of trees might refuse it. */
+static bool read_holdings(struct reading *reading, struct bytes body)
+{
+    struct arguments *arguments = reading->arguments;
+    if (reading->is_resource || arguments->syncs || reading->limits->depth < HOLDINGS_DEPTH ||
+        body.size > reading->limits->nodes)
+        return false;
+    arguments->holdings = holdings_read_plain(reading->arena, body);
+    return arguments->holdings;
+}
+
 static enum fault read_json(struct reading *reading, struct bytes body)
 {
+    if (read_holdings(reading, body))
+        return FAULT_NONE;
     struct json_limits limits = {reading->limits->depth, item_level(reading) + 1, reading->limits->nodes};
     struct json *root;
     enum fault fault = json_read(reading->arena, body, &limits, &root, reading->problem);

@@ -277,6 +277,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
                            problem.offset ? arena_printf(call->arena, "%zu", problem.offset) : NULL, NULL);
     call->param = call->resource ? arguments.items : arguments.param;
     call->syncs = arguments.syncs;
+    call->holdings = arguments.holdings;
     call->account = arguments.account;
     call->key = arguments.key;
     call->admin = arguments.admin;

@@ -1,0 +1,197 @@
+/* holdings: two roads from JSON to the stamps that a caller has. */
+#include "operation/holdings.h"
+
+#include "document/item.h"
+#include "document/stamp.h"
+#include "edge/json_string.h"
+
+/* --- the quick road ------------------------------------------------------------------------------ */
+
+/* Each reader takes the place of what it reads and returns the place behind it and behind the blanks that
+ * follow, NULL when that is not plain.  The text must end with a brace, `last`: no blank and no digit goes
+ * past it, strings stop before it, and it is taken only as the end of all. */
+struct scan {
+    const char *last;
+};
+
+enum { ELEMENT_BYTES_LEAST = sizeof "{\"c\":\"C\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}" };
+
+static inline bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
+static inline const char *skip_blanks(const char *at)
+{
+    while ((unsigned char)*at <= ' ' && is_blank(*at))
+        at++;
+    return at;
+}
+
+/* Not for the last brace. */
+static inline const char *read_sign(const char *at, char sign)
+{
+    return at && *at == sign ? skip_blanks(at + 1) : NULL;
+}
+
+/* A name with its quotes, and the colon. */
+ALWAYS_INLINE const char *read_name(const struct scan *scan, const char *at, struct bytes name)
+{
+    if (!at || (size_t)(scan->last - at) < name.size || memcmp(at, name.data, name.size) != 0)
+        return NULL;
+    return read_sign(skip_blanks(at + name.size), ':');
+}
+
+static inline const char *read_string(const struct scan *scan, const char *at, struct bytes *value_r)
+{
+    if (!at || *at != '"')
+        return NULL;
+    const char *start = at + 1;
+    size_t size = json_plain_size(start, (size_t)(scan->last - start));
+    *value_r = (struct bytes){start, size};
+    return start[size] == '"' ? skip_blanks(start + size + 1) : NULL;
+}
+
+/* The first eight digits, and the seven that follow. */
+static inline const char *read_stamp(const struct scan *scan, const char *at, int64_t *stamp_r)
+{
+    if (!at)
+        return NULL;
+    *stamp_r = 0;
+    if (*at == '0')
+        return skip_blanks(at + 1);
+    if (scan->last - at < STAMP_DIGITS)
+        return NULL;
+    uint64_t first = eight_load(at), second = eight_load(at + 7);
+    if (eight_no_digits(first) | eight_no_digits(second))
+        return NULL;
+    second = (second & ~UINT64_C(0xff)) | '0';
+    *stamp_r = (int64_t)(eight_digits(first) * 10000000 + eight_digits(second));
+    return *stamp_r <= STAMP_MAX ? skip_blanks(at + STAMP_DIGITS) : NULL;
+}
+
+/* Up to its closing brace, which is not the last one. */
+static inline const char *read_plain_element(const struct scan *scan, const char *at, struct name *name,
+                                             struct held *held)
+{
+    at = read_name(scan, read_sign(at, '{'), BYTES("\"c\""));
+    at = read_name(scan, read_sign(read_string(scan, at, &name->class), ','), BYTES("\"id\""));
+    at = read_name(scan, read_sign(read_string(scan, at, &name->id), ','), BYTES("\"v\""));
+    at = read_name(scan, read_sign(read_stamp(scan, at, &held->version), ','), BYTES("\"ct\""));
+    at = read_name(scan, read_sign(read_stamp(scan, at, &held->ctime), ','), BYTES("\"dt\""));
+    at = read_stamp(scan, at, &held->dtime);
+    bool is_whole = at && at < scan->last && name->id.size && item_is_class_name(name->class);
+    return is_whole ? read_sign(at, '}') : NULL;
+}
+
+struct holdings *holdings_read_plain(struct arena *arena, struct bytes body)
+{
+    while (body.size && is_blank(body.data[body.size - 1]))
+        body.size--;
+    if (!body.size || body.data[body.size - 1] != '}' || !bytes_is_utf8(body))
+        return NULL;
+    const struct scan scan = {body.data + body.size - 1};
+    const char *at = skip_blanks(body.data);
+    if (at == scan.last || !(at = read_name(&scan, read_sign(at, '{'), BYTES("\"syncs\""))))
+        return NULL;
+    at = read_sign(at, '[');
+    if (!at || *at != '{')
+        return NULL;
+    size_t most = body.size / ELEMENT_BYTES_LEAST + 1;
+    struct holdings *holdings = ARENA_NEW(arena, struct holdings);
+    holdings->names = ARENA_ROOM(arena, struct name, most);
+    holdings->held = ARENA_ROOM(arena, struct held, most);
+    do {
+        struct name *name = &holdings->names[holdings->count];
+        assert(holdings->count < most);
+        at = read_plain_element(&scan, at, name, &holdings->held[holdings->count++]);
+    } while (at && *at == ',' && (at = skip_blanks(at + 1)));
+    return read_sign(at, ']') == scan.last ? holdings : NULL;
+}
+
+/* --- the tree ------------------------------------------------------------------------------------ */
+
+/* A stamp that the holder has; absent or null: 0. */
+static enum fault take_stamp(const struct reader *reader, const char *member, const struct json *value,
+                             int64_t *stamp_r)
+{
+    *stamp_r = 0;
+    if (!value || value->kind == JSON_NULL ||
+        (json_is_i64(value, stamp_r) && *stamp_r >= 0 && *stamp_r <= STAMP_MAX))
+        return FAULT_NONE;
+    return reader_wrong(reader, member, "A stamp is expected, a number of 15 digits, or 0.");
+}
+
+/* What an element has, NULL: nothing. */
+struct element {
+    const struct json *class, *id, *version, *ctime, *dtime;
+};
+
+/* One look at each member: a holder of many documents sends many of these. */
+static struct element look_at(const struct json *object)
+{
+    struct element element = {0};
+    for (const struct json *member = object->first; member; member = member->next) {
+        const char *name = member->name.data;
+        if (member->name.size == 1) {
+            if (*name == 'c')
+                element.class = member;
+            else if (*name == 'v')
+                element.version = member;
+        } else if (member->name.size == 2) {
+            if (memcmp(name, "id", 2) == 0)
+                element.id = member;
+            else if (memcmp(name, "ct", 2) == 0)
+                element.ctime = member;
+            else if (memcmp(name, "dt", 2) == 0)
+                element.dtime = member;
+        }
+    }
+    return element;
+}
+
+static enum fault read_element(const struct reader *reader, const struct json *object, struct name *name,
+                               struct held *held)
+{
+    if (object->kind != JSON_OBJECT)
+        return reader_wrong(reader, "syncs", "Objects with c, id, v, ct and dt are expected.");
+    struct element element = look_at(object);
+    enum fault fault = take_stamp(reader, "v", element.version, &held->version);
+    if (!fault)
+        fault = take_stamp(reader, "ct", element.ctime, &held->ctime);
+    if (!fault)
+        fault = take_stamp(reader, "dt", element.dtime, &held->dtime);
+    return fault ? fault : reader_take_name(reader, element.class, element.id, name);
+}
+
+static enum fault check_count(const struct reader *reader, size_t count)
+{
+    int64_t most = reader->settings->limit_syncs;
+    return (int64_t)count > most ? reader_over(reader, "limit_syncs", most, (int64_t)count) : FAULT_NONE;
+}
+
+enum fault holdings_check(const struct reader *reader, const struct holdings *holdings)
+{
+    enum fault fault = check_count(reader, holdings->count);
+    for (size_t i = 0; !fault && i < holdings->count; i++)
+        fault = reader_check_length(reader, "id", holdings->names[i].id);
+    return fault;
+}
+
+enum fault holdings_read(const struct reader *reader, const struct json *syncs, struct holdings **holdings_r)
+{
+    struct arena *arena = reader->call->arena;
+    enum fault fault = check_count(reader, syncs->count);
+    if (fault)
+        return fault;
+    struct holdings *holdings = ARENA_NEW(arena, struct holdings);
+    holdings->names = ARENA_ROOM(arena, struct name, syncs->count);
+    holdings->held = ARENA_ROOM(arena, struct held, syncs->count);
+    for (const struct json *element = syncs->first; element && !fault; element = element->next) {
+        fault = read_element(reader, element, &holdings->names[holdings->count],
+                             &holdings->held[holdings->count]);
+        holdings->count++;
+    }
+    *holdings_r = holdings;
+    return fault;
+}

@@ -1,0 +1,44 @@
+/* fuzz_holdings: what the quick road takes, the tree takes too, and finds the same in it. */
+#include "fuzz.h"
+
+#include "edge/json.h"
+#include "operation/holdings.h"
+
+const char fuzz_target[] = "holdings";
+
+static const struct settings settings = {.limit_syncs = 1000, .limit_name_bytes = 255};
+
+static void check_same(const struct holdings *plain, const struct holdings *tree)
+{
+    assert(plain->count == tree->count);
+    for (size_t i = 0; i < tree->count; i++) {
+        assert(bytes_equal(plain->names[i].class, tree->names[i].class));
+        assert(bytes_equal(plain->names[i].id, tree->names[i].id));
+        assert(plain->held[i].version == tree->held[i].version);
+        assert(plain->held[i].ctime == tree->held[i].ctime && plain->held[i].dtime == tree->held[i].dtime);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes body = {(const char *)data, size};
+    struct arena *arena = arena_create("fuzz");
+    struct call call = {.arena = arena};
+    struct reply reply = {0};
+    const struct reader reader = {&settings, &call, &reply};
+    const struct holdings *plain = holdings_read_plain(arena, body);
+    if (plain) {
+        const struct json_limits limits = {.depth = HOLDINGS_DEPTH, .tree_depth = HOLDINGS_DEPTH};
+        struct json *root;
+        struct json_problem problem;
+        struct holdings *tree;
+        enum fault fault = json_read(arena, body, &limits, &root, &problem);
+        assert(!fault && root->count == 1);
+        fault = holdings_read(&reader, json_member(root, "syncs"), &tree);
+        assert(holdings_check(&reader, plain) == fault && (!fault || fault == FAULT_ALIMIT));
+        if (!fault)
+            check_same(plain, tree);
+    }
+    arena_destroy(arena);
+    return 0;
+}
