@@ -153,7 +153,7 @@ begin
   end if;
   perform subs_lock(false);
   select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(array[new.class], array[new.id]) k;
-  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), 0);
+  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), 3);
   return null;
 end $$;
 comment on function stampd.subs_follow() is 'Trigger: changes that no worker made wake sessions too.';

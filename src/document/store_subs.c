@@ -143,7 +143,7 @@ enum fault store_forget_push(struct store *store, int space, struct arena *arena
 
 static int push_queue(const struct store *store)
 {
-    return schedule_queue(store->settings->task_queues, BYTES(PUSH_OPERATION), 0);
+    return schedule_queue(store->settings->task_queues, BYTES(PUSH_OPERATION), PUSH_QUEUE);
 }
 
 /* The documents that it writes or deletes; of copies, those that it may write. */

@@ -7,6 +7,7 @@
 
 /* The name of the operation whose tasks wake sessions. */
 #define PUSH_OPERATION "push"
+enum { PUSH_QUEUE = 3 }; /* unless task_queues says another */
 
 /* Where a session is woken, as browsers give it. */
 struct push_address {

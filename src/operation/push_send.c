@@ -16,7 +16,7 @@ enum {
     RETRY_AFTER_MOST_S = 86400,
 };
 
-static bool may_be_local(const struct settings *settings)
+bool push_may_be_local(const struct settings *settings)
 {
     return strcmp(settings->debug_push_local, "on") == 0;
 }
@@ -28,7 +28,7 @@ static struct http *get_client(const struct settings *settings)
         client = http_open(&(struct http_options){
             .parallel = 1,
             .connect_timeout_ms = CONNECT_TIMEOUT_MS,
-            .reach = may_be_local(settings) ? HTTP_PUBLIC_OR_LOOPBACK : HTTP_PUBLIC,
+            .reach = push_may_be_local(settings) ? HTTP_PUBLIC_OR_LOOPBACK : HTTP_PUBLIC,
             .answer_most = ANSWER_MOST,
         });
     return client;

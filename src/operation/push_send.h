@@ -19,6 +19,9 @@ struct push_outcome {
     const char *words;     /* why it was not taken, UTF-8, without the address; in the arena */
 };
 
+/* May an address lie on the loopback, and be http:?  In tests only. */
+bool push_may_be_local(const struct settings *settings);
+
 /* At most about 10 seconds, in which the process does nothing else.  Where the service keeps a message with
  * the same `topic` (up to 32 letters of base64; NULL: none) that the browser has not fetched, this one takes
  * its place. */

@@ -7,8 +7,8 @@
 #include "operation/builtin/builtin.h"
 
 static const struct operation *const builtin[] = {
-    &builtin_collection, &builtin_copy, &builtin_find, &builtin_get,  &builtin_list, &builtin_put,
-    &builtin_pushkey,    &builtin_subs, &builtin_sync, &builtin_task, &builtin_tasks};
+    &builtin_collection, &builtin_copy,    &builtin_find, &builtin_get,  &builtin_list, &builtin_put,
+    &builtin_push,       &builtin_pushkey, &builtin_subs, &builtin_sync, &builtin_task, &builtin_tasks};
 
 /* Filled before fork, sorted by name. */
 static const struct operation **added;

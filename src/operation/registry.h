@@ -18,6 +18,7 @@ struct attempt {
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
     size_t out;                  /* where the operation's own part of reply->body begins */
     bool is_final;               /* a task that said that it is not to be tried again */
+    int64_t retry_after_s;       /* a task that fails is not to be tried again sooner; 0: as settings say */
 };
 
 /* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but

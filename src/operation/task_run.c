@@ -110,6 +110,14 @@ static struct bytes report_of(struct arena *arena, const struct reply *reply)
     return report;
 }
 
+/* When an attempt that has failed is made again: as settings say, but not sooner than the operation wants. */
+static int64_t next_start(const struct run *run, const struct work *work)
+{
+    int64_t start = task_retry_start(run->workshop->settings, work->task->attempt + 1);
+    int64_t least = stamp_add_ms(stamp_now(), work->attempt.retry_after_s * 1000);
+    return start > least ? start : least;
+}
+
 static void fail(const struct run *run, struct work *work, enum fault fault)
 {
     struct reply *reply = &work->outcome->reply;
@@ -118,7 +126,7 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
         reply_fault(&work->call, reply, fault, NULL, NULL);
     bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
     const struct task_end how = {
-        .start = is_final ? TASK_PARKED : task_retry_start(run->workshop->settings, task->attempt + 1),
+        .start = is_final ? TASK_PARKED : next_start(run, work),
         .is_failure = true,
         .code = bytes_of(reply_code(reply)),
         .report = report_of(run->call->arena, reply),
@@ -152,6 +160,7 @@ static enum fault work_once(struct run *run, struct work *work, struct transacti
     work->attempt.transaction = transaction;
     work->attempt.schema = NULL;
     work->attempt.is_final = false;
+    work->attempt.retry_after_s = 0;
     enum fault fault = work->operation->work ? work->operation->work(&work->attempt) : FAULT_NONE;
     run->scratch->size = 0;
     if (!fault && is_late(work))

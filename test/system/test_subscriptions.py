@@ -83,6 +83,10 @@ def b64(size, first=4):
     return base64.urlsafe_b64encode(bytes([first]) + bytes(size - 1)).rstrip(b'=').decode()
 
 
+# A point of the curve: that of the example in RFC 8291.
+POINT = 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4'
+
+
 def address(name='one'):
     return {'endpoint': f'https://push.example/{name}', 'p256dh': POINT, 'auth': b64(16)}
 
@@ -323,7 +327,7 @@ def test_others_are_woken_once(waking, session):
         assert tasks(lab) == [other], 'not who wrote it, not who has no address, and each once'
     assert noted(lab, other) == ['Note', 'Note/x'] and noted(lab, session) == noted(lab, silent) == noted(lab, elsewhere) == []
     (param, queue), = lab.psql('lab', 'select param, qn from taskqueue')
-    assert json.loads(param) == {'session': other} and queue == 0
+    assert json.loads(param) == {'session': other} and queue == 3
     write(lab, None, {'c': 'Note', 'id': 'x', 'delete': True})
     assert tasks(lab) == sorted([session, other])
     subs(lab, other, {'push': None})
@@ -587,7 +591,7 @@ def test_bad_members_are_refused(lab, session):
                   {'defs': [], 'push': {}}, {'defs': [], 'context': 'x' * 2049}, {'defs': [], 'context': {}},
                   *({'defs': [], 'push': {**one, 'endpoint': endpoint}} for endpoint in
                     ('http://push.example/', 'https://', 'https:///x', 'https://a b', 'https://é', 'file:///etc/passwd', 'https://x/' + 'y' * 2048, None)),
-                  *({'defs': [], 'push': {**one, 'p256dh': key}} for key in (b64(64), b64(66), b64(65, 3), '!' * 87, None, 5)),
+                  *({'defs': [], 'push': {**one, 'p256dh': key}} for key in (b64(64), b64(66), b64(65), POINT[:-1] + '5', '!' * 87, None, 5)),
                   *({'defs': [], 'push': {**one, 'auth': key}} for key in (b64(15), b64(17), '+' * 22, ''))):
         assert refused(lab, wrong, session).code == 'AARG', wrong
     assert refused(lab, None, session).code == 'NSUBSCRIPTION', 'nothing was kept'

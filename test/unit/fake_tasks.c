@@ -264,3 +264,23 @@ enum fault store_drop_subscription(struct store *store UNUSED, int space UNUSED,
     subs.drops++;
     return subs.fault;
 }
+
+/* Nothing is ever told. */
+enum fault store_take_touched(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                              struct bytes session UNUSED, struct touched_list *list_r)
+{
+    *list_r = (struct touched_list){0};
+    return FAULT_NONE;
+}
+
+enum fault store_forget_touched(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                                struct bytes session UNUSED, int64_t taking UNUSED)
+{
+    return FAULT_NONE;
+}
+
+enum fault store_forget_push(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+                             struct bytes session UNUSED, struct bytes endpoint UNUSED)
+{
+    return FAULT_NONE;
+}

@@ -7,19 +7,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "document/definition.h"
 #include "document/store_subs.h"
 #include "operation/classes.h"
+#include "operation/push_send.h"
 #include "operation/reader.h"
 
 enum {
     LIFE_STANDARD = 1440, /* minutes */
     MINUTES_A_DAY = 1440,
     CONTEXT_MOST = 2048,
-    ENDPOINT_MOST = 2048,
-    P256DH_BYTES = 65,
-    AUTH_BYTES = 16,
 };
 
 struct asking {
@@ -147,24 +144,9 @@ static enum fault read_lists(struct asking *asking)
 
 /* --- the rest of a change ------------------------------------------------------------------------ */
 
-/* https, and nothing in it that is not of an address; whether it may be called is judged by who calls it. */
-static bool is_endpoint(struct bytes text)
-{
-    static const char start[] = "https://";
-    size_t size = sizeof start - 1;
-    if (text.size <= size || text.size > ENDPOINT_MOST || memcmp(text.data, start, size) != 0 ||
-        text.data[size] == '/')
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (text.data[i] <= ' ' || text.data[i] > '~' || strchr("\"\\<>^`{|}", text.data[i]))
-            return false;
-    return true;
-}
-
 /* The keys stand beside the endpoint or, as PushSubscription.toJSON() has it, in `keys`. */
 static enum fault read_push(struct asking *asking)
 {
-    unsigned char bytes[P256DH_BYTES];
     const struct reader *reader = &asking->reader;
     const struct json *push = json_member(asking->param, "push");
     if (!push)
@@ -185,13 +167,12 @@ static enum fault read_push(struct asking *asking)
         fault = reader_text(reader, keys, "auth", &asking->push.auth);
     if (fault)
         return fault;
-    if (!asking->push.endpoint.data || !is_endpoint(asking->push.endpoint))
-        return reader_wrong(reader, "endpoint", "An address that begins with https:// is expected.");
-    if (!asking->push.p256dh.data || !base64_read(asking->push.p256dh, bytes, P256DH_BYTES) || bytes[0] != 4)
-        return reader_wrong(reader, "p256dh",
-                            "65 bytes in base64url are expected, a point of the curve P-256.");
-    if (!asking->push.auth.data || !base64_read(asking->push.auth, bytes, AUTH_BYTES))
-        return reader_wrong(reader, "auth", "16 bytes in base64url are expected.");
+    struct webpush_target target;
+    const char *refusal =
+        webpush_read_target(asking->arena, asking->push.endpoint, asking->push.p256dh, asking->push.auth,
+                            push_may_be_local(reader->settings), &target);
+    if (refusal)
+        return reader_wrong(reader, "push", refusal);
     return FAULT_NONE;
 }
 

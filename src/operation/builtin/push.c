@@ -1,0 +1,160 @@
+/* push: tells a session that is closed what was touched of what it wants to hear of (doc/push.md): the task
+ * of the commits that have touched it (doc/subscriptions.md).  param {"session"} → nothing.
+ *
+ * What is sent cannot be taken back, so it is sent before the commit, which only ends the task: a message may
+ * come twice, none is lost.  What was told is forgotten at once; a run that is repeated finds nothing more.
+ */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "document/definition.h"
+#include "document/store_subs.h"
+#include "edge/crypto.h"
+#include "operation/push_key.h"
+#include "operation/push_send.h"
+#include "operation/reader.h"
+#include "operation/seal.h"
+
+enum {
+    MESSAGE_MOST = 3800, /* bytes of JSON; of more only is told that there is more */
+    TOPIC_BYTES = 32,
+    LIMIT_S = 60,
+};
+
+/* One run. */
+struct pushing {
+    struct attempt *attempt;
+    struct arena *arena;
+    struct store *store;
+    struct bytes session;
+    struct touched_list list;
+};
+
+static struct bytes compose(const struct pushing *pushing, bool with_all)
+{
+    struct builder text = {0};
+    builder_add_text(&text, "{\"ns\":");
+    json_add_string(&text, pushing->attempt->call->space);
+    builder_add_text(&text, ",\"session\":");
+    json_add_string(&text, pushing->session);
+    builder_add_text(&text, ",\"changed\":[");
+    for (size_t i = 0; with_all && i < pushing->list.count && text.size <= MESSAGE_MOST; i++) {
+        const struct touched_definition *touched = &pushing->list.touched[i];
+        builder_printf(&text, "%s", i ? ",[" : "[");
+        json_add_string(&text, touched->text);
+        builder_printf(&text, ",%" PRId64 "]", touched->version);
+    }
+    builder_add_text(&text, "]}");
+    struct bytes copy = {arena_copy(pushing->arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return copy;
+}
+
+/* Messages about the same definitions replace each other; no definitions: about all.  With the session's
+ * name, which the push service does not know, the topic tells it nothing about them. */
+static const char *make_topic(const struct pushing *pushing, bool with_all)
+{
+    struct builder names = {0};
+    char digest[CRYPTO_SHA256_HEX + 1];
+    seal_add_part(&names, pushing->session);
+    for (size_t i = 0; with_all && i < pushing->list.count; i++)
+        seal_add_part(&names, pushing->list.touched[i].text);
+    crypto_sha256_hex(builder_bytes(&names), digest);
+    builder_free(&names);
+    return arena_copy(pushing->arena, digest, TOPIC_BYTES);
+}
+
+static enum fault forget(const struct pushing *pushing)
+{
+    return store_forget_touched(pushing->store, pushing->attempt->space, pushing->arena, pushing->session,
+                                pushing->list.taking);
+}
+
+/* Nobody is there any more. */
+static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
+{
+    enum fault fault = store_forget_push(pushing->store, pushing->attempt->space, pushing->arena,
+                                         pushing->session, target->endpoint);
+    return fault ? fault : forget(pushing);
+}
+
+static enum fault refuse(const struct pushing *pushing, const struct push_outcome *outcome)
+{
+    struct attempt *attempt = pushing->attempt;
+    attempt->is_final = outcome->verdict != PUSH_LATER;
+    attempt->retry_after_s = outcome->retry_after_s;
+    return reply_fault(attempt->call, attempt->reply, FAULT_XPUSH, outcome->words, NULL);
+}
+
+static enum fault send(const struct pushing *pushing, const struct webpush_target *target,
+                       const struct curve_key *key)
+{
+    const struct settings *settings = pushing->attempt->workshop->settings;
+    struct push_outcome outcome = {.verdict = PUSH_TOO_LARGE};
+    struct bytes text = compose(pushing, true);
+    if (text.size <= MESSAGE_MOST)
+        push_send(settings, pushing->arena, target, key, text, make_topic(pushing, true), &outcome);
+    if (outcome.verdict == PUSH_TOO_LARGE)
+        push_send(settings, pushing->arena, target, key, compose(pushing, false), make_topic(pushing, false),
+                  &outcome);
+    switch (outcome.verdict) {
+    case PUSH_TAKEN:
+        return forget(pushing);
+    case PUSH_GONE:
+        return end_address(pushing, target);
+    default:
+        return refuse(pushing, &outcome);
+    }
+}
+
+static enum fault send_to(const struct pushing *pushing, const struct push_address *address)
+{
+    struct attempt *attempt = pushing->attempt;
+    const struct settings *settings = attempt->workshop->settings;
+    struct webpush_target target = {.endpoint = address->endpoint};
+    struct curve_key key;
+    const char *refusal = webpush_read_target(pushing->arena, address->endpoint, address->p256dh,
+                                              address->auth, push_may_be_local(settings), &target);
+    if (refusal) {
+        log_warning("an address of push is dropped: %s", refusal);
+        return end_address(pushing, &target);
+    }
+    enum fault fault = push_key_fetch(settings, &key);
+    if (fault)
+        return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
+    fault = send(pushing, &target, &key);
+    explicit_bzero(&key, sizeof key);
+    return fault;
+}
+
+static enum fault push_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct pushing pushing = {.attempt = attempt,
+                              .arena = attempt->call->arena,
+                              .store = documents_store(attempt->workshop->documents)};
+    struct subscription subscription;
+    bool is_there;
+    enum fault fault = reader_text(&reader, attempt->call->param, "session", &pushing.session);
+    if (!fault && !definition_is_session(pushing.session))
+        fault = reader_wrong(&reader, "session", "The name of a session is expected.");
+    if (!fault)
+        fault =
+            store_take_touched(pushing.store, attempt->space, pushing.arena, pushing.session, &pushing.list);
+    if (fault || !pushing.list.count)
+        return fault;
+    fault = store_read_subscription(pushing.store, attempt->space, pushing.arena, pushing.session,
+                                    &subscription, &is_there);
+    if (fault)
+        return fault;
+    if (!is_there || !subscription.push.endpoint.data)
+        return forget(&pushing);
+    return send_to(&pushing, &subscription.push);
+}
+
+const struct operation builtin_push = {.name = PUSH_OPERATION,
+                                       .right = RIGHT_ADMIN,
+                                       .work = push_work,
+                                       .task = {.queue = PUSH_QUEUE, .limit_s = LIMIT_S}};
