@@ -313,11 +313,15 @@ STATEMENT(COPY_DONE, "copy_done", 5,
 /* --- tasks (doc/tasks.md) --- */
 
 /* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON
- * list of their ids.  (By the primary key: of a claim there may be hundreds.)  $1 taskid[], $2 retry[], $3
- * starttime, $4 stoptime. */
+ * list of their ids.  Each is found by its primary key, then by its place, whatever the statistics say:
+ * `coalesce` keeps the index of all that run out of it.  $1 taskid[], $2 retry[], $3 starttime, $4 stoptime.
+ */
 STATEMENT(TASK_END, "task_end", 4,
-          "with ended as (delete from taskqueue t using unnest($1::text[], $2::int[]) e(taskid, retry)"
-          " where t.taskid = e.taskid and t.starttime + 0 = $3 and t.retry = e.retry returning t.*),"
+          "with found as materialized (select e.retry, w.place from unnest($1::text[], $2::int[]) e(taskid, "
+          "retry)"
+          " cross join lateral (select ctid as place from taskqueue where taskid = e.taskid limit 1) w),"
+          " ended as (delete from taskqueue t using found f"
+          " where t.ctid = f.place and coalesce(t.starttime, 0) = $3 and t.retry = f.retry returning t.*),"
           " noted as (insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, "
           "stoptime)"
           " select taskid, opname, info, qn, retry, step + 1, startat, starttime, $4 from ended)"
@@ -329,7 +333,7 @@ STATEMENT(TASK_END, "task_end", 4,
 /* The same of one task.  $1 taskid, $2 retry, $3 starttime, $4 stoptime. */
 STATEMENT(
     TASK_END_ONE, "task_end_one", 4,
-    "with ended as (delete from taskqueue where taskid = $1 and retry = $2 and starttime + 0 = $3"
+    "with ended as (delete from taskqueue where taskid = $1 and retry = $2 and coalesce(starttime, 0) = $3"
     " returning opname, info, qn, step, startat)"
     " insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime)"
     " select $1, e.opname, e.info, e.qn, $2,"
@@ -391,12 +395,13 @@ STATEMENT(TASK_CLAIM, "task_claim", 4,
 /* Several; none is waited for.  $1 taskid[], and as above. */
 STATEMENT(
     TASK_CLAIM_MANY, "task_claim_many", 4,
-    "with free as materialized (select w.taskid from (select taskid from unnest($1::text[]) e(taskid) order "
+    "with free as materialized (select w.place from (select taskid from unnest($1::text[]) e(taskid) order "
     "by 1) e"
-    " cross join lateral (select t.taskid from taskqueue t where t.taskid = e.taskid and t.starttime is null"
+    " cross join lateral (select t.ctid as place from taskqueue t where t.taskid = e.taskid and t.starttime "
+    "is null"
     " and t.startat <= $3 and t.domain is null for update skip locked) w)"
     " update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
-    " from free where t.taskid = free.taskid"
+    " from free where t.ctid = free.place"
     " returning t.taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
     "priority, batch, created,"
     " (select c.period from cron c where c.name = t.cron and not c.dropped),"

@@ -55,7 +55,7 @@ def drain(server, op, count, batch=1, ns='lab'):
             manage(server, 'scan')
         if time.monotonic() - begun > PATIENCE_S:
             raise BenchError(f'{count} tasks did not end in {PATIENCE_S} s')
-        time.sleep(0.02)
+        time.sleep(0.05)
     spent = time.monotonic() - begun
     if ended(server, ns) - before != count:
         raise BenchError(f'{count} tasks were asked for, {ended(server, ns) - before} have ended')
