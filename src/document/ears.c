@@ -143,6 +143,7 @@ struct ear {
     struct stamps *stamps;
     struct ear_place *place;
     int number, fd;
+    struct ear_counts counts;
     size_t size, taken; /* of what was read */
     size_t message_end; /* of the message that is being taken */
     struct head head;
@@ -170,6 +171,28 @@ static void forget_wants(struct stamps *stamps, int number)
         atomic_fetch_and(&stamps->ears->wanted[i], ~(UINT32_C(1) << number));
 }
 
+static void clear_place(struct stamps *stamps, int number)
+{
+    struct ear_place *place = &stamps->ears->places[number];
+    if (atomic_load(&place->turn) % 2)
+        atomic_fetch_add(&place->turn, 1);
+    forget_wants(stamps, number);
+    ear_sessions_clear(&place->sessions);
+    atomic_store(&place->listeners, 0);
+}
+
+void ears_bury(struct stamps *stamps, uint32_t process)
+{
+    for (int i = 0; i < EARS_MOST; i++) {
+        struct ear_place *place = &stamps->ears->places[i];
+        uint32_t owner = process; /* somebody else may have taken it already */
+        if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
+            continue;
+        clear_place(stamps, i);
+        atomic_store(&place->owner, 0);
+    }
+}
+
 /* What a process left that was killed is cleared away, so that nobody tells the dead. */
 static bool take_place(struct ear *ear, int number)
 {
@@ -179,10 +202,7 @@ static bool take_place(struct ear *ear, int number)
         return false;
     if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
         return false;
-    forget_wants(ear->stamps, number);
-    if (atomic_load(&place->turn) % 2)
-        atomic_fetch_add(&place->turn, 1);
-    atomic_store(&place->listeners, 0);
+    clear_place(ear->stamps, number);
     if (ear->place) { /* it has one: this one was only cleared */
         atomic_store(&place->owner, 0);
         return false;
@@ -233,16 +253,44 @@ void ear_close(struct ear *ear)
     if (!ear)
         return;
     if (ear->fd >= 0) {
-        forget_wants(ear->stamps, ear->number);
         unlink(ear->place->path);
-        atomic_fetch_add(&ear->place->turn, 1);
+        clear_place(ear->stamps, ear->number);
         close(ear->fd);
     }
-    if (ear->place) {
-        atomic_store(&ear->place->listeners, 0);
+    if (ear->place)
         atomic_store(&ear->place->owner, 0);
-    }
     free(ear);
+}
+
+/* --- sessions --- */
+
+static uint64_t key_of(const struct stamps *stamps, int space, struct bytes session)
+{
+    enum { KEY_LEAST = 2 }; /* less has a meaning in the table */
+    uint64_t key = stamps_hash(stamps, space, BYTES(""), session);
+    return key < KEY_LEAST ? KEY_LEAST : key;
+}
+
+uint64_t ear_session_add(struct ear *ear, int space, struct bytes session)
+{
+    uint64_t key = key_of(ear->stamps, space, session);
+    return ear_sessions_add(&ear->place->sessions, &ear->counts, key) ? key : 0;
+}
+
+void ear_session_remove(struct ear *ear, uint64_t key)
+{
+    ear_sessions_remove(&ear->place->sessions, &ear->counts, key);
+}
+
+bool ears_session_listens(const struct stamps *stamps, int space, struct bytes session)
+{
+    uint64_t key = key_of(stamps, space, session);
+    for (int i = 0; i < EARS_MOST; i++) {
+        const struct ear_place *place = &stamps->ears->places[i];
+        if (atomic_load(&place->turn) % 2 && ear_sessions_has(&place->sessions, key))
+            return true;
+    }
+    return false;
 }
 
 int ear_descriptor(const struct ear *ear)

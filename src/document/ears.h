@@ -6,6 +6,7 @@
 #ifndef STAMPD_DOCUMENT_EARS_H
 #define STAMPD_DOCUMENT_EARS_H
 
+#include "document/ear_sessions.h"
 #include "document/stamps.h"
 
 enum { EARS_MOST = 16, EARS_PATH_BYTES = 256 };
@@ -15,7 +16,8 @@ struct ear_place {
     _Atomic uint32_t turn;               /* odd: open; moves whenever that changes */
     _Atomic uint64_t listeners, told;    /* for metrics: open connections, events */
     _Atomic uint32_t missed[STAMPS_NAMESPACES];
-    char path[EARS_PATH_BYTES]; /* of the pipe; stands still while `turn` does */
+    char path[EARS_PATH_BYTES];   /* of the pipe; stands still while `turn` does */
+    struct ear_sessions sessions; /* that listen to it */
 };
 
 /* Lies in the segment; zero is a valid beginning. */
@@ -23,6 +25,11 @@ struct ears_board {
     _Atomic uint32_t wanted[STAMPS_NAMESPACES]; /* a bit for each ear */
     struct ear_place places[EARS_MOST];
 };
+
+/* --- who asks --- */
+/* Does the session (document/definition.h) listen to live events of the namespace now?  A connection that is
+ * dead counts until that is noticed. */
+bool ears_session_listens(const struct stamps *stamps, int space, struct bytes session);
 
 /* --- who tells --- */
 struct mouth; /* a process's open pipes */
@@ -56,6 +63,12 @@ struct ear_place *ear_place(const struct ear *ear);
 /* From the return on, whatever is committed in the namespace is told, or counted as missed. */
 void ear_want(struct ear *ear, int space, bool is_wanted);
 uint32_t ear_missed(const struct ear *ear, int space);
+
+/* A connection of the session more, from now on; its key to take it away with, 0: too many. */
+MUST_USE uint64_t ear_session_add(struct ear *ear, int space, struct bytes session);
+void ear_session_remove(struct ear *ear, uint64_t key);
+/* The process is gone: nobody listens to it any more. */
+void ears_bury(struct stamps *stamps, uint32_t process);
 
 struct ear_news {
     int space;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "document/ears.h"
 #include "operation/module.h"
 #include "serve/herald.h"
 #include "serve/heritage.h"
@@ -148,8 +149,11 @@ static void bury(struct crew *crew, const struct child *child)
     if (child->role == ROLE_WORKER) {
         begun_bury(crew->begun, child->index, clock_monotonic_ms());
         instance_worker_gone(crew->instance, child->index);
-    } else if (child->role == ROLE_HEIR)
+    } else if (child->role == ROLE_HEIR) {
         instance_heir_gone(crew->instance, child->index);
+    } else if (child->role == ROLE_LIVE && child->pid > 0) {
+        ears_bury(crew->stamps, (uint32_t)child->pid);
+    }
 }
 
 static struct throttle *throttle_of(struct crew *crew, const struct child *child)

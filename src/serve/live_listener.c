@@ -103,6 +103,8 @@ static void destroy(struct live_listener *listener)
     struct live_space *space = listener->space;
     struct live *live = listener->live;
     count_memory(listener, 0);
+    if (listener->session)
+        ear_session_remove(live->ear, listener->session);
     live->listener_count--;
     space->listener_count--;
     *(listener->previous ? &listener->previous->next : &space->listeners) = listener->next;
@@ -256,6 +258,8 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     response_compose(&opening->form, &reply, &head);
     exchange_begin(listener->exchange, builder_bytes(&head));
     builder_free(&head);
+    if (opening->question.session.data)
+        listener->session = ear_session_add(live->ear, listener->space->space, opening->question.session);
     free_opening(listener);
     exchange_forget_body(listener->exchange);
     count_memory(listener, listener->ears.bytes + exchange_size(listener->exchange));

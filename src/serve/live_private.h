@@ -54,6 +54,7 @@ struct live_listener {
     bool must_reset;                               /* tell that anything may have changed */
     bool was_told;                                 /* something, since its last id, or has none yet */
     struct live_horizon known;                     /* of its last id; horizon 0: it has none */
+    uint64_t session;                              /* in the segment; 0: it names none */
     size_t bytes;                                  /* of memory, about */
     int64_t kept_ms;                               /* monotonic: last keep-alive */
     struct live_listener *next, *previous;         /* in the namespace */

@@ -81,6 +81,14 @@ static void drop_doubles(struct arena *arena, struct live_question *question)
     question->count = kept;
 }
 
+static enum fault take_session(struct reading *reading, struct bytes text)
+{
+    if (reading->question->session.data || !definition_is_session(text))
+        return refuse(reading, FAULT_AARG, "session");
+    reading->question->session = text;
+    return FAULT_NONE;
+}
+
 /* --- query string --- */
 
 static enum fault take_pair(struct reading *reading, struct bytes name, struct bytes value)
@@ -91,6 +99,8 @@ static enum fault take_pair(struct reading *reading, struct bytes name, struct b
         return refuse(reading, FAULT_AARG, "query");
     if (bytes_equal(name, BYTES("def")))
         return add_definition(reading, text);
+    if (bytes_equal(name, BYTES("session")))
+        return take_session(reading, text);
     if (!bytes_equal(name, BYTES("last")) || reading->question->last.data || !bytes_is_utf8(text))
         return refuse(reading, FAULT_AARG, "query");
     reading->question->last = text;
@@ -144,6 +154,8 @@ static enum fault take_member(struct reading *reading, const struct json *member
     bool is_text = member->kind == JSON_STRING;
     if (bytes_equal(member->name, BYTES("defs")))
         return take_list(reading, member);
+    if (bytes_equal(member->name, BYTES("session")) && is_text)
+        return take_session(reading, member->value);
     if (bytes_equal(member->name, BYTES("last")) && is_text && !question->last.data)
         question->last = member->value;
     else if (bytes_equal(member->name, BYTES("admin")) && is_text)

@@ -12,8 +12,9 @@
 struct live_question {
     struct definition *definitions; /* as written, in their order, none twice */
     size_t count;
-    struct bytes last;  /* id of the last event; NO_BYTES: absent */
-    struct bytes admin; /* NO_BYTES: absent; only from a body */
+    struct bytes last;    /* id of the last event; NO_BYTES: absent */
+    struct bytes session; /* NO_BYTES: absent */
+    struct bytes admin;   /* NO_BYTES: absent; only from a body */
 };
 
 struct live_source {

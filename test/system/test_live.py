@@ -34,7 +34,7 @@ def lab(stack, tmp_path_factory):
 class Listener:
     """A client: events as they come, by a thread; the id of the last, to come again with."""
 
-    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False):
+    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None):
         self.stack, self.definitions = stack, definitions
         self.events, self.last, self.comments, self.retry = [], last, 0, None
         headers = {'Last-Event-ID': last} if last else {}
@@ -43,7 +43,8 @@ class Listener:
             body = {'defs': list(definitions), 'admin': stack.key}
             self.response = stack.http.post(stack.url + path, json=body, headers=headers, stream=True, timeout=120)
         else:
-            self.response = stack.http.get(stack.url + path, params=[('def', one) for one in definitions], headers=headers,
+            params = [('def', one) for one in definitions] + ([('session', session)] if session else [])
+            self.response = stack.http.get(stack.url + path, params=params, headers=headers,
                                            stream=True, timeout=120)
         if self.response.status_code != 200:
             raise Problem(self.response)
@@ -272,7 +273,7 @@ def come_again(stack, *definitions, **more):
 
 
 def test_a_reload_sends_listeners_to_the_successor(lab):
-    listener = Listener(lab, 'Person/a')
+    listener = Listener(lab, 'Person/a', session='a-session_of_20_text')
     listener.wait_for_id()
     pid = live_pid(lab)
     lab.reload()
@@ -505,6 +506,8 @@ def test_what_is_no_question(lab):
         assert (answer.status_code, answer.json()['code']) == (status, code), answer.text
     ask(400, 'AARG', '/lab/live')
     ask(400, 'AARG', '/lab/live?def=A&unknown=1')
+    ask(400, 'AARG', '/lab/live?def=A&session=short')
+    ask(400, 'AARG', f'/lab/live?def=A&session={"s" * 20}&session={"t" * 20}')
     ask(400, 'AARG', '/lab/live?def=A&admin=x')  # a key is no part of an address
     ask(404, 'NPATH', '/lab/live/x?def=A')
     ask(404, 'NNAMESPACE', '/nobody/live?def=A')

@@ -262,6 +262,80 @@ static void who_was_killed_is_not_told(void **state)
     mouth_destroy(mouth);
 }
 
+/* --- sessions --- */
+
+static void sessions_that_listen_are_known(void **state)
+{
+    (void)state;
+    char problem[256];
+    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
+    struct bytes one = BYTES("one"), other = BYTES("other");
+    assert_non_null(ear);
+    assert_false(ears_session_listens(stamps, 3, one));
+    uint64_t first = ear_session_add(ear, 3, one), second = ear_session_add(ear, 3, one);
+    assert_true(first && first == second);
+    assert_true(ears_session_listens(stamps, 3, one));
+    assert_false(ears_session_listens(stamps, 4, one) || ears_session_listens(stamps, 3, other));
+    ear_session_remove(ear, first);
+    assert_true(ears_session_listens(stamps, 3, one)); /* it has another connection */
+    struct ear *beside = ear_open(stamps, folder, problem, sizeof problem);
+    assert_true(ear_session_add(beside, 3, one));
+    ear_session_remove(ear, second);
+    assert_true(ears_session_listens(stamps, 3, one)); /* to another process */
+    ear_close(beside);
+    assert_false(ears_session_listens(stamps, 3, one));
+    assert_true(ear_session_add(ear, 3, other));
+    ears_bury(stamps, (uint32_t)getpid() + 1); /* somebody else */
+    assert_true(ears_session_listens(stamps, 3, other));
+    ears_bury(stamps, (uint32_t)getpid());
+    assert_false(ears_session_listens(stamps, 3, other));
+    ear_close(ear);
+}
+
+/* Few beginnings of chains, so that they are long, meet, and go around the end. */
+static uint64_t colliding(uint32_t number)
+{
+    return ((uint64_t)(EAR_SESSIONS - 3 + number % 5) << 32) + 7 + number;
+}
+
+static void sessions_come_and_go(void **state)
+{
+    enum { NAMES = 300, STEPS = 20000 };
+    (void)state;
+    struct ear_sessions *sessions = calloc(1, sizeof *sessions);
+    struct ear_counts *counts = calloc(1, sizeof *counts);
+    unsigned expected[NAMES] = {0};
+    uint32_t chance = 1;
+    assert_true(sessions && counts);
+    for (int step = 0; step < STEPS; step++) {
+        chance = chance * 1664525 + 1013904223;
+        uint32_t name = (chance >> 8) % NAMES;
+        if (chance >> 31 || !expected[name]) {
+            assert_true(ear_sessions_add(sessions, counts, colliding(name)));
+            expected[name]++;
+        } else {
+            ear_sessions_remove(sessions, counts, colliding(name));
+            expected[name]--;
+        }
+        assert_int_equal(ear_sessions_has(sessions, colliding(name)), expected[name] > 0);
+    }
+    for (uint32_t name = 0; name < NAMES; name++) {
+        assert_int_equal(ear_sessions_has(sessions, colliding(name)), expected[name] > 0);
+        while (expected[name]--)
+            ear_sessions_remove(sessions, counts, colliding(name));
+    }
+    for (size_t i = 0; i < EAR_SESSIONS; i++) /* nothing is left behind */
+        assert_int_equal(atomic_load(&sessions->keys[i]), 0);
+    uint64_t more = EAR_SESSIONS;
+    for (uint64_t key = 2; key < 2 + EAR_SESSIONS_MOST; key++)
+        assert_true(ear_sessions_add(sessions, counts, key << 32));
+    assert_false(ear_sessions_add(sessions, counts, more << 32)); /* full */
+    assert_true(ear_sessions_add(sessions, counts, UINT64_C(2) << 32));
+    assert_false(ear_sessions_has(sessions, more << 32));
+    free(sessions);
+    free(counts);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -287,6 +361,8 @@ int main(void)
         cmocka_unit_test(those_who_want_it_are_told),
         cmocka_unit_test_setup_teardown(commits_are_heard, open_segment, close_segment),
         cmocka_unit_test_setup_teardown(who_was_killed_is_not_told, open_segment, close_segment),
+        cmocka_unit_test_setup_teardown(sessions_that_listen_are_known, open_segment, close_segment),
+        cmocka_unit_test(sessions_come_and_go),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
