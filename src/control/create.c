@@ -265,6 +265,17 @@ int ns_create(struct control *control, int argc, char **argv)
 
 /* First nobody is sent there any more, then the data go, then what is known of them: a run that was
  * interrupted can be taken up. */
+/* What its documents had of properties that are unique in all namespaces. */
+static bool free_values(struct control *control, struct pg *z, const char *database)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(database));
+    return control_query(control, z, "freeing its unique values", "select stampd.forget_database($1::text)",
+                         &params, &row);
+}
+
 static bool drop(struct control *control, const char *code, const struct map_options *map)
 {
     struct namespace_conf *confs;
@@ -287,7 +298,7 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         !ns_execute_on(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
-    return is_z(code) || namespaces_store(control, z, code, NO_BYTES);
+    return is_z(code) || (free_values(control, z, database) && namespaces_store(control, z, code, NO_BYTES));
 }
 
 int ns_drop(struct control *control, int argc, char **argv)

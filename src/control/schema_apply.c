@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "control/schema_claims.h"
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */
@@ -81,14 +82,19 @@ static bool run_fill(struct control *control, struct pg *pg, const struct step *
     struct pg_result *row;
     int64_t total = 0, said_ms = clock_monotonic_ms();
     struct arena *arena = arena_create("fill");
+    struct claiming *claiming = NULL;
+    const char *problem = NULL;
     bool is_filling = pg_prepare(pg, fill, 1) == FAULT_NONE, is_done = false;
+    if (is_filling && !is_side && !is_mutation && !claiming_open(control, pg, &claiming))
+        return false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
         pg_add_text(&params, step->side.class);
         if (is_side)
             pg_add_text(&params, step->side.item);
         pg_add_i32(&params, (int32_t)batch);
-        enum fault fault = pg_run(pg, fill, &params, &row);
+        enum fault fault = claiming ? claiming_run(claiming, fill, &params, &row, &problem)
+                                    : pg_run(pg, fill, &params, &row);
         if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;
@@ -103,12 +109,11 @@ static bool run_fill(struct control *control, struct pg *pg, const struct step *
         arena_reset(arena);
     }
     if (!is_filling)
-        say("%s: %s", step->what, pg_message(pg));
+        say("%s: %s", step->what, problem ? problem : pg_message(pg));
     else
         printf("  %lld documents\n", (long long)total);
     arena_destroy(arena);
-    (void)control;
-    return is_filling && control_execute(pg, step->what, "deallocate fill");
+    return is_filling && control_execute(pg, step->what, "deallocate all");
 }
 
 bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan, int64_t batch)

@@ -49,7 +49,8 @@ static bool read_followed(struct control *control, struct pg *pg, struct catalog
     if (!control_query(control, pg, "reading the collections",
                        "select class || '.' || name || case when is_list then ' list ' else ' of ' end"
                        " || array_to_string(keys, ' ') from stampd.collection where is_ready"
-                       " union all select class || '.' || name || ' unique ' || array_to_string(keys, ' ')"
+                       " union all select class || '.' || name || case when is_global then ' global ' else"
+                       " ' unique ' end || array_to_string(keys, ' ')"
                        " from stampd.unique_property where is_ready union all select class || '. ends ' ||"
                        " property from stampd.ending_property where is_ready",
                        NULL, &rows))

@@ -425,7 +425,8 @@ static bool is_class_followed(struct planning *planning, const struct schema_cla
     }
     for (size_t i = 0; i < class->unique_count; i++) {
         const struct schema_unique *one = &class->uniques[i];
-        if (!is_followed(planning, class, one->name, "unique", one->keys, one->key_count))
+        if (!is_followed(planning, class, one->name, one->is_global ? "global" : "unique", one->keys,
+                         one->key_count))
             return false;
     }
     return !class->max_life.item || is_followed(planning, class, BYTES(""), "ends", &class->max_life, 1);

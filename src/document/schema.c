@@ -239,6 +239,7 @@ static void add_uniques(struct builder *text, const struct schema_class *class)
         add_name(text, class->uniques[i].name);
         builder_add_text(text, "{");
         add_keys(text, class->uniques[i].keys, class->uniques[i].key_count);
+        add_flag(text, "global", class->uniques[i].is_global);
         builder_add_text(text, "}");
     }
     builder_add_text(text, "}");

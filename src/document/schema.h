@@ -65,11 +65,12 @@ struct schema_collection {
     bool is_list, is_mutable;
 };
 
-/* No two documents of the namespace have the same values of the keys. */
+/* No two documents of the namespace have the same values of the keys; or of all namespaces that say so. */
 struct schema_unique {
     struct bytes name;
     struct schema_property keys[SCHEMA_KEYS_MOST];
     size_t key_count;
+    bool is_global;
 };
 
 /* A step that takes contents of release `to` - 1 to release `to`; in this order: rename, default, drop. */
@@ -107,6 +108,7 @@ struct schema {
     size_t class_count;
     bool has_old;    /* a class that is_old */
     bool has_copies; /* an item that is copied */
+    bool has_global; /* a property that is unique in all namespaces */
     bool wakes;      /* applied: commits wake the sessions that they touch (doc/subscriptions.md) */
 };
 

@@ -298,16 +298,11 @@ static bool read_unique(struct reading *reading, struct place place, const struc
                         struct schema_unique *unique)
 {
     static const char *const members[] = {"key", "global", NULL};
-    bool is_global = false;
     unique->name = place.value->name;
     if (!is_property_name(reading, place) ||
         !is_object(reading, place, "An object with key and global is expected.") ||
-        !has_only(reading, place, members) || !read_flag(reading, place, "global", &is_global))
+        !has_only(reading, place, members) || !read_flag(reading, place, "global", &unique->is_global))
         return false;
-    if (is_global) /* better than a promise that is not held */
-        return refuse(reading, member_of(reading, place, json_member(place.value, "global")).path,
-                      "Values are unique within the namespace, not in all of them: false, or nothing, is "
-                      "expected.");
     return read_keys(reading, place, class, unique->keys, &unique->key_count);
 }
 
@@ -482,8 +477,16 @@ static bool judge_targets(struct reading *reading, struct schema *schema, const 
     return true;
 }
 
+static void note_global(struct schema *schema)
+{
+    for (size_t c = 0; c < schema->class_count; c++)
+        for (size_t i = 0; i < schema->classes[c].unique_count; i++)
+            schema->has_global |= schema->classes[c].uniques[i].is_global;
+}
+
 static bool judge_copies(struct reading *reading, struct schema *schema)
 {
+
     for (size_t c = 0; c < schema->class_count; c++) {
         const struct schema_class *class = &schema->classes[c];
         for (size_t i = 0; i < class->item_count; i++)
@@ -511,6 +514,7 @@ static bool read_classes(struct reading *reading, struct place root, struct sche
             return false;
     qsort(classes, schema->class_count, sizeof *classes, compare_names);
     schema->classes = classes;
+    note_global(schema);
     return judge_copies(reading, schema);
 }
 

@@ -166,6 +166,17 @@ STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where on
  * written; $3: the present minute. */
 STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
 
+/* Values that are unique in all namespaces (claims.h).  In the namespace, behind MEMBERS in one transaction:
+ * what it takes and gives up.  In z: claims $1 class[], $2 name[], $3 value[] for database $4; the first row
+ * has the number of the claim, the others are those that another database has. */
+STATEMENT(GLOBAL_CHANGES, "global_changes", 0, "select class, name, value, is_taken from global_changes()")
+STATEMENT(GLOBAL_CLAIM, "global_claim", 4,
+          "select number, place, database, claim from global_claim($1::text[], $2::text[], $3::text[], $4)")
+/* In z: values that the database does not have any more, if $5 is still their claim. */
+STATEMENT(GLOBAL_DROP, "global_drop", 5, "select global_drop($1::text[], $2::text[], $3::text[], $4, $5)")
+/* In a namespace: held, free or busy.  $1 class, $2 name, $3 value, $4 the present minute. */
+STATEMENT(GLOBAL_LOOK, "global_look", 4, "select global_look($1, $2, $3, $4)")
+
 /* A page of a collection: $1 class, $2 name, $3 value; rows behind transaction $4 and id $5; departures too
  * when $6; at most $7.  One row with its state, whose snapshot is that of the others; and, without a
  * transaction, at most $10 members that have ended by themselves behind minute $8, up to $9, the present.  No

@@ -37,7 +37,7 @@ void store_close(struct store *store, int space)
     store_forget_schema(session);
     store_forget_searches(session);
     session->pg = NULL;
-    session->in_snapshot = false;
+    session->in_snapshot = session->is_held = false;
     store->open_count--;
 }
 
@@ -55,7 +55,7 @@ static void make_room(struct store *store)
         int oldest = -1;
         for (int space = 0; space < STAMPS_NAMESPACES; space++) {
             const struct store_session *session = &store->sessions[space];
-            if (session->pg && !session->in_snapshot &&
+            if (session->pg && !session->in_snapshot && !session->is_held &&
                 (oldest < 0 || session->used < store->sessions[oldest].used))
                 oldest = space;
         }

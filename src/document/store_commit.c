@@ -324,15 +324,23 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     *fault_r = !fit(&parts, commit) ? FAULT_ALIMIT : !session->pg ? FAULT_XAWAY : FAULT_NONE;
     if (!*fault_r && (commit->count || commit->copies))
         *fault_r = add_schema(store, session, arena, commit, &parts);
+    bool has_claims = !*fault_r && parts.schema && store_has_claims(parts.schema, commit);
+    if (has_claims)
+        *fault_r = store_begin_claims(session);
     if (!*fault_r)
         *fault_r = pg_pipeline_begin(session->pg, arena);
-    if (*fault_r)
+    if (*fault_r) {
+        if (has_claims)
+            store_close(store, space);
         return COMMIT_REFUSED; /* nothing was sent */
+    }
     session->used = ++store->turn;
     int place = send_commit(session->pg, &plan, &parts, commit);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    if (has_claims)
+        store_end_claims(store, space, arena, &verdict);
     switch (verdict.outcome) {
     case PG_COMMITTED:
         store_take_tasks(verdict.results + place, commit);

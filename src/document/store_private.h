@@ -12,6 +12,7 @@ struct store_session {
     struct pg *pg;               /* NULL: closed */
     uint64_t used;               /* turn of its last use: the lowest is the least recently used */
     bool in_snapshot;            /* between store_snapshot_begin and _end */
+    bool is_held;                /* between store_begin_claims and store_end_claims */
     int failures;                /* to open, since it was last opened */
     int64_t retry_ms;            /* monotonic: not tried again before */
     enum fault reason;           /* of the last failure to open */
@@ -59,6 +60,12 @@ void store_send_sides(struct pg *pg, const struct store_sides *sides);
 /* Brings collections and unique properties to what was written; behind everything that writes items. */
 void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
                         const struct commit *commit);
+
+/* May the commit take or give up values that are unique in all namespaces?  Then it is a transaction of its
+ * own, begun before the pipeline, and ended behind it; the verdict becomes that of the whole. */
+bool store_has_claims(const struct schema *schema, const struct commit *commit);
+MUST_USE enum fault store_begin_claims(struct store_session *session);
+void store_end_claims(struct store *store, int space, struct arena *arena, struct pg_verdict *verdict);
 
 /* Statements of a commit that notes or writes copies. */
 struct copy_params {

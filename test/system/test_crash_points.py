@@ -30,6 +30,7 @@ START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entr
 MASTER = ['master-reaped', 'master-dirty', 'master-heir-gone']
 CLAIM = ['master-claimed', 'master-released']
 ALONE = ['commit-refused', 'session-ended-others', 'herald-listens', 'herald-heard']
+CLAIMS = ['claims-collected', 'claims-taken', 'claims-committed']  # tried in test_global_values.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
@@ -38,7 +39,7 @@ UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, HEIR, UNKNOWN, START, MASTER, CLAIM, ALONE, TASKS) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, HEIR, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS) for point in group}
     assert tried == set(POINTS)
 
 

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_LIFE': 8, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
+    'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_LIFE': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_CLAIM': 30, 'GLOBAL_DROP': 20,
+    'GLOBAL_LOOK': 30, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
     'SUBS_SHOW': 20, 'SUBS_PUT': 90, 'SUBS_DROP': 40, 'SUBS_TOUCH': 90,
@@ -106,6 +107,7 @@ insert into item select 'Copier', 'c' || lpad(n::text, 7, '0'), 'Emp', 'e' || n 
 insert into doc select 'Copier', 'c' || lpad(n::text, 7, '0'), {OLD}, {OLD}, {OLD}, 20, 0 from generate_series(1, {AGED}) n;
 insert into copy_due select 'Copied', 'd' || lpad(n::text, 7, '0'), 'Emp', 'x', {OLD} from generate_series(1, {AGED}) n
 """
+BADGE = {'items': {'Main': {'singleton': True}}, 'unique': {'number': {'key': ['Main.number'], 'global': True}}}
 CLUB = {'items': {'Main': {'singleton': True}}, 'collections': {'town': {'key': ['Main.town'], 'mutable': True}}, 'maxLife': 'Main.until'}
 # Members of a collection, a tenth of them gone; a hundred towns.  A third will end by itself.
 FILL_MEMBERS = f"""
@@ -121,6 +123,10 @@ insert into subs_def select k.key, 'session-' || lpad(n::text, 16, '0'), 'def' f
   cross join lateral (values ('d{CLASS}/@s' || lpad(n::text, 7, '0')), ('mClub/town@s' || n / 100), ('dOther/@x')) k(key);
 insert into subs_touched select 'session-' || lpad(n::text, 16, '0'), n % 3, 'dOther/@x', {OLD} from generate_series(1, {AGED}) n
 """
+# Claims of other namespaces.
+FILL_CLAIMS = f"""
+insert into global_value select 'Badge', 'number', 'n' || n, 'stampd_other', n from generate_series(1, {AGED}) n
+"""
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -133,7 +139,8 @@ def kit():
 
 @pytest.fixture(scope='module')
 def filled(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Badge': BADGE, 'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
+    stack.psql('z', FILL_CLAIMS)
     for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL, FILL_COPIES, FILL_SUBS)).split(';\n'):
         stack.psql('lab', statement)
     for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
@@ -173,6 +180,13 @@ def exercise(stack, ids):
     assert CLASS in str(stack.op('lab', 'list', {})['out'])
     with pytest.raises(Problem):
         stack.op('lab', 'find', {'c': CLASS, 'i': 'Sta'})
+
+
+def exercise_claims(stack, turn):
+    stack.psql('z', "insert into global_value values ('Badge', 'number', %s, 'stampd_demo', 0)", (turn,))
+    for number in (turn, f'{turn} too'):
+        stack.put('lab', {'c': 'Badge', 'id': 'one', 'items': [{'c': 'Main', 'j': {'number': number}}]})
+    assert stack.psql('z', "select value from global_value where database = 'stampd_lab' and value like %s", (f'{turn}%',)) == [(f'{turn} too',)]
 
 
 def exercise_copies(stack, turn):
@@ -264,6 +278,7 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
     stack = filled
     if statistics == 'with statistics':
         stack.psql('lab', 'vacuum analyze')
+        stack.psql('z', 'vacuum analyze')
     stack.restart_stampd()
     number = 500_000 if statistics == 'with statistics' else 700_000
     for turn in range(2):  # the first time functions are compiled, which reads catalogues
@@ -272,5 +287,6 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise_subs(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_tasks(stack)
         exercise_copies(stack, f'{statistics} {turn}')
+        exercise_claims(stack, f'{statistics} {turn}')
         exercise_live(stack, f'd0{number + turn}')
     judge(stack, offset, {'SCHEMA', 'LIVE_RULES'})

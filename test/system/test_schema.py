@@ -52,7 +52,6 @@ WRONG = [
     ({'P': {'items': ITEMS, 'collections': {'c': {'key': ['A.l']}}}}, 'classes.P.collections.c', 'needs "list"'),
     ({'P': {'items': ITEMS, 'collections': {'c': {'key': ['A.f'], 'list': True}}}}, 'classes.P.collections.c', 'must be a list'),
     ({'P': {'items': ITEMS, 'unique': {'u': {'key': ['A.f'], 'global': 'yes'}}}}, 'classes.P.unique.u.global', 'true or false'),
-    ({'P': {'items': ITEMS, 'unique': {'u': {'key': ['A.f'], 'global': True}}}}, 'classes.P.unique.u.global', 'within the namespace'),
     ({'P': {'items': ITEMS, 'maxLife': 'A.l'}}, 'classes.P.maxLife', 'one number'),
     ({'P': {'items': ITEMS, 'mutations': [{'item': 'A'}]}}, 'classes.P.mutations[0]', 'The member to is expected'),
     ({'P': {'items': ITEMS, 'mutations': [{'to': 2, 'item': 'A'}]}}, 'classes.P.mutations[0].to', 'An integer from 2'),

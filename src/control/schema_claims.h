@@ -1,0 +1,18 @@
+/* schema_claims: documents that are there already take their values of properties that are unique in all
+ * namespaces, when these are declared; as commits of workers take them (document/claims.h). */
+#ifndef STAMPD_CONTROL_SCHEMA_CLAIMS_H
+#define STAMPD_CONTROL_SCHEMA_CLAIMS_H
+
+#include "control/control.h"
+
+struct claiming;
+
+/* `pg` fills the namespace whose database it is connected to.  On failure says why. */
+MUST_USE bool claiming_open(struct control *control, struct pg *pg, struct claiming **claiming_r);
+/* Runs the statement, which is prepared, in a transaction that claims what it takes.  FAULT_STALE: again,
+ * with the same parameters.  Other faults: the message is in `problem_r`. */
+MUST_USE enum fault claiming_run(struct claiming *claiming, const struct pg_statement *statement,
+                                 const struct pg_params *params, struct pg_result **row_r,
+                                 const char **problem_r);
+
+#endif
