@@ -87,6 +87,12 @@ def check_updates(before, after, expected):
         raise BenchError(f'pgbench ran {expected:.0f} changes of documents, but updated {documents} documents and {items} items')
 
 
+def read_all(server, count):
+    """So that whoever asks next finds each of the documents in its cache or on the shelf."""
+    for start in range(1, count + 1, 32):
+        server.get('lab', *(('Doc', str(number)) for number in range(start, min(start + 32, count + 1))))
+
+
 def commit(options):
     count = 10000
     with started(namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
@@ -108,6 +114,15 @@ def commit(options):
                  commit_many_script(count, 8, number_of_schema(server)), 8)):
             for clients in (1, 4, 8):
                 yield beside_pgbench(what, anchor, 0.95, kind, script, clients, amount)
+
+        what_one = 'commit of a document, 2 of its 5 items changed, durable'
+        one = 'pgbench, core_one', None, 'commit', commit_one_script(count, number_of_schema(server))
+        read_all(server, count)
+        for clients in (1, 8):
+            yield beside_pgbench(f'{what_one}, all of them read before', *one, clients, 1)
+        server.set(cache_mb=1, shelf_mb=0)
+        for clients in (1, 8):
+            yield beside_pgbench(f'{what_one}, none of them cached', *one, clients, 1)
 
 
 CONTENDERS = (1, 2, 4, 8, 16, 32)
