@@ -10,7 +10,7 @@ import pytest
 
 from manager import PARKED, Manager
 from push_service import Browser, PushService
-from stack import BUILD, ROOM, Problem
+from stack import BUILD, ROOM, Problem, wait_until
 
 CONTACT = 'mailto:ops@example.net'
 STACK = {'workers': 3, 'settings': {}}
@@ -171,6 +171,55 @@ def test_who_has_left_or_wants_no_push_any_more_is_left_alone(lab, manager, subs
     assert [manager.run(task)['result'] for task in tasks] == ['done', 'done']
     gone.check()
     silent.check()
+
+
+# --- who listens ---
+
+class Listener:
+    """The session listens to live events, until it is closed; then the server has noticed."""
+
+    def __init__(self, lab, session):
+        self.lab, before = lab, self.count(lab)
+        self.response = lab.http.get(f'{lab.url}/lab/live', params={'def': 'Note', 'session': session.name}, stream=True, timeout=60)
+        assert self.response.status_code == 200
+        self.before = before
+
+    @staticmethod
+    def count(lab):
+        return float(re.search(r'^stampd_live_listeners (\S+)$', lab.probe('/metrics').text, re.M)[1])
+
+    def close(self):
+        self.response.close()
+        wait_until(lambda: self.count(self.lab) == self.before, what='the end of the listener')
+
+
+def test_who_listens_is_not_told_by_push(lab, manager, subscribe):
+    session = subscribe('Note/a')
+    listener = Listener(lab, session)
+    write(lab, 'a')
+    task = session.task()
+    assert manager.run(task)['result'] == 'done'
+    again = session.task()
+    assert again and again != task
+    assert lab.psql('lab', 'select startat > stamp_of(now() + interval %s) from taskqueue', ('30 seconds',)) == [(True,)]
+    for _ in range(2):
+        manager.hurry()
+        assert manager.run(session.task())['result'] == 'done'
+    assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
+    session.check()
+    listener.close()
+
+
+def test_what_a_dead_listener_has_not_heard_is_told(lab, manager, subscribe):
+    session = subscribe('Note/a')
+    listener = Listener(lab, session)
+    version = write(lab, 'a')
+    manager.run(session.task())
+    session.check()
+    listener.close()
+    manager.hurry()
+    assert manager.run(session.task())['result'] == 'done' and not session.task()
+    session.check(session.told(('Note/a', version)))
 
 
 # --- what the service answers ---

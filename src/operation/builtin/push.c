@@ -10,17 +10,20 @@
 
 #include "base/log.h"
 #include "document/definition.h"
+#include "document/ears.h"
 #include "document/store_subs.h"
 #include "edge/crypto.h"
 #include "operation/push_key.h"
 #include "operation/push_send.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
+#include "operation/task_ask.h"
 
 enum {
     MESSAGE_MOST = 3800, /* bytes of JSON; of more only is told that there is more */
     TOPIC_BYTES = 32,
     LIMIT_S = 60,
+    DEAF_MS = 60000, /* so long a connection that is dead may be taken for one that listens */
 };
 
 /* One run. */
@@ -66,10 +69,36 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
     return arena_copy(pushing->arena, digest, TOPIC_BYTES);
 }
 
-static enum fault forget(const struct pushing *pushing)
+static enum fault forget_up_to(const struct pushing *pushing, int64_t taking)
 {
     return store_forget_touched(pushing->store, pushing->attempt->space, pushing->arena, pushing->session,
-                                pushing->list.taking);
+                                taking);
+}
+
+static enum fault forget(const struct pushing *pushing)
+{
+    return forget_up_to(pushing, pushing->list.taking);
+}
+
+/* The session listens, it seems: what was taken by the run before, when it listened too, it has heard.  What
+ * was taken now is looked at once more after a while. */
+static enum fault wait_for_listener(const struct pushing *pushing)
+{
+    struct task_excess excess;
+    struct builder param = {0};
+    builder_add_text(&param, "{\"session\":");
+    json_add_string(&param, pushing->session);
+    builder_add_text(&param, "}");
+    const struct task_request request = {
+        .operation = &builtin_push,
+        .param = {arena_copy(pushing->arena, param.data, param.size), param.size},
+        .resource = pushing->session,
+        .delay_ms = DEAF_MS,
+        .priority = TASK_PRIORITY,
+    };
+    builder_free(&param);
+    enum fault fault = forget_up_to(pushing, pushing->list.taking - 1);
+    return fault ? fault : task_ask(pushing->attempt, &request, &excess);
 }
 
 /* Nobody is there any more. */
@@ -151,6 +180,8 @@ static enum fault push_work(struct attempt *attempt)
         return fault;
     if (!is_there || !subscription.push.endpoint.data)
         return forget(&pushing);
+    if (ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))
+        return wait_for_listener(&pushing);
     return send_to(&pushing, &subscription.push);
 }
 
