@@ -15,10 +15,12 @@
 #include "control/namespaces.h"
 #include "document/cron.h"
 #include "document/statements.h"
+#include "operation/push_key.h"
 
 enum {
     READ_TIMEOUT_ABOVE_S =
-        15 /* nginx must wait longer than an operation may take, retries and answer included */
+        15, /* nginx must wait longer than an operation may take, retries and answer included */
+    PROBLEM_BYTES = 600,
 };
 
 struct check {
@@ -70,6 +72,18 @@ static void check_names(struct check *check)
         find(check, getgrnam(settings->socket_group) != NULL, "socket_group %s", settings->socket_group);
     if (strcmp(settings->zone, "UTC") != 0)
         find(check, cron_set_zone(settings->zone), "zone %s", settings->zone);
+}
+
+static void check_push(struct check *check)
+{
+    const char *path = check->control->settings.push_key_file;
+    struct curve_key key;
+    char problem[PROBLEM_BYTES];
+    if (!*path)
+        return;
+    bool is_good = push_key_read(path, &key, problem, sizeof problem);
+    explicit_bzero(&key, sizeof key);
+    find(check, is_good, "%s", is_good ? "push_key_file" : problem);
 }
 
 /* --- databases --- */
@@ -240,6 +254,7 @@ int control_check_config(struct control *control, int argc, char **argv)
          *control->settings.admin_key_sha256 ? "is set" : "is empty: nobody is administrator");
     check_folder(&check);
     check_names(&check);
+    check_push(&check);
     check_databases(&check);
     if (nginx)
         check_nginx(&check, nginx, map_file);
