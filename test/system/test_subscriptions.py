@@ -347,6 +347,18 @@ def test_who_writes_with_sql_wakes_too(waking, session):
     assert noted(lab, session) == ['Person', 'Person/sql', 'Person/team@blue', 'Person/team@red']
 
 
+def test_workers_whose_changes_are_notified_to_other_hosts_wake_once(waking, session):
+    """With many hosts the triggers of others fire for workers too."""
+    lab = waking
+    subs(lab, session, {'defs': ['Note', 'Note/many'], 'push': address()})
+    with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as commit:
+        cursor = commit.cursor()
+        cursor.execute("insert into doc values ('Note', 'many', 7, 7, 7, 0, 0) on conflict (class, id) do update set version = 7")
+        cursor.execute("select kind from subs_touch(array['Note'], array['many'], %s, true, 0, 1, 0)", (session,))
+        assert [kind for kind, in cursor.fetchall()] == ['own', 'def', 'def']
+    assert tasks(lab) == [] and noted(lab, session) == [], 'who wrote it is not woken by a trigger either'
+
+
 def test_a_task_that_was_parked_is_tried_again(waking, session):
     lab = waking
     subs(lab, session, {'defs': ['Note'], 'push': address()})
