@@ -24,7 +24,8 @@ static struct bytes kept[] = {{"Note", 4}, {"Note/a", 6}};
 static int start(void **state)
 {
     (void)state;
-    static const struct settings limits = {.debug_push_local = "off",
+    static char off[] = "off";
+    static const struct settings limits = {.debug_push_local = off,
                                            .limit_content_bytes = 100,
                                            .limit_definitions = 3,
                                            .limit_document_bytes = 200,
