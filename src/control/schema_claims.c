@@ -91,9 +91,10 @@ enum fault claiming_run(struct claiming *claiming, const struct pg_statement *st
             claims_settle(claims, &claiming->sessions, CLAIMS_COMMITTED);
         return FAULT_NONE;
     }
+    struct arena *lasting = claiming->control->arena; /* the other one is that of this step */
     const char *refused = claims ? claims_refused(claims) : NULL;
-    *problem_r = refused ? arena_printf(arena, "a document of another namespace has %s", refused)
-                         : arena_copy(arena, pg_message(claiming->pg), strlen(pg_message(claiming->pg)));
+    *problem_r = refused ? arena_printf(lasting, "a document of another namespace has %s", refused)
+                         : arena_copy(lasting, pg_message(claiming->pg), strlen(pg_message(claiming->pg)));
     if (pg_execute(claiming->pg, "rollback"))
         return FAULT_XAWAY;
     if (claims)
