@@ -40,7 +40,6 @@ static enum fault listen_ask(struct live_space *space)
 static void listen_take(struct live_space *space)
 {
     space->is_listening = true;
-    space->failures = 0;
     stamps_move_all(space->live->stamps);
     if (space->known.horizon || space == space->live->z)
         live_space_miss(space);

@@ -216,6 +216,9 @@ static void go_on_asking(struct live_space *space)
         return;
     }
     space->link = LINK_IDLE;
+    if (space->job !=
+        JOB_LISTEN) /* else what fails behind it would be tried again and again without a pause */
+        space->failures = 0;
     askings[space->job]->take(space);
     space->result = NULL;
     arena_reset(space->arena);
