@@ -11,7 +11,7 @@
 #include "queue/alert.h"
 
 enum {
-    SCAN_LIMIT = 1000, /* tasks of a queue that a scan may tell of */
+    SCAN_LIMIT = 5000, /* tasks of a queue that a scan may tell of */
     SCAN_TIMEOUT_MS = 60000,
     RUN_GRACE_S = 25, /* beyond limit_task_s, nginx's own included */
     EARLY_MS = 1000,  /* our clock is ahead: until the next try */

@@ -13,7 +13,7 @@ enum {
     SCAN_GAP_MS = 100, /* between two scans of a namespace, however many are asked for */
     PAUSE_LEAST_MS = 250,
     PAUSE_MOST_MS = 15000,
-    REFILL_BELOW = 500, /* tasks waiting, after a scan that was cut */
+    REFILL_BELOW = 2000, /* tasks waiting, after a scan that was cut */
 };
 
 int spaces_find(const struct manager *manager, struct bytes code)

@@ -166,11 +166,11 @@ def test_slow_and_failing_tasks_go_alone(server, start):
 
 
 def test_more_than_a_scan_can_tell_comes_by_the_next(server, start):
-    for number in range(3500):
-        server.add(number, batch=100)
+    for number in range(12000):
+        server.add(number, batch=500)
     start()
     wait(lambda: not server.tasks, 'the end of all')
-    assert len(server.scans) >= 4 and len(server.runs) == 3500
+    assert len(server.scans) >= 3 and len(server.runs) == 12000
 
 
 def test_a_lost_answer_is_the_end_of_the_attempt(server, start):
