@@ -84,7 +84,20 @@ static inline const char *read_plain_element(const struct scan *scan, const char
     return is_whole ? read_sign(at, '}') : NULL;
 }
 
-struct holdings *holdings_read_plain(struct arena *arena, struct bytes body)
+/* Behind the list. */
+static bool is_end(const struct scan *scan, const char *at, struct bytes *others_r)
+{
+    *others_r = NO_BYTES;
+    if (!at || at == scan->last)
+        return at != NULL;
+    at = read_sign(at, ',');
+    if (!at || *at != '"')
+        return false;
+    *others_r = (struct bytes){at, (size_t)(scan->last - at) + 1};
+    return true;
+}
+
+struct holdings *holdings_read_plain(struct arena *arena, struct bytes body, struct bytes *others_r)
 {
     while (body.size && is_blank(body.data[body.size - 1]))
         body.size--;
@@ -106,7 +119,7 @@ struct holdings *holdings_read_plain(struct arena *arena, struct bytes body)
         assert(holdings->count < most);
         at = read_plain_element(&scan, at, name, &holdings->held[holdings->count++]);
     } while (at && *at == ',' && (at = skip_blanks(at + 1)));
-    return read_sign(at, ']') == scan.last ? holdings : NULL;
+    return is_end(&scan, read_sign(at, ']'), others_r) ? holdings : NULL;
 }
 
 /* --- the tree ------------------------------------------------------------------------------------ */

@@ -229,28 +229,50 @@ static enum fault set_member(struct reading *reading, const struct argument *arg
     return FAULT_NONE;
 }
 
-/* A body with nothing but synchronisations needs no tree, unless a limit of trees might refuse it. */
-static bool read_holdings(struct reading *reading, struct bytes body)
+/* What follows the list of synchronisations, as an object; NULL: it is wrong, or there is another list. */
+static struct json *read_others(struct reading *reading, struct bytes others,
+                                const struct json_limits *limits)
 {
-    struct arguments *arguments = reading->arguments;
-    if (reading->is_resource || arguments->syncs || reading->limits->depth < HOLDINGS_DEPTH ||
-        body.size > reading->limits->nodes)
+    struct json *root;
+    struct json_problem problem;
+    char *text = arena_alloc(reading->arena, others.size + 1);
+    text[0] = '{';
+    memcpy(text + 1, others.data, others.size);
+    enum fault fault =
+        json_read(reading->arena, (struct bytes){text, others.size + 1}, limits, &root, &problem);
+    return fault || json_member(root, "syncs") ? NULL : root;
+}
+
+/* A body that begins with synchronisations, unless a limit of trees might refuse it; `others_r` NULL: it has
+ * nothing else.  False: the whole is to be read as a tree, which tells what is wrong. */
+static bool read_holdings(struct reading *reading, struct bytes body, const struct json_limits *limits,
+                          struct json **others_r)
+{
+    struct bytes others;
+    *others_r = NULL;
+    if (reading->is_resource || reading->arguments->syncs || limits->depth < HOLDINGS_DEPTH ||
+        body.size > limits->nodes)
         return false;
-    arguments->holdings = holdings_read_plain(reading->arena, body);
-    return arguments->holdings;
+    struct holdings *holdings = holdings_read_plain(reading->arena, body, &others);
+    if (!holdings || (others.size && !(*others_r = read_others(reading, others, limits))))
+        return false;
+    reading->arguments->holdings = holdings;
+    return true;
 }
 
 static enum fault read_json(struct reading *reading, struct bytes body)
 {
-    if (read_holdings(reading, body))
-        return FAULT_NONE;
     struct json_limits limits = {reading->limits->depth, item_level(reading) + 1, reading->limits->nodes};
     struct json *root;
-    enum fault fault = json_read(reading->arena, body, &limits, &root, reading->problem);
+    enum fault fault = FAULT_NONE;
+    if (!read_holdings(reading, body, &limits, &root))
+        fault = json_read(reading->arena, body, &limits, &root, reading->problem);
     if (fault != FAULT_NONE) {
         reading->arguments->wrong = "body";
         return fault;
     }
+    if (!root)
+        return FAULT_NONE;
     if (root->kind != JSON_OBJECT)
         return refuse(reading, FAULT_AARG, "body", "a JSON object is expected");
     for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {

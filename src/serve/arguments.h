@@ -33,7 +33,7 @@ struct argument_limits {
 struct arguments {
     const struct json *param;      /* an object; NULL: absent */
     const struct json *syncs;      /* an array; NULL: absent */
-    struct holdings *holdings;     /* in place of `syncs`, when these are the whole body, and plain */
+    struct holdings *holdings;     /* in place of `syncs`, when a plain body begins with them */
     const struct json *items;      /* an array; NULL: absent */
     struct bytes age;              /* NO_BYTES: absent */
     const struct call_file *files; /* in their order */

@@ -494,6 +494,43 @@ static void paths_are_split_and_decoded(void **state)
     }
 }
 
+#define ONE "{\"c\":\"D\",\"id\":\"a\",\"v\":261121000000001,\"ct\":0,\"dt\":0}"
+
+/* A list of synchronisations that stands first, and is plain, has no tree; all else is as if it had one. */
+static void synchronisations_that_stand_first_have_no_tree(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes body;
+        enum fault fault;
+        bool has_tree;
+        const char *lang, *wrong;
+    } cases[] = {
+        {BYTES("{\"syncs\":[" ONE "," ONE "]}"), FAULT_NONE, false, NULL, NULL},
+        {BYTES("{\"syncs\":[" ONE "],\"lang\":\"fr\",\"x\":[1]}"), FAULT_NONE, false, "fr", NULL},
+        {BYTES("{\"lang\":\"fr\",\"syncs\":[" ONE "]}"), FAULT_NONE, true, "fr", NULL},
+        {BYTES("{\"syncs\":[{\"id\":\"a\",\"c\":\"D\"}],\"lang\":\"fr\"}"), FAULT_NONE, true, "fr", NULL},
+        {BYTES("{\"syncs\":[" ONE "],\"lang\":1}"), FAULT_AARG, false, NULL, "lang"},
+        {BYTES("{\"syncs\":[" ONE "],\"lang\"}"), FAULT_AJSON, true, NULL, "body"},
+        {BYTES("{\"syncs\":[" ONE "],}"), FAULT_AJSON, true, NULL, "body"},
+        {BYTES("{\"syncs\":[" ONE "],\"x\":1,\"x\":2}"), FAULT_AJSON, true, NULL, "body"},
+        {BYTES("{\"syncs\":[" ONE "],\"s\\u0079ncs\":[]}"), FAULT_AJSON, true, NULL, "body"},
+        {BYTES("{\"syncs\":[" ONE "],\"x\":\"\xFF\"}"), FAULT_AUTF8, true, NULL, "body"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(read_json(cases[i].body), cases[i].fault);
+        assert_int_equal(arguments.holdings == NULL, cases[i].has_tree);
+        assert_int_equal(arguments.syncs != NULL, cases[i].has_tree && !cases[i].fault);
+        assert_true(bytes_equal(arguments.lang, bytes_of(cases[i].lang ? cases[i].lang : "")));
+        if (cases[i].wrong)
+            assert_string_equal(arguments.wrong, cases[i].wrong);
+    }
+    /* The query string's come first. */
+    assert_int_equal(read_source(BYTES("syncs=[]"), BYTES("application/json"), cases[0].body), FAULT_NONE);
+    assert_null(arguments.holdings);
+    assert_int_equal(arguments.syncs->count, 0);
+}
+
 static void queries_stand_between_two_signs(void **state)
 {
     (void)state;
@@ -533,6 +570,7 @@ int main(void)
         TEST(too_many_arguments_are_refused),
         TEST(paths_are_joined_as_they_are_split),
         TEST(paths_are_split_and_decoded),
+        TEST(synchronisations_that_stand_first_have_no_tree),
         TEST(queries_stand_between_two_signs),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);

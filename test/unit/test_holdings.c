@@ -54,6 +54,13 @@ static enum fault read_tree(struct bytes body, struct holdings **holdings_r)
     return syncs && syncs->kind == JSON_ARRAY ? holdings_read(&reader, syncs, holdings_r) : FAULT_AARG;
 }
 
+static struct holdings *read_plain(struct bytes body)
+{
+    struct bytes others;
+    struct holdings *holdings = holdings_read_plain(arena, body, &others);
+    return holdings && !others.size ? holdings : NULL;
+}
+
 static enum fault check(const struct holdings *holdings)
 {
     struct call *call = ARENA_NEW(arena, struct call);
@@ -66,7 +73,7 @@ static enum fault check(const struct holdings *holdings)
 /* What the quick road takes, the tree takes too, and finds the same, or refuses it for the same limit. */
 static bool roads_agree(struct bytes body)
 {
-    struct holdings *tree = NULL, *plain = holdings_read_plain(arena, body);
+    struct holdings *tree = NULL, *plain = read_plain(body);
     if (!plain)
         return true;
     enum fault fault = read_tree(body, &tree);
@@ -103,12 +110,12 @@ static void what_programs_write_is_taken(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes body = exact(bytes_of(cases[i].body));
-        const struct holdings *holdings = holdings_read_plain(arena, body);
+        const struct holdings *holdings = read_plain(body);
         assert_non_null(holdings);
         assert_int_equal(holdings->count, cases[i].count);
         assert_true(roads_agree(body));
     }
-    const struct holdings *one = holdings_read_plain(arena, BYTES(WHOLE));
+    const struct holdings *one = read_plain(BYTES(WHOLE));
     assert_true(bytes_equal(one->names[0].class, BYTES("Doc")) && bytes_equal(one->names[0].id, BYTES("a")));
     assert_int_equal(one->held[0].version, 261121000000001);
     assert_int_equal(one->held[0].ctime, 261121000000000);
@@ -157,8 +164,33 @@ static void what_is_unusual_is_left_to_the_tree(void **state)
         BYTES("{\"syncs\":[{\"c\":\"D\",\"id\":\"a}"),
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        if (holdings_read_plain(arena, exact(cases[i])))
+        if (read_plain(exact(cases[i])))
             fail_msg("taken: %.*s", (int)cases[i].size, cases[i].data);
+}
+
+static void what_follows_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *others;
+    } cases[] = {
+        {WHOLE, ""},
+        {"{\"syncs\":[" ONE "],\"param\":{}}", "\"param\":{}}"},
+        {"{\"syncs\":[" ONE "] , \"lang\" : \"fr\" } ", "\"lang\" : \"fr\" }"},
+        {"{\"syncs\":[" ONE "],\"x\"}", "\"x\"}"},
+        {"{\"syncs\":[" ONE "],\"}", "\"}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct bytes others;
+        assert_non_null(holdings_read_plain(arena, exact(bytes_of(cases[i].body)), &others));
+        assert_true(bytes_equal(others, bytes_of(cases[i].others)));
+    }
+    static const char *const wrong[] = {"{\"syncs\":[" ONE "],}", "{\"syncs\":[" ONE "],1}",
+                                        "{\"syncs\":[" ONE "]\"x\":1}", "{\"syncs\":[" ONE "]}}"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct bytes others;
+        assert_null(holdings_read_plain(arena, exact(bytes_of(wrong[i])), &others));
+    }
 }
 
 static void every_beginning_is_refused(void **state)
@@ -166,7 +198,7 @@ static void every_beginning_is_refused(void **state)
     (void)state;
     static const char body[] = "{\"syncs\":[" ONE "," ONE "]}";
     for (size_t size = 0; size < sizeof body - 1; size++)
-        assert_null(holdings_read_plain(arena, exact((struct bytes){body, size})));
+        assert_null(read_plain(exact((struct bytes){body, size})));
 }
 
 static void limits_are_named_alike(void **state)
@@ -177,15 +209,15 @@ static void limits_are_named_alike(void **state)
     for (int i = 0; i < 100; i++)
         builder_add_text(&body, "," ONE);
     builder_add_text(&body, "]}");
-    struct holdings *plain = holdings_read_plain(arena, builder_bytes(&body));
+    struct holdings *plain = read_plain(builder_bytes(&body));
     assert_non_null(plain);
     assert_int_equal(check(plain), FAULT_ALIMIT);
     assert_string_equal(reply.arguments[0], "limit_syncs");
     assert_string_equal(reply.arguments[2], "101");
     builder_free(&body);
-    plain = holdings_read_plain(
-        arena, BYTES("{\"syncs\":[" ONE ",{\"c\":\"D\",\"id\":\"12345678901234567890123456789012345678901\","
-                     "\"v\":0,\"ct\":0,\"dt\":0}]}"));
+    plain = read_plain(BYTES("{\"syncs\":[" ONE
+                             ",{\"c\":\"D\",\"id\":\"12345678901234567890123456789012345678901\","
+                             "\"v\":0,\"ct\":0,\"dt\":0}]}"));
     assert_non_null(plain);
     assert_int_equal(check(plain), FAULT_ALIMIT);
     assert_string_equal(reply.arguments[0], "limit_name_bytes");
@@ -223,7 +255,7 @@ static void both_roads_say_the_same(void **state)
         if (round % 4 == 0)
             body.data[next_random() % body.size] = noise[next_random() % (sizeof noise - 1)];
         struct bytes text = exact(builder_bytes(&body));
-        taken += holdings_read_plain(arena, text) != NULL;
+        taken += read_plain(text) != NULL;
         if (!roads_agree(text))
             fail_msg("not alike: %.*s", (int)text.size, text.data);
         builder_free(&body);
@@ -237,8 +269,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
     const struct CMUnitTest tests[] = {
         TEST(what_programs_write_is_taken), TEST(what_is_unusual_is_left_to_the_tree),
-        TEST(every_beginning_is_refused),   TEST(limits_are_named_alike),
-        TEST(both_roads_say_the_same),
+        TEST(what_follows_is_left),         TEST(every_beginning_is_refused),
+        TEST(limits_are_named_alike),       TEST(both_roads_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
