@@ -1,4 +1,4 @@
-"""The figures of searches.  STAMPD_BENCH_DOCUMENTS (100000) says over how many documents."""
+"""The figures of searches, over a million documents, a tenth of that with --quick; STAMPD_BENCH_DOCUMENTS says another number."""
 import json
 import os
 import sys
@@ -12,7 +12,6 @@ from servers import VERSION
 sys.path.insert(0, str(stack.SOURCE / 'test/system'))
 from schema import Schemas  # noqa: E402
 
-DOCUMENTS = int(os.environ.get('STAMPD_BENCH_DOCUMENTS', 100_000))
 SHARE, MANY = 10, 1000  # documents that have the same number; that are of the same group
 CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'part': 'int', 'tags': 'string[]'}}}}}
 # What is sought, as stampd is asked (@: a number), as PostgreSQL is, and by its JSON operators; how many have it.
@@ -23,14 +22,18 @@ FORMS = {
 }
 
 
-def fill(server):
+def documents_of(options):
+    return int(os.environ.get('STAMPD_BENCH_DOCUMENTS', 100_000 if options.quick else 1_000_000))
+
+
+def fill(server, documents):
     server.fill('lab', f"""
         insert into doc (class, id, version, ctime, dtime, v1, v2)
-          select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, 0, 0 from generate_series(1, {DOCUMENTS}) n;
+          select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, 0, 0 from generate_series(1, {documents}) n;
         insert into item (class, id, iclass, key, version, vop, content)
           select 'Doc', n, 'Main', '', {VERSION}, {VERSION}, json_build_object('number', n / {SHARE}, 'part', n / {MANY},
             'tags', json_build_array('t' || n / {SHARE}, 'u' || n % 10), 'text', repeat(md5(n::text), 4))
-          from generate_series(1, {DOCUMENTS}) n""")
+          from generate_series(1, {documents}) n""")
     with tempfile.TemporaryDirectory() as folder:
         Schemas(server, folder).apply('lab', CLASSES, '--batch', 2000)
     for rest in ("create table lookup as select id, content::jsonb from item where class = 'Doc'", 'create index on lookup using gin (content jsonb_path_ops)',
@@ -47,12 +50,13 @@ def statement_of(server, param):
 
 
 def find(options):
+    documents = documents_of(options)
     with started() as (server,):
-        fill(server)
+        fill(server, documents)
         number = server.psql('lab', 'select number from schema')[0][0]
         for name, (condition, value, contains, share) in FORMS.items():
             param = {'c': 'Doc', 'i': 'Main', 'where': [json.loads(condition.replace('@', '7'))], 'limit': share}
-            most = DOCUMENTS // share - 1
+            most = documents // share - 1
             template = json.dumps({'param': {**param, 'where': []}}).replace('[]', f'[{condition}]')
             scripts = {
                 'pgbench, the same statement': statement_of(server, param).replace('$1', str(number)).replace('$2', value).replace('$3', f'{share + 1}'),
@@ -62,5 +66,5 @@ def find(options):
             for anchor, script in scripts.items():
                 script = f'\\set n random(1, {most})\n{script};\n'
                 sides[anchor] = lambda script=script: pgbench(server, 'lab', script, options.seconds, 8, 'prepared')
-            yield Row(f'find of {share} ids of {DOCUMENTS:,} documents, {name}, 8 clients',
+            yield Row(f'find of {share} ids of {documents:,} documents, {name}, 8 clients',
                       rounds(options.pairs, sides, options.calm), {'pgbench, the same statement': 0.8})
