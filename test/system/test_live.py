@@ -244,7 +244,8 @@ def test_who_comes_again_is_told_what_was_missed(lab):
 
 def test_the_process_dies(lab):
     put(lab, 'a', {'team': 'red'})
-    listener = Listener(lab, 'Person/a', 'Person')
+    secret = 'a-session_that_is_a_secret'
+    listener = Listener(lab, 'Person/a', 'Person', session=secret)
     listener.opened()
     listener.wait_for('Person/a', put(lab, 'a', {'team': 'red', 'n': 1}))
     last = listener.wait_for_id()
@@ -258,6 +259,7 @@ def test_the_process_dies(lab):
     again.wait_for('Person', 0)  # of whole classes nothing is remembered: it may have changed
     again.wait_for('Person', put(lab, 'a', {'team': 'red', 'n': 3}))
     again.close()
+    assert secret not in lab.log('nginx') + lab.log('access') + lab.log()
 
 
 def come_again(stack, *definitions, **more):
