@@ -1,8 +1,10 @@
 /* fuzz_words: small texts that people write: stamps, periods of tasks, lists of the settings, crash points,
- * codes of namespaces, directives of nginx, templates.  The first byte chooses. */
+ * codes of namespaces, directives of nginx, templates; and addresses and keys that browsers tell of their
+ * push services.  The first byte chooses. */
 #include "fuzz.h"
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/crash.h"
 #include "base/schedule.h"
 #include "control/directive.h"
@@ -10,6 +12,7 @@
 #include "control/template.h"
 #include "document/cron.h"
 #include "document/stamp.h"
+#include "operation/webpush.h"
 
 const char fuzz_target[] = "words";
 
@@ -99,6 +102,41 @@ static void check_template(struct bytes text)
     builder_free(&filled);
 }
 
+/* A point of the curve, and any 16 bytes. */
+#define P256DH "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+#define AUTH   "BTBZMqHH6r4Tts7J_aSIgg"
+
+/* The origin begins the address, and is an address of itself. */
+static void check_endpoint(struct arena *arena, struct bytes text, bool may_be_local)
+{
+    struct webpush_target target, again;
+    if (webpush_read_target(arena, text, BYTES(P256DH), BYTES(AUTH), may_be_local, &target))
+        return;
+    struct bytes origin = target.origin;
+    assert(origin.size && origin.size <= text.size && strncasecmp(origin.data, text.data, origin.size) == 0);
+    assert(may_be_local || memcmp(origin.data, "https://", 8) == 0);
+    assert(!memchr(origin.data, '@', origin.size) && !memchr(origin.data + 8, '/', origin.size - 8));
+    assert(!webpush_read_target(arena, origin, BYTES(P256DH), BYTES(AUTH), may_be_local, &again));
+    assert(bytes_equal(origin, again.origin));
+}
+
+/* What is read is written as the same. */
+static void check_base64(struct bytes text)
+{
+    unsigned char bytes[64];
+    struct builder again = {0};
+    for (size_t size = 0; size <= sizeof bytes; size++) {
+        if (!base64_read(text, bytes, size))
+            continue;
+        again.size = 0;
+        base64_add(&again, (struct bytes){(char *)bytes, size});
+        assert(again.size <= text.size && memcmp(again.data, text.data, again.size) == 0);
+        for (size_t i = again.size; i < text.size; i++)
+            assert(text.data[i] == '=');
+    }
+    builder_free(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
@@ -120,6 +158,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'n':
         check_codes(arena_copy(arena, text.data, text.size));
+        break;
+    case 'p':
+    case 'P':
+        check_endpoint(arena, text, *data == 'P');
+        break;
+    case 'b':
+        check_base64(text);
         break;
     default:
         check_lists(arena_copy(arena, text.data, text.size));
