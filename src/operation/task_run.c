@@ -138,10 +138,12 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
     put_back(run, work, &how, "failed");
 }
 
-/* Time or memory was up between two cycles, or before the first. */
+/* Time or memory was up between two cycles, or before the first: then it keeps its place among those that
+ * wait. */
 static void interrupt(const struct run *run, struct work *work)
 {
-    const struct task_end how = {.start = stamp_now(), .code = BYTES("MORE")};
+    const struct task_end how = {.start = work->cycles ? stamp_now() : work->task->start,
+                                 .code = BYTES("MORE")};
     put_back(run, work, &how, "more");
 }
 
@@ -150,6 +152,12 @@ static void interrupt(const struct run *run, struct work *work)
 static bool is_late(const struct work *work)
 {
     return clock_monotonic_ms() > work->call.deadline_ms;
+}
+
+/* Is the time of the request over, not only that of an operation? */
+static bool is_spent(const struct run *run)
+{
+    return clock_monotonic_ms() > run->call->deadline_ms;
 }
 
 static enum fault work_once(struct run *run, struct work *work, struct transaction *transaction)
@@ -337,6 +345,18 @@ static size_t part_after(struct work **works, size_t count, enum fault fault, si
     return count;
 }
 
+/* They have used up the time of the request: who was at work has failed, or all when it was the commit.  Else
+ * the same ones would come together again. */
+static void fail_late(const struct run *run, struct work *const *works, size_t count, size_t failed)
+{
+    if (failed < count) {
+        fail(run, works[failed], FAULT_XTIME);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        fail(run, works[i], FAULT_XTIME);
+}
+
 /* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
 static void run_together(struct run *run, struct work **works, size_t count)
 {
@@ -353,6 +373,8 @@ static void run_together(struct run *run, struct work **works, size_t count)
                 end(works[i], "done");
             return;
         }
+        if (fault == FAULT_XTIME && is_spent(run))
+            fail_late(run, works, count, failed);
         count = part_after(works, count, fault, failed);
     }
 }
@@ -413,10 +435,11 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         fail(run, work, fault);
 }
 
-/* From the begin of its work on, which may be behind others of the request. */
-static void limit_time(struct work *work)
+/* From the begin of its work on, which may be behind others of the request, or follow a try together. */
+static void limit_time(const struct run *run, struct work *work)
 {
     int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
+    work->call.deadline_ms = run->call->deadline_ms;
     if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
         work->call.deadline_ms = now_ms + limit_ms;
 }
@@ -441,7 +464,7 @@ static void run_batches(struct run *run, struct work *works, size_t count)
                 together[size++] = &works[k];
             }
         for (size_t k = 0; k < size; k++)
-            limit_time(together[k]);
+            limit_time(run, together[k]);
         run_together(run, together, size);
     }
 }
@@ -454,12 +477,10 @@ static void run_rest(struct run *run, struct work *works, size_t count, int64_t 
         struct work *work = &works[i];
         if (work->is_over)
             continue;
-        if (is_shared(work)) {
-            run_alone(run, work);
-        } else if (i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
+        if (!is_shared(work) && i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
             interrupt(run, work);
         } else {
-            limit_time(work);
+            limit_time(run, work);
             run_alone(run, work);
         }
     }

@@ -517,6 +517,34 @@ def test_what_is_no_longer_the_attempts_leaves_the_batch(stack, manager, signs):
     assert bulk_count(stack) == 2
 
 
+def test_the_limit_of_an_operation_holds_whether_its_tasks_share_a_commit_or_not(stack, manager):
+    """Brief has 2 seconds: alone, together, and each anew once it has left the others."""
+    slow = {'id': 'slow', 'pause_ms': 2500}
+    task = ask(stack, 'Brief', slow)
+    outcome = manager.run(task, status=500)
+    assert (outcome['result'], outcome['code'], outcome['retry']) == ('failed', 'XTIME', 1)
+    tasks = [ask(stack, 'Brief', param) for param in ({'id': 'x'}, slow, {'id': 'x'})]
+    outcomes = manager.run_together(tasks)
+    assert [(outcome['result'], outcome.get('code')) for outcome in outcomes] == [('done', None), ('failed', 'XTIME'), ('done', None)]
+    assert (counted(stack, 'x'), counted(stack, 'slow')) == (2, 0)
+
+
+def test_who_takes_all_the_time_of_a_shared_request_has_failed(stack, manager):
+    """Else the same tasks would come together, and go back, for ever."""
+    limit = stack.settings.get('limit_task_s', 1800)
+    stack.set(limit_task_s=2)
+    try:
+        tasks = bulk(stack, {}, {'pause_ms': 2500}, {})
+        outcomes = manager.run_together(tasks)
+        assert [(outcome['result'], outcome.get('code')) for outcome in outcomes] == [('more', None), ('failed', 'XTIME'), ('more', None)]
+        assert rows(stack, 'retry') == [(0,), (1,), (0,)]
+        assert set(manager.due()) == {tasks[0], tasks[2]}
+        assert {outcome['result'] for outcome in manager.run_many([tasks[0], tasks[2]]).values()} == {'done'}
+    finally:
+        stack.set(limit_task_s=limit)
+    assert bulk_count(stack) == 2
+
+
 def test_several_of_different_operations_run_one_after_the_other(stack, manager):
     tasks = [ask(stack, 'Count', {'id': 'x'}), ask(stack, 'Fail', {'id': 'y'}), ask(stack, 'Count', {'id': 'x'}),
              ask(stack, 'Bulk', {'id': 'x'}), ask(stack, 'Count', {'id': 'x'}, delay=60), ask(stack, 'Count', {'id': 'x'}, domain='d')]
@@ -530,6 +558,7 @@ def test_who_comes_behind_slow_ones_goes_back_and_loses_nothing(stack, manager, 
     gate, here = signs / 'gate', signs / 'here'
     tasks = [ask(stack, 'Gate', {'id': 'slow', 'gate': str(gate), 'here': str(here)}), ask(stack, 'Count', {'id': 'x'}),
              ask(stack, 'Fail', {'id': 'y'}), ask(stack, 'Count', {'id': 'x'})]
+    places = rows(stack, 'startat')[1:]
     answers = []
     thread = threading.Thread(target=lambda: answers.append(manager.run_together(tasks)))
     thread.start()
@@ -541,6 +570,7 @@ def test_who_comes_behind_slow_ones_goes_back_and_loses_nothing(stack, manager, 
     thread.join(60)
     assert [outcome['result'] for outcome in answers[0]] == ['done', 'more', 'more', 'more']
     assert rows(stack, 'starttime, retry, step, exc') == [(None, 0, 0, None)] * 3
+    assert rows(stack, 'startat') == places, 'their places are kept'
     assert history(stack, 'exc') == [(None,), ('MORE',), ('MORE',), ('MORE',)]
     left = manager.run_many(tasks)
     assert [left[task]['result'] for task in tasks] == ['gone', 'done', 'failed', 'done']

@@ -133,11 +133,12 @@ static enum stampd_outcome gate(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Counts in a document of its own; raises when told. */
+/* Counts in a document of its own; takes time or raises when told. */
 static enum stampd_outcome bulk(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
     count(call, read_id(call));
+    usleep((useconds_t)stampd_read_integer_or(call, param, "pause_ms", 0, 10000, 0) * 1000);
     if (stampd_read_boolean_or(call, param, "fail", false))
         return stampd_raise(call, "ABULK", NULL, NULL);
     if (stampd_read_boolean_or(call, param, "steps", false) && !stampd_checkpoint(call))
@@ -179,6 +180,7 @@ static const struct stampd_task_class for_clients = {.clients_may_schedule = tru
 static const struct stampd_task_class slow = {.queue = 3, .seconds = 2, .clients_may_schedule = true};
 static const struct stampd_task_class once = {.never_retry = true, .clients_may_schedule = true};
 static const struct stampd_task_class together = {.batch = 10, .clients_may_schedule = true};
+static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 2, .clients_may_schedule = true};
 
 static const struct stampd_operation operations[] = {
     {.name = "Count", .access = STAMPD_PUBLIC, .work = count_one, .task = &for_clients},
@@ -194,6 +196,7 @@ static const struct stampd_operation operations[] = {
     {.name = "Die", .access = STAMPD_PUBLIC, .work = die, .task = &for_clients},
     {.name = "Gate", .access = STAMPD_PUBLIC, .work = gate, .task = &for_clients},
     {.name = "Bulk", .access = STAMPD_PUBLIC, .work = bulk, .task = &together},
+    {.name = "Brief", .access = STAMPD_PUBLIC, .work = bulk, .task = &soon_over},
     {.name = "Tell", .access = STAMPD_PUBLIC, .work = tell, .afterwork = after, .task = &for_clients},
     {.name = "Checkpoint", .access = STAMPD_PUBLIC, .work = checkpoint_anyway},
     {.name = NULL},
