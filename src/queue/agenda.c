@@ -189,6 +189,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     if (task && task->is_running) {
         task->is_told_again = true;
         task->again_ms = entry->start_ms;
+        task->again_retry = entry->retry;
         return true;
     }
     if (task) {
@@ -267,11 +268,11 @@ size_t agenda_share(const struct agenda *agenda, int queue)
 
 static bool may_share(const struct agenda_task *task, const struct agenda_task *first)
 {
-    if (task->space != first->space || *task->domain || *first->domain)
+    if (task->space != first->space || *task->domain || *first->domain || task->retry || first->retry)
         return false;
     if (first->batch > 1)
         return task->batch > 1 && *task->operation && strcmp(task->operation, first->operation) == 0;
-    return task->batch <= 1 && !task->retry && !first->retry;
+    return task->batch <= 1;
 }
 
 struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
@@ -306,6 +307,7 @@ void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place,
         return;
     }
     task->start_ms = task->again_ms;
+    task->retry = task->again_retry;
     task->round = agenda->rounds[task->space];
     start_waiting(agenda, task);
 }

@@ -29,6 +29,7 @@ struct agenda_task {
     bool is_running, is_due; /* is_due: it waits in the heap of its queue */
     bool is_told_again;      /* while it ran: it waits again, from `again_ms` on */
     int64_t again_ms;
+    int again_retry;
     uint64_t told;            /* its place among all that was told: the order of equal starts */
     uint32_t round;           /* of its namespace when it was last told of */
     struct agenda_task *next; /* with the same hash */

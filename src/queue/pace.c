@@ -2,6 +2,8 @@
  */
 #include "queue/pace.h"
 
+#include <string.h>
+
 /* The parts of what is learnt that go into the next guess: that it is slower is believed sooner. */
 enum { PART_SLOWER = 2, PART_QUICKER = 4 };
 
@@ -26,9 +28,8 @@ int64_t pace_guess_us(const struct pace *pace, int space, const char *operation)
     return place->name == name ? place->task_us : PACE_UNKNOWN_US;
 }
 
-void pace_learn(struct pace *pace, int space, const char *operation, int64_t guess_us, int64_t took_us)
+static void learn(struct pace *pace, int space, const char *operation, int64_t guess_us, int64_t took_us)
 {
-    assert(guess_us > 0 && took_us >= 0);
     uint64_t name = hash_of(space, operation);
     struct pace_place *place = &pace->places[name % PACE_PLACES];
     if (place->name != name) {
@@ -38,4 +39,21 @@ void pace_learn(struct pace *pace, int space, const char *operation, int64_t gue
     int64_t seen_us = clamp((int64_t)((double)place->task_us * (double)took_us / (double)guess_us));
     int64_t part = seen_us > place->task_us ? PART_SLOWER : PART_QUICKER;
     place->task_us += (seen_us - place->task_us) / part;
+}
+
+static bool is_among(const char *const *operations, size_t count, const char *operation)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(operations[i], operation) == 0)
+            return true;
+    return false;
+}
+
+void pace_learn(struct pace *pace, int space, const char *const *operations, size_t count, int64_t guess_us,
+                int64_t took_us)
+{
+    assert(guess_us > 0 && took_us >= 0);
+    for (size_t i = 0; i < count; i++)
+        if (!is_among(operations, i, operations[i]))
+            learn(pace, space, operations[i], guess_us, took_us);
 }

@@ -20,7 +20,9 @@ struct pace {
 
 /* What a task of the operation will take. */
 int64_t pace_guess_us(const struct pace *pace, int space, const char *operation);
-/* A task of the operation was in a request that was guessed to take `guess_us` and took `took_us`. */
-void pace_learn(struct pace *pace, int space, const char *operation, int64_t guess_us, int64_t took_us);
+/* Tasks of these operations, some perhaps of the same, were a request that was guessed to take `guess_us` and
+ * took `took_us`: whatever their number, it is one observation. */
+void pace_learn(struct pace *pace, int space, const char *const *operations, size_t count, int64_t guess_us,
+                int64_t took_us);
 
 #endif

@@ -227,8 +227,9 @@ static bool note(struct manager *manager, int space, const struct json *row)
     return true;
 }
 
-/* The same task again at another time. */
-static void again(struct manager *manager, const struct agenda_task *task, int64_t start_ms)
+/* The same task again at another time; the answer tells when it has failed once more. */
+static void again(struct manager *manager, const struct agenda_task *task, const struct json *member,
+                  int64_t start_ms)
 {
     struct agenda_entry entry = {.space = task->space,
                                  .id = bytes_of(task->id),
@@ -237,7 +238,7 @@ static void again(struct manager *manager, const struct agenda_task *task, int64
                                  .start_ms = start_ms,
                                  .queue = task->queue,
                                  .priority = task->priority,
-                                 .retry = task->retry,
+                                 .retry = small(number_of(member, "retry", task->retry), INT32_MAX),
                                  .batch = task->batch};
     if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_hint_s * 1000)
         (void)agenda_put(manager->agenda, &entry); /* it runs still: there is room */
@@ -262,7 +263,7 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
              (long long)cause.failures);
     alert_tell(manager->alert, manager->http, &cause);
     if (cause.startat < STAMP_MAX)
-        again(manager, task, stamp_to_epoch_ms(cause.startat));
+        again(manager, task, member, stamp_to_epoch_ms(cause.startat));
 }
 
 /* Whether this start of the task is known to be done with. */
@@ -275,11 +276,11 @@ static bool judge(struct manager *manager, const struct agenda_task *task, const
     if (bytes_equal(result, BYTES("failed")))
         failed(manager, task, member, answer);
     else if (bytes_equal(result, BYTES("more")))
-        again(manager, task, start_ms);
+        again(manager, task, member, start_ms);
     else if (bytes_equal(result, BYTES("waiting")))
-        again(manager, task, start_ms > now_ms + EARLY_MS ? start_ms : now_ms + EARLY_MS);
+        again(manager, task, member, start_ms > now_ms + EARLY_MS ? start_ms : now_ms + EARLY_MS);
     else if (bytes_equal(result, BYTES("busy")))
-        again(manager, task, now_ms + BUSY_MS);
+        again(manager, task, member, now_ms + BUSY_MS);
     return bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("gone"));
 }
 
@@ -297,11 +298,28 @@ static const struct json *next_member(const struct json *tasks, const struct jso
     return expected && bytes_equal(text_of(expected, "id"), bytes_of(id)) ? expected : find_member(tasks, id);
 }
 
-static void learn_pace(struct manager *manager, const struct errand *errand, bool is_answered)
+/* Were all attempted?  Those that are refused tell nothing about how long they take. */
+static bool were_attempts(const struct json *tasks)
 {
-    int64_t took_us = is_answered ? clock_monotonic_us() - errand->begun_us : PACE_UNKNOWN_US;
-    for (size_t i = 0; errand->guess_us && i < errand->count; i++)
-        pace_learn(&manager->pace, errand->space, errand->tasks[i]->operation, errand->guess_us, took_us);
+    for (const struct json *member = tasks->first; member; member = member->next) {
+        struct bytes result = text_of(member, "result");
+        if (!bytes_equal(result, BYTES("done")) && !bytes_equal(result, BYTES("failed")) &&
+            !bytes_equal(result, BYTES("more")))
+            return false;
+    }
+    return true;
+}
+
+/* `tasks`: of the answer; NULL: there was none. */
+static void learn_pace(struct manager *manager, const struct errand *errand, const struct json *tasks)
+{
+    if (!errand->guess_us || (tasks && !were_attempts(tasks)))
+        return;
+    int64_t took_us = tasks ? clock_monotonic_us() - errand->begun_us : PACE_UNKNOWN_US;
+    const char **operations = ARENA_ARRAY(manager->arena, const char *, errand->count);
+    for (size_t i = 0; i < errand->count; i++)
+        operations[i] = errand->tasks[i]->operation;
+    pace_learn(&manager->pace, errand->space, operations, errand->count, errand->guess_us, took_us);
 }
 
 static void end_run(struct manager *manager, struct errand *errand, const struct http_result *result)
@@ -309,7 +327,7 @@ static void end_run(struct manager *manager, struct errand *errand, const struct
     bool is_told = result->status == 200 || result->status == 500;
     const struct json *answer = is_told ? read_answer(manager, result->body) : NULL;
     const struct json *tasks = json_member(answer, "tasks"), *expected = tasks ? tasks->first : NULL;
-    learn_pace(manager, errand, tasks != NULL);
+    learn_pace(manager, errand, tasks);
     for (size_t i = 0; i < errand->count; i++) {
         struct agenda_task *task = errand->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);

@@ -29,6 +29,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(('127.0.0.1', 0), Handler)
         self.lock = threading.RLock()
         self.tasks, self.runs, self.scans, self.batches, self.works, self.lost = {}, [], [], [], {}, []
+        self.retries = []  # of the tasks of each batch
         self.running, self.most_running = set(), 0
         self.trouble = None  # a status in place of every answer
         self.scan_limit = 1000
@@ -115,7 +116,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(500 if failed else 200, {'tasks': [member], **failed})
             if 'scan' in body['param']:
                 return self.answer(200, server.scan(ns, body['param']['scan']))
-            server.batches.append(len(body['param']['run']))
+            with server.lock:
+                server.batches.append(len(body['param']['run']))
+                server.retries.append([server.tasks[ns, one]['retry'] for one in body['param']['run'] if (ns, one) in server.tasks])
             return self.answer(200, {'tasks': [server.run(ns, one) for one in body['param']['run']]})
         except ConnectionAbortedError:
             self.close_connection = True

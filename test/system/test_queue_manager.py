@@ -165,6 +165,32 @@ def test_slow_and_failing_tasks_go_alone(server, start):
     assert server.batches == [] and len(server.runs) == 90
 
 
+@pytest.mark.parametrize('batch', [1, 20])
+def test_who_has_failed_goes_alone_from_then_on(server, start, batch):
+    server.works['Fail'] = lambda task: {'result': 'failed', 'code': 'XBROKEN', 'startat': stamp()} if task['retry'] < 2 else {'result': 'done'}
+    for number in range(30):
+        server.add(number, op='Fail', batch=batch)
+    start(queue_concurrency='1')
+    wait(lambda: not server.tasks, 'the end of all')
+    together = [retries for retries in server.retries if len(retries) > 1]
+    assert together or batch == 1, 'how quick they are is a guess'
+    assert {retry for retries in together for retry in retries} <= {0}
+    assert len(server.runs) == 90
+
+
+def test_what_is_refused_does_not_count_as_quick(server, start):
+    manager = start(queue_concurrency='1')
+    wait(lambda: server.scans, 'the first scan')
+    manager.out('suspend')
+    for number in range(30):
+        manager.hint(server.add(number, op='Ghost'))
+    wait(lambda: manager.out('list')['due'] + manager.out('list')['later'] == 30, 'the hints')
+    server.tasks.clear()
+    manager.out('restart')
+    wait(lambda: not manager.out('list')['due'] + manager.out('list')['running'], 'the end of all')
+    assert server.batches == [], 'each was gone when it was asked for, alone'
+
+
 def test_more_than_a_scan_can_tell_comes_by_the_next(server, start):
     for number in range(12000):
         server.add(number, batch=500)

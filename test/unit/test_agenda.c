@@ -227,6 +227,37 @@ static void who_has_failed_goes_alone(void **state)
     agenda_destroy(agenda);
 }
 
+static void who_has_failed_leaves_the_batch(void **state)
+{
+    (void)state;
+    static const int one[AGENDA_QUEUES] = {1};
+    struct agenda *agenda = agenda_create(one, 100);
+    struct agenda_entry entry = {.operation = BYTES("Count"), .batch = 10};
+    put_entry(agenda, "c1", entry);
+    entry.start_ms = 1;
+    put_entry(agenda, "c2", entry);
+    struct agenda_task *first = expect(agenda, 9, "c1");
+    struct agenda_task *second = agenda_see_along(agenda, first, 9);
+    agenda_take_along(agenda, second);
+    entry.start_ms = 2;
+    entry.retry = 1;
+    put_entry(agenda, "c2", entry); /* the news of its failure, before the request is over */
+    agenda_end(agenda, second, false, false);
+    agenda_end(agenda, first, true, true);
+    entry.start_ms = 3;
+    entry.retry = 0;
+    put_entry(agenda, "c3", entry);
+    first = expect(agenda, 9, "c2");
+    assert_int_equal(first->retry, 1);
+    assert_null(agenda_see_along(agenda, first, 9));
+    agenda_end(agenda, first, true, true);
+    put_entry(agenda, "c4",
+              (struct agenda_entry){.operation = BYTES("Count"), .batch = 10, .retry = 1, .start_ms = 4});
+    first = expect(agenda, 9, "c3");
+    assert_null(agenda_see_along(agenda, first, 9));
+    agenda_destroy(agenda);
+}
+
 static void what_is_done_is_not_begun_by_old_news(void **state)
 {
     (void)state;
@@ -294,22 +325,43 @@ static void there_is_room_for_so_many(void **state)
 
 /* --- the pace --- */
 
+/* From a request for so many tasks of Quick. */
+static void learn(struct pace *pace, size_t count, int64_t guess_us, int64_t took_us)
+{
+    static const char *const operations[] = {"Quick", "Quick", "Quick", "Quick", "Quick",
+                                             "Quick", "Quick", "Quick", "Quick", "Quick"};
+    assert_true(count <= COUNT_OF(operations));
+    pace_learn(pace, 0, operations, count, guess_us, took_us);
+}
+
 static void the_pace_of_an_operation_is_learnt(void **state)
 {
     (void)state;
     static struct pace pace;
     assert_int_equal(pace_guess_us(&pace, 0, "Quick"), PACE_UNKNOWN_US);
-    pace_learn(&pace, 0, "Quick", PACE_UNKNOWN_US, 2000);
+    learn(&pace, 1, PACE_UNKNOWN_US, 2000);
     assert_int_equal(pace_guess_us(&pace, 0, "Quick"), 2000);
     assert_int_equal(pace_guess_us(&pace, 1, "Quick"), PACE_UNKNOWN_US); /* of another namespace */
     for (int i = 0; i < 100; i++)                                        /* ten of them in 5 ms */
-        pace_learn(&pace, 0, "Quick", 10 * pace_guess_us(&pace, 0, "Quick"), 5000);
+        learn(&pace, 10, 10 * pace_guess_us(&pace, 0, "Quick"), 5000);
     assert_in_range(pace_guess_us(&pace, 0, "Quick"), 490, 510);
-    pace_learn(&pace, 0, "Quick", 500, PACE_UNKNOWN_US); /* no answer */
+    learn(&pace, 1, 500, PACE_UNKNOWN_US); /* no answer */
     assert_true(pace_guess_us(&pace, 0, "Quick") > PACE_UNKNOWN_US / 3);
     for (int i = 0; i < 100; i++)
-        pace_learn(&pace, 0, "Quick", pace_guess_us(&pace, 0, "Quick"), 0);
+        learn(&pace, 1, pace_guess_us(&pace, 0, "Quick"), 0);
     assert_in_range(pace_guess_us(&pace, 0, "Quick"), PACE_LEAST_US, PACE_LEAST_US + 4);
+}
+
+static void a_request_is_one_observation_of_each_operation(void **state)
+{
+    (void)state;
+    static struct pace pace;
+    static const char *const operations[] = {"Quick", "Slow", "Quick", "Quick", "Slow", "Quick"};
+    pace_learn(&pace, 0, operations, 1, PACE_UNKNOWN_US, 2000);
+    pace_learn(&pace, 0, operations + 1, 1, PACE_UNKNOWN_US, 4000);
+    pace_learn(&pace, 0, operations, COUNT_OF(operations), 16000, 32000); /* a hiccup: twice as long */
+    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), 3000);
+    assert_int_equal(pace_guess_us(&pace, 0, "Slow"), 6000);
 }
 
 int main(void)
@@ -323,8 +375,10 @@ int main(void)
         cmocka_unit_test(of_a_domain_one_runs),
         cmocka_unit_test(a_batch_is_of_one_kind),
         cmocka_unit_test(who_has_failed_goes_alone),
+        cmocka_unit_test(who_has_failed_leaves_the_batch),
         cmocka_unit_test(what_is_done_is_not_begun_by_old_news),
         cmocka_unit_test(the_pace_of_an_operation_is_learnt),
+        cmocka_unit_test(a_request_is_one_observation_of_each_operation),
         cmocka_unit_test(what_a_scan_does_not_tell_of_has_gone),
         cmocka_unit_test(there_is_room_for_so_many),
     };
