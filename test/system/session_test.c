@@ -29,7 +29,8 @@
 
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 
-static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many";
+static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many",
+                                                  live_on[] = "on";
 static struct settings settings;
 static struct stamps *stamps;
 static int space;
@@ -535,7 +536,8 @@ int main(void)
     log_open("session_test", getenv("STAMPD_TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, false);
     snprintf(database, sizeof database, "session_test_%d", (int)getpid());
     snprintf(workers_conninfo, sizeof workers_conninfo, "%s user=stampd", server);
-    settings = (struct settings){.connect_timeout_s = 2,
+    settings = (struct settings){.live = live_on,
+                                 .connect_timeout_s = 2,
                                  .statement_timeout_ms = 5000,
                                  .lock_timeout_ms = 1000,
                                  .limit_operation_s = 60};
