@@ -46,6 +46,54 @@ comment on column stampd.subs_touched.version is 'Version of the first commit th
 
 grant select, insert, update, delete on stampd.subs, stampd.subs_def, stampd.subs_touched to stampd;
 
+-- --- how many there are ---
+
+create table stampd.subs_count (
+  one   boolean primary key default true check (one),
+  held  bigint not null,
+  woken bigint not null
+);
+comment on table stampd.subs_count is 'One row: how many rows subs has, for the limits; triggers keep it.';
+comment on column stampd.subs_count.woken is 'Those with an endpoint: one commit may have to note that many.';
+insert into stampd.subs_count (held, woken) values (0, 0);
+grant select, update on stampd.subs_count to stampd;
+
+create function stampd.subs_counted() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+declare
+  more       bigint := 0;
+  more_woken bigint := 0;
+  part       bigint;
+  part_woken bigint;
+begin
+  if tg_op = 'TRUNCATE' then
+    update subs_count set held = 0, woken = 0 where one;
+    return null;
+  end if;
+  if tg_op <> 'DELETE' then
+    select count(*), count(endpoint) into part, part_woken from now_there;
+    more := more + part;
+    more_woken := more_woken + part_woken;
+  end if;
+  if tg_op <> 'INSERT' then
+    select count(*), count(endpoint) into part, part_woken from was_there;
+    more := more - part;
+    more_woken := more_woken - part_woken;
+  end if;
+  if more <> 0 or more_woken <> 0 then
+    update subs_count set held = held + more, woken = woken + more_woken where one;
+  end if;
+  return null;
+end $$;
+comment on function stampd.subs_counted() is 'Trigger: keeps subs_count.';
+create trigger subs_counted_insert after insert on stampd.subs referencing new table as now_there
+  for each statement execute function stampd.subs_counted();
+create trigger subs_counted_update after update on stampd.subs referencing old table as was_there new table as now_there
+  for each statement execute function stampd.subs_counted();
+create trigger subs_counted_delete after delete on stampd.subs referencing old table as was_there
+  for each statement execute function stampd.subs_counted();
+create trigger subs_counted_truncate after truncate on stampd.subs
+  for each statement execute function stampd.subs_counted();
+
 -- --- the moment in which no commit is under way ---
 --
 -- Commits share this lock from their look at the definitions to their end.  Who takes it alone, at the end of changing
@@ -177,13 +225,17 @@ end $$;
 comment on function stampd.subs_show(text, bigint) is 'A row of the subscription, then one a definition; none: there is none.';
 
 create function stampd.subs_put(of_session text, minute bigint, present bigint, life bigint, may_create boolean, is_whole boolean,
-                                keys text[], defs text[], drops text[], most bigint, push text[], with_context boolean, of_context text)
+                                keys text[], defs text[], drops text[], most bigint, most_held bigint, most_woken bigint,
+                                push text[], with_context boolean, of_context text)
   returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   held    subs;
   counted bigint;
+  counts  subs_count;
+  is_new  boolean := false;
+  was_woken boolean;
 begin
   loop
     select * into held from subs s where s.session = of_session for no key update;
@@ -192,7 +244,9 @@ begin
       return;
     end if;
     insert into subs (session, version, until) values (of_session, 0, 0) on conflict (session) do nothing;
+    is_new := found;
   end loop;
+  was_woken := held.endpoint is not null;
   if held.until <= minute then
     if not may_create then
       return;
@@ -221,13 +275,23 @@ begin
       until = case when life > 0 then minute + life else greatest(held.until, minute - life) end,
       endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
     where s.session = of_session;
+  was_woken := was_woken or held.endpoint is null;
+  for turn in 1 .. 2 loop
+    select * into counts from subs_count c where c.one;
+    exit when not (is_new and counts.held > most_held) and (was_woken or counts.woken <= most_woken);
+    if turn = 2 or purge_subs() = 0 then
+      perform fail(case when is_new and counts.held > most_held then 'ST007' else 'ST008' end, '');
+    end if;
+  end loop;
   perform subs_lock(true);
   return query select * from subs_show(of_session, minute);
 end $$;
-comment on function stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text) is
+comment on function stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
+  text) is
   'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `life`: the end '
   'is so many minutes from now; negative: as many at least.  ST006: there would be more definitions than `most`, the detail says how '
-  'many.  Returns what subs_show does; nothing: there is none and may_create is false.';
+  'many.  ST007, ST008: there would be more than `most_held` subscriptions, more than `most_woken` with an address; those that have ended '
+  'are purged then.  Returns what subs_show does; nothing: there is none and may_create is false.';
 
 create function stampd.subs_drop(of_session text) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -294,15 +358,17 @@ comment on function stampd.wake_sessions(boolean) is
   'Switches the waking of sessions on or off; false: it was so already.  Commits of workers that do not know it yet are refused and '
   'run again.';
 
-revoke execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
+revoke execute on function stampd.subs_counted(), stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
   stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
   stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_follow(), stampd.subs_show(text, bigint),
-  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text),
+  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
+  text),
   stampd.subs_drop(text), stampd.purge_subs(int), stampd.subs_take(text), stampd.subs_forget(text, bigint),
   stampd.wake_sessions(boolean) from public;
-grant execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
+grant execute on function stampd.subs_lock(boolean), stampd.purge_subs(int), stampd.subs_keys(text[], text[]),
   stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
   stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_show(text, bigint),
-  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, text[], boolean, text),
+  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
+  text),
   stampd.subs_drop(text), stampd.subs_take(text), stampd.subs_forget(text, bigint), stampd.stamp_now(),
   stampd.present_minute(), stampd.version_above(bigint), stampd.fail(text, text) to stampd;

@@ -233,12 +233,13 @@ STATEMENT(SUBS_SHOW, "subs_show", 2,
 
 /* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 may it be created, $6 are all definitions
  * replaced (0, 1), $7 key[], $8 def[], $9 key[] of those that go, $10 at most, $11 is the address ($12: three
- * texts) another, $13 is the context ($14) another.  ST006: too many definitions. */
+ * texts) another, $13 is the context ($14) another, $15 subscriptions at most, $16 with an address.  ST006:
+ * too many definitions; ST007, ST008: subscriptions, addresses. */
 STATEMENT(
-    SUBS_PUT, "subs_put", 14,
+    SUBS_PUT, "subs_put", 16,
     "select def, version, until, endpoint, p256dh, auth, context"
     " from subs_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], $9::text[], $10,"
-    " case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14)")
+    " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14)")
 
 /* $1 session. */
 STATEMENT(SUBS_DROP, "subs_drop", 1, "select subs_drop($1)")

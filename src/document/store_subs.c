@@ -44,7 +44,7 @@ enum fault store_read_subscription(struct store *store, int space, struct arena 
 }
 
 static void add_change(struct pg_params *params, struct bytes session,
-                       const struct subscription_change *change, int64_t most)
+                       const struct subscription_change *change, const struct settings *settings)
 {
     const struct push_address *push = change->push;
     const struct bytes address[] = {push ? push->endpoint : NO_BYTES, push ? push->p256dh : NO_BYTES,
@@ -58,28 +58,46 @@ static void add_change(struct pg_params *params, struct bytes session,
     pg_add_text_array(params, change->keys, change->count);
     pg_add_text_array(params, change->texts, change->count);
     pg_add_text_array(params, change->drops, change->drop_count);
-    pg_add_i64(params, most);
+    pg_add_i64(params, settings->limit_definitions);
     pg_add_i32(params, push != NULL);
     pg_add_text_array(params, address, COUNT_OF(address));
     pg_add_i32(params, change->context != NULL);
     pg_add_text(params, change->context ? *change->context : NO_BYTES);
+    pg_add_i64(params, settings->limit_subscriptions);
+    pg_add_i64(params, settings->limit_push_subscriptions);
+}
+
+/* The setting whose limit the database found exceeded; NULL: none. */
+static const char *limit_of(const char *sqlstate)
+{
+    static const struct {
+        const char *state, *setting;
+    } limits[] = {{"ST006", "limit_definitions"},
+                  {"ST007", "limit_subscriptions"},
+                  {"ST008", "limit_push_subscriptions"}};
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (strcmp(sqlstate, limits[i].state) == 0)
+            return limits[i].setting;
+    return NULL;
 }
 
 enum fault store_change_subscription(struct store *store, int space, struct arena *arena,
                                      struct bytes session, const struct subscription_change *change,
-                                     struct subscription *subscription_r, bool *is_there_r)
+                                     struct subscription *subscription_r, bool *is_there_r,
+                                     const char **limit_r)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    add_change(&params, session, change, store->settings->limit_definitions);
+    add_change(&params, session, change, store->settings);
     enum fault fault = store_run_again(store, space, STATEMENT_SUBS_PUT, &params, &rows);
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r);
     const struct pg *pg = store->sessions[space].pg;
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
         return FAULT_CONTENTION;
-    return fault == FAULT_XDATABASE && pg && strcmp(pg_sqlstate(pg), "ST006") == 0 ? FAULT_ALIMIT : fault;
+    *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
+    return *limit_r ? FAULT_ALIMIT : fault;
 }
 
 static enum fault run(struct store *store, int space, enum statement statement, struct pg_params *params)

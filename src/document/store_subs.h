@@ -39,11 +39,12 @@ struct subscription_change {
     const struct bytes *context;     /* NULL: stays */
     int64_t life;                    /* minutes from now; negative: as many at least */
 };
-/* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: there would be more definitions
- * than limit_definitions. */
+/* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: `limit_r` names the
+ * setting. */
 MUST_USE enum fault store_change_subscription(struct store *store, int space, struct arena *arena,
                                               struct bytes session, const struct subscription_change *change,
-                                              struct subscription *subscription_r, bool *is_there_r);
+                                              struct subscription *subscription_r, bool *is_there_r,
+                                              const char **limit_r);
 MUST_USE enum fault store_drop_subscription(struct store *store, int space, struct arena *arena,
                                             struct bytes session);
 

@@ -20,7 +20,8 @@ from schema import Schemas
 from stack import BUILD, ROOM, Problem, wait_until
 
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
-STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000}}
+MOST, MOST_WOKEN = 12000, 10000
+STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000, 'limit_subscriptions': MOST}}
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
                           'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
@@ -584,6 +585,49 @@ def test_too_many_are_refused(lab, session):
     assert refused(lab, {'life': 91 * DAY}, session).body['args'] == ['limit_life_days', '90', '91']
     for life in 0, -1, 1.5, 'a', 2**40:
         assert refused(lab, {'life': life}, session).code == 'AARG'
+
+
+def invent(lab, count, endpoint, until):
+    """Subscriptions of sessions that nobody has."""
+    lab.psql('lab', "insert into subs (session, version, until, endpoint, p256dh, auth) select 'invented-' || lpad(n::text, 20, '0') || %s,"
+             " 1, present_minute() + %s, %s, %s, %s from generate_series(1, %s) n", (secrets.token_hex(4), until, *[endpoint] * 3, count))
+
+
+def counted(lab):
+    (held, woken, *real), = lab.psql('lab', 'select c.held, c.woken, (select count(*) from subs), (select count(endpoint) from subs)'
+                                     ' from subs_count c')
+    assert [held, woken] == real
+    return held, woken
+
+
+def test_a_namespace_has_so_many_subscriptions_and_no_more(lab, session):
+    """Whoever may read can invent sessions; a commit may have to note all that have an address."""
+    clear(lab)
+    assert counted(lab) == (0, 0)
+    member, other = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    subs(lab, member, {'defs': ['Note'], 'push': address()})
+    invent(lab, MOST_WOKEN - 1, 'https://push.example/x', DAY)
+    assert subs(lab, session, {'defs': ['Note']})['push'] is False, 'without an address there is room'
+    for one, param in (session, {'push': address()}), (other, {'defs': ['Note'], 'push': address()}):
+        problem = refused(lab, param, one)
+        assert problem.code == 'ALIMIT' and problem.body['args'] == ['limit_push_subscriptions', str(MOST_WOKEN), str(MOST_WOKEN + 1)]
+    assert subs(lab, session)['push'] is False and refused(lab, None, other).code == 'NSUBSCRIPTION'
+    assert subs(lab, member, {'push': address('other'), 'add': ['Other']})['push'] is True, 'who has one changes it'
+    subs(lab, member, {'push': None})
+    assert subs(lab, session, {'push': address()})['push'] is True, 'there is room again'
+    invent(lab, MOST - counted(lab)[0], None, DAY)
+    problem = refused(lab, {'defs': []}, other)
+    assert problem.code == 'ALIMIT' and problem.body['args'] == ['limit_subscriptions', str(MOST), str(MOST + 1)]
+    assert subs(lab, session, {'add': ['Other']})['defs'] == ['Note', 'Other']
+    lab.psql('lab', "update subs set until = present_minute() where session in (select session from subs where session like 'invented-%%'"
+             ' and endpoint is not null limit 5)')
+    assert subs(lab, other, {'defs': [], 'push': address()})['push'] is True, 'what has ended is purged for it'
+    assert counted(lab) == (MOST - 4, MOST_WOKEN - 4)
+    subs(lab, other, {'delete': True})
+    assert counted(lab) == (MOST - 5, MOST_WOKEN - 5)
+    lab.psql('lab', 'truncate subs')
+    assert counted(lab) == (0, 0)
+    clear(lab)
 
 
 def test_bad_sessions_are_refused_by_every_operation(lab):

@@ -247,8 +247,10 @@ enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED,
 
 enum fault store_change_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
                                      struct bytes session UNUSED, const struct subscription_change *change,
-                                     struct subscription *subscription_r, bool *is_there_r)
+                                     struct subscription *subscription_r, bool *is_there_r,
+                                     const char **limit_r)
 {
+    *limit_r = subs.limit;
     subs.changes++;
     subs.change = *change;
     subs.push = change->push ? *change->push : (struct push_address){NO_BYTES, NO_BYTES, NO_BYTES};

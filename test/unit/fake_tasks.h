@@ -32,6 +32,7 @@ struct fake_subs {
     struct subscription subscription; /* answered */
     bool is_there;
     enum fault fault;
+    const char *limit; /* with FAULT_ALIMIT */
     int reads, changes, drops;
     struct subscription_change change; /* the last one; what it points at, below */
     struct push_address push;

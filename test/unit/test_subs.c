@@ -32,6 +32,8 @@ static int start(void **state)
                                            .limit_documents = 32,
                                            .limit_life_days = 2,
                                            .limit_name_bytes = 16,
+                                           .limit_push_subscriptions = 5,
+                                           .limit_subscriptions = 6,
                                            .limit_syncs = 50};
     if (workshop_world_open(&limits))
         return -1;
@@ -130,9 +132,15 @@ static void bad_lists(void **state)
     assert_refused(FAULT_NCOLLECTION, "Other", "{\"defs\":[\"Other/team@x\"]}");
     assert_refused(FAULT_AARG, "defs", "{\"defs\":[\"Person/place@x\"]}");
     assert_refused(FAULT_AARG, "add", "{\"add\":[\"Person/team@x@y\"]}");
+    static const char *const limits[][2] = {
+        {"limit_definitions", "3"}, {"limit_push_subscriptions", "5"}, {"limit_subscriptions", "6"}};
     subs.fault = FAULT_ALIMIT;
-    assert_int_equal(ask("{\"add\":[\"A\"]}"), FAULT_ALIMIT);
-    assert_string_equal(reply.arguments[0], "limit_definitions");
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        subs.limit = limits[i][0];
+        assert_int_equal(ask("{\"add\":[\"A\"]}"), FAULT_ALIMIT);
+        assert_string_equal(reply.arguments[0], limits[i][0]);
+        assert_string_equal(reply.arguments[1], limits[i][1]);
+    }
 }
 
 static void lives(void **state)

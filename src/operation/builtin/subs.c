@@ -229,24 +229,33 @@ static void write_subscription(struct builder *body, const struct subscription *
     builder_add_text(body, "}");
 }
 
+static enum fault refuse_one_more(const struct asking *asking, const char *limit)
+{
+    const struct settings *settings = asking->reader.settings;
+    int64_t most = strcmp(limit, "limit_definitions") == 0     ? settings->limit_definitions
+                   : strcmp(limit, "limit_subscriptions") == 0 ? settings->limit_subscriptions
+                                                               : settings->limit_push_subscriptions;
+    return reader_over(&asking->reader, limit, most, most + 1);
+}
+
 static enum fault look_or_change(struct asking *asking)
 {
     struct attempt *attempt = asking->attempt;
     struct store *store = documents_store(attempt->workshop->documents);
     struct subscription subscription;
+    const char *limit = NULL;
     bool is_there;
     enum fault fault = asking->param && asking->param->first ? read_change(asking) : FAULT_NONE;
     if (fault)
         return fault;
     if (asking->param && asking->param->first)
         fault = store_change_subscription(store, attempt->space, asking->arena, attempt->call->session,
-                                          &asking->change, &subscription, &is_there);
+                                          &asking->change, &subscription, &is_there, &limit);
     else
         fault = store_read_subscription(store, attempt->space, asking->arena, attempt->call->session,
                                         &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
-        return reader_over(&asking->reader, "limit_definitions", asking->reader.settings->limit_definitions,
-                           asking->reader.settings->limit_definitions + 1);
+        return refuse_one_more(asking, limit);
     if (!fault && !is_there)
         fault = reply_fault(attempt->call, attempt->reply, FAULT_NSUBSCRIPTION, NULL, NULL);
     if (!fault)
