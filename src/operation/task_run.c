@@ -160,6 +160,12 @@ static bool is_spent(const struct run *run)
     return clock_monotonic_ms() > run->call->deadline_ms;
 }
 
+/* The session is gone in the middle of a commit: this worker may begin nothing more. */
+static bool is_cut_off(const struct run *run)
+{
+    return documents_must_exit(run->workshop->documents);
+}
+
 static enum fault work_once(struct run *run, struct work *work, struct transaction *transaction)
 {
     struct reply *reply = &work->outcome->reply;
@@ -233,14 +239,19 @@ static enum cycle finish_cycle(struct run *run, struct work *work, const struct 
     return CYCLE_GOES_ON;
 }
 
+static void end_unknown(struct work *work)
+{
+    work->outcome->code = fault_code(FAULT_XUNKNOWN);
+    end(work, "failed"); /* a scan will tell */
+}
+
 /* The commit may or may not have happened, and its session is gone: the database knows. */
 static enum cycle settle_unknown(struct run *run, struct work *work, const struct transaction *transaction)
 {
     struct task_state state;
-    if (documents_must_exit(run->workshop->documents) ||
+    if (is_cut_off(run) ||
         store_look_at_task(store_of(run), run->space, run->call->arena, &work->fence, &state)) {
-        work->outcome->code = fault_code(FAULT_XUNKNOWN);
-        end(work, "failed"); /* a scan will tell */
+        end_unknown(work);
         return CYCLE_OVER;
     }
     if (state.is_done || (state.is_held && state.step > work->task->step))
@@ -360,7 +371,7 @@ static void fail_late(const struct run *run, struct work *const *works, size_t c
 /* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
 static void run_together(struct run *run, struct work **works, size_t count)
 {
-    for (int contentions = 0; count > 1 && !is_late(works[0]);) {
+    for (int contentions = 0; count > 1 && !is_late(works[0]) && !is_cut_off(run);) {
         struct transaction *transaction;
         size_t failed;
         operation_pause_before(contentions);
@@ -371,6 +382,11 @@ static void run_together(struct run *run, struct work **works, size_t count)
             tell_of_new(run, transaction);
             for (size_t i = 0; i < count; i++)
                 end(works[i], "done");
+            return;
+        }
+        if (fault == FAULT_XUNKNOWN && is_cut_off(run)) {
+            for (size_t i = 0; i < count; i++)
+                end_unknown(works[i]);
             return;
         }
         if (fault == FAULT_XTIME && is_spent(run))
@@ -477,6 +493,10 @@ static void run_rest(struct run *run, struct work *works, size_t count, int64_t 
         struct work *work = &works[i];
         if (work->is_over)
             continue;
+        if (is_cut_off(run)) {
+            end(work, "busy"); /* not begun, but claimed still: a scan brings it back */
+            continue;
+        }
         if (!is_shared(work) && i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
             interrupt(run, work);
         } else {

@@ -1,0 +1,133 @@
+/* task_run: requests of several tasks whose database goes away in the middle, against a queue in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_store.h"
+#include "fake_tasks.h"
+#include "operation/task_run.h"
+#include "workshop_world.h"
+
+enum { TASKS = 4 };
+
+static const char *const names[TASKS] = {"a", "b", "c", "d"};
+static struct task_outcome outcomes[TASKS];
+
+static int start(void **state)
+{
+    (void)state;
+    static char none[] = "";
+    static struct settings limits = {.limit_content_bytes = 100,
+                                     .limit_depth = 32,
+                                     .limit_document_bytes = 200,
+                                     .limit_documents = 32,
+                                     .limit_name_bytes = 16,
+                                     .limit_syncs = 50};
+    limits.queue_socket = limits.task_queues = limits.task_retries = none;
+    if (workshop_world_open(&limits))
+        return -1;
+    configure("{\"access\":\"open\"}");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    fake_forget_tasks();
+    return workshop_world_close(state);
+}
+
+/* Tasks that put a document each, all in one request. */
+static void run_all(const char *operation)
+{
+    struct call call = {.arena = arena,
+                        .space = BYTES("lab"),
+                        .database = BYTES("lab"),
+                        .request_id = "test",
+                        .deadline_ms = INT64_MAX / 2};
+    memset(outcomes, 0, sizeof outcomes);
+    for (size_t i = 0; i < TASKS; i++) {
+        fake_add_task(
+            names[i], operation,
+            arena_printf(arena, "{\"docs\":[{\"c\":\"Doc\",\"id\":\"%s\",\"items\":[]}]}", names[i]));
+        outcomes[i].id = bytes_of(names[i]);
+    }
+    reply = (struct reply){.body = &body};
+    int space = documents_space(workshop.documents, BYTES("lab"));
+    assert_int_equal(task_run(&workshop, &call, &reply, space, outcomes, TASKS), FAULT_NONE);
+}
+
+static void expect_results(const char *const results[TASKS])
+{
+    for (size_t i = 0; i < TASKS; i++)
+        assert_string_equal(outcomes[i].result, results[i]);
+}
+
+/* A copy of `put` whose tasks share commits. */
+static const char *together(void)
+{
+    static struct operation operation;
+    if (!operation.name) {
+        operation = *registry_find(BYTES("put"));
+        operation.name = "PutTogether";
+        operation.task.batch = TASKS;
+        assert_true(registry_add(&operation));
+    }
+    return operation.name;
+}
+
+static void lose_the_database(void)
+{
+    fake.outcome = COMMIT_UNKNOWN;
+    fake.reconnect_fault = FAULT_XAWAY; /* the old backend may still be there */
+}
+
+static void all_are_done_alone_or_together(void **state)
+{
+    (void)state;
+    run_all("put");
+    expect_results((const char *const[TASKS]){"done", "done", "done", "done"});
+    assert_int_equal(fake.commits, TASKS);
+    fake_forget_tasks();
+    run_all(together());
+    expect_results((const char *const[TASKS]){"done", "done", "done", "done"});
+    assert_int_equal(fake.commits, TASKS + 1);
+}
+
+static void a_worker_that_is_cut_off_begins_no_other_task(void **state)
+{
+    (void)state;
+    lose_the_database();
+    run_all("put");
+    assert_true(documents_must_exit(workshop.documents));
+    expect_results((const char *const[TASKS]){"failed", "busy", "busy", "busy"});
+    assert_string_equal(outcomes[0].code, "XUNKNOWN");
+    assert_int_equal(fake.commits, 1);
+    assert_int_equal(queue.end_count, 0); /* nor is anything put back: a scan does it */
+}
+
+static void what_shared_a_commit_that_is_unknown_is_not_run_alone(void **state)
+{
+    (void)state;
+    lose_the_database();
+    run_all(together());
+    assert_true(documents_must_exit(workshop.documents));
+    expect_results((const char *const[TASKS]){"failed", "failed", "failed", "failed"});
+    for (size_t i = 0; i < TASKS; i++)
+        assert_string_equal(outcomes[i].code, "XUNKNOWN");
+    assert_int_equal(fake.commits, 1);
+    assert_int_equal(queue.end_count, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(all_are_done_alone_or_together),
+        TEST(a_worker_that_is_cut_off_begins_no_other_task),
+        TEST(what_shared_a_commit_that_is_unknown_is_not_run_alone),
+    };
+    return cmocka_run_group_tests_name("task_run", tests, NULL, NULL);
+}
