@@ -252,7 +252,8 @@ STATEMENT(SUBS_FORGET, "subs_forget", 2, "select subs_forget($1, $2)")
 
 /* $1 session, $2 endpoint. */
 STATEMENT(SUBS_FORGET_PUSH, "subs_forget_push", 2,
-          "update subs set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2")
+          "update subs set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2"
+          " returning 1")
 
 /* --- deferred copies (doc/copies.md) --- */
 

@@ -148,13 +148,17 @@ enum fault store_forget_touched(struct store *store, int space, struct arena *ar
 }
 
 enum fault store_forget_push(struct store *store, int space, struct arena *arena, struct bytes session,
-                             struct bytes endpoint)
+                             struct bytes endpoint, bool *is_gone_r)
 {
     struct pg_params params;
+    struct pg_result *rows;
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     pg_add_text(&params, endpoint);
-    return run(store, space, STATEMENT_SUBS_FORGET_PUSH, &params);
+    enum fault fault = store_run_again(store, space, STATEMENT_SUBS_FORGET_PUSH, &params, &rows);
+    if (!fault)
+        *is_gone_r = pg_rows(rows) > 0;
+    return fault;
 }
 
 /* --- what a commit touches ----------------------------------------------------------------------- */

@@ -62,8 +62,9 @@ MUST_USE enum fault store_take_touched(struct store *store, int space, struct ar
 /* It has been told. */
 MUST_USE enum fault store_forget_touched(struct store *store, int space, struct arena *arena,
                                          struct bytes session, int64_t taking);
-/* Nobody is there any more: the session is woken no more, unless it has another address by now. */
+/* Nobody is there any more: the session is woken no more, unless it has another address by now
+ * (`is_gone_r` false). */
 MUST_USE enum fault store_forget_push(struct store *store, int space, struct arena *arena,
-                                      struct bytes session, struct bytes endpoint);
+                                      struct bytes session, struct bytes endpoint, bool *is_gone_r);
 
 #endif

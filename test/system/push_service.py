@@ -40,7 +40,7 @@ class Browser:
         self.service, self.key, self.auth = service, ec.generate_private_key(ec.SECP256R1()), secrets.token_bytes(16)
         self.path = '/' + secrets.token_urlsafe(24)
         self.endpoint = service.url + self.path
-        self.answers = []  # statuses, or (status, headers), of the next messages; then 201
+        self.answers = []  # statuses, or (status, headers), or what gives one, of the next messages; then 201
         self.seen = []     # (headers, message) of each, whatever was answered
         self.wrong = []
         service.browsers[self.path] = self
@@ -118,6 +118,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             except Exception as wrong:  # whatever it is, it is for the test that asks
                 browser.wrong.append(wrong)
                 answer = 400
+        answer = answer() if callable(answer) else answer
         status, more = answer if isinstance(answer, tuple) else (answer, {})
         self.send_response(status)
         for name, value in more.items():

@@ -208,33 +208,42 @@ class Listener:
         wait_until(lambda: self.count(self.lab) == self.before, what='the end of the listener')
 
 
-def test_who_listens_is_not_told_by_push(lab, manager, subscribe):
-    session = subscribe('Note/a')
+def test_who_listens_is_told_a_minute_later(lab, manager, subscribe):
+    """The connection of a phone that vanished lives on for many minutes: that it is there proves nothing."""
+    session = subscribe('Note/a', 'Note/b')
     listener = Listener(lab, session)
-    write(lab, 'a')
+    first = write(lab, 'a')
     task = session.task()
     assert manager.run(task)['result'] == 'done'
     again = session.task()
     assert again and again != task
     assert lab.psql('lab', 'select startat > created from taskqueue') == [(True,)]
-    for _ in range(2):
-        manager.hurry()
-        assert manager.run(session.task())['result'] == 'done'
-    assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
     session.check()
+    second = write(lab, 'b')
+    assert session.task() == again, 'what is touched meanwhile joins it'
+    manager.hurry()
+    assert manager.run(again)['result'] == 'done'
+    session.check(session.told(('Note/a', first), ('Note/b', second)))
+    assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
     listener.close()
 
 
-def test_what_a_dead_listener_has_not_heard_is_told(lab, manager, subscribe):
+def test_no_run_beside_the_first_forgets_what_nobody_was_told(lab, manager, subscribe):
+    """A worker dies behind its look, or two tasks look, while a connection lives: the next one takes the same, and tells it."""
     session = subscribe('Note/a')
     listener = Listener(lab, session)
     version = write(lab, 'a')
-    manager.run(session.task())
+    lab.psql('lab', 'select * from subs_take(%s)', (session.name,))
+    assert manager.run(session.task())['result'] == 'done'
+    beside = secrets.token_hex(16)
+    lab.psql('lab', "insert into taskqueue (taskid, opname, param, startat, qn, created) values (%s, 'push', %s, 1, 3, 1)",
+             (beside, f'{{"session":"{session.name}"}}'))
+    assert manager.run(beside)['result'] == 'done'
     session.check()
-    listener.close()
     manager.hurry()
     assert manager.run(session.task())['result'] == 'done' and not session.task()
     session.check(session.told(('Note/a', version)))
+    listener.close()
 
 
 # --- what the service answers ---
@@ -248,6 +257,24 @@ def test_an_address_that_is_gone_is_forgotten(lab, manager, subscribe, status):
     assert not session.has_push()
     write(lab, 'a')
     assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
+
+
+def test_an_address_that_has_changed_meanwhile_is_told(lab, service, manager, subscribe):
+    """The old one is gone, and the page has declared another while the service said so."""
+    session = subscribe('Note')
+    old, session.browser = session.browser, Browser(service)
+
+    def gone():
+        session.say(push=session.browser.subscription)
+        return 410
+
+    old.answers = [gone]
+    version = write(lab, 'a')
+    task = session.task()
+    assert manager.run(task)['result'] == 'done' and len(old.seen) == 1 and not session.browser.seen
+    assert manager.run(session.task())['result'] == 'done' and not session.task()
+    session.check(session.told(('Note', version)))
+    assert session.has_push() and len(old.seen) == 1
 
 
 @pytest.mark.parametrize('status', [200, 202])

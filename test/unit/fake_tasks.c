@@ -282,7 +282,8 @@ enum fault store_forget_touched(struct store *store UNUSED, int space UNUSED, st
 }
 
 enum fault store_forget_push(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
-                             struct bytes session UNUSED, struct bytes endpoint UNUSED)
+                             struct bytes session UNUSED, struct bytes endpoint UNUSED, bool *is_gone_r)
 {
+    *is_gone_r = true;
     return FAULT_NONE;
 }

@@ -1,8 +1,9 @@
 /* push: tells a session that is closed what was touched of what it wants to hear of (doc/push.md): the task
- * of the commits that have touched it (doc/subscriptions.md).  param {"session"} → nothing.
+ * of the commits that have touched it (doc/subscriptions.md).  param {"session", "again"} → nothing.
  *
  * What is sent cannot be taken back, so it is sent before the commit, which only ends the task: a message may
  * come twice, none is lost.  What was told is forgotten at once; a run that is repeated finds nothing more.
+ * Nothing is forgotten unsent while there is an address: a connection that lives proves no listener.
  */
 #include "operation/builtin/builtin.h"
 
@@ -23,7 +24,7 @@ enum {
     MESSAGE_MOST = 3800, /* bytes of JSON; of more only is told that there is more */
     TOPIC_BYTES = 32,
     LIMIT_S = 60,
-    DEAF_MS = 60000, /* so long a connection that is dead may be taken for one that listens */
+    LISTENER_MS = 60000, /* so much later a session is told that seems to listen */
 };
 
 /* One run. */
@@ -32,6 +33,7 @@ struct pushing {
     struct arena *arena;
     struct store *store;
     struct bytes session;
+    bool is_again; /* it is sent now, whoever listens */
     struct touched_list list;
 };
 
@@ -69,44 +71,41 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
     return arena_copy(pushing->arena, digest, TOPIC_BYTES);
 }
 
-static enum fault forget_up_to(const struct pushing *pushing, int64_t taking)
-{
-    return store_forget_touched(pushing->store, pushing->attempt->space, pushing->arena, pushing->session,
-                                taking);
-}
-
 static enum fault forget(const struct pushing *pushing)
 {
-    return forget_up_to(pushing, pushing->list.taking);
+    return store_forget_touched(pushing->store, pushing->attempt->space, pushing->arena, pushing->session,
+                                pushing->list.taking);
 }
 
-/* The session listens, it seems: what was taken by the run before, when it listened too, it has heard.  What
- * was taken now is looked at once more after a while. */
-static enum fault wait_for_listener(const struct pushing *pushing)
+/* What was noted stays for a task that sends it. */
+static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 {
     struct task_excess excess;
     struct builder param = {0};
     builder_add_text(&param, "{\"session\":");
     json_add_string(&param, pushing->session);
-    builder_add_text(&param, "}");
+    builder_add_text(&param, ",\"again\":true}");
     const struct task_request request = {
         .operation = &builtin_push,
         .param = {arena_copy(pushing->arena, param.data, param.size), param.size},
         .resource = pushing->session,
-        .delay_ms = DEAF_MS,
+        .delay_ms = delay_ms,
         .priority = TASK_PRIORITY,
     };
     builder_free(&param);
-    enum fault fault = forget_up_to(pushing, pushing->list.taking - 1);
-    return fault ? fault : task_ask(pushing->attempt, &request, &excess);
+    return task_ask(pushing->attempt, &request, &excess);
 }
 
-/* Nobody is there any more. */
+/* Nobody is there any more; unless the page has declared another address meanwhile, to which it is sent at
+ * once. */
 static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
 {
+    bool is_gone;
     enum fault fault = store_forget_push(pushing->store, pushing->attempt->space, pushing->arena,
-                                         pushing->session, target->endpoint);
-    return fault ? fault : forget(pushing);
+                                         pushing->session, target->endpoint, &is_gone);
+    if (fault)
+        return fault;
+    return is_gone ? forget(pushing) : run_again(pushing, 0);
 }
 
 static enum fault refuse(const struct pushing *pushing, const struct push_outcome *outcome)
@@ -170,6 +169,8 @@ static enum fault push_work(struct attempt *attempt)
     if (!fault && !definition_is_session(pushing.session))
         fault = reader_wrong(&reader, "session", "The name of a session is expected.");
     if (!fault)
+        fault = reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again);
+    if (!fault)
         fault =
             store_take_touched(pushing.store, attempt->space, pushing.arena, pushing.session, &pushing.list);
     if (fault || !pushing.list.count)
@@ -180,8 +181,8 @@ static enum fault push_work(struct attempt *attempt)
         return fault;
     if (!is_there || !subscription.push.endpoint.data)
         return forget(&pushing);
-    if (ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))
-        return wait_for_listener(&pushing);
+    if (!pushing.is_again && ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))
+        return run_again(&pushing, LISTENER_MS);
     return send_to(&pushing, &subscription.push);
 }
 
