@@ -101,14 +101,31 @@ create trigger subs_counted_truncate after truncate on stampd.subs
 -- what is committed now.  It is taken in a statement before the look.
 
 create function stampd.subs_lock(is_alone boolean) returns void language plpgsql volatile as $$
+declare
+  patience int := (select s.setting from pg_settings s where s.name = 'lock_timeout'); -- ms; 0: without end
+  start    timestamptz := clock_timestamp();
 begin
-  if is_alone then
-    perform pg_advisory_xact_lock(hashtextextended('stampd subscriptions', 0));
-  else
+  if not is_alone then
     perform pg_advisory_xact_lock_shared(hashtextextended('stampd subscriptions', 0));
+    return;
   end if;
+  loop
+    begin
+      perform set_config('lock_timeout', '50ms', true);
+      perform pg_advisory_xact_lock(hashtextextended('stampd subscriptions', 0));
+      perform set_config('lock_timeout', patience::text, true);
+      return;
+    exception when lock_not_available then
+      if patience > 0 and clock_timestamp() >= start + patience * interval '1 ms' then
+        raise;
+      end if;
+      perform pg_sleep(0.02 + random() * 0.06);
+    end;
+  end loop;
 end $$;
-comment on function stampd.subs_lock(boolean) is 'Until the end of the transaction: with other commits, or alone.';
+comment on function stampd.subs_lock(boolean) is
+  'Until the end of the transaction: with other commits, or alone.  Who waits to be alone lets commits pass again and again, so that '
+  'a long one does not make all others stand behind it; up to lock_timeout in all.';
 
 -- --- what a commit touches ---
 
@@ -151,19 +168,26 @@ begin
   if sessions is null then
     return;
   end if;
-  -- One that failed too often has waited for this.
-  update taskqueue t set startat = start, retry = 0, exc = null, report = null
-    where t.opname = 'push' and t.resource = any (sessions) and t.starttime is null
-      and t.startat = 991231235959999 and t.exc is distinct from 'HELD';
   return query
     insert into taskqueue as t (taskid, opname, param, startat, qn, resource, created)
       select translate(gen_random_uuid()::text, '-', ''), 'push', '{"session":"' || s.session || '"}', start, queue, s.session, start
         from unnest(sessions) s(session) order by s.session collate "C"
       on conflict (opname, resource) where starttime is null and resource is not null do nothing
       returning t.taskid, t.startat;
+  -- One that failed too often has waited for this.  Looked for behind the insertion, which waits for one that is being parked;
+  -- those that wait already are not locked, so that commits do not stand in line for them.
+  return query
+    with parked as materialized (
+      select q.taskid from taskqueue q
+        where q.opname = 'push' and q.resource = any (sessions) and q.starttime is null
+          and q.startat = 991231235959999 and q.exc is distinct from 'HELD'
+        order by q.resource collate "C" for no key update
+    )
+    update taskqueue t set startat = start, retry = 0, exc = null, report = null
+      from parked p where t.taskid = p.taskid returning t.taskid, t.startat;
 end $$;
 comment on function stampd.subs_wake(text[], bigint[], text, bigint, bigint, int) is
-  'Notes what was touched for sessions that are to be woken, all but one, and makes the tasks that do not wait yet.';
+  'Notes what was touched for sessions that are to be woken, all but one, makes the tasks that do not wait yet and starts those that were parked.';
 
 create function stampd.subs_touch(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int)
   returns table (kind text, name text, number bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$

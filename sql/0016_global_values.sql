@@ -243,6 +243,11 @@ begin
   insert into schema_fill (class, iclass, after, done) select distinct u.class, '', '', 0 from unique_property u where u.is_global
     on conflict (class, iclass) do update set after = '', done = 0;
   update unique_property u set is_ready = false where u.is_global;
+  -- Numbers of transactions are those of another cluster: what was taken and not told is taken once more.
+  insert into subs_touched (session, key, version)
+    select t.session, t.key, min(t.version) from subs_touched t where t.taken <> 0 group by t.session, t.key
+    on conflict (session, taken, key) do update set version = least(subs_touched.version, excluded.version);
+  delete from subs_touched t where t.taken <> 0;
   update space set floor = present, life = (random() * 9007199254740991)::bigint where one;
   perform pg_notify('stampd', 'all');
   return present;

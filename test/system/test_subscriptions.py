@@ -373,6 +373,23 @@ def test_a_task_that_was_parked_is_tried_again(waking, session):
     assert lab.psql('lab', 'select startat, exc from taskqueue') == [(991231235959999, 'HELD')], 'what an administrator holds stays'
 
 
+def test_a_task_that_is_being_parked_is_tried_again(waking, session):
+    """It ends in failure at the moment in which a commit notes what it did not tell."""
+    lab = waking
+    subs(lab, session, {'defs': ['Note'], 'push': address()})
+    note = {'c': 'Note', 'id': 'parking'}
+    write(lab, None, {**note, 'items': [{'c': 'T', 'j': session}]})
+    lab.psql('lab', "update taskqueue set starttime = 1, holder = 'test'")
+    with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as task:
+        task.cursor().execute("update taskqueue set starttime = null, holder = null, startat = 991231235959999, retry = 4, exc = 'XGONE'")
+        writer = threading.Thread(target=write, args=(lab, None, {**note, 'items': [{'c': 'T', 'j': 2}]}))
+        writer.start()
+        wait_until(lambda: lab.psql('lab', "select 1 from pg_locks where locktype = 'transactionid' and not granted"))
+        task.commit()
+        writer.join()
+    assert lab.psql('lab', 'select startat < 991231235959999, retry, exc from taskqueue') == [(True, 0, None)]
+
+
 class Teller(threading.Thread):
     """What the task `push` does, said in SQL, as the role of the workers."""
 
@@ -513,6 +530,46 @@ def test_who_changes_or_tells_waits_for_commits_that_have_looked(waking, session
         commit.commit()
         thread.join()
     assert found == [[('Note/held', version)]] if what == 'task' else found[0]['out']['defs'] == ['Note/held']
+
+
+def test_who_waits_to_be_alone_lets_commits_pass(waking, session):
+    """A commit takes long; a task waits for its end; other commits do not stand behind the task."""
+    lab = waking
+    done = threading.Event()
+    connections = [psycopg2.connect(lab.conninfo('lab', 'stampd'), options=f'-c search_path=stampd -c lock_timeout={ms}')
+                   for ms in (0, 60000, 0)]
+    long, other, task = (connection.cursor() for connection in connections)
+    long.execute('select subs_lock(false)')
+
+    def take():
+        task.execute('select * from subs_take(%s)', (session,))
+        done.set()
+    thread = threading.Thread(target=take)
+    thread.start()
+    wait_until(lambda: lab.psql('lab', "select 1 from pg_locks where locktype = 'advisory' and not granted"))
+    other.execute('select subs_lock(false)')
+    assert not done.is_set()
+    for connection in connections[:2]:
+        connection.commit()
+    thread.join()
+    task.execute('show lock_timeout')
+    assert done.is_set() and task.fetchall() == [('0',)]
+    for connection in connections:
+        connection.close()
+
+
+def test_after_a_restore_what_was_taken_is_taken_again(waking, session):
+    """The number by which it was taken is a transaction's of another cluster, and may be larger than any here."""
+    lab = waking
+    subs(lab, session, {'defs': ['Note', 'Other'], 'push': address()})
+    lab.psql('lab', "insert into subs_touched values (%s, 9000000000000000, 'cNote/@', 5), (%s, 9000000000000001, 'cNote/@', 7),"
+             " (%s, 0, 'cNote/@', 9), (%s, 9000000000000000, 'cOther/@', 6)", (session,) * 4)
+    lab.psql('lab', 'select after_restore()')
+    assert lab.psql('lab', 'select taken, key, version from subs_touched order by key') == [(0, 'cNote/@', 5), (0, 'cOther/@', 6)]
+    (taken, *_), other = lab.psql('lab', 'select * from subs_take(%s)', (session,))
+    assert other[1:] == ('Other', 6)
+    lab.psql('lab', 'select subs_forget(%s, %s)', (session, taken))
+    assert lab.psql('lab', 'select * from subs_touched') == []
 
 
 def test_the_switch_is_the_administrators(lab, session):
