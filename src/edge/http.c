@@ -176,6 +176,25 @@ void http_send(struct http *http, const struct http_request *request)
     http_begin(http, place->easy);
 }
 
+static const char *reason_of(const struct place *place, CURLcode code)
+{
+    if (place->is_too_large)
+        return "its answer is too large";
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "its name has no address";
+    case CURLE_COULDNT_CONNECT:
+        return "it does not let us connect";
+    case CURLE_OPERATION_TIMEDOUT:
+        return "the time was over";
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+        return "the encrypted connection was not made";
+    default:
+        return "the connection broke or spoke no HTTP";
+    }
+}
+
 static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
 {
     long status = 0;
@@ -189,11 +208,14 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
                                      .is_out_of_reach = place->is_out_of_reach,
                                      .retry_after_s = (int64_t)retry_after_s,
                                      .problem = "",
+                                     .reason = "",
                                      .body = builder_bytes(&place->answer)};
-    if (code == CURLE_OK)
+    if (code == CURLE_OK) {
         result_r->status = (int)status;
-    else
-        result_r->problem = place->problem[0] ? place->problem : curl_easy_strerror(code);
+        return;
+    }
+    result_r->problem = place->problem[0] ? place->problem : curl_easy_strerror(code);
+    result_r->reason = reason_of(place, code);
 }
 
 /* The result of a request or mail that has ended, if one has. */

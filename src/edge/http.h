@@ -44,6 +44,7 @@ struct http_result {
     bool is_out_of_reach;  /* because the server is none that the client may connect to */
     int64_t retry_after_s; /* what the header Retry-After says; 0: nothing */
     const char *problem;   /* "" when there is a status */
+    const char *reason;    /* the same in few words that name no server; "" when there is a status */
     struct bytes body;     /* until the next http_send */
 };
 

@@ -101,13 +101,14 @@ bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_re
         return false;
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    *result_r = (struct http_result){.owner = mail->owner, .problem = "", .body = BYTES("")};
+    *result_r = (struct http_result){.owner = mail->owner, .problem = "", .reason = "", .body = BYTES("")};
     if (code == CURLE_OK)
         result_r->status = (int)status;
     else {
         snprintf(last_problem, sizeof last_problem, "%s",
                  mail->problem[0] ? mail->problem : curl_easy_strerror(code));
         result_r->problem = last_problem;
+        result_r->reason = "the mail was not taken";
     }
     *at = mail->next;
     free_mail(mail);

@@ -55,7 +55,7 @@ static const char *words_of(struct arena *arena, const struct http_result *resul
     if (result->is_out_of_reach)
         return "The address of the push service is not a public one.";
     if (!result->status)
-        return arena_printf(arena, "No answer of the push service: %s", result->problem);
+        return arena_printf(arena, "No answer of the push service: %s.", result->reason);
     size_t size = result->body.size < WORDS_MOST ? result->body.size : WORDS_MOST;
     while (size && !bytes_is_utf8((struct bytes){result->body.data, size}))
         size--;

@@ -141,7 +141,7 @@ static void the_answer_decides_what_becomes_of_it(void **state)
         {PUSH_REFUSED, 0, "The push service answers 400: a b\xC3\xA9"},
         {PUSH_REFUSED, 0, "The push service answers 403."},
         {PUSH_REFUSED, 0, "The push service answers 301."},
-        {PUSH_LATER, 0, NULL},
+        {PUSH_LATER, 0, "No answer of the push service: the connection broke or spoke no HTTP."},
     };
     struct service service;
     start(&service, answers);
@@ -157,6 +157,10 @@ static void the_answer_decides_what_becomes_of_it(void **state)
     finish(&service);
     struct push_outcome outcome = send_to(&local, endpoint, NULL); /* nobody listens any more */
     assert_int_equal(outcome.verdict, PUSH_LATER);
+    assert_string_equal(outcome.words, "No answer of the push service: it does not let us connect.");
+    outcome = send_to(&local, "https://no-such-host.invalid/a/secret", NULL);
+    assert_int_equal(outcome.verdict, PUSH_LATER);
+    assert_null(strstr(outcome.words, "invalid"));
     assert_null(strstr(outcome.words, "secret"));
 }
 
