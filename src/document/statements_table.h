@@ -326,12 +326,12 @@ STATEMENT(COPY_DONE, "copy_done", 5,
 /* --- tasks (doc/tasks.md) --- */
 
 /* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON
- * list of their ids.  Each is found by its primary key, then by its place, whatever the statistics say:
- * `coalesce` keeps the index of all that run out of it.  $1 taskid[], $2 retry[], $3 starttime, $4 stoptime.
- */
+ * list of their ids.  In the order of their ids, as they are claimed.  Each is found by its primary key, then
+ * by its place, whatever the statistics say: `coalesce` keeps the index of all that run out of it.  $1
+ * taskid[], $2 retry[], $3 starttime, $4 stoptime. */
 STATEMENT(TASK_END, "task_end", 4,
-          "with found as materialized (select e.retry, w.place from unnest($1::text[], $2::int[]) e(taskid, "
-          "retry)"
+          "with found as materialized (select e.retry, w.place from"
+          " (select taskid, retry from unnest($1::text[], $2::int[]) e(taskid, retry) order by 1) e"
           " cross join lateral (select ctid as place from taskqueue where taskid = e.taskid limit 1) w),"
           " ended as (delete from taskqueue t using found f"
           " where t.ctid = f.place and coalesce(t.starttime, 0) = $3 and t.retry = f.retry returning t.*),"
@@ -405,7 +405,8 @@ STATEMENT(TASK_CLAIM, "task_claim", 4,
           " (select c.period from cron c where c.name = t.cron and not c.dropped),"
           " set_config('synchronous_commit', 'off', true)")
 
-/* Several; none is waited for.  $1 taskid[], and as above. */
+/* Several; none is waited for: what is missing in the result is held at this moment, or its row was moved by
+ * another's commit just now, which is taken for the same (busy).  $1 taskid[], and as above. */
 STATEMENT(
     TASK_CLAIM_MANY, "task_claim_many", 4,
     "with free as materialized (select w.place from (select taskid from unnest($1::text[]) e(taskid) order "

@@ -493,6 +493,13 @@ def test_tasks_of_an_operation_share_a_commit(stack, manager):
     assert len({version for version, in stack.psql('demo', "select version from doc where class = 'Counter' and ctime <> 0")}) == 1
 
 
+def test_who_share_a_commit_end_in_the_order_of_their_names(stack, manager):
+    """It is the order of locks, whatever that of the request."""
+    tasks = sorted(bulk(stack, *[{}] * 10), reverse=True)
+    assert {outcome['result'] for outcome in manager.run_many(tasks).values()} == {'done'}
+    assert [task for task, in history(stack, 'taskid')] == tasks[::-1]
+
+
 def test_more_than_a_batch_is_several_commits(stack, manager):
     tasks = bulk(stack, *[{}] * 25)
     assert {outcome['result'] for outcome in manager.run_many(tasks).values()} == {'done'}
