@@ -48,6 +48,20 @@ enum fault claims_collect(struct arena *arena, struct pg *pg, struct claims **cl
     return FAULT_NONE;
 }
 
+/* A statement in the session of a database, whose answer `rows_r` may be NULL. */
+static enum fault run(const struct claim_sessions *sessions, struct bytes database, enum statement statement,
+                      const struct pg_params *params, struct pg_result **rows_r)
+{
+    struct pg *pg;
+    enum fault fault = sessions->use(sessions->whose, database, &pg);
+    if (fault)
+        return fault;
+    fault = pg_run(pg, &statements[statement], params, rows_r);
+    if (fault && sessions->failed)
+        sessions->failed(sessions->whose, database);
+    return fault;
+}
+
 /* --- whom z names -------------------------------------------------------------------------------- */
 
 static enum fault drop(struct claims *claims, const struct claim_sessions *sessions, const size_t *places,
@@ -68,16 +82,13 @@ static enum fault drop(struct claims *claims, const struct claim_sessions *sessi
     pg_add_text_array(&params, values, count);
     pg_add_text(&params, database);
     pg_add_i64(&params, claim);
-    struct pg *z;
-    enum fault fault = sessions->use(sessions->whose, sessions->z, &z);
-    return fault ? fault : pg_run(z, &statements[STATEMENT_GLOBAL_DROP], &params, NULL);
+    return run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
 }
 
 /* Has a document of the database the value?  FAULT_STALE: it may change at this moment. */
 static enum fault look(const struct claims *claims, const struct claim_sessions *sessions, size_t place,
                        struct bytes database, bool *is_held_r)
 {
-    struct pg *pg;
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, claims->arena);
@@ -85,9 +96,7 @@ static enum fault look(const struct claims *claims, const struct claim_sessions 
     pg_add_text(&params, claims->names[place]);
     pg_add_text(&params, claims->values[place]);
     pg_add_i64(&params, clock_present_minute());
-    enum fault fault = sessions->use(sessions->whose, database, &pg);
-    if (!fault)
-        fault = pg_run(pg, &statements[STATEMENT_GLOBAL_LOOK], &params, &row);
+    enum fault fault = run(sessions, database, STATEMENT_GLOBAL_LOOK, &params, &row);
     if (fault)
         return fault;
     struct bytes word = pg_get_text(row, 0, 0);
@@ -124,7 +133,6 @@ static enum fault settle_one(struct claims *claims, const struct claim_sessions 
 
 static enum fault claim_once(struct claims *claims, const struct claim_sessions *sessions, bool *is_done_r)
 {
-    struct pg *z;
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, claims->arena);
@@ -133,9 +141,7 @@ static enum fault claim_once(struct claims *claims, const struct claim_sessions 
     pg_add_text_array(&params, claims->values, claims->count);
     pg_add_text(&params, sessions->database);
     *is_done_r = true;
-    enum fault fault = sessions->use(sessions->whose, sessions->z, &z);
-    if (!fault)
-        fault = pg_run(z, &statements[STATEMENT_GLOBAL_CLAIM], &params, &rows);
+    enum fault fault = run(sessions, sessions->z, STATEMENT_GLOBAL_CLAIM, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         claims->number = pg_get_i64(rows, row, NUMBER);
         if (pg_is_null(rows, row, PLACE))

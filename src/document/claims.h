@@ -21,6 +21,8 @@
 /* Where sessions come from; all statements of the server's table are prepared in them. */
 struct claim_sessions {
     MUST_USE enum fault (*use)(void *whose, struct bytes database, struct pg **pg_r);
+    /* A statement has failed there: the session may be of no more use.  NULL: nobody wants to know. */
+    void (*failed)(void *whose, struct bytes database);
     void *whose;
     struct bytes z;        /* database of z */
     struct bytes database; /* of the commit */

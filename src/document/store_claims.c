@@ -37,7 +37,20 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
     struct store *store = whose;
     int space = stamps_space(store->stamps, database);
     *pg_r = NULL;
-    return space < 0 ? FAULT_BINTERNAL : store_use(store, space, pg_r);
+    if (space < 0)
+        return FAULT_BINTERNAL;
+    /* The one of the commit stays what it is: its transaction ended with it. */
+    enum fault fault = store->sessions[space].is_held ? FAULT_NONE : store_connect(store, space);
+    return fault ? fault : store_use(store, space, pg_r);
+}
+
+static void failed(void *whose, struct bytes database)
+{
+    struct store *store = whose;
+    int space = stamps_space(store->stamps, database);
+    const struct store_session *session = &store->sessions[space];
+    if (!session->is_held && session->pg && !pg_is_usable(session->pg))
+        store_close(store, space);
 }
 
 /* Nothing was committed. */
@@ -65,6 +78,7 @@ void store_end_claims(struct store *store, int space, struct arena *arena, struc
     struct store_session *session = &store->sessions[space];
     const struct claim_sessions sessions = {
         .use = use,
+        .failed = failed,
         .whose = store,
         .z = bytes_of(store->settings->z_database),
         .database = bytes_of(stamps_space_database(store->stamps, space)),
@@ -85,7 +99,7 @@ void store_end_claims(struct store *store, int space, struct arena *arena, struc
     } else if (verdict->outcome == PG_REFUSED) {
         (void)!pg_execute(session->pg, "rollback");
     }
-    session->is_held = false;
     if (claims && verdict->outcome != PG_UNKNOWN)
         claims_settle(claims, &sessions, verdict->outcome == PG_COMMITTED ? CLAIMS_COMMITTED : CLAIMS_UNDONE);
+    session->is_held = false; /* not before: sessions that are opened on the way take the place of others */
 }

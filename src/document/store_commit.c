@@ -349,7 +349,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
         return COMMIT_DONE;
     case PG_REFUSED:
         *fault_r = judge_refusal(session, &verdict, arena, commit);
-        if (!pg_is_usable(session->pg))
+        if (session->pg && !pg_is_usable(session->pg))
             store_close(store, space);
         return COMMIT_REFUSED;
     case PG_UNKNOWN:

@@ -12,7 +12,7 @@ struct store_session {
     struct pg *pg;               /* NULL: closed */
     uint64_t used;               /* turn of its last use: the lowest is the least recently used */
     bool in_snapshot;            /* between store_snapshot_begin and _end */
-    bool is_held;                /* between store_begin_claims and store_end_claims */
+    bool is_held;                /* from store_begin_claims to the end of store_end_claims */
     int failures;                /* to open, since it was last opened */
     int64_t retry_ms;            /* monotonic: not tried again before */
     enum fault reason;           /* of the last failure to open */

@@ -1,5 +1,6 @@
 """Values that are unique in all namespaces: two databases agree, whoever dies between them; nobody has one twice, none is locked
 for ever."""
+import json
 import random
 import subprocess
 import threading
@@ -7,6 +8,7 @@ import threading
 import psycopg2
 import pytest
 
+from fastcgi import Connection
 from schema import Schemas
 from stack import BUILD, Problem, wait_until
 
@@ -256,6 +258,37 @@ def test_who_dies_at_a_step(both, point):
     assert is_refused(both, 'den', 'takes too', mail=mail)
     assert holders(both, old) + holders(both, new) in ([('lab', 'dies'), ('den', 'takes')], [('den', 'takes'), ('lab', 'dies')])
     drop(both, 'den', 'takes')
+
+
+def test_sessions_that_ended_are_opened_again(both):
+    """Those to z and to the other namespace, which only claims use: a commit never fails for them twice."""
+    put(both, 'lab', 'lasting', mail='lasting@x')
+    path = sorted((both.path / 'run/stampd').glob('worker-*.sock'))[0]
+
+    def ask(number):
+        body = json.dumps({'param': {'docs': [{'c': 'Person', 'id': 'ends', 'items': [{'c': 'Main', 'j': {'mail': 'lasting@x', 'n': number}}]}]}})
+        with Connection(path) as worker:
+            worker.send('/den/op/put', body.encode(), method='POST', CONTENT_TYPE='application/json', STAMPD_NS='den', STAMPD_DATABASE='stampd_den')
+            return json.loads(worker.receive().body)['code']
+    assert ask(0) == 'AUNIQUE'
+    for databases in (['stampd_z', 'stampd_lab'], ['stampd_lab'], ['stampd_z']):
+        assert both.psql(None, "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity where usename = 'stampd' and datname = any(%s)",
+                         (databases,))[0][0] > 0
+        codes = [ask(number) for number in range(3)]
+        assert codes[1:] == ['AUNIQUE', 'AUNIQUE'] and codes[0] in ('AUNIQUE', 'XAWAY'), codes
+
+
+def test_with_one_connection_a_worker_asks_others_too(both):
+    put(both, 'lab', 'single', mail='single@x')
+    both.set(connections=1, debug_die_at='')
+    workers = both.worker_pids()
+    for _ in range(3):
+        assert is_refused(both, 'den', 'single', mail='single@x') and is_refused(both, 'z', 'single', mail='single@x')
+        put(both, 'den', 'single', mail='other@x')
+    drop(both, 'lab', 'single')
+    put(both, 'den', 'single', mail='single@x')
+    assert both.worker_pids() == workers, 'none has died'
+    both.set(connections=8)
 
 
 def test_a_namespace_that_is_dropped_frees_its_values(both):
