@@ -20,7 +20,7 @@ AGED = 100_000  # zombies, and answers kept under an Idempotency-Key
 OLD = 200101000000000  # a stamp of 2020
 CLASS = 'Big'
 
-STACK = {'workers': 1, 'settings': {'hosts': 'many'},
+STACK = {'workers': 1, 'settings': {'limit_subscriptions': 10000000, 'limit_push_subscriptions': 10000000, 'hosts': 'many'},
          'postgres': {'autovacuum': 'off', 'synchronous_commit': 'off', 'max_wal_size': '8GB', 'shared_buffers': '512MB'}}
 pytestmark = pytest.mark.once
 
