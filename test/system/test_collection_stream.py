@@ -123,6 +123,20 @@ def test_a_worker_keeps_only_a_piece_of_it(lab):
     assert peak() - before < LARGE * BYTES / 1024 / 4, 'KiB more than before'
 
 
+@pytest.mark.once
+def test_a_document_too_comes_in_pieces(lab):
+    def peak():
+        return max(int(line.split()[1]) for pid in lab.worker_pids() for line in open(f'/proc/{pid}/status') if line.startswith('VmHWM'))
+    put(lab, 'heavy', team='heavy')
+    lab.psql('lab', "insert into item select 'Person', 'heavy', 'Note', n::text, version, version,"
+                    f" to_json(repeat('x', {BYTES}))::text, false from generate_series(1, {LARGE}) n, doc where id = 'heavy'")
+    before = peak()
+    for _ in range(lab.workers + 1):
+        [member], _ = stream(lab, 'heavy')
+        assert len(member['items']) == LARGE + 1
+    assert peak() - before < LARGE * BYTES / 1024 / 4, 'KiB more than ever before'
+
+
 def test_head(lab):
     param = json.dumps(question('big', stream=True))
     answer = lab.request('HEAD', '/lab/op/collection', query={'param': param})

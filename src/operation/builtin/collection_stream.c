@@ -90,10 +90,10 @@ static enum fault write_rows(struct writing *writing, struct collection_stream *
     bool has_items = false;
     enum fault fault;
     while (!(fault = store_stream_next(stream, &row)) && row) {
+        if (lines->size >= PIECE_BYTES && (fault = send(writing)))
+            return fault;
         if (row->is_first) {
             end_line(writing);
-            if (lines->size >= PIECE_BYTES && (fault = send(writing)))
-                return fault;
             writing->members++;
             has_items = false;
             if (writing->asked->wants_ids)
