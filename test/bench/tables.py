@@ -79,6 +79,15 @@ def disturbance(results):
             f'{repeated} runs had to be repeated')
 
 
+def kept_from_before(results):
+    """Groups that were not run with the others, by the commit of theirs."""
+    by_commit = {}
+    for name, group in results['groups'].items():
+        if group.get('commit', results['commit']) != results['commit']:
+            by_commit.setdefault(group['commit'], []).append(name)
+    return ''.join(f' Of {commit}, and not run again: {", ".join(names)}.' for commit, names in by_commit.items())
+
+
 def origin(results):
     """What was run, where, when."""
     groups = list(results['groups'].values())
@@ -86,4 +95,4 @@ def origin(results):
     runs = ', '.join(f'{pairs} x {seconds} s' for pairs, seconds in shapes)
     return (f'Release {results["release"]} ({results["commit"]}), {results["date"]}; {results["processors"]} processors '
             f'({results["model"]}), {results["memory_gb"]} GB; {runs} for each side of a figure, '
-            f'{sum(group["took_s"] for group in groups) / 60:.0f} minutes in all; {disturbance(results)}.')
+            f'{sum(group["took_s"] for group in groups) / 60:.0f} minutes in all; {disturbance(results)}.{kept_from_before(results)}')
