@@ -9,13 +9,14 @@
 #include "edge/crypto.h"
 #include "serve/arguments.h"
 
-enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64 };
+enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };
 
 struct asking {
     struct live *live;
     struct exchange *exchange;
     struct live_opening *opening;
-    struct call call; /* for faults */
+    struct reply *reply; /* of the opening */
+    struct call call;    /* for faults */
     struct bytes space, database;
     bool is_administrator;
 };
@@ -43,6 +44,7 @@ static struct live_opening *begin_opening(struct live *live, const struct exchan
     opening->origin = copy(arena, exchange_header(exchange, "Origin"));
     opening->comes_again = comes_again(exchange);
     opening->form = (struct response_form){
+        .is_live = true,
         .request_id = id.size && id.size <= REQUEST_ID_MOST ? arena_copy(arena, id.data, id.size) : NULL,
         .build = *live->settings->build ? live->settings->build : PACKAGE_VERSION,
     };
@@ -84,6 +86,15 @@ static enum fault refuse_limit(struct asking *asking, struct reply *reply, const
                        arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
 }
 
+static const char *expected(const struct live_opening *opening)
+{
+    if (!opening->question.wrong)
+        return "Definitions are Class, Class/id or Class/collection@value.";
+    return arena_printf(opening->arena,
+                        "Class, Class/id or Class/collection@value is expected as element %zu.",
+                        opening->question.wrong);
+}
+
 static enum fault read_question(struct asking *asking, struct reply *reply)
 {
     struct live_opening *opening = asking->opening;
@@ -103,9 +114,7 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
         return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
                             opening->question.count);
     if (fault)
-        return refuse(asking, reply, fault, wrong,
-                      fault == FAULT_AARG ? "Definitions are Class, Class/id or Class/collection@value."
-                                          : NULL);
+        return refuse(asking, reply, fault, wrong, fault == FAULT_AARG ? expected(opening) : NULL);
     struct bytes last = exchange_header(asking->exchange, "Last-Event-ID");
     if (last.size)
         opening->question.last = copy(arena, last);
@@ -149,13 +158,24 @@ static enum fault read_method(struct asking *asking, struct reply *reply)
     return refuse(asking, reply, FAULT_AMETHOD, copy(asking->opening->arena, method).data, NULL);
 }
 
+static enum fault read_request(struct asking *asking, struct reply *reply)
+{
+    enum fault fault = read_method(asking, reply);
+    if (!fault)
+        fault = read_question(asking, reply);
+    if (!fault)
+        fault = check_key(asking, reply);
+    return fault ? fault : check_room(asking, reply);
+}
+
 /* --- answers --- */
 
-/* The origin may read it when the rules are known, which a request that is wrong does not wait for. */
-static void answer(struct asking *asking, struct reply *reply)
+static void answer_at_once(struct asking *asking)
 {
-    live_answer(asking->exchange, asking->opening, reply);
-    builder_free(reply->body);
+    struct builder body = {0};
+    asking->reply->body = &body;
+    live_answer(asking->exchange, asking->opening, asking->reply);
+    builder_free(&body);
     arena_destroy(asking->opening->arena);
 }
 
@@ -164,47 +184,45 @@ static void begin(struct asking *asking, struct live_space *space)
 {
     struct live *live = asking->live;
     live_listener_create(live, space, asking->exchange, asking->opening, asking->is_administrator);
-    struct live_listener *listener = space->listeners;
-    enum fault fault;
     if (!space->rules.is_known || !live->z->is_listening)
         space->rules.is_wanted = true;
     if (space->rules.is_wanted || space->rules.is_asked)
         live_space_go_on(live->z);
-    else if (live_rules_allow(space, listener->is_administrator, &fault))
-        live_listener_admit(listener);
     else
-        live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
+        live_rules_apply(space->listeners);
     live_space_go_on(space);
+}
+
+/* A page of another origin can read the answer only when it names the origin, which the rules know. */
+static void answer(struct asking *asking, struct live_space *space)
+{
+    struct reply unused = {0};
+    asking->opening->is_settled = true;
+    asking->opening->question.count = 0;
+    if (space && asking->opening->origin.size && !check_room(asking, &unused))
+        begin(asking, space);
+    else
+        answer_at_once(asking);
 }
 
 void live_serve(void *context, struct exchange *exchange)
 {
     struct live *live = context;
-    struct asking asking = {.live = live, .exchange = exchange};
-    struct builder body = {0};
-    struct reply reply = {.body = &body};
-    asking.opening = begin_opening(live, exchange);
+    struct asking asking = {.live = live, .exchange = exchange, .opening = begin_opening(live, exchange)};
+    bool is_preflight = bytes_equal(exchange_method(exchange), BYTES("OPTIONS"));
     asking.call.arena = asking.opening->arena;
-    enum fault fault = read_address(&asking, &reply);
-    if (!fault && bytes_equal(exchange_method(exchange), BYTES("OPTIONS"))) {
-        reply.status = 204;
-        answer(&asking, &reply);
-        return;
-    }
-    if (!fault)
-        fault = read_method(&asking, &reply);
-    if (!fault)
-        fault = read_question(&asking, &reply);
-    if (!fault)
-        fault = check_key(&asking, &reply);
-    if (!fault)
-        fault = check_room(&asking, &reply);
-    live_hear(live); /* what was committed before the request came is known before it is answered */
+    asking.reply = &asking.opening->reply;
+    enum fault fault = read_address(&asking, asking.reply);
     struct live_space *space = fault ? NULL : live_space_get(live, asking.space, asking.database);
     if (!fault && !space)
-        fault = refuse(&asking, &reply, FAULT_BINTERNAL, NULL, NULL);
-    if (fault)
-        answer(&asking, &reply);
+        fault = refuse(&asking, asking.reply, FAULT_BINTERNAL, NULL, NULL);
+    if (is_preflight && !fault)
+        asking.reply->status = STATUS_NO_CONTENT;
+    else if (!fault)
+        fault = read_request(&asking, asking.reply);
+    live_hear(live); /* what was committed before the request came is known before it is answered */
+    if (fault || is_preflight)
+        answer(&asking, space);
     else
         begin(&asking, space);
 }

@@ -107,6 +107,7 @@ static void destroy(struct live_listener *listener)
         ear_session_remove(live->ear, listener->session);
     live->listener_count--;
     space->listener_count--;
+    space->admitted_count -= listener->state != LIVE_WAITS_FOR_RULES;
     *(listener->previous ? &listener->previous->next : &space->listeners) = listener->next;
     if (listener->next)
         listener->next->previous = listener->previous;
@@ -198,6 +199,17 @@ void live_answer(struct exchange *exchange, struct live_opening *opening, struct
     builder_free(&head);
 }
 
+void live_listener_answer(struct live_listener *listener)
+{
+    struct builder body = {0};
+    struct reply *reply = &listener->opening->reply;
+    reply->body = &body;
+    find_origin(listener);
+    live_answer(listener->exchange, listener->opening, reply);
+    builder_free(&body);
+    destroy(listener);
+}
+
 void live_listener_refuse(struct live_listener *listener, enum fault fault, const char *argument,
                           const char *detail)
 {
@@ -209,21 +221,20 @@ void live_listener_refuse(struct live_listener *listener, enum fault fault, cons
         live_listener_end(listener);
         return;
     }
-    struct builder body = {0};
     struct call call = {.arena = listener->opening->arena};
-    struct reply reply = {.body = &body};
-    find_origin(listener);
-    (void)reply_fault(&call, &reply, fault, detail, argument, NULL);
-    live_answer(listener->exchange, listener->opening, &reply);
-    builder_free(&body);
-    destroy(listener);
+    listener->opening->reply = (struct reply){0};
+    (void)reply_fault(&call, &listener->opening->reply, fault, detail, argument, NULL);
+    live_listener_answer(listener);
 }
 
 void live_listener_end(struct live_listener *listener)
 {
     struct exchange *exchange = listener->exchange;
     if (listener->state != LIVE_OPEN) {
-        live_listener_refuse(listener, FAULT_XAWAY, NULL, NULL);
+        if (listener->opening->is_settled)
+            live_listener_answer(listener);
+        else
+            live_listener_refuse(listener, FAULT_XAWAY, NULL, NULL);
         return;
     }
     destroy(listener);
@@ -233,6 +244,7 @@ void live_listener_end(struct live_listener *listener)
 void live_listener_admit(struct live_listener *listener)
 {
     listener->state = LIVE_WAITS_FOR_HORIZON;
+    listener->space->admitted_count++;
     live_space_queue(listener->space, listener);
 }
 
@@ -273,7 +285,7 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
             ;
     builder_clear(&live->text, EVENT_MOST);
     builder_printf(&live->text, "retry: %lld\n", (long long)choose_retry());
-    builder_printf(&live->text, "event: open\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
+    builder_printf(&live->text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
     exchange_write(listener->exchange, builder_bytes(&live->text));
     live_listener_flush(listener);
 }

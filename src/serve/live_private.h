@@ -41,6 +41,8 @@ struct live_opening {
     struct bytes origin;
     bool comes_again; /* an EventSource: by itself, unless it is answered with another status than 200 */
     struct live_horizon last; /* of the token; horizon 0: a fresh beginning */
+    bool is_settled;          /* `reply` answers it, and waits for the rules only to name the origin */
+    struct reply reply;
 };
 
 struct live_listener {
@@ -74,6 +76,8 @@ void live_listener_refuse(struct live_listener *listener, enum fault fault, cons
 void live_listener_end(struct live_listener *listener);
 /* The rules allow it: what is next. */
 void live_listener_admit(struct live_listener *listener);
+/* Answers with opening->reply; then it is no more. */
+void live_listener_answer(struct live_listener *listener);
 /* The answer begins; `is_reset`: what the client holds may be old. */
 void live_listener_open(struct live_listener *listener, const struct live_horizon *known, bool is_reset);
 /* Writes what has changed, as far as there is room. */
@@ -125,7 +129,7 @@ struct live_space {
     int space;
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
-    size_t listener_count;
+    size_t listener_count, admitted_count; /* the latter need its database */
     struct live_rules rules;
 
     struct pg *pg;
@@ -229,7 +233,8 @@ void live_rules_doubt(struct live *live);
 void live_rules_doubt_one(struct live *live, struct bytes code);
 /* Those who wait for rules cannot have them. */
 void live_rules_failed(struct live *live);
-MUST_USE bool live_rules_allow(const struct live_space *space, bool is_administrator, enum fault *fault_r);
+/* The rules are known: the listener is admitted, or is answered and is no more. */
+void live_rules_apply(struct live_listener *listener);
 
 /* --- the process --- */
 

@@ -40,8 +40,10 @@ static enum fault add_definition(struct reading *reading, struct bytes text)
         question->definitions = more;
         reading->room = room;
     }
-    if (!definition_read(reading->arena, text, &question->definitions[question->count]))
+    if (!definition_read(reading->arena, text, &question->definitions[question->count])) {
+        question->wrong = question->count + 1;
         return refuse(reading, FAULT_AARG, "def");
+    }
     question->count++;
     return FAULT_NONE;
 }
@@ -139,11 +141,15 @@ static enum fault take_list(struct reading *reading, const struct json *list)
 {
     if (list->kind != JSON_ARRAY)
         return refuse(reading, FAULT_AARG, "defs");
+    size_t number = 0;
     for (const struct json *one = list->first; one; one = one->next) {
+        number++;
         enum fault fault = one->kind == JSON_STRING ? add_definition(reading, one->value)
                                                     : refuse(reading, FAULT_AARG, "defs");
-        if (fault)
+        if (fault) {
+            reading->question->wrong = number;
             return fault;
+        }
     }
     return FAULT_NONE;
 }

@@ -12,7 +12,8 @@
 struct live_question {
     struct definition *definitions; /* as written, in their order, none twice */
     size_t count;
-    struct bytes last;    /* id of the last event; NO_BYTES: absent */
+    size_t wrong;      /* after FAULT_AARG: the number of the definition that is wrong, from 1; 0: none is */
+    struct bytes last; /* id of the last event; NO_BYTES: absent */
     struct bytes session; /* NO_BYTES: absent */
     struct bytes admin;   /* NO_BYTES: absent; only from a body */
 };

@@ -31,7 +31,7 @@ void live_rules_forget(struct live *live)
     }
 }
 
-bool live_rules_allow(const struct live_space *space, bool is_administrator, enum fault *fault_r)
+static bool allow(const struct live_space *space, bool is_administrator, enum fault *fault_r)
 {
     const struct space_conf *conf = &space->rules.conf;
     *fault_r = FAULT_NONE;
@@ -44,16 +44,23 @@ bool live_rules_allow(const struct live_space *space, bool is_administrator, enu
     return !*fault_r;
 }
 
-/* Those who wait are let in or not; those who may not listen any more are told so. */
-static void apply(struct live_space *space)
+void live_rules_apply(struct live_listener *listener)
 {
     enum fault fault;
+    if (listener->opening && listener->opening->is_settled)
+        live_listener_answer(listener);
+    else if (!allow(listener->space, listener->is_administrator, &fault))
+        live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
+    else if (listener->state == LIVE_WAITS_FOR_RULES)
+        live_listener_admit(listener);
+}
+
+/* Waiting listeners are admitted or refused; open ones that may not listen any more are closed. */
+static void apply(struct live_space *space)
+{
     for (struct live_listener *listener = space->listeners, *next; listener; listener = next) {
         next = listener->next;
-        if (!live_rules_allow(space, listener->is_administrator, &fault))
-            live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
-        else if (listener->state == LIVE_WAITS_FOR_RULES)
-            live_listener_admit(listener);
+        live_rules_apply(listener);
     }
 }
 
@@ -62,7 +69,9 @@ void live_rules_failed(struct live *live)
     for (struct live_space *space = live->spaces; space; space = space->next)
         for (struct live_listener *listener = space->listeners, *next; listener; listener = next) {
             next = listener->next;
-            if (listener->state == LIVE_WAITS_FOR_RULES)
+            if (listener->opening && listener->opening->is_settled)
+                live_listener_answer(listener);
+            else if (listener->state == LIVE_WAITS_FOR_RULES)
                 live_listener_refuse(listener, FAULT_XAWAY, NULL, NULL);
         }
 }

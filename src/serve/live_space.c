@@ -63,7 +63,7 @@ struct live_space *live_space_get(struct live *live, struct bytes code, struct b
 
 static bool is_needed(const struct live_space *space)
 {
-    return space->listener_count || (space == space->live->z && space->live->listener_count);
+    return space->admitted_count || (space == space->live->z && space->live->listener_count);
 }
 
 /* --- the connection --- */

@@ -177,6 +177,8 @@ static const char *methods_of(const struct response_form *form)
 {
     if (form->is_manager)
         return "POST, OPTIONS";
+    if (form->is_live)
+        return "GET, POST, OPTIONS";
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
 }
 
@@ -192,7 +194,8 @@ static void add_origin(const struct response_form *form, const struct reply *rep
     if (status == 204) {
         add_header(head, "Access-Control-Allow-Methods", methods_of(form));
         add_header(head, "Access-Control-Allow-Headers",
-                   "Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, X-Stampd-Build");
+                   "Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, "
+                   "X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }

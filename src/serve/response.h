@@ -12,6 +12,7 @@ struct response_form {
     bool is_for_people;     /* a browser's GET: faults as plain text */
     bool is_resource;       /* a document: its own methods, and more statuses */
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
+    bool is_live;           /* live events: GET and POST */
     const char *request_id; /* given back when it has the form of one; may be NULL */
     const char *build;      /* of the server */
     bool has_origins;       /* the answer depends on the origin of the request */

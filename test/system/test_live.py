@@ -81,7 +81,7 @@ class Listener:
 
     def opened(self):
         wait_until(lambda: self.events, what='the first event')
-        assert self.events[0][0] == 'open'
+        assert self.events[0][0] == 'ready'
         return self.events[0][1]['resumed']
 
     def told(self):
@@ -205,7 +205,7 @@ def test_by_http_2_and_an_idle_connection_lives(lab):
     lines = []
     reader = threading.Thread(target=lambda: lines.extend(iter(client.stdout.readline, '')), daemon=True)
     reader.start()
-    wait_until(lambda: 'event: open\n' in lines)
+    wait_until(lambda: 'event: ready\n' in lines)
     wait_until(lambda: ':\n' in lines or sum(line.startswith('id: ') for line in lines) > 1, what='a sign of life')
     version = put(lab, 'h2', {'team': 'x'})
     wait_until(lambda: f'data: {{"changed":[["Person/h2",{version}]]}}\n' in lines)
@@ -336,7 +336,7 @@ class Holder(Listener):
         super().__init__(stack, *(f'Person/{id_}' for id_ in ids), 'Person/team@t', **more)
 
     def hear(self, name, data):
-        if name == 'open' and not data['resumed'] or name == 'reset':
+        if name == 'ready' and not data['resumed'] or name == 'reset':
             self.source['stale'].update(self.ids, ['@'])
         elif name == 'change':
             for definition, _ in data['changed']:

@@ -252,7 +252,7 @@ def exercise_live(stack, id_):
         headers = {'Last-Event-ID': last} if last else {}
         answer = stack.http.post(f'{stack.url}/lab/live', json={'defs': definitions}, headers=headers, stream=True, timeout=60)
         lines = answer.iter_lines(chunk_size=1, decode_unicode=True)
-        assert next(line for line in lines if line.startswith('event: ')) == 'event: open'
+        assert next(line for line in lines if line.startswith('event: ')) == 'event: ready'
         stack.put('lab', {'c': 'Club', 'id': 'm0000008', 'items': [{'c': 'Main', 'j': {'town': 'town8', 'turn': turn}}]})
         next(line for line in lines if line.startswith('data: {"changed"') and 'town8' in line)
         last = next(line for line in lines if line.startswith('id: '))[4:]
