@@ -90,3 +90,57 @@ bool address_is_loopback(const struct sockaddr *address)
     const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
     return IN6_IS_ADDR_LOOPBACK(six) || (begins_with(six->s6_addr, &mapped) && six->s6_addr[12] == 127);
 }
+
+/* --- clients --- */
+
+enum { TEXT_MOST = 64 };
+
+static bool read_text(struct bytes text, char *copy)
+{
+    if (!text.size || text.size >= TEXT_MOST || memchr(text.data, '\0', text.size))
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    return true;
+}
+
+/* Version 4 lies where no network of version 6 is given out: 0:ffff::/32. */
+static uint64_t client_4(uint32_t address)
+{
+    return UINT64_C(0xffff) << 32 | address;
+}
+
+uint64_t address_client(struct bytes text)
+{
+    char copy[TEXT_MOST];
+    unsigned char six[16];
+    struct in_addr four;
+    if (!read_text(text, copy))
+        return 0;
+    if (inet_pton(AF_INET, copy, &four) == 1)
+        return client_4(ntohl(four.s_addr));
+    if (inet_pton(AF_INET6, copy, six) != 1)
+        return 0;
+    if (begins_with(six, &mapped))
+        return client_4(inner_4(six, 12));
+    uint64_t network = (uint64_t)inner_4(six, 0) << 32 | inner_4(six, 4);
+    return network ? network : 1; /* ::1 */
+}
+
+bool address_is_network(struct bytes text)
+{
+    char copy[TEXT_MOST];
+    unsigned char six[16];
+    struct in_addr four;
+    int64_t bits = 0;
+    if (!read_text(text, copy))
+        return false;
+    char *slash = strchr(copy, '/');
+    if (slash) {
+        *slash = '\0';
+        if (!bytes_to_i64(bytes_of(slash + 1), &bits) || bits < 0)
+            return false;
+    }
+    return (inet_pton(AF_INET, copy, &four) == 1 && bits <= 32) ||
+           (inet_pton(AF_INET6, copy, six) == 1 && bits <= 128);
+}

@@ -33,7 +33,7 @@ FAULT(XAWAY, "The database cannot be reached at present.", 400, 503, false, "sta
 FAULT(XTIME, "The operation took longer than it may.", 400, 503, false, "")
 FAULT(XUNKNOWN, "The connection to the database was lost during the commit: it may or may not have happened.", 400, 500, false, "")
 FAULT(XFULL, "The database has no room left.", 400, 507, false, "")
-FAULT(XBUSY, "Too many requests come from this address.", 429, 429, false, "from nginx, where requests are rationed")
+FAULT(XBUSY, "Too many requests come from this address or for this namespace.", 429, 429, false, "the limit, its value; `Retry-After` says when to try again; also from nginx")
 FAULT(XCROWDED, "There is no room for another listener at present.", 503, 503, false, "")
 FAULT(XINTERNAL, "The front of the server met a state that should never be.", 500, 500, false, "from nginx")
 FAULT(XPUSH, "The push service did not take the message.", 400, 503, false, "")

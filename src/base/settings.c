@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/bytes.h"
 #include "base/crash.h"
 #include "base/log.h"
@@ -235,6 +236,31 @@ static bool is_contact(const char *contact)
     return scheme && contact[scheme] && !*at;
 }
 
+static bool check_networks(struct reading *reading, const char *name, const char *value)
+{
+    for (const char *word = value + strspn(value, " "); *word; word += strspn(word, " ")) {
+        size_t size = strcspn(word, " ");
+        if (!address_is_network((struct bytes){word, size}))
+            return refuse(reading, "%s: %.*s is no address and no network as ADDRESS/BITS", name, (int)size,
+                          word);
+        word += size;
+    }
+    return true;
+}
+
+/* A name of a header, or what nginx calls the protocol. */
+static bool check_clients(struct reading *reading)
+{
+    const struct settings *settings = reading->settings;
+    const char *header = settings->client_address_header;
+    size_t size = strspn(header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-");
+    if (strcmp(header, "proxy_protocol") != 0 && (!size || header[size]))
+        return refuse(reading, "client_address_header = %s: expected a header's name or proxy_protocol",
+                      header);
+    return check_networks(reading, "exempt_clients", settings->exempt_clients) &&
+           check_networks(reading, "trusted_proxies", settings->trusted_proxies);
+}
+
 static bool check_push(struct reading *reading)
 {
     static const char *const switches[] = {"off", "on", NULL};
@@ -298,7 +324,7 @@ static bool check_whole(struct reading *reading)
     if (settings->segment_slots & (settings->segment_slots - 1))
         return refuse(reading, "segment_slots = %lld: expected a power of two",
                       (long long)settings->segment_slots);
-    return check_tasks(reading);
+    return check_clients(reading) && check_tasks(reading);
 }
 
 static bool read_file(struct reading *reading, const char *path)

@@ -16,6 +16,7 @@ enum {
     READ_TIMEOUT_ABOVE_S = 20, /* an operation's own limit, and time to say so, come first */
     CONNECTIONS = 4096,        /* of a process of nginx, without those that listen: each of those takes two */
     DESCRIPTORS = 12288,       /* beyond one for each connection: sockets that listen, files */
+    TASK_REQUESTS = 10,        /* queue managers may send so many times as many requests as clients */
 };
 
 struct nginx_options {
@@ -31,20 +32,21 @@ static const struct refusal {
     const char *listed; /* as error_page knows it */
     enum fault fault;
     const char *detail;
+    const char *args; /* variables of the template */
 } refusals[] = {
-    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood."},
-    {403, "403", FAULT_SCLOSED, "This door is not for your address."},
-    {404, "404", FAULT_NPATH, NULL},
-    {405, "405", FAULT_AMETHOD, NULL},
-    {408, "408", FAULT_ABODY, "The request came too slowly."},
-    {413, "413", FAULT_ALIMIT, "The body of the request is too large."},
-    {414, "414", FAULT_ALIMIT, "The address of the request is too long."},
-    {429, "429", FAULT_XBUSY, NULL},
-    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large."},
-    {500, "500", FAULT_XINTERNAL, NULL},
-    {502, "502", FAULT_XAWAY, "The server ended before it answered."},
-    {503, "503", FAULT_XAWAY, "The server cannot take the request at present."},
-    {504, "504", FAULT_XAWAY, "The server did not answer in time."},
+    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", ""},
+    {403, "403", FAULT_SCLOSED, "This door is not for your address.", ""},
+    {404, "404", FAULT_NPATH, NULL, ""},
+    {405, "405", FAULT_AMETHOD, NULL, ""},
+    {408, "408", FAULT_ABODY, "The request came too slowly.", ""},
+    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", ""},
+    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", ""},
+    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused"},
+    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", ""},
+    {500, "500", FAULT_XINTERNAL, NULL, ""},
+    {502, "502", FAULT_XAWAY, "The server ended before it answered.", ""},
+    {503, "503", FAULT_XAWAY, "The server cannot take the request at present.", ""},
+    {504, "504", FAULT_XAWAY, "The server did not answer in time.", ""},
 };
 
 /* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
@@ -62,12 +64,12 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal)
         "%s"
         "            default_type application/problem+json;\n"
         "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
-        "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[]",
+        "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[%s]",
         refusal->status,
         refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
                                                          : "",
         refusal->status, words, refusal->status, fault_code(refusal->fault), fault_major(refusal->fault),
-        words, refusal->detail ? " " : "", refusal->detail ? refusal->detail : "");
+        words, refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
     if (refusal->detail)
         builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
     builder_add_text(builder, "}';\n        }");
@@ -97,6 +99,63 @@ static const char *compose_servers(struct control *control)
     const char *text = arena_copy(control->arena, builder.data, builder.size);
     builder_free(&builder);
     return text;
+}
+
+/* A line for each word of a list. */
+static const char *compose_words(struct arena *arena, const char *before, const char *words,
+                                 const char *after)
+{
+    struct builder builder = {0};
+    for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {
+        int size = (int)strcspn(word, " ");
+        builder_printf(&builder, "\n        %s%.*s%s;", before, size, word, after);
+        word += size;
+    }
+    const char *text = builder.size ? arena_copy(arena, builder.data, builder.size) : "";
+    builder_free(&builder);
+    return text;
+}
+
+static const char *compose_proxies(struct arena *arena, const struct settings *settings)
+{
+    if (!*settings->trusted_proxies)
+        return "";
+    return arena_printf(arena, "%s\n        real_ip_header %s;\n        real_ip_recursive on;",
+                        compose_words(arena, "set_real_ip_from ", settings->trusted_proxies, ""),
+                        settings->client_address_header);
+}
+
+/* What is counted for each client; nothing where the limit is 0. */
+static const char *compose_zones(struct arena *arena, const struct settings *settings)
+{
+    const char *connections = "", *requests = "";
+    long long rate = settings->limit_client_requests;
+    if (settings->limit_client_connections)
+        connections = "\n    limit_conn_zone $stampd_ration zone=stampd_connections:10m;";
+    if (rate)
+        requests = arena_printf(arena,
+                                "\n    limit_req_zone $stampd_ration zone=stampd_requests:10m rate=%lldr/s;"
+                                "\n    limit_req_zone $stampd_ration zone=stampd_tasks:10m rate=%lldr/s;",
+                                rate, rate * TASK_REQUESTS);
+    return arena_printf(arena, "%s%s", connections, requests);
+}
+
+static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
+                                int64_t times)
+{
+    long long burst = settings->limit_client_burst * times;
+    if (!settings->limit_client_requests)
+        return "";
+    return arena_printf(arena, "\n        limit_req zone=stampd_%s%s;", zone,
+                        burst ? arena_printf(arena, " burst=%lld nodelay", burst) : "");
+}
+
+static const char *compose_connections(struct arena *arena, const struct settings *settings)
+{
+    if (!settings->limit_client_connections)
+        return "";
+    return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
+                        (long long)settings->limit_client_connections);
 }
 
 /* Can it stand unquoted in nginx's file?  Says so when it cannot. */
@@ -159,29 +218,39 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
     int64_t connections = CONNECTIONS + 2 * settings->live_connections;
+    bool is_protocol =
+        *settings->trusted_proxies && strcmp(settings->client_address_header, "proxy_protocol") == 0;
     const struct template_value values[] = {
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
                            ? "off"
                            : arena_printf(arena, "%s stampd", options->access_log)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
+        {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
+        {"CLIENT_REQUESTS", compose_rate(arena, settings, "requests", 1)},
+        {"CLIENT_ZONES", compose_zones(arena, settings)},
         {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
         {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
         {"ERRORS", compose_refusals(arena)},
         {"ERROR_LOG", options->error_log},
+        {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
         {"FOLDER", options->folder},
         {"KEY", options->key},
-        {"LISTEN", options->listen},
+        {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
+        {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
+        {"LISTEN", is_protocol ? arena_printf(arena, "%s proxy_protocol", options->listen) : options->listen},
         {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
         {"LIVE_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
         {"MAP", options->map.path},
         {"PROBE_LISTEN", options->probe_listen},
+        {"PROXIES", compose_proxies(arena, settings)},
         {"READ_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
         {"RUN_DIRECTORY", settings->run_directory},
         {"SERVERS", compose_servers(control)},
         {"SERVER_NAME", options->name},
+        {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
         {"TASK_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
         {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},

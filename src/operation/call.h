@@ -56,7 +56,8 @@ enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
-    struct bytes space;       /* code of the namespace, from nginx */
+    uint64_t client;    /* who asks: address_client of STAMPD_CLIENT; 0: no limit of clients holds for it */
+    struct bytes space; /* code of the namespace, from nginx */
     struct bytes database;    /* its database, from nginx's map; empty: nginx does not know the namespace */
     struct bytes operation;   /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */

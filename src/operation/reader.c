@@ -17,6 +17,12 @@ enum fault reader_over(const struct reader *reader, const char *limit, int64_t m
                        arena_printf(reader->call->arena, "%" PRId64, value), NULL);
 }
 
+enum fault reader_busy(const struct reader *reader, const char *limit, int64_t most)
+{
+    return reply_fault(reader->call, reader->reply, FAULT_XBUSY, NULL, limit,
+                       arena_printf(reader->call->arena, "%lld", (long long)most), NULL);
+}
+
 static const struct json *present(const struct json *object, const char *member)
 {
     const struct json *value = json_member(object, member);

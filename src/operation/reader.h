@@ -39,6 +39,9 @@ MUST_USE enum fault reader_name(const struct reader *reader, const struct json *
 MUST_USE enum fault reader_check_length(const struct reader *reader, const char *member, struct bytes name);
 /* Over a limit: the setting's name, its value, and what came. */
 enum fault reader_over(const struct reader *reader, const char *limit, int64_t most, int64_t value);
+/* A share is used up, of a client or a namespace: the setting's name and its value.  Another time it may be
+ * free. */
+enum fault reader_busy(const struct reader *reader, const char *limit, int64_t most);
 enum fault reader_wrong(const struct reader *reader, const char *member, const char *expected);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/address.h"
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "serve/arguments.h"
@@ -211,6 +212,7 @@ void live_serve(void *context, struct exchange *exchange)
     struct asking asking = {.live = live, .exchange = exchange, .opening = begin_opening(live, exchange)};
     bool is_preflight = bytes_equal(exchange_method(exchange), BYTES("OPTIONS"));
     asking.call.arena = asking.opening->arena;
+    asking.call.client = address_client(exchange_header(exchange, "X-Stampd-Client"));
     asking.reply = &asking.opening->reply;
     enum fault fault = read_address(&asking, asking.reply);
     struct live_space *space = fault ? NULL : live_space_get(live, asking.space, asking.database);

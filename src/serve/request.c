@@ -3,7 +3,9 @@
 
 #include "config.h"
 
+#include "base/address.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "serve/arguments.h"
 #include "serve/condition.h"
 
@@ -134,6 +136,20 @@ static enum fault find_route(const struct request_source *source, struct call *c
         return reply_fault(call, reply, FAULT_NNAMESPACE, NULL,
                            arena_copy(call->arena, call->space.data, call->space.size), NULL);
     return FAULT_NONE;
+}
+
+/* Whose request it is.  nginx passes "-" for those whom no limit of clients holds for. */
+static uint64_t read_client(const struct request_source *source)
+{
+    static bool is_missed;
+    struct bytes client = parameter(source, "STAMPD_CLIENT");
+    if (!client.size && !is_missed) {
+        log_warning(
+            "nginx passes no STAMPD_CLIENT: limits of clients do not hold; write its configuration anew "
+            "with stampctl nginx");
+        is_missed = true;
+    }
+    return address_client(client);
 }
 
 /* --- the method --- */
@@ -307,6 +323,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     };
     enum fault fault = find_route(source, call, reply);
     struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
+    if (!fault && call->space.size)
+        call->client = read_client(source);
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
     if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)

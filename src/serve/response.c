@@ -240,7 +240,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)
         add_header(head, "Location", form->location);
-    if (status == 503)
+    if (status == 503 || status == 429)
         add_number_header(head, "Retry-After", RETRY_AFTER_S);
     if (reply->etag && !reply->fault) {
         builder_add_text(head, "ETag: \"");

@@ -95,12 +95,59 @@ static void the_loopback_is_known(void **state)
     assert_false(address_is_public(&other.address));
 }
 
+static void clients_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const same[][2] = {
+        {"192.0.2.1", "::ffff:192.0.2.1"},
+        {"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"},
+        {"::1", "::1"},
+    };
+    static const char *const others[] = {
+        "192.0.2.1",       "192.0.2.2",       "127.0.0.1",   "255.255.255.255",
+        "2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db9::1", "::1"};
+    static const char *const none[] = {
+        "",           "-",
+        "unix:",      "192.0.2",
+        "192.0.2.1 ", "1.2.3.4.5",
+        "x",          "2001:db8:1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21:22:23"};
+    for (size_t i = 0; i < COUNT_OF(same); i++) {
+        assert_true(address_client(bytes_of(same[i][0])));
+        assert_int_equal(address_client(bytes_of(same[i][0])), address_client(bytes_of(same[i][1])));
+    }
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(address_client(bytes_of(others[i])), address_client(bytes_of(others[j])));
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        assert_int_equal(address_client(bytes_of(none[i])), 0);
+    assert_int_equal(address_client(NO_BYTES), 0);
+    assert_int_equal(address_client(((struct bytes){"1.2.3.4\0x", 9})), 0);
+}
+
+static void networks_are_addresses_with_bits(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"10.0.0.0/8", "10.1.2.3",  "2001:db8::/32",
+                                       "::1",        "0.0.0.0/0", "::/128"};
+    static const char *const bad[] = {"",      "10.0.0.0/33",  "10.0.0.0/-1", "10.0.0.0/",
+                                      "/8",    "all",          "::/129",      "10.0.0/8",
+                                      "unix:", "10.0.0.0/8/8", "a;b 1",       "10.0.0.0 8"};
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!address_is_network(bytes_of(good[i])))
+            fail_msg("%s is a network", good[i]);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        if (address_is_network(bytes_of(bad[i])))
+            fail_msg("%s is no network", bad[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(public_addresses_are_told),
         cmocka_unit_test(all_others_are_not),
         cmocka_unit_test(the_loopback_is_known),
+        cmocka_unit_test(clients_are_told_apart),
+        cmocka_unit_test(networks_are_addresses_with_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,6 +322,10 @@ static void wrong_settings_are_named(void **state)
         {"push_contact = mailto:\n", ": push_contact = mailto:: expected mailto:address"},
         {"push_key_file = /x\n", ": push_key_file needs push_contact"},
         {"segment = s\n", ": segment = s: expected an absolute path"},
+        {"client_address_header = X Y\n", ": client_address_header = X Y: expected a header's name"},
+        {"client_address_header =\n", ": client_address_header = : expected a header's name"},
+        {"exempt_clients = 10.0.0.1 10.0.0.0/33\n", ": exempt_clients: 10.0.0.0/33 is no address"},
+        {"trusted_proxies = all\n", ": trusted_proxies: all is no address"},
     };
     struct settings settings;
     char problem[512];

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "serve/request.h"
 
 /* A request as nginx would hand it on. */
 struct letter {
     const char *method, *uri, *space, *database, *door, *accept, *build, *key, *type, *body;
-    const char *match, *none_match;
+    const char *match, *none_match, *client;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
     bool was_read;
@@ -32,6 +33,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"REQUEST_METHOD", letter->method ? letter->method : "GET"},
         {"REQUEST_URI", letter->uri},
         {"CONTENT_TYPE", letter->type},
+        {"STAMPD_CLIENT", letter->client ? letter->client : "-"},
         {"STAMPD_NS", letter->space ? letter->space : ""},
         {"STAMPD_DATABASE", letter->database ? letter->database : ""},
         {"STAMPD_DOOR", letter->door ? letter->door : "public"},
@@ -193,6 +195,7 @@ static void call_has_all_that_was_sent(void **state)
         .database = "base",
         .build = "b6",
         .key = "a key",
+        .client = "192.0.2.7",
         .type = "application/json",
         .body = "{\"param\":{\"x\":1},\"syncs\":[],\"key\":\"k\",\"account\":\"a\"}",
     };
@@ -210,6 +213,7 @@ static void call_has_all_that_was_sent(void **state)
     assert_text(call->account, "a");
     assert_text(call->admin, NULL);
     assert_text(call->build, "b6");
+    assert_int_equal(call->client, address_client(BYTES("192.0.2.7")));
     assert_text(call->idempotency_key, "a key");
     assert_non_null(json_member(call->param, "x"));
     assert_int_equal(call->syncs->kind, JSON_ARRAY);
