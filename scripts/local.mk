@@ -1,6 +1,6 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
-	test/house/test_checks.sh test/house/test_manuals.sh
+	test/house/test_checks.sh test/house/test_manuals.sh test/house/test_hardening.sh
 EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/check-dist \
 	.clang-format
 
@@ -12,3 +12,8 @@ dist-hook:
 		cp -p "$$file" "$(abs_builddir)/$(distdir)/$$file" || exit 1; \
 	done
 	@$(srcdir)/scripts/check-dist $(srcdir) $(distdir)
+
+# test_hardening asks what configure has chosen.
+if HARDENED
+AM_TESTS_ENVIRONMENT = HARDENED=yes; HARDEN_CFLAGS='$(HARDEN_CFLAGS)'; export HARDENED HARDEN_CFLAGS;
+endif

@@ -5,6 +5,9 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,29 +36,43 @@ static bool give_up_root(const struct passwd *user, int64_t socket_group, char *
         snprintf(problem, problem_size, "user = %s: cannot become it: %m", user->pw_name);
         return false;
     }
-    if (user->pw_uid && (setuid(0) == 0 || setgid(0) == 0)) {
+    if (setuid(0) == 0 || setgid(0) == 0) {
         snprintf(problem, problem_size, "user = %s: root could be had again", user->pw_name);
         return false;
     }
     return true;
 }
 
-bool identity_take(const struct settings *settings, struct identity *identity_r, char *problem,
-                   size_t problem_size)
+/* Inherited by all children.  The end of being root has made the process one that leaves none. */
+static void decide_core_dumps(const struct settings *settings)
 {
-    if (!find_group(settings->socket_group, &identity_r->socket_group, problem, problem_size))
-        return false;
-    if (geteuid())
-        return true;
+    static const struct rlimit none = {0, 0};
+    if (strcmp(settings->debug_core, "on") == 0)
+        prctl(PR_SET_DUMPABLE, 1);
+    else if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0))
+        log_warning("core dumps cannot be forbidden: %m");
+}
+
+const struct passwd *identity_find_user(const struct settings *settings, char *problem, size_t problem_size)
+{
     if (!*settings->user) {
-        log_warning("running as root; the setting user names another");
-        return true;
+        snprintf(problem, problem_size, "started as root: the setting user must name another user to run as");
+        return NULL;
     }
     const struct passwd *user = getpwnam(settings->user);
-    if (!user) {
+    if (!user)
         snprintf(problem, problem_size, "user = %s: there is no such user", settings->user);
+    else if (user->pw_uid == 0)
+        snprintf(problem, problem_size, "user = %s: the server does not run as root", settings->user);
+    return user && user->pw_uid ? user : NULL;
+}
+
+static bool become_user(const struct settings *settings, int64_t socket_group, char *problem,
+                        size_t problem_size)
+{
+    const struct passwd *user = identity_find_user(settings, problem, problem_size);
+    if (!user)
         return false;
-    }
     if (mkdir(settings->run_directory, 0755) == 0) {
         if (chown(settings->run_directory, user->pw_uid, user->pw_gid)) {
             snprintf(problem, problem_size, "run_directory = %s: %m", settings->run_directory);
@@ -65,5 +82,16 @@ bool identity_take(const struct settings *settings, struct identity *identity_r,
         snprintf(problem, problem_size, "run_directory = %s: %m", settings->run_directory);
         return false;
     }
-    return give_up_root(user, identity_r->socket_group, problem, problem_size);
+    return give_up_root(user, socket_group, problem, problem_size);
+}
+
+bool identity_take(const struct settings *settings, struct identity *identity_r, char *problem,
+                   size_t problem_size)
+{
+    if (!find_group(settings->socket_group, &identity_r->socket_group, problem, problem_size))
+        return false;
+    if (geteuid() == 0 && !become_user(settings, identity_r->socket_group, problem, problem_size))
+        return false;
+    decide_core_dumps(settings);
+    return true;
 }

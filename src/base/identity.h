@@ -6,13 +6,20 @@
 
 enum { IDENTITY_NO_GROUP = -1 };
 
+struct passwd;
+
 struct identity {
     int64_t socket_group; /* IDENTITY_NO_GROUP when the setting is empty */
 };
 
-/* Started as root with a `user`: makes the run directory when it is missing, then gives up root for good,
- * keeping only the group of the sockets.  On failure returns false with one line in `problem`. */
+/* Started as root: makes the run directory when it is missing, then becomes `user` for good, keeping only the
+ * group of the sockets; refused when `user` is empty or root.  In any case forbids core dumps, which would
+ * hold keys and contents, unless `debug_core` is on.  On failure returns false with one line in `problem`. */
 MUST_USE bool identity_take(const struct settings *settings, struct identity *identity_r, char *problem,
                             size_t problem_size);
+
+/* The user that root is to become; NULL, with one line in `problem`, when `user` names none but root. */
+MUST_USE const struct passwd *identity_find_user(const struct settings *settings, char *problem,
+                                                 size_t problem_size);
 
 #endif

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,13 +15,27 @@
 static const char *program_name = "stampd";
 static enum log_level wanted_level = LOG_LEVEL_INFO;
 static bool use_syslog;
+static bool is_journal; /* standard error is read by systemd, which takes <N> for the priority */
 static const char *request_id;
 
 static const char *const level_words[] = {"error", "warning", "info", "debug"};
 static const int syslog_levels[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
+/* systemd names the stream that it has given us by device and inode; who has turned it elsewhere since, or
+ * who has inherited the name only, is not read by it. */
+static bool is_read_by_journal(void)
+{
+    const char *named = getenv("JOURNAL_STREAM");
+    uintmax_t device, inode;
+    char more;
+    struct stat status;
+    return named && sscanf(named, "%ju:%ju%c", &device, &inode, &more) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && device == status.st_dev && inode == status.st_ino;
+}
+
 void log_open(const char *program, enum log_level level, bool to_syslog)
 {
+    is_journal = !to_syslog && is_read_by_journal();
     program_name = program;
     wanted_level = level;
     use_syslog = to_syslog;
@@ -49,7 +65,9 @@ static void emit(enum log_level level, const char *format, va_list arguments)
         struct tm parts;
         clock_gettime(CLOCK_REALTIME, &now);
         gmtime_r(&now.tv_sec, &parts);
-        used = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &parts);
+        if (is_journal)
+            used = (size_t)snprintf(line, sizeof line, "<%d>", syslog_levels[level]);
+        used += strftime(line + used, sizeof line - used, "%Y-%m-%dT%H:%M:%S", &parts);
         used +=
             (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
                              program_name, (int)getpid(), level_words[level]);

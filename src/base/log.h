@@ -7,7 +7,8 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* `program` is kept, not copied.  Before this call lines go to standard error at level info. */
+/* `program` is kept, not copied.  Lines for systemd's journal (JOURNAL_STREAM) begin with their priority, <3>
+ * to <7>.  Before this call lines go to standard error at level info. */
 void log_open(const char *program, enum log_level level, bool to_syslog);
 void log_set_level(enum log_level level);
 /* Every line of the current request bears this id until it is set to NULL; kept, not copied. */

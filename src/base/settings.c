@@ -304,6 +304,8 @@ static bool check_whole(struct reading *reading)
     size_t wrong_size;
     if (!crash_is_list(settings->debug_die_at, &wrong, &wrong_size))
         return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
+    if (!is_one_of(settings->debug_core, switches))
+        return refuse(reading, "debug_core = %s: expected off or on", settings->debug_core);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
     if (!is_one_of(settings->live, switches))

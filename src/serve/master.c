@@ -257,6 +257,7 @@ static void keep_number(const char *name, int64_t *next, int64_t present)
 /* What the present segment, sockets, user and code are made of. */
 static void keep_what_is_made(struct settings *next, const struct settings *present)
 {
+    keep_text("debug_core", &next->debug_core, present->debug_core);
     keep_text("modules", &next->modules, present->modules);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);

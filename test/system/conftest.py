@@ -5,13 +5,15 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(__file__))
 
-from stack import BUILD, Stack, StackError  # noqa: E402
+from stack import BUILD, ROOM, Stack, StackError  # noqa: E402
 
 LOG_LINES = 40
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
@@ -64,6 +66,15 @@ def stack(request):
     else:
         stack.remove()
     assert not reports, reports
+
+
+@pytest.fixture
+def tmp_path():
+    """In place of pytest's own, which lies in a folder closed to the users that the programs become."""
+    path = Path(tempfile.mkdtemp(prefix='stampd-test-', dir=ROOM))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from fastcgi import Connection
-from stack import BUILD, wait_until
+from stack import BUILD, SERVER_USER, give, wait_until
 
 KEY = 'the-key-of-managers'
 PARKED = 991231235959999
@@ -140,12 +140,13 @@ class Manager:
         self.home = home
         self.run_directory = home / f'run-{name}'
         self.run_directory.mkdir(exist_ok=True)
+        give(self.run_directory)
         (home / 'key').write_text(KEY + '\n')
         (home / 'key').chmod(0o600)
         self.path, self.log_path = home / f'{name}.conf', home / f'{name}.log'
         self.socket = self.run_directory / 'hints.sock'
         settings = {'queue_url': url, 'queue_code': name, 'queue_key_file': home / 'key', 'queue_namespaces': 'lab',
-                    'run_directory': self.run_directory, 'queue_socket': self.socket, 'log_level': 'debug', 'task_hint_s': 3600,
+                    'run_directory': self.run_directory, 'queue_socket': self.socket, 'log_level': 'debug', 'task_hint_s': 3600, **SERVER_USER,
                     **settings}
         self.path.write_text(''.join(f'{name} = {value}\n' for name, value in settings.items()))
         self.door_path = self.run_directory / f'{name}.sock'

@@ -25,6 +25,17 @@ NAMESPACES = {'z': 'closed', 'demo': 'read', 'lab': 'open'}
 ROOM = '/var/tmp'
 
 
+# As whom programs run that root starts: as root they refuse to.
+SERVER_USER = {'user': 'daemon'} if os.geteuid() == 0 else {}
+
+
+def give(path):
+    """Makes the folder one that the programs may write in; returns it."""
+    if SERVER_USER:
+        shutil.chown(path, SERVER_USER['user'])
+    return path
+
+
 class StackError(Exception):
     """A step of the shell functions failed; the words are its own."""
 

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from kit import Kit
-from stack import BUILD, SOURCE, Problem, is_alive, wait_until
+from stack import BUILD, SERVER_USER, SOURCE, Problem, give, is_alive, wait_until
 
 STACK = {'workers': 4, 'settings': {}}
 MEMORY_MB = 192
@@ -365,12 +365,16 @@ def test_who_leaks_is_replaced_in_good_order(stack):
 
 # --- what is refused at start ---
 
+def user_line():
+    return ''.join(f'{name} = {value}\n' for name, value in SERVER_USER.items())
+
+
 @pytest.fixture
 def starts(tmp_path):
     """Starts a server with these modules; returns its exit status and its lines."""
     def start(*modules):
         conf = tmp_path / 'stampd.conf'
-        conf.write_text(f'run_directory = {tmp_path}\nworkers = 1\nmodules = {" ".join(map(str, modules))}\n')
+        conf.write_text(f'run_directory = {give(tmp_path)}\nworkers = 1\n{user_line()}modules = {" ".join(map(str, modules))}\n')
         done = subprocess.run([BUILD / 'src/stampd', '-c', conf], capture_output=True, text=True, timeout=30)
         return done.returncode, done.stderr
     return start
@@ -421,7 +425,7 @@ def test_a_relative_path_is_one_in_the_folder_for_modules(kit, starts):
 def test_a_worker_that_cannot_start_says_so_and_is_tried_again(kit, tmp_path):
     module = kit.build('wrong.c', 'wrong-START', '-DWRONG_START')
     conf = tmp_path / 'stampd.conf'
-    conf.write_text(f'run_directory = {tmp_path}\nworkers = 1\nmodules = {module}\n')
+    conf.write_text(f'run_directory = {give(tmp_path)}\nworkers = 1\n{user_line()}modules = {module}\n')
     with subprocess.Popen([BUILD / 'src/stampd', '-c', conf], stderr=subprocess.PIPE, text=True) as server:
         lines = []
         for line in server.stderr:

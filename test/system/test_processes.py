@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fastcgi import STDIN, Connection, record
-from stack import BUILD, ROOM, children, wait_until
+from stack import BUILD, ROOM, SERVER_USER, children, give, wait_until
 
 PROGRAM = BUILD / 'src/stampd'
 
@@ -27,11 +27,10 @@ class Server:
         self.path = Path(tempfile.mkdtemp(prefix='stampd-processes-', dir=ROOM))
         self.path.chmod(0o755)
         self.settings = {'run_directory': self.path / 'run', 'workers': 2, 'drain_s': 20, 'log_level': 'debug',
-                         'database': f'host={self.path}', 'connect_timeout_s': 1, **settings}
+                         'database': f'host={self.path}', 'connect_timeout_s': 1,
+                         **SERVER_USER, **settings}
         (self.path / 'run').mkdir()
-        if 'user' in settings:
-            user = pwd.getpwnam(settings['user'])
-            os.chown(self.path / 'run', user.pw_uid, user.pw_gid)
+        give(self.path / 'run')
         self.process = None
 
     @property
@@ -90,9 +89,9 @@ class Server:
 def make():
     servers = []
 
-    def start(*words, **settings):
+    def start(*words, is_started=True, **settings):
         servers.append(Server(**settings))
-        return servers[-1].start(*words)
+        return servers[-1].start(*words) if is_started else servers[-1]
     yield start
     for server in servers:
         server.remove()
@@ -164,7 +163,7 @@ def test_options(tmp_path):
 ])
 def test_what_keeps_it_from_starting_is_told_in_one_line(tmp_path, settings, words):
     config = tmp_path / 'stampd.conf'
-    config.write_text(''.join(f'{name} = {value}\n' for name, value in {'run_directory': tmp_path, **settings}.items()))
+    config.write_text(''.join(f'{name} = {value}\n' for name, value in {'run_directory': give(tmp_path), **SERVER_USER, **settings}.items()))
     done = run('-c', config)
     assert done.returncode == 1
     errors = [line for line in done.stderr.splitlines() if 'error:' in line]
@@ -192,7 +191,7 @@ def test_a_second_start_does_no_harm(make):
     server = make()
     server.end()
     (server.path / 'log').unlink()
-    file = server.path / 'pid'
+    file = server.path / 'run/pid'
     server.start('--pidfile', file)
     wait_until(lambda: file.exists() and file.read_text() == f'{server.process.pid}\n', what='the pid file')
     second = run('-c', server.config, '--pidfile', file)
@@ -246,6 +245,53 @@ def test_root_is_given_up(make):
     assert (seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)) == (user.pw_uid, group.gr_gid, 0o660)
     server.end()
     assert not server.socket().exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root could run as root')
+@pytest.mark.parametrize('user, words', [('', 'the setting user must name another user'), ('root', 'does not run as root')])
+def test_root_without_a_user_is_refused(make, user, words):
+    server = make(is_started=False, user=user)
+    server.write()
+    for program in (PROGRAM, BUILD / 'src/stamp-queue'):
+        key = server.path / 'queue.key'
+        key.write_text('a' * 64)
+        key.chmod(0o600)
+        server.write(queue_key_file=key)
+        done = subprocess.run([program, '--config', server.config], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and words in done.stderr, done
+        assert 'cannot start' in done.stderr
+    assert not server.socket().exists()
+
+
+def limit_of_core_dumps(pid):
+    return re.search(r'^Max core file size +(\S+) +(\S+)', Path(f'/proc/{pid}/limits').read_text(), re.M).groups()
+
+
+def test_nobody_leaves_a_core_dump(make):
+    server = make()
+    for pid in [server.process.pid, *children(server.process.pid)]:
+        assert limit_of_core_dumps(pid) == ('0', '0')
+    assert Path(f'/proc/{server.process.pid}/environ').stat().st_uid == 0  # not dumpable: its files are root's
+    other = make(debug_core='on')
+    assert limit_of_core_dumps(other.process.pid) == limit_of_core_dumps(os.getpid())
+
+
+def test_the_journal_gets_priorities(make, monkeypatch):
+    server = make(is_started=False)
+    (server.path / 'log').touch()
+    seen = (server.path / 'log').stat()
+    monkeypatch.setenv('JOURNAL_STREAM', f'{seen.st_dev}:{seen.st_ino}')
+    server.start()
+    server.write(workers=3)
+    os.kill(server.process.pid, signal.SIGHUP)
+    wait_until(lambda: server.logged('settings reloaded'), what='the reload')
+    words = {'<3>': 'error', '<4>': 'warning', '<6>': 'info', '<7>': 'debug'}
+    for line in server.log().splitlines():
+        assert line[:3] in words and f' {words[line[:3]]}: ' in line, line
+    assert {line[:3] for line in server.log().splitlines()} >= {'<4>', '<6>', '<7>'}
+    # who has inherited the name only, and writes elsewhere, is not read by the journal
+    monkeypatch.setenv('JOURNAL_STREAM', f'{seen.st_dev}:{seen.st_ino + 1}')
+    assert not make().logged(r'(?m)^<')
 
 
 # --- death ---
