@@ -51,8 +51,8 @@ void schema_sql_table(struct builder *sql, struct side_name name, const char *ro
     builder_printf(
         sql,
         "create table if not exists stampd.\"x_%.*s_%.*s\" (id text collate \"C\" not null, key text "
-        "collate \"C\" not null, primary key (id, key));\n",
-        SIDE(name));
+        "collate \"C\" not null, constraint \"k_%.*s_%.*s\" primary key (id, key));\n",
+        SIDE(name), SIDE(name));
     builder_printf(sql, "grant select, insert, update, delete on stampd.\"x_%.*s_%.*s", SIDE(name));
     add_grant(sql, role);
 }
@@ -72,8 +72,10 @@ void schema_sql_column(struct builder *sql, struct side_name name, const struct 
     builder_printf(
         sql,
         "create table if not exists stampd.\"x_%.*s_%.*s_%.*s\" (id text collate \"C\" not null, key "
-        "text collate \"C\" not null, value %s%s not null, primary key (id, key, value));\n",
-        SIDE(name), TEXT(field->name), schema_sql_element(field), collation(field));
+        "text collate \"C\" not null, value %s%s not null, constraint \"k_%.*s_%.*s_%.*s\" primary key (id, "
+        "key, value));\n",
+        SIDE(name), TEXT(field->name), schema_sql_element(field), collation(field), SIDE(name),
+        TEXT(field->name));
     builder_printf(sql, "grant select, insert, update, delete on stampd.\"x_%.*s_%.*s_%.*s", SIDE(name),
                    TEXT(field->name));
     add_grant(sql, role);
@@ -110,15 +112,18 @@ void schema_sql_view(struct builder *sql, struct side_name name, const struct sc
 /* --- functions ----------------------------------------------------------------------------------- */
 
 /* In all of them each item is looked up by itself, behind `offset 0`: whatever the statistics say, the
- * planner must not begin with a table and compare it with the list of items. */
+ * planner must not begin with a table and compare it with the list of items.
+ *
+ * A field may have any name.  So parameters are $1 and $2 here, which no column can hide (their names in the
+ * heads of the functions are part of what exists already), and every column stands behind its table. */
 
 /* Rows of items that are no more. */
 static void add_removal(struct builder *sql, struct side_name name)
 {
     builder_printf(
         sql,
-        "  delete from stampd.\"x_%.*s_%.*s\" where ctid = any (array(select l.ctid\n"
-        "    from unnest(ids, keys) u(id, key) cross join lateral (\n"
+        "  delete from stampd.\"x_%.*s_%.*s\" d where d.ctid = any (array(select l.ctid\n"
+        "    from unnest($1, $2) u(id, key) cross join lateral (\n"
         "      select x.ctid from stampd.\"x_%.*s_%.*s\" x where x.id = u.id and x.key = u.key offset 0) l\n"
         "    where not exists (select from stampd.item i where i.class = '%.*s' and i.id = u.id\n"
         "      and i.iclass = '%.*s' and i.key = u.key and i.content is not null and not i.raw offset "
@@ -145,7 +150,7 @@ static void add_upsert(struct builder *sql, struct side_name name, const struct 
     }
     builder_printf(
         sql,
-        "\n    from unnest(ids, keys) u(id, key) cross join lateral (\n"
+        "\n    from unnest($1, $2) u(id, key) cross join lateral (\n"
         "      select t.id, t.key, t.content from stampd.item t where t.class = '%.*s' and t.id = u.id\n"
         "        and t.iclass = '%.*s' and t.key = u.key and t.content is not null and not t.raw offset 0) "
         "i\n"
@@ -168,15 +173,15 @@ static void add_elements(struct builder *sql, struct side_name name, const struc
 {
     builder_printf(
         sql,
-        "  delete from stampd.\"x_%.*s_%.*s_%.*s\" where ctid = any (array(select l.ctid\n"
-        "    from unnest(ids, keys) u(id, key) cross join lateral (select e.ctid, e.value\n"
+        "  delete from stampd.\"x_%.*s_%.*s_%.*s\" d where d.ctid = any (array(select l.ctid\n"
+        "    from unnest($1, $2) u(id, key) cross join lateral (select e.ctid, e.value\n"
         "      from stampd.\"x_%.*s_%.*s_%.*s\" e where e.id = u.id and e.key = u.key offset 0) l\n"
         "    where not exists (select from stampd.\"x_%.*s_%.*s\" x where x.id = u.id and x.key = u.key\n"
         "      and l.value = any (x.\"%.*s\") offset 0)));\n",
         SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name), SIDE(name), TEXT(field->name));
     builder_printf(sql,
                    "  insert into stampd.\"x_%.*s_%.*s_%.*s\" (id, key, value)\n"
-                   "    select u.id, u.key, w.value from unnest(ids, keys) u(id, key) cross join lateral (\n"
+                   "    select u.id, u.key, w.value from unnest($1, $2) u(id, key) cross join lateral (\n"
                    "      select x.\"%.*s\" as list from stampd.\"x_%.*s_%.*s\" x\n"
                    "        where x.id = u.id and x.key = u.key offset 0) l\n"
                    "    cross join lateral unnest(l.list) w(value)\n"
@@ -191,11 +196,11 @@ static void add_wipe(struct builder *sql, struct side_name name, const struct sc
                    "plpgsql as $$\n"
                    "#variable_conflict use_variable\n"
                    "begin\n"
-                   "  delete from stampd.\"x_%.*s_%.*s\" x where x.id = any (ids);\n",
+                   "  delete from stampd.\"x_%.*s_%.*s\" x where x.id = any ($1);\n",
                    SIDE(name), SIDE(name));
     for (size_t f = 0; f < item->field_count; f++)
         if (item->fields[f].is_list)
-            builder_printf(sql, "  delete from stampd.\"x_%.*s_%.*s_%.*s\" e where e.id = any (ids);\n",
+            builder_printf(sql, "  delete from stampd.\"x_%.*s_%.*s_%.*s\" e where e.id = any ($1);\n",
                            SIDE(name), TEXT(item->fields[f].name));
     builder_add_text(sql, "end $$;\n");
 }

@@ -94,6 +94,16 @@ static int compare_names(const void *a, const void *b)
 
 /* --- items and fields ---------------------------------------------------------------------------- */
 
+/* PostgreSQL's own columns: no table and no view can have another one of that name. */
+static bool is_system_column(struct bytes name)
+{
+    static const char *const names[] = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (bytes_equal(name, bytes_of(names[i])))
+            return true;
+    return false;
+}
+
 static bool read_field(struct reading *reading, struct place place, struct schema_field *field)
 {
     field->name = place.value->name;
@@ -102,6 +112,10 @@ static bool read_field(struct reading *reading, struct place place, struct schem
             reading, place.path,
             "A name of a field is a letter, then up to 25 letters, digits and '_'; class, id, iclass, "
             "key, version, vop, content and raw are taken.");
+    if (is_system_column(field->name))
+        return refuse(reading, place.path,
+                      "Another name is expected: ctid, xmin, xmax, cmin, cmax and tableoid are columns that "
+                      "PostgreSQL gives to every table.");
     if (place.value->kind != JSON_STRING ||
         !schema_type_of(place.value->value, &field->type, &field->is_list))
         return refuse(reading, place.path,

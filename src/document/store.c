@@ -35,6 +35,7 @@ void store_close(struct store *store, int space)
         return;
     pg_close(session->pg);
     store_forget_schema(session);
+    store_forget_statements(session);
     store_forget_searches(session);
     session->pg = NULL;
     session->in_snapshot = session->is_held = false;

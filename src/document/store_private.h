@@ -18,6 +18,8 @@ struct store_session {
     enum fault reason;           /* of the last failure to open */
     struct known_schema *schema; /* NULL: to be read before the next use */
     struct store_search *search; /* prepared searches; NULL: none */
+    uint64_t schemas;            /* how many were read, so far */
+    struct builder left;         /* names of prepared statements of schemas that are forgotten, blanks between */
 };
 
 struct store {
@@ -87,6 +89,7 @@ void store_take_touch(const struct pg_result *rows, const struct store *store, s
                       struct touch *touch);
 
 /* Before a session ends. */
+void store_forget_statements(struct store_session *session);
 void store_forget_searches(struct store_session *session);
 
 /* What a refused commit tells, the JSON list [[class, id, version], …] of what has moved: flags those

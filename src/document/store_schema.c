@@ -27,6 +27,7 @@ struct side {
 
 struct known_schema {
     int references;
+    uint64_t turn; /* how many the session has read */
     struct arena *arena;
     struct schema *schema;
     struct side *sides;
@@ -40,10 +41,43 @@ static void release(void *pointer)
         arena_destroy(known->arena);
 }
 
+/* Statements of a schema that is forgotten stay in the session, where their names must not be met again. */
+static void leave_statements(struct store_session *session, struct side *side)
+{
+    if (side->is_prepared)
+        builder_printf(&session->left, "%s %s ", side->write.name, side->wipe.name);
+    side->is_prepared = false;
+}
+
 void store_forget_schema(struct store_session *session)
 {
+    for (size_t i = 0; session->schema && session->pg && i < session->schema->side_count; i++)
+        leave_statements(session, &session->schema->sides[i]);
     release(session->schema);
     session->schema = NULL;
+}
+
+void store_forget_statements(struct store_session *session)
+{
+    builder_free(&session->left);
+    session->left = (struct builder){0};
+}
+
+/* One by one: of the two of a side the second may not have been prepared, when the first was refused. */
+static void deallocate_left(struct store_session *session, struct arena *arena)
+{
+    const char *name = session->left.data;
+    while (name && name < session->left.data + session->left.size) {
+        size_t size = strcspn(name, " ");
+        const char *sql = arena_printf(
+            arena,
+            "do $$ begin deallocate \"%.*s\"; exception when invalid_sql_statement_name then null; end $$",
+            (int)size, name);
+        if (pg_execute(session->pg, sql))
+            log_warning("a statement of a schema before is still prepared");
+        name += size + 1;
+    }
+    store_forget_statements(session);
 }
 
 /* --- reading ------------------------------------------------------------------------------------- */
@@ -81,22 +115,24 @@ static bool is_building(struct bytes building, struct bytes class, struct bytes 
     return false;
 }
 
+/* The names of its statements are those of no schema that the session knew before: the same number may be
+ * read again, after an error that made it forget the schema. */
 static void add_side(struct known_schema *known, const struct schema_class *class,
                      const struct schema_item *item)
 {
     struct arena *arena = known->arena;
-    long long number = (long long)known->schema->number;
+    unsigned long long number = known->turn;
     int class_size = (int)class->name.size, item_size = (int)item->name.size;
     const char *class_name = class->name.data, *item_name = item->name.data;
     known->sides[known->side_count++] = (struct side){
         .class = class,
         .item = item,
-        .write = {arena_printf(arena, "write_%lld_%.*s_%.*s", number, class_size, class_name, item_size,
+        .write = {arena_printf(arena, "write_%llu_%.*s_%.*s", number, class_size, class_name, item_size,
                                item_name),
                   arena_printf(arena, "select stampd.\"x_%.*s_%.*s_write\"($1::text[], $2::text[])",
                                class_size, class_name, item_size, item_name),
                   2},
-        .wipe = {arena_printf(arena, "wipe_%lld_%.*s_%.*s", number, class_size, class_name, item_size,
+        .wipe = {arena_printf(arena, "wipe_%llu_%.*s_%.*s", number, class_size, class_name, item_size,
                               item_name),
                  arena_printf(arena, "select stampd.\"x_%.*s_%.*s_wipe\"($1::text[])", class_size, class_name,
                               item_size, item_name),
@@ -166,6 +202,7 @@ enum fault store_read_schema(struct store_session *session)
     if (!known)
         log_fatal("out of memory schema");
     known->references = 1;
+    known->turn = ++session->schemas;
     known->arena = arena_create("schema");
     arena_defer(known->arena, free, known);
     struct pg_params params;
@@ -345,6 +382,15 @@ static void collect_copies(struct store_sides *sides, struct side *side, const s
     }
 }
 
+/* Not prepared: when the error is of another kind than a schema that has moved, both are prepared anew. */
+static enum fault refuse_side(struct store_session *session, struct side *side, enum fault fault)
+{
+    fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
+    if (session->schema)
+        leave_statements(session, side);
+    return fault;
+}
+
 enum fault store_collect_sides(struct store_session *session, struct arena *arena,
                                const struct commit *commit, struct store_sides **sides_r)
 {
@@ -370,10 +416,12 @@ enum fault store_collect_sides(struct store_session *session, struct arena *aren
         const struct pg_statement both[] = {side->write, side->wipe};
         if (side->is_prepared)
             continue;
+        if (session->left.size)
+            deallocate_left(session, arena);
+        side->is_prepared = true; /* the first of them, even when the second is refused */
         enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
         if (fault)
-            return store_judge_schema(session, pg_sqlstate(session->pg), fault);
-        side->is_prepared = true;
+            return refuse_side(session, side, fault);
     }
     return FAULT_NONE;
 }

@@ -68,6 +68,16 @@ static enum fault prepare(struct store_session *session, struct arena *arena, co
     return fault;
 }
 
+static void give_up(struct store_session *session, struct arena *arena, const char *sql)
+{
+    struct prepared *place = find_place(session->search, sql);
+    if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(session->pg))
+        return;
+    free(place->sql);
+    place->sql = NULL;
+    (void)!pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
+}
+
 static enum fault run(struct store_session *session, const char *sql, const struct pg_params *params,
                       struct pg_result **result_r)
 {
@@ -75,7 +85,12 @@ static enum fault run(struct store_session *session, const char *sql, const stru
     enum fault fault = prepare(session, params->arena, sql, 0, &name);
     if (!fault)
         fault = pg_run(session->pg, &(struct pg_statement){name, sql, params->count}, params, result_r);
-    return fault ? store_judge_schema(session, pg_sqlstate(session->pg), fault) : FAULT_NONE;
+    if (!fault)
+        return FAULT_NONE;
+    fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
+    if (fault == FAULT_STALE) /* what was found out when it was prepared may not be so any more */
+        give_up(session, params->arena, sql);
+    return fault;
 }
 
 /* Rows of a page, without the one that only tells that there is more. */
