@@ -2,6 +2,8 @@
 import json
 import time
 
+from collected import Collected
+
 NS, CLASS = 'lab', 'Hot'
 TEAMS = ('red', 'blue')
 HOLDERS = 3       # of each client for each collection
@@ -12,28 +14,15 @@ SCHEMA = {'items': {'Last': {'singleton': True}, 'List': {'singleton': True}, 'C
           'collections': {'team': {'key': ['Team.team'], 'mutable': True}}}
 
 
-class Holder:
-    """What one holds: documents with their versions, those that have left, and a token."""
+class Holder(Collected):
+    """What one holds: members with the versions that were told last, and a token."""
 
     def __init__(self, team):
-        self.team = team
-        self.forget()
+        super().__init__('team', team)
 
-    def forget(self):
-        self.members, self.gone, self.token = {}, {}, None
-
-    def apply(self, out):
-        if out['complete']:
-            self.forget()
-        for document, version in out['ids']:
-            if version >= max(self.members.get(document, 0), self.gone.get(document, 0)):
-                self.members[document] = version
-                self.gone.pop(document, None)
-        for document, version in out['left']:
-            if version >= self.members.get(document, 0):
-                self.members.pop(document, None)
-                self.gone[document] = version
-        self.token = out['token']
+    @property
+    def team(self):
+        return self.value
 
 
 def read_stream(text):
@@ -42,7 +31,7 @@ def read_stream(text):
     last = json.loads(lines[-2]) if len(lines) > 1 and lines[-1] == '' and lines[-2][:1] == '{' else {}
     if 'token' not in last or last['members'] != len(lines) - 2:
         return None
-    return {'complete': True, 'ids': [json.loads(line) for line in lines[:-2]], 'left': [], 'token': last['token']}
+    return {'complete': True, 'first': True, 'ids': [json.loads(line) for line in lines[:-2]], 'left': [], 'token': last['token']}
 
 
 class Teams:
@@ -56,19 +45,32 @@ class Teams:
         """The content of an item that makes its document a member."""
         return {'team': self.dice.choice(TEAMS)}
 
+    def ask(self, holder, want):
+        """All that a collection holds fits into a page, so a page of ids is of one instant."""
+        is_stream = want == 'ids' and self.dice.random() < 0.1
+        more = {'stream': True} if is_stream else {'limit': 1000, **holder.place()}
+        answer = self.client.operate('collection', {'param': {'c': CLASS, 'collection': 'team', 'value': holder.team, 'want': want, **more}})
+        if answer.result != 'wrong' and not self.client.trouble(answer):
+            holder.apply(answer.body if is_stream else answer.body['out'])
+            return answer, True
+        return answer, False
+
     def synchronise(self, holder=None):
-        """True when it was answered.  All that a collection holds fits into a page, so a page is of one instant."""
-        client, start = self.client, time.monotonic_ns()
+        """True when it was answered.  Documents come as they are at the moment, which may be newer than their page; behind them the ids
+        are asked for, by the token of that answer: what is held then is of the instant of the ids."""
+        client = self.client
         holder = holder or self.dice.choice(self.holders)
-        is_stream = self.dice.random() < 0.1
-        more = {'stream': True} if is_stream else {'limit': 1000, **({'token': holder.token} if holder.token else {})}
-        answer = client.operate('collection', {'param': {'c': CLASS, 'collection': 'team', 'value': holder.team, 'want': 'ids', **more}})
+        answer, is_answered, start = None, True, time.monotonic_ns()
+        if self.dice.random() < 0.5:
+            answer, is_answered = self.ask(holder, 'docs')
+        if is_answered:
+            start = time.monotonic_ns()
+            answer, is_answered = self.ask(holder, 'ids')
         if answer.result == 'wrong':
             client.note(client.next_name(), 'collection', start, 'wrong', words=answer.words)
             return True
-        if client.trouble(answer):
+        if not is_answered:
             return False
-        holder.apply(answer.body if is_stream else answer.body['out'])
         documents = client.campaign.documents
         outside = [document for document in documents if document not in holder.members]
         client.note(client.next_name(), 'collection', start, 'ok',

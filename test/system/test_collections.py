@@ -1,11 +1,14 @@
 """Collections: members of a value synchronised by tokens, whatever changes and in whatever order commits become visible."""
 import hashlib
+import json
 import random
 import threading
 
 import psycopg2
 import pytest
 
+from collected import Collected
+from holder import Copy
 from schema import Schemas
 from stack import Problem, wait_until
 
@@ -38,36 +41,27 @@ def ask(stack, collection, value, **more):
     return stack.op('lab', 'collection', {'c': 'Person', 'collection': collection, 'value': value, **more})['out']
 
 
-class Holder:
-    """What a client does: a set of ids with versions, and a token."""
+class Holder(Collected):
+    """What a client does: asks until there are no more pages."""
 
-    def __init__(self, collection, value, limit=100):
-        self.collection, self.value, self.limit = collection, value, limit
-        self.members, self.gone, self.token = {}, {}, None
-        self.was_complete = None
+    def __init__(self, collection, value, limit=100, want='ids', copies=None):
+        super().__init__(collection, value, copies)
+        self.limit, self.want = limit, want
 
     def synchronise(self, stack):
-        cursor = None
         while True:
-            place = {'cursor': cursor} if cursor else {'token': self.token} if self.token else {}
-            out = ask(stack, self.collection, self.value, want='ids', limit=self.limit, **place)
-            if out['first']:
-                self.was_complete = out['complete']
-                if out['complete']:
-                    self.members.clear()
-                    self.gone.clear()
-            for id_, version in out['ids']:
-                if version >= max(self.members.get(id_, 0), self.gone.get(id_, 0)):
-                    self.members[id_] = version
-                    self.gone.pop(id_, None)
-            for id_, version in out['left']:
-                if version >= self.members.get(id_, 0):
-                    self.members.pop(id_, None)
-                    self.gone[id_] = version
-            cursor = out.get('cursor')
-            if not cursor:
-                self.token = out['token']
+            self.apply(ask(stack, self.collection, self.value, want=self.want, limit=self.limit, **self.place()))
+            if not self.cursor:
                 return self
+
+    def fetch(self, stack):
+        """Brings the documents up to date, as far as is known that they are not."""
+        older = self.older('Person')
+        for first in range(0, len(older), 32):
+            some = older[first:first + 32]
+            for copy, answer in zip(some, stack.op('lab', 'sync', {}, syncs=[copy.request() for copy in some])['syncs']):
+                copy.apply(answer)
+        return self
 
 
 def text_of(value):
@@ -102,8 +96,8 @@ def test_members_arrive_change_and_leave(lab):
     assert holder.synchronise(lab).members == {'arrives': version}
     blue = Holder('team', 'blue').synchronise(lab)
     assert set(blue.members) == {'other'}
-    version = put(lab, 'arrives', {'team': 'blue'})
-    assert holder.synchronise(lab).members == {} and holder.gone == {'arrives': version}
+    put(lab, 'arrives', {'team': 'blue'})
+    assert holder.synchronise(lab).members == {}
     assert set(blue.synchronise(lab).members) == {'other', 'arrives'}
     lab.put('lab', {'c': 'Person', 'id': 'other', 'delete': True})
     assert set(blue.synchronise(lab).members) == {'arrives'}
@@ -213,11 +207,97 @@ def test_histories(lab):
         assert {id_: version for id_, version in holder.members.items() if id_.startswith('h')} == wanted
 
 
+def test_a_departure_is_told_whatever_version_is_held_meanwhile(lab):
+    """The document changes once more after it has left, and the holder hears of that first."""
+    put(lab, 'leaver', {'team': 'left'})
+    for want in ('ids', 'docs'):
+        holder = Holder('team', 'left', want=want).synchronise(lab).fetch(lab)
+        assert set(holder.members) == {'leaver'}
+        put(lab, 'leaver', {'team': 'elsewhere'})
+        newer = lab.put('lab', {'c': 'Person', 'id': 'leaver', 'items': [{'c': 'Note', 'k': want, 'j': 1}]})
+        copy = holder.copies['leaver']
+        copy.apply(lab.op('lab', 'sync', {}, syncs=[copy.request()])['syncs'][0])
+        assert copy.version == newer
+        out = ask(lab, 'team', 'left', want=want, token=holder.token)
+        assert [id_ for id_, _ in out['left']] == ['leaver'] and out['left'][0][1] < newer
+        assert holder.synchronise(lab).members == {}
+        put(lab, 'leaver', {'team': 'left'})
+
+
+def test_one_that_is_gone_when_its_page_is_written_has_left(lab):
+    """Documents are the newest, so one may be gone that the page has as a member."""
+    put(lab, 'gone', {'team': 'goes'})
+    holder = Holder('team', 'goes', want='docs').synchronise(lab)
+    # The row of the member stays as it was; the document is deleted behind its back.
+    lab.psql('lab', "update doc set version = version_above(version), ctime = 0, dtime = 0, v1 = 0 where class = 'Person' and id = 'gone'")
+    lab.psql('lab', "update member set xid = pg_current_xact_id() where id = 'gone'")
+    lab.psql('lab', "select pg_notify('stampd', 'all')")
+    wait_until(lambda: lab.get('lab', ('Person', 'gone'))['v'] == 0 or lab.get('lab', ('Person', 'gone')).get('items') == [])
+    out = ask(lab, 'team', 'goes', token=holder.token)
+    assert out['docs'] == [] and [id_ for id_, _ in out['left']] == ['gone']
+    lab.psql('lab', "delete from item where class = 'Person' and id = 'gone'")
+    lab.psql('lab', "select export_wipe('Person', 'gone')")
+
+
+def test_holders_who_combine_all_answers(lab):
+    """Collections with documents or without, tokens of any age, and synchronisations of single documents, all in one store of copies."""
+    seed = random.randrange(1 << 30)
+    print(f'seed {seed}')
+    dice = random.Random(seed)
+    teams, ids = ['c1', 'c2', 'c3'], [f'c{number}' for number in range(12)]
+    clients = [{} for _ in range(20)]
+    holders = [Holder('team', team, limit=dice.choice((1, 3, 100)), want=want, copies=copies)
+               for copies in clients for team in dice.sample(teams, 2) for want in ('ids', 'docs')]
+    is_over = threading.Event()
+
+    def write(own):
+        while not is_over.is_set():
+            id_ = own.choice(ids)
+            if own.random() < 0.15:
+                lab.put('lab', {'c': 'Person', 'id': id_, 'delete': True})
+            elif own.random() < 0.2:
+                late = Open(lab, id_, {'team': own.choice(teams), 'late': own.random()})
+                is_over.wait(0.02)
+                late.close_with(own.random() < 0.7)
+            else:
+                put(lab, id_, {'team': own.choice(teams), 'n': own.random()})
+
+    def hold(own, mine):
+        while not is_over.is_set():
+            holder = own.choice(mine)
+            if own.random() < 0.3:  # some documents, whoever holds them
+                copies = [holder.copies.setdefault(id_, Copy('Person', id_)) for id_ in own.sample(ids, 4)]
+                for copy, answer in zip(copies, lab.op('lab', 'sync', {}, syncs=[copy.request() for copy in copies])['syncs']):
+                    copy.apply(answer)
+            elif own.random() < 0.2 and holder.token and not holder.cursor:  # a page, and no more: the rest when it comes again
+                holder.apply(ask(lab, holder.collection, holder.value, want=holder.want, limit=1, token=holder.token))
+            else:
+                holder.synchronise(lab)
+                if own.random() < 0.5:
+                    holder.fetch(lab)
+
+    threads = [threading.Thread(target=write, args=(random.Random(dice.random()),)) for _ in range(2)]
+    threads += [threading.Thread(target=hold, args=(random.Random(dice.random()), holders[part::4])) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(8):
+        is_over.wait(1)
+        lab.psql('lab', 'select purge_members(stamp_now(), %s)', (dice.choice((1, 100)),))
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    stored = {id_: content for id_, content in lab.psql('lab', "select id, content from item where class = 'Person' and iclass = 'Main' and content is not null")}
+    for holder in holders:
+        holder.synchronise(lab).fetch(lab)
+        assert holder.members == truth(lab, 'team', holder.value)
+        for id_, version in holder.members.items():
+            assert holder.copies[id_].version == version and holder.copies[id_].items['Main', None] == json.loads(stored[id_])
+
+
 class Open:
     """A change that is not committed yet."""
 
     def __init__(self, stack, id_, content):
-        import json
         self.connection = psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')
         with self.connection.cursor() as cursor:
             cursor.execute("select put_item('Person', %s, 'Main', '', %s)", (id_, json.dumps(content)))

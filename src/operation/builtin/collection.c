@@ -5,7 +5,8 @@
  *
  * A token says up to which transactions its holder knows the collection: all that had ended when the first
  * page was read.  What is asked next is what was written by that transaction or later ones, so a commit that
- * becomes visible late is never missed; some changes come twice, which their versions tell. */
+ * becomes visible late is never missed; some changes come twice.  Answers tell the present of each row, so who
+ * applies them in their order needs no version. */
 #include "operation/builtin/collection.h"
 
 #include <inttypes.h>
@@ -245,24 +246,33 @@ static void write_pairs(struct builder *body, const struct collection_page *page
     builder_add_text(body, "]");
 }
 
-/* The newest contents: they may be newer than the page, and gone; the next synchronisation tells. */
+/* The newest contents: they may be newer than the page; the next synchronisation tells what has left since.
+ * What is gone altogether has left: one that this page had as a member, and of which nothing can be sent. */
 static enum fault write_documents(struct attempt *attempt, const struct asked *asked,
-                                  const struct collection_page *page, struct builder *body)
+                                  struct collection_page *page, struct builder *body)
 {
     struct arena *arena = attempt->call->arena;
     struct name *names = ARENA_ARRAY(arena, struct name, page->count);
+    struct collection_member **members = ARENA_ARRAY(arena, struct collection_member *, page->count);
     const struct document **documents = ARENA_ARRAY(arena, const struct document *, page->count);
     size_t count = 0;
-    for (size_t i = 0; i < page->count; i++)
-        if (!page->members[i].has_left)
-            names[count++] = (struct name){asked->class, page->members[i].id};
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->members[i].has_left)
+            continue;
+        names[count] = (struct name){asked->class, page->members[i].id};
+        members[count++] = &page->members[i];
+    }
     enum fault fault =
         documents_newest(attempt->workshop->documents, attempt->space, arena, names, count, documents);
     const char *comma = "";
     builder_add_text(body, "[");
     for (size_t i = 0; i < count && !fault; i++) {
-        if (!document_exists(documents[i]))
+        if (!document_exists(documents[i])) {
+            members[i]->has_left = true;
+            if (documents[i]->header.version > members[i]->version)
+                members[i]->version = documents[i]->header.version;
             continue;
+        }
         builder_printf(body, "%s", comma);
         builder_add_bytes(body, documents[i]->json);
         comma = ",";
