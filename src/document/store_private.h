@@ -19,7 +19,7 @@ struct store_session {
     struct known_schema *schema; /* NULL: to be read before the next use */
     struct store_search *search; /* prepared searches; NULL: none */
     uint64_t schemas;            /* how many were read, so far */
-    struct builder left;         /* names of prepared statements of schemas that are forgotten, blanks between */
+    struct builder left; /* names of prepared statements of schemas that are forgotten, blanks between */
 };
 
 struct store {

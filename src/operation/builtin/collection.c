@@ -5,8 +5,8 @@
  *
  * A token says up to which transactions its holder knows the collection: all that had ended when the first
  * page was read.  What is asked next is what was written by that transaction or later ones, so a commit that
- * becomes visible late is never missed; some changes come twice.  Answers tell the present of each row, so who
- * applies them in their order needs no version. */
+ * becomes visible late is never missed; some changes come twice.  Answers tell the present of each row, so
+ * who applies them in their order needs no version. */
 #include "operation/builtin/collection.h"
 
 #include <inttypes.h>
