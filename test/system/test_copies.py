@@ -14,8 +14,9 @@ from kit import Kit
 from manager import Manager
 from schema import Schemas, check_side
 from stack import Problem, is_alive, wait_until
+from test_live import Listener
 
-STACK = {'workers': 4, 'settings': {}}
+STACK = {'workers': 4, 'settings': {'live_keepalive_s': 1, 'live_stall_s': 1}}
 GROUPS = 1000
 BATCH = 1000  # copies of one commit
 TEAM = {'items': {'Main': {'singleton': True}, 'Emp': {'fields': {'name': 'string'}}, 'Sta': {}, 'Raw': {'raw': True}},
@@ -295,6 +296,33 @@ def test_an_older_state_that_comes_later_never_overwrites(stack, session):
     else:
         pytest.fail('the older state never came later')
     check(stack)
+
+
+def test_a_change_that_comes_while_a_task_copies_is_copied_too(stack, manager, session):
+    """The task ends with the state that it has read; the note that was renewed meanwhile stays."""
+    make_groups(stack, 5)
+    change(stack, 'Old')
+    holder = hold(session, "select from doc where class = 'GT' and id = %s for update", group(1))
+    running = Running(stack, the_task(stack))
+    wait_until(lambda: blocked(stack, holder), what='the commit')
+    newest = change(stack, 'New')
+    session.rollback()
+    running.join()
+    assert notes(stack) == [('Asso', 'chess', 'Sta', '')]
+    manager.work()
+    assert states(stack, 'Sta', 'chess') == [('{"title":"New","active":true}', newest, 5)]
+    assert notes(stack) == []
+    check(stack)
+
+
+def test_who_listens_is_told_of_copies(stack, manager):
+    make_groups(stack, 40)
+    listener = Listener(stack, f'GT/{group(3)}')
+    listener.opened()
+    change(stack, 'Go')
+    assert manager.run(the_task(stack))['result'] == 'done'
+    listener.wait_for(f'GT/{group(3)}', stack.get('lab', ('GT', group(3)))['v'])
+    listener.close()
 
 
 def test_changes_that_race_end_with_the_newest_state_everywhere(stack, manager):

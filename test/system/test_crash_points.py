@@ -2,6 +2,7 @@
 segment is repaired, no slot stays in doubt, nobody ever sees an old version, acknowledged writes stay, others are whole or
 absent."""
 import itertools
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import psycopg2
 import pytest
 import requests
 
+from fastcgi import Connection
 from stack import SOURCE, Stack, StackError, children, is_alive, wait_until
 
 SLOTS = 1024
@@ -355,3 +357,46 @@ def test_the_master_dies_while_it_claims_what_another_instance_left(stack, witne
     arm(stack)
     witness.settle()
     assert stack.get('lab', ('Crash', 'twin'))['items'][0]['j'] == point
+
+
+def ask_worker(stack, worker, name, param):
+    """The answer of an operation to a request that nginx would have sent to this worker."""
+    with Connection(stack.path / f'run/stampd/worker-{worker}.sock') as connection:
+        connection.send(f'/lab/op/{name}', json.dumps({'param': param}).encode(), method='POST', CONTENT_TYPE='application/json',
+                        STAMPD_NS='lab', STAMPD_DATABASE='stampd_lab')
+        return json.loads(connection.receive().body)['out']
+
+
+def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witness):
+    """The first worker dies with a commit that nobody knows of, then heir after heir, each with one more of two slots; the
+    copies of the last worker were proven before and are looked at when all is over."""
+    pair = [('Crash', 'idle-left'), ('Crash', 'idle-right')]
+    wanted = {'docs': [{'c': c, 'id': i} for c, i in pair]}
+
+    def change(number):
+        return {'docs': [{'c': c, 'id': i, 'items': [{'c': 'N', 'j': number}]} for c, i in pair]}
+
+    def read(worker):
+        return [document['items'][0]['j'] for document in ask_worker(stack, worker, 'get', wanted)['docs']]
+
+    witness.settle()
+    before = {point: witness.deaths(point) for point in HEIR}
+    stack.op('lab', 'put', change(1))
+    witness.ending.set()  # readers would keep every worker fresh
+    for thread in witness.threads:
+        thread.join(PATIENCE)
+    arm(stack, 'commit-answered', *HEIR)
+    last = STACK['workers'] - 1
+    assert read(last) == [1, 1]
+    # When the herald begins to listen, all stamps move: what is proven before would be looked at anyhow.
+    begun = stack.log().rindex('debug_die_at =')
+    wait_until(lambda: {f'stampd_{ns}' for ns in ('z', 'lab')} <= set(re.findall(r'herald listens database=(\w+)', stack.log()[begun:])),
+               PATIENCE, 'the herald')
+    for _ in range(3):
+        assert read(last) == [1, 1]
+    with pytest.raises((EOFError, ConnectionError)):
+        ask_worker(stack, 0, 'put', change(2))
+    for point in HEIR:
+        witness.wait_for_death(point, before[point])
+    wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
+    assert read(last) == [2, 2]

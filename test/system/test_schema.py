@@ -1,5 +1,6 @@
 """Classes declared in the namespace's configuration: checked, applied while others write, side tables kept right."""
 import json
+import os
 import random
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import psycopg2
 import pytest
 
 from schema import Schemas, check_side
-from stack import Problem, wait_until
+from stack import Problem, children, name_of, wait_until
 
 STACK = {'workers': 3}
 
@@ -278,3 +279,30 @@ def test_an_apply_waits_for_those_who_began_before(stack, schemas):
 def test_emptied_items_empty_their_side_tables(stack):
     stack.psql('lab', 'truncate doc, item')
     assert check_side(stack, 'lab', 'Person', 'Adr', FIELDS) == 0
+
+
+@pytest.mark.parametrize('ids', [('a',), ('b', 'c')])
+def test_who_has_not_heard_of_a_schema_writes_nothing_by_the_former_one(stack, schemas, ids):
+    """A commit of one document, and of several; they would be in no collection."""
+    name = f'Deaf{len(ids)}'
+    base = {'items': {'Main': {'singleton': True}}}
+    schemas.apply('lab', {name: base})
+
+    def put(team):
+        stack.put('lab', *({'c': name, 'id': id_, 'items': [{'c': 'Main', 'j': {'team': team}}]} for id_ in ids))
+
+    put('red')
+    for _ in range(4 * STACK['workers']):  # in the caches of all
+        stack.get('lab', *((name, id_) for id_ in ids))
+    ears = [pid for pid in children(stack.pid()) if name_of(pid) in ('stampd-herald', 'stampd-live')]
+    assert ears
+    for pid in ears:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        schemas.apply('lab', {name: {**base, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}})
+        put('blue')
+    finally:
+        for pid in ears:
+            os.kill(pid, signal.SIGCONT)
+    found = stack.op('lab', 'collection', {'c': name, 'collection': 'team', 'value': 'blue'})['out']['docs']
+    assert sorted(document['id'] for document in found) == list(ids)

@@ -15,6 +15,7 @@ import requests
 from kit import Kit
 from manager import PARKED, Manager
 from stack import Problem, wait_until
+from standby import commits_without_answer, end_a_commit_that_waits
 from test_crash_points import COMMIT, TASKS, UNKNOWN
 
 PATIENCE_S = 60
@@ -378,3 +379,22 @@ def test_a_worker_dies_while_it_settles_an_unknown_outcome(stack, ledger, point)
         stack.set(debug_die_at='')
     ledger.work()
     ledger.check()
+
+
+@pytest.mark.parametrize('op, times, more', [('Count', 1, {}), ('Cycles', 3, {'cycles': 3}), ('Chain', 3, {'left': 2})])
+def test_what_was_done_though_nobody_was_told_is_not_done_again(stack, ledger, op, times, more):
+    """The end of a task; a checkpoint; an end that asks for a task."""
+    ledger.plan((op, 'held', times, more))
+    (task,) = ledger.manager.due()
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(wait_until(
+        lambda: attempted(ledger.manager.post(task, timeout=PATIENCE_S)), PATIENCE_S)))
+    with commits_without_answer(stack):
+        thread.start()
+        end_a_commit_that_waits(stack)
+    thread.join(PATIENCE_S)
+    assert answers[0].json()['tasks'][0]['result'] == 'done'
+    ledger.work()
+    ledger.check()
+    assert 'commit outcome unknown' in stack.log()
+    assert {exc for exc, in stack.psql('lab', 'select exc from task_history')} == {None}
