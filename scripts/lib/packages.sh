@@ -32,9 +32,24 @@ apt_get() {
         apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$PACKAGE_LOG" 2>&1
 }
 
+# While another program has the lists locked, apt-get does not wait by itself.
 packages_update() {
-    apt_get update || fail "apt-get update failed: $(package_problem) (all of it: $PACKAGE_LOG)"
+    local end=$((EPOCHSECONDS + 300))
+    until apt_get update; do
+        tail -n 5 "$PACKAGE_LOG" | grep -q 'Could not get lock' && [ "$EPOCHSECONDS" -lt "$end" ] ||
+            fail "apt-get update failed: $(package_problem) (all of it: $PACKAGE_LOG)"
+        sleep 2
+    done
 }
+
+# packages_lock: one of these scripts at a time: they write and remove the same two files.  Ends with the shell, or packages_unlock.
+PACKAGES_LOCK=${PACKAGES_LOCK:-/var/lock/stampd-packages}
+packages_lock() {
+    [ -e "$PACKAGES_LOCK" ] || : >>"$PACKAGES_LOCK" 2>/dev/null || true
+    exec 7<"$PACKAGES_LOCK" || fail "$PACKAGES_LOCK cannot be read"
+    flock -n 7 || { say "Waiting for another installation of packages"; flock 7; }
+}
+packages_unlock() { exec 7<&-; }
 
 package_problem() {
     local line
@@ -62,7 +77,7 @@ services_forbid() {
 services_allow() {
     if [ "${policy_written:-no}" = yes ]; then as_admin rm -f "$SERVICES_POLICY"; fi
     as_admin rm -f "$CLUSTER_POLICY"
-    as_admin rmdir --ignore-fail-on-non-empty "$CLUSTER_FOLDER"
+    as_admin rmdir --ignore-fail-on-non-empty "$CLUSTER_FOLDER" 2>/dev/null || true # somebody else may have been quicker
     policy_written=no
 }
 
@@ -71,6 +86,12 @@ packages_install() {
     local missing
     missing=$(packages_missing "$@")
     [ -n "$missing" ] || return 0
+    packages_lock
+    missing=$(packages_missing "$@") # the other may have installed them
+    if [ -z "$missing" ]; then
+        packages_unlock
+        return 0
+    fi
     say "Installing Debian packages: $(echo $missing)"
     packages_update
     trap services_allow EXIT
@@ -80,6 +101,7 @@ packages_install() {
     services_allow
     trap - EXIT
     services_disable $missing
+    packages_unlock
 }
 
 # services_disable PACKAGES...: those just installed do not start with the machine either.

@@ -20,40 +20,85 @@ NGINX_BIN=${NGINX_BIN:-/usr/sbin/nginx}
 STACK_WORKERS=${STACK_WORKERS:-8}
 STACK_PATH_LONGEST=76 # a socket's path may have 107 bytes, ours add up to 31
 
-# stack_locate HOME NAME: prints where the stack of HOME is.  That is HOME/state, where that is already or can be: the
-# servers' users could not enter it in a closed folder, and programs could not take some names.  Else it is
-# /var/tmp/NAME-<hash>, and HOME/state leads there.
+# All of a stack is in HOME/state.  The programs know it by that name where they can.  Where the name would not do (blanks,
+# too long for a socket), by a link with a short name; where root's servers, which have users of their own, could not enter
+# because a folder above is closed, by a mount of that folder at a place that is open.
+
+# stack_locate HOME NAME: prints by what name the programs know the stack.
 stack_locate() {
     local home=$1 inside=$1/state
-    if realpath -e -- "$inside" 2>/dev/null; then return; fi
-    case $inside in
-        *[!A-Za-z0-9_./+-]*) inside= ;;
-        *) [ ${#inside} -le "$STACK_PATH_LONGEST" ] || inside= ;;
-    esac
-    if [ -n "$inside" ] && [ "$IS_ROOT" = yes ]; then
-        as_user nobody test -x "$home" || inside=
+    if [ -L "$inside" ]; then realpath -m -- "$inside"; return; fi # of a release that kept the data elsewhere
+    if stack_name_is_plain "$inside" && stack_is_open "$home"; then
+        echo "$inside"
+    elif [ "$IS_ROOT" = yes ]; then
+        echo "/run/$2-$(stack_hash "$home")"
+    else
+        echo "/tmp/$2-$(stack_hash "$home")"
     fi
-    echo "${inside:-/var/tmp/$2-$(echo "$home" | sha256sum | head -c 12)}"
 }
 
-# stack_make HOME: the folder that stack_locate named in STACK; in /var/tmp anybody could have been there first.
+stack_hash() { echo "$1" | sha256sum | head -c 12; }
+
+stack_name_is_plain() {
+    case $1 in
+        *[!A-Za-z0-9_./+-]*) return 1 ;;
+        *) [ ${#1} -le "$STACK_PATH_LONGEST" ] ;;
+    esac
+}
+
+# stack_is_open FOLDER: the servers' users may enter it, or what exists of the way to it.
+stack_is_open() {
+    local folder=$1
+    [ "$IS_ROOT" = yes ] || return 0
+    while [ ! -e "$folder" ]; do folder=$(dirname "$folder"); done
+    as_user nobody test -x "$folder"
+}
+
+# stack_can_mount: root may not everywhere, as in most containers.
+stack_can_mount() { [ "$IS_ROOT" = yes ] && unshare --mount true 2>/dev/null; }
+
+# stack_make HOME: the folder, under the name that stack_locate gave to STACK.
 stack_make() {
     local home=$1
-    if [ -L "$home/state" ] && [ ! -e "$home/state" ]; then rm -f "$home/state"; fi
-    if [ "$STACK" != "$home/state" ]; then
-        mkdir -m 711 "$STACK" 2>/dev/null || { [ -O "$STACK" ] && [ ! -L "$STACK" ]; } ||
-            fail "$STACK cannot be made or belongs to somebody else"
-        ln -sfn "$STACK" "$home/state"
-    fi
+    mkdir -p "$home/state" || fail "$home/state cannot be made"
+    stack_lead "$home"
     stack_prepare
+}
+
+# stack_lead HOME: makes STACK lead to HOME/state, after a reboot too.
+stack_lead() {
+    local inside=$1/state
+    if [ "$STACK" = "$inside" ] || [ -L "$inside" ] || [ "$STACK" -ef "$inside" ]; then return 0; fi
+    if stack_is_open "$1"; then
+        [ ! -L "$STACK" ] || rm -f "$STACK"
+        ln -s "$inside" "$STACK" || fail "$STACK cannot be made"
+        [ "$STACK" -ef "$inside" ] && [ "$(stat -c %u "$STACK")" = "$(id -u)" ] || fail "$STACK belongs to somebody else"
+        return
+    fi
+    mkdir -p "$STACK" && mount --bind "$inside" "$STACK" 2>/dev/null ||
+        fail "the users of the servers ($POSTGRES_USER, $STAMPD_USER) may not enter $1, since a folder above it is closed, and" \
+            "nothing can be mounted here; choose a folder that they may enter: STAMPD_HOME=/srv/stampd-demo"
+}
+
+# stack_part HOME: STACK leads nowhere any more; what is in HOME/state stays.
+stack_part() {
+    [ "$STACK" != "$1/state" ] || return 0
+    if mountpoint -q "$STACK" 2>/dev/null; then umount "$STACK" && rmdir "$STACK"; fi
+    if [ -L "$STACK" ]; then rm -f "$STACK"; fi
+}
+
+# stack_erase FOLDER: removes it, when it is one of ours.
+stack_erase() {
+    if [ -e "$1" ] && [ ! -e "$1/etc/stack" ]; then
+        fail "$1 was not made by these scripts; it stays"
+    fi
+    rm -rf "$1"
 }
 
 # stack_remove HOME
 stack_remove() {
-    if [ -e "$STACK" ] && [ ! -e "$STACK/etc/stack" ]; then
-        fail "$STACK was not made by these scripts; it stays"
-    fi
-    rm -rf "$STACK"
+    stack_part "$1"
+    stack_erase "$(realpath -m -- "$1/state")"
     if [ -L "$1/state" ]; then rm -f "$1/state"; fi
 }
 
@@ -61,7 +106,8 @@ stack_remove() {
 stack_prepare() {
     mkdir -p "$STACK"/etc "$STACK"/log "$STACK"/run/nginx ||
         fail "$STACK cannot be written"
-    chmod 711 "$STACK"
+    chmod 711 "$STACK/."
+    chmod 700 "$STACK/log" # addresses, and what programs complain of
     stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
     stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
     STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
@@ -128,8 +174,20 @@ stack $STAMPD_USER stampd
 CONF
 }
 
+# postgres_adopt: somebody else has restarted the cluster (pg_ctl restart, a crash and a helping hand): it is ours again.
+postgres_adopt() {
+    local file=$STACK/run/postgres.pid pid=
+    if process_runs "$file"; then return 0; fi
+    { read -r pid <"$STACK/pg/postmaster.pid"; } 2>/dev/null || return 0
+    case $pid in '' | *[!0-9]*) return 0 ;; esac
+    process_look "$pid" && [ "$seen_name" = postgres ] && [ "$(stat -c %U "/proc/$pid")" = "$POSTGRES_USER" ] && postgres_answers ||
+        return 0
+    echo "$pid $seen_start $BOOT" >"$file"
+}
+
 postgres_start() {
     local file=$STACK/run/postgres.pid log=$STACK/log/postgresql.log
+    postgres_adopt
     if process_runs "$file"; then return 0; fi
     # The backends of a killed postmaster have sessions of their own and end by themselves; while one lives, it is
     # attached to the memory of the cluster, and the new server would refuse to start.
@@ -153,6 +211,7 @@ postgres_is_decided() { postgres_answers || ! process_runs "$STACK/run/postgres.
 # postgres_stop [fast|immediate|kill]
 postgres_stop() {
     local file=$STACK/run/postgres.pid
+    postgres_adopt
     case ${1:-fast} in
         fast) process_stop "$file" postgres INT:60 QUIT:20 ;;
         immediate) process_stop "$file" postgres QUIT:20 ;;
@@ -344,5 +403,6 @@ stack_stop() {
 }
 
 stack_runs() {
+    postgres_adopt
     process_runs "$STACK/run/postgres.pid" && process_runs "$STACK/run/stampd.pid" && process_runs "$STACK/run/nginx.pid"
 }

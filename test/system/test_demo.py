@@ -14,7 +14,7 @@ import pytest
 import requests
 import urllib3
 
-from stack import BUILD, SOURCE, children, free_port, is_alive, wait_until
+from stack import BUILD, ROOM, SOURCE, children, free_port, is_alive, wait_until
 
 DOCUMENTS = 200
 
@@ -71,13 +71,13 @@ def no_warnings():
 
 
 @pytest.fixture(scope='module')
-def demo(tmp_path_factory):
-    """Started once; the folder above is closed to other users, as a home folder is."""
-    closed = tmp_path_factory.mktemp('closed')
-    closed.chmod(0o700)
+def demo():
+    """Started once; the folder above is closed to other users, as a home folder is, and has a blank in its name."""
+    closed = Path(tempfile.mkdtemp(prefix='stampd closed-', dir=ROOM))
     demo = Demo(closed / 'home')
     yield demo
     demo.run('reset')
+    shutil.rmtree(closed)
 
 
 @pytest.fixture
@@ -139,6 +139,81 @@ def test_starting_again_is_harmless(running):
 
 def test_another_port_while_it_runs_is_refused(running):
     assert str(running.port) in one_line(running.run(STAMPD_PORT=str(free_port())))
+
+
+def test_all_that_it_keeps_is_in_its_home(running):
+    state = running.home / 'state'
+    assert not state.is_symlink() and (state / 'pg/PG_VERSION').exists() and (state / 'log/stampd.log').exists()
+    assert stat.S_IMODE((state / 'log').stat().st_mode) == 0o700
+    named = re.search(r'^run_directory = (.*)/run/stampd$', (state / 'etc/stampd.conf').read_text(), re.M)[1]
+    assert os.path.samefile(named, state)
+    running.good('stop')
+    assert not os.path.lexists(named)
+    running.good()
+    assert os.path.samefile(named, state)
+
+
+def test_stampctl_and_a_module_there(running):
+    assert 'stampd_lab' in subprocess.check_output([running.home / 'stampctl', 'ns', 'list'], text=True)
+    subprocess.run(['cc', '-std=c11', '-D_GNU_SOURCE', '-fPIC', '-shared', f'-I{SOURCE}/src', '-o', running.home / 'state/modules/asso.so',
+                    SOURCE / 'doc/examples/asso/asso.c'], check=True)
+    (running.home / 'settings').write_text('limit_syncs = 500\n')
+    try:
+        running.good('restart')
+        admin = (running.home / 'admin.key').read_text().strip()
+        assert running.get('lab', 'FoundAsso', param={'asso': 'chess', 'title': 'Chess'}, admin=admin)[0] == 200
+        assert 'limit_syncs = 500' in (running.home / 'state/etc/stampd.conf').read_text()
+    finally:
+        (running.home / 'state/modules/asso.so').unlink()
+        (running.home / 'settings').unlink()
+    running.good('restart')
+    assert running.get('lab', 'FoundAsso', param={}, admin=admin)[1]['code'] == 'NOPERATION'
+
+
+def test_a_cluster_that_somebody_else_has_restarted_is_taken_over(running):
+    before = running.pid('postgres')
+    data = re.search(r'host=(\S+)/run/postgres', (running.state / 'etc/stampd.conf').read_text())[1] + '/pg'
+    user = ('setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups', '--') if os.getuid() == 0 else ()
+    subprocess.run([*user, '/usr/lib/postgresql/15/bin/pg_ctl', 'restart', '-D', data, '-w', '-l', '/dev/null'], check=True, cwd='/',
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    after = int((running.state / 'pg/postmaster.pid').read_text().split()[0])
+    assert before != after
+    wait_until(lambda: running.run('status').returncode == 0, what='that all is well again')
+    running.good()
+    assert running.pid('postgres') == after
+    pids = running.pids()
+    running.good('stop')
+    assert gone(pids)
+
+
+TWO_INSTALLATIONS = r"""
+set -euo pipefail
+. "$1/scripts/lib/base.sh"
+. "$1/scripts/lib/packages.sh"
+ROOM=$2 PACKAGE_LOG=$2/log.$3 PACKAGES_LOCK=$2/lock SERVICES_POLICY=$2/policy CLUSTER_FOLDER=$2/clusters CLUSTER_POLICY=$2/clusters/stampd.conf
+as_admin() { "$@"; }
+packages_missing() { [ -e "$ROOM/installed" ] || echo some-package; }
+services_disable() { :; }
+apt_get() {
+    [ "$1" = install ] || return 0
+    for i in 1 2 3 4 5 6; do
+        [ -e "$SERVICES_POLICY" ] && [ -e "$CLUSTER_POLICY" ] || { echo "E: a service would start" >>"$PACKAGE_LOG"; return 1; }
+        sleep 0.1
+    done
+    echo "$$" >>"$ROOM/installed"
+}
+packages_install run
+"""
+
+
+def test_two_installations_of_packages_at_once(tmp_path):
+    both = [subprocess.Popen(['bash', '-c', TWO_INSTALLATIONS, 'demo', SOURCE, tmp_path, str(number)], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True) for number in range(2)]
+    for one in both:
+        said = one.communicate(timeout=60)[0]
+        assert one.returncode == 0, said
+    assert len((tmp_path / 'installed').read_text().splitlines()) == 1
+    assert not (tmp_path / 'policy').exists() and not (tmp_path / 'clusters').exists()
 
 
 @pytest.mark.parametrize('parts', [('stampd',), ('nginx',), ('postgres',), ('postgres', 'stampd', 'nginx')])

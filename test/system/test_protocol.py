@@ -30,7 +30,7 @@ def examples(page):
     text = (SOURCE / page).read_text()
     blocks = [(text.count('\n', 0, match.start()) + 1, *match.groups()) for match in BLOCK.finditer(text)]
     for (line, kind, request), (_, next_kind, answer) in zip(blocks, blocks[1:] + [(0, '', '')]):
-        if kind == 'sh' and request.startswith('curl '):
+        if kind == 'sh' and request.startswith(('curl ', 'held=$(curl ')):
             yield Example(page, line, request, answer if next_kind == 'json' else None)
 
 
@@ -67,6 +67,11 @@ def test_what_is_told_is_compared():
     assert learn('[100000000000002]', '[261121103112456]', stamps)
     assert learn('[100000000000003]', '[26112110311245]', stamps)
     assert learn('[1.0]', '[1]', stamps) and learn('[1]', '[1,2]', stamps) and learn('{"a":1,"b":2}', '{"b":2,"a":1}', stamps)
+
+
+def test_the_first_taste_can_be_pasted():
+    """Nothing that a newcomer types is a stamp of somebody else's server."""
+    assert not [example.where for example in examples('README.md') if STAMP.search(example.request)]
 
 
 @pytest.mark.parametrize('page', PAGES)
