@@ -240,7 +240,7 @@ stampd_configure() {
         echo "database = host=$STACK_DATABASE user=stampd"
         echo "run_directory = $STACK/run/stampd"
         echo "workers = $STACK_WORKERS"
-        echo "drain_s = 10"
+        case ${STACK_SETTINGS:-} in *drain_s*) ;; *) echo "drain_s = 10" ;; esac
         echo "admin_key_sha256 = $(stampctl key hash "$key")"
         if [ "$IS_ROOT" = yes ]; then
             echo "user = $STAMPD_USER"

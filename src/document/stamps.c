@@ -39,12 +39,13 @@ struct stamps_board {
     struct entry entries[STAMPS_PROCESSES];
     struct pulse pulses[STAMPS_PROCESSES];
     struct backlog backlogs[STAMPS_NAMESPACES];
+    struct losses losses[STAMPS_PROCESSES];
     struct ears_board ears;
     struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 7 };                                        /* changes with anything above */
+enum { LAYOUT = 9 };                                        /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -432,6 +433,12 @@ void stamps_release_entry(struct stamps *stamps, int index)
     crash_at(CRASH_MASTER_RELEASED);
     atomic_store(&entry->lock_file, 0);
     atomic_store(&entry->instance, 0); /* last: from here on it may be another's */
+}
+
+struct losses *stamps_losses(const struct stamps *stamps, int index)
+{
+    assert(index >= 0 && index < STAMPS_PROCESSES);
+    return &stamps->board->losses[index];
 }
 
 struct pulse *stamps_pulse(struct stamps *stamps, int index)

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "document/backlog.h"
+#include "document/losses.h"
 #include "document/shelf.h"
 #include "edge/segment.h"
 
@@ -156,6 +157,8 @@ struct pulse {
     char application[PULSE_NAME_BYTES]; /* the operation that runs it or ran last, for the log */
 };
 struct pulse *stamps_pulse(struct stamps *stamps, int index);
+/* Why attempts of the process of this index were lost. */
+struct losses *stamps_losses(const struct stamps *stamps, int index);
 
 /* A pulse has one writer: no locked instruction is needed to count. */
 static inline void pulse_count(_Atomic uint64_t *counter, uint64_t more)

@@ -441,7 +441,7 @@ STATEMENT(TASK_DUE, "task_due", 2,
           "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2)")
 
 STATEMENT(TASK_RUNNING, "task_running", 0,
-          "select taskid, opname, qn, starttime, retry, holder from tasks_running()")
+          "select taskid, opname, qn, starttime, retry, holder, startat from tasks_running()")
 
 /* $1 stamp, $2 batch. */
 STATEMENT(TASK_PURGE, "task_purge", 2, "select task_purge_history($1, $2::int)")

@@ -251,7 +251,7 @@ enum fault store_due_tasks(struct store *store, int space, struct arena *arena, 
 enum fault store_running_tasks(struct store *store, int space, struct arena *arena,
                                struct held_task **tasks_r, size_t *count_r)
 {
-    enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER };
+    enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER, START };
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
@@ -266,7 +266,8 @@ enum fault store_running_tasks(struct store *store, int space, struct arena *are
                      .operation = pg_get_text(rows, row, OPERATION),
                      .queue = (int)pg_get_i64(rows, row, QUEUE),
                      .claim = pg_get_i64(rows, row, CLAIM),
-                     .attempt = pg_get_i64(rows, row, ATTEMPT)},
+                     .attempt = pg_get_i64(rows, row, ATTEMPT),
+                     .start = pg_get_i64(rows, row, START)},
             .holder = pg_get_text(rows, row, HOLDER),
         };
     return FAULT_NONE;

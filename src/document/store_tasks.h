@@ -52,7 +52,7 @@ MUST_USE enum fault store_next_task(struct store *store, int space, struct arena
  * queue, priority, start, attempt, batch, domain. */
 MUST_USE enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit,
                                     int64_t before, struct task **tasks_r, size_t *count_r);
-/* What runs.  Of each: id, operation, queue, claim, attempt, and who holds it. */
+/* What runs.  Of each: id, operation, queue, claim, attempt, start, and who holds it. */
 struct held_task {
     struct task task;
     struct bytes holder;

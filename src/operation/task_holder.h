@@ -15,9 +15,20 @@ struct bytes task_holder_name(const struct stamps *stamps, struct arena *arena);
 /* It works at the claim of this stamp; at none any more. */
 void task_holder_begin(struct stamps *stamps, int64_t claim);
 void task_holder_end(struct stamps *stamps);
+/* Of what is claimed, this task is begun now; NO_BYTES: several together. */
+void task_holder_work(struct stamps *stamps, struct bytes task);
+/* How its attempt ended could not be recorded in the database. */
+void task_holder_note(struct stamps *stamps, int64_t claim, struct bytes task, const struct loss *loss);
 
-/* Is the claim lost?  To be asked after its row was read. */
+/* Why the claim is lost. */
+struct task_loss {
+    struct loss loss;
+    bool was_begun;  /* else another task of its request was at work */
+    bool is_former;  /* its server has ended since */
+    bool is_foreign; /* another installation's */
+};
+/* Is the claim of a task lost?  To be asked after its row was read. */
 bool task_holder_is_lost(const struct settings *settings, struct stamps *stamps, struct bytes holder,
-                         int64_t claim);
+                         int64_t claim, struct bytes task, struct task_loss *loss_r);
 
 #endif

@@ -76,6 +76,11 @@ static void put_back(const struct run *run, struct work *work, const struct task
         store_put_task_back(store_of(run), run->space, run->call->arena, &work->fence, how, &outcome->start);
     crash_at(CRASH_TASK_PUT_BACK);
     if (fault)
+        task_holder_note(run->workshop->stamps, work->fence.claim, work->task->id,
+                         &(struct loss){.cause = LOSS_UNRECORDED,
+                                        .is_final = how->start == TASK_PARKED,
+                                        .is_failure = how->is_failure});
+    if (fault)
         log_error("task id=%.*s cannot be put back code=%s: it will be found lost", (int)work->task->id.size,
                   work->task->id.data, fault_code(fault));
     else if (!outcome->start)
@@ -138,11 +143,12 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
     put_back(run, work, &how, "failed");
 }
 
-/* Time or memory was up between two cycles, or before the first: then it keeps its place among those that
- * wait. */
+/* Time or memory was up between two cycles, or before the first.  One that was not begun, or has a domain,
+ * keeps its place among those that wait; any other has had its turn. */
 static void interrupt(const struct run *run, struct work *work)
 {
-    const struct task_end how = {.start = work->cycles ? stamp_now() : work->task->start,
+    bool keeps_place = !work->cycles || work->task->domain.data;
+    const struct task_end how = {.start = keeps_place ? work->task->start : stamp_now(),
                                  .code = BYTES("MORE")};
     put_back(run, work, &how, "more");
 }
@@ -239,8 +245,10 @@ static enum cycle finish_cycle(struct run *run, struct work *work, const struct 
     return CYCLE_GOES_ON;
 }
 
-static void end_unknown(struct work *work)
+static void end_unknown(const struct run *run, struct work *work)
 {
+    task_holder_note(run->workshop->stamps, work->fence.claim, work->task->id,
+                     &(struct loss){.cause = LOSS_OUTCOME, .is_failure = true});
     work->outcome->code = fault_code(FAULT_XUNKNOWN);
     end(work, "failed"); /* a scan will tell */
 }
@@ -251,7 +259,7 @@ static enum cycle settle_unknown(struct run *run, struct work *work, const struc
     struct task_state state;
     if (is_cut_off(run) ||
         store_look_at_task(store_of(run), run->space, run->call->arena, &work->fence, &state)) {
-        end_unknown(work);
+        end_unknown(run, work);
         return CYCLE_OVER;
     }
     if (state.is_done || (state.is_held && state.step > work->task->step))
@@ -318,6 +326,7 @@ static bool has_time(const struct work *work)
 
 static void run_alone(struct run *run, struct work *work)
 {
+    task_holder_work(run->workshop->stamps, work->task->id);
     while (!work->is_over) {
         if (!has_time(work) || (work->cycles && !has_room(run))) {
             interrupt(run, work);
@@ -371,6 +380,7 @@ static void fail_late(const struct run *run, struct work *const *works, size_t c
 /* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
 static void run_together(struct run *run, struct work **works, size_t count)
 {
+    task_holder_work(run->workshop->stamps, NO_BYTES);
     for (int contentions = 0; count > 1 && !is_late(works[0]) && !is_cut_off(run);) {
         struct transaction *transaction;
         size_t failed;
@@ -386,7 +396,7 @@ static void run_together(struct run *run, struct work **works, size_t count)
         }
         if (fault == FAULT_XUNKNOWN && is_cut_off(run)) {
             for (size_t i = 0; i < count; i++)
-                end_unknown(works[i]);
+                end_unknown(run, works[i]);
             return;
         }
         if (fault == FAULT_XTIME && is_spent(run))

@@ -2,6 +2,7 @@
 #include "operation/task_scan.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
@@ -9,6 +10,7 @@
 #include "document/store_tasks.h"
 #include "operation/hint.h"
 #include "operation/reader.h"
+#include "operation/registry.h"
 #include "operation/task_backlog.h"
 #include "operation/task_cron.h"
 #include "operation/task_holder.h"
@@ -27,30 +29,103 @@ struct scan {
 
 /* --- lost attempts --- */
 
-/* The first loss of a task is rarely its own fault: it starts again at once. */
-static int64_t start_after_loss(const struct scan *scan, const struct task *task)
+/* What the history and the administrators are told; the word is that of the scan's answer. */
+static const struct cause {
+    const char *word, *words;
+} causes[] = {
+    [LOSS_UNKNOWN] = {"unknown", "Nobody works at it any more."},
+    [LOSS_CRASH] = {"crash", "Its worker crashed."},
+    [LOSS_KILLED] = {"killed",
+                     "Its worker was killed from outside: by an administrator, or by the kernel for "
+                     "want of memory."},
+    [LOSS_TIME] = {"time", "It exceeded its time limit, and its worker was killed."},
+    [LOSS_STOP] = {"stop", "The server was stopped before it had ended."},
+    [LOSS_EXIT] = {"exit", "Its worker ended by itself; the log says why."},
+    [LOSS_OUTCOME] = {"outcome", "The database could not be asked whether its commit has happened."},
+    [LOSS_UNRECORDED] = {"unrecorded",
+                         "The attempt ended, but the database could not be reached to record how."},
+};
+static const struct cause cause_former = {"restart", "The server ended while it ran."};
+static const struct cause cause_foreign = {"foreign", "Nobody works at it any more, on another host."};
+
+struct lost_task {
+    const struct held_task *held;
+    struct task_loss loss;
+    int64_t start; /* out: of the next attempt */
+};
+
+static const struct cause *cause_of(const struct task_loss *loss)
 {
-    return task->attempt ? task_retry_start(scan->workshop->settings, task->attempt + 1) : stamp_now();
+    if (loss->is_foreign)
+        return &cause_foreign;
+    return loss->is_former ? &cause_former : &causes[loss->loss.cause];
 }
 
-static enum fault give_up(const struct scan *scan, const struct held_task *held, int64_t *start_r)
+static struct bytes report_of(const struct scan *scan, const struct lost_task *lost)
 {
-    const struct task *task = &held->task;
+    const struct loss *loss = &lost->loss.loss;
+    struct bytes holder = lost->held->holder;
+    const char *detail = "";
+    if (loss->cause == LOSS_CRASH)
+        detail = arena_printf(scan->arena, " Signal %u (%s).", loss->detail, strsignal((int)loss->detail));
+    else if (loss->cause == LOSS_EXIT)
+        detail = arena_printf(scan->arena, " Status %u.", loss->detail);
+    return bytes_of(arena_printf(scan->arena, "%s%s It was held by %.*s.", cause_of(&lost->loss)->words,
+                                 detail, (int)holder.size, holder.data));
+}
+
+/* An operation that is never retried may have had its effects outside the database.  The first loss is rarely
+ * the task's own fault, unless its time was over: it keeps its place and starts again at once. */
+static int64_t start_after_loss(const struct scan *scan, const struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
+    const struct operation *operation = registry_find(task->operation);
+    if (lost->loss.loss.is_final || (operation && operation->task.is_never_retried))
+        return TASK_PARKED;
+    if (task->attempt || lost->loss.loss.cause == LOSS_TIME)
+        return task_retry_start(scan->workshop->settings, task->attempt + 1);
+    return task->start;
+}
+
+/* Does it count?  What only shared the request of another, and what was to go on, does not. */
+static bool is_counted(const struct task_loss *loss)
+{
+    return loss->was_begun && loss->loss.is_failure;
+}
+
+static enum fault give_up(const struct scan *scan, struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
     const struct task_fence fence = {.id = task->id, .claim = task->claim, .attempt = task->attempt};
+    bool counts = is_counted(&lost->loss);
     const struct task_end end = {
-        .start = start_after_loss(scan, task),
-        .is_failure = true,
-        .code = BYTES("LOST"),
-        .report = bytes_of(arena_printf(scan->arena, "Nobody works at it any more; it was held by %.*s.",
-                                        (int)held->holder.size, held->holder.data)),
+        .start = counts ? start_after_loss(scan, lost) : task->start,
+        .is_failure = counts,
+        .code = counts ? BYTES("LOST") : BYTES("MORE"),
+        .report = report_of(scan, lost),
     };
     crash_at(CRASH_TASK_LOST);
-    enum fault fault = store_put_task_back(scan->store, scan->space, scan->arena, &fence, &end, start_r);
-    if (!fault && *start_r)
-        log_warning("task lost id=%.*s operation=%.*s holder=%.*s", (int)task->id.size, task->id.data,
-                    (int)task->operation.size, task->operation.data, (int)held->holder.size,
-                    held->holder.data);
+    enum fault fault = store_put_task_back(scan->store, scan->space, scan->arena, &fence, &end, &lost->start);
+    if (!fault && lost->start)
+        log_warning("task lost id=%.*s operation=%.*s why=%s holder=%.*s%s", (int)task->id.size,
+                    task->id.data, (int)task->operation.size, task->operation.data,
+                    cause_of(&lost->loss)->word, (int)lost->held->holder.size, lost->held->holder.data,
+                    counts ? "" : ": it had not begun");
     return fault;
+}
+
+static void add_lost(const struct scan *scan, struct builder *out, const struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
+    builder_add_bytes(out, out->size ? BYTES(",{\"id\":") : BYTES("{\"id\":"));
+    json_add_string(out, task->id);
+    builder_add_text(out, ",\"op\":");
+    json_add_string(out, task->operation);
+    builder_printf(out,
+                   ",\"startat\":%" PRId64 ",\"retry\":%" PRId64 ",\"why\":\"%s\",\"report\":", lost->start,
+                   task->attempt + 1, cause_of(&lost->loss)->word);
+    json_add_string(out, report_of(scan, lost));
+    builder_add_text(out, "}");
 }
 
 static void add_running(struct builder *out, const struct task *task)
@@ -62,34 +137,40 @@ static void add_running(struct builder *out, const struct task *task)
     builder_printf(out, ",\"qn\":%d,\"starttime\":%" PRId64 "}", task->queue, task->claim);
 }
 
+/* One that is under way or lost. */
+static enum fault judge(const struct scan *scan, const struct held_task *held, struct builder *lost_list,
+                        bool *is_first, uint64_t *lost_r)
+{
+    struct lost_task lost = {.held = held};
+    if (!task_holder_is_lost(scan->workshop->settings, scan->workshop->stamps, held->holder, held->task.claim,
+                             held->task.id, &lost.loss)) {
+        if (!*is_first)
+            builder_add_text(scan->out, ",");
+        *is_first = false;
+        add_running(scan->out, &held->task);
+        return FAULT_NONE;
+    }
+    enum fault fault = give_up(scan, &lost);
+    if (fault || !lost.start || !is_counted(&lost.loss))
+        return fault;
+    add_lost(scan, lost_list, &lost);
+    ++*lost_r;
+    return FAULT_NONE;
+}
+
 /* Writes the lists `running` and `lost`. */
 static enum fault sort_running(const struct scan *scan, uint64_t *lost_r)
 {
     struct held_task *tasks;
     size_t count;
     struct builder lost = {0};
+    bool is_first = true;
     enum fault fault = store_running_tasks(scan->store, scan->space, scan->arena, &tasks, &count);
     if (fault)
         return fault;
     builder_add_text(scan->out, "\"running\":[");
-    size_t empty = scan->out->size;
-    for (size_t i = 0; i < count && !fault; i++) {
-        int64_t start = 0;
-        if (!task_holder_is_lost(scan->workshop->settings, scan->workshop->stamps, tasks[i].holder,
-                                 tasks[i].task.claim)) {
-            if (scan->out->size > empty)
-                builder_add_text(scan->out, ",");
-            add_running(scan->out, &tasks[i].task);
-            continue;
-        }
-        fault = give_up(scan, &tasks[i], &start);
-        if (fault || !start)
-            continue;
-        builder_add_bytes(&lost, lost.size ? BYTES(",{\"id\":") : BYTES("{\"id\":"));
-        json_add_string(&lost, tasks[i].task.id);
-        builder_printf(&lost, ",\"startat\":%" PRId64 "}", start);
-        ++*lost_r;
-    }
+    for (size_t i = 0; i < count && !fault; i++)
+        fault = judge(scan, &tasks[i], &lost, &is_first, lost_r);
     builder_add_text(scan->out, "],\"lost\":[");
     builder_add_bytes(scan->out, builder_bytes(&lost));
     builder_add_text(scan->out, "]");

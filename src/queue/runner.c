@@ -344,21 +344,19 @@ static void end_run(struct manager *manager, struct errand *errand, const struct
 
 /* --- the end of a scan --- */
 
-/* The row of a task among those that are due; NULL: none. */
-static void tell_of_lost(struct manager *manager, int space, const struct json *lost, const struct json *due)
+static void tell_of_lost(struct manager *manager, int space, const struct json *lost)
 {
     for (const struct json *row = lost ? lost->first : NULL; row; row = row->next) {
         struct bytes id = text_of(row, "id");
         if (!is_id(id))
             continue;
-        const struct json *now = find_member(due, arena_copy(manager->arena, id.data, id.size));
         struct alert_cause cause = {
             .space = manager->spaces[space].code,
             .task = arena_copy(manager->arena, id.data, id.size),
-            .operation = text_of(now ? now : row, "op"),
+            .operation = text_of(row, "op"),
             .code = BYTES("LOST"),
-            .words = BYTES("The worker that ran it has gone."),
-            .failures = number_of(now ? now : row, "retry", 0),
+            .words = text_of(row, "report"),
+            .failures = number_of(row, "retry", 0),
             .startat = number_of(row, "startat", STAMP_MAX),
         };
         log_info("lost namespace=%s task=%s", cause.space, cause.task);
@@ -396,7 +394,7 @@ static void end_scan(struct manager *manager, struct errand *errand, const struc
         log_info("namespace=%s answers again", space->code);
     space->failures = 0;
     take_due(manager, errand->space, due, errand->before_ms);
-    tell_of_lost(manager, errand->space, json_member(answer, "lost"), due);
+    tell_of_lost(manager, errand->space, json_member(answer, "lost"));
     if (space->is_wanted)
         spaces_want_scan(manager, errand->space);
 }

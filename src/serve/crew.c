@@ -41,7 +41,8 @@ struct child {
     bool is_ready;    /* answers requests, or listens */
     bool is_outdated; /* to be replaced */
     bool is_killed;
-    enum stop told; /* and when: */
+    enum loss_cause killed_for; /* of a task at work */
+    enum stop told;             /* and when: */
     int64_t told_ms, repeat_ms;
     int64_t started_ms;
     int64_t limit_ms, drain_ms; /* of the settings that it was started with */
@@ -236,12 +237,16 @@ static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
     if (child->is_killed)
         return;
     int64_t patience_ms = child->told == STOP_NOW ? KILL_MS : child->drain_ms;
+    enum loss_cause cause = LOSS_TIME;
     const struct pulse *pulse = child->role == ROLE_WORKER ? stamps_pulse(crew->stamps, child->index) : NULL;
     int64_t since_ms = pulse ? atomic_load(&pulse->request_since_ms) : 0;
     int64_t deadline_ms = pulse ? atomic_load(&pulse->deadline_ms) : 0;
     int64_t own_ms = pulse ? atomic_load(&pulse->limit_ms) : 0; /* that of a task */
     int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
-    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms) {
+    /* One that is replaced may end the task that it is at: that has a time limit of its own. */
+    bool is_at_task = crew->stopping == STOP_NOT && own_ms && since_ms;
+    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
+        cause = LOSS_STOP;
         log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
                     child->index);
     } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
@@ -255,6 +260,7 @@ static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
     }
     kill(child->pid, SIGKILL);
     child->is_killed = true;
+    child->killed_for = cause;
 }
 
 static bool is_alone(const struct crew *crew, enum role role)
@@ -440,10 +446,35 @@ static void report_application(const struct crew *crew, const struct child *chil
                   (int)child->pid);
 }
 
+static struct loss cause_of_death(const struct child *child, int status)
+{
+    if (WIFSIGNALED(status)) {
+        enum loss_cause cause = child->is_killed              ? child->killed_for
+                                : WTERMSIG(status) == SIGKILL ? LOSS_KILLED
+                                                              : LOSS_CRASH;
+        return (struct loss){.cause = cause, .detail = (uint32_t)WTERMSIG(status), .is_failure = true};
+    }
+    return (struct loss){.cause = LOSS_EXIT, .detail = (uint32_t)WEXITSTATUS(status), .is_failure = true};
+}
+
+/* It died at a task: a scan will want to know why. */
+static void note_loss(const struct crew *crew, const struct child *child, int status)
+{
+    if (child->role != ROLE_WORKER)
+        return;
+    struct losses *losses = stamps_losses(crew->stamps, child->index);
+    int64_t claim = atomic_load(&stamps_pulse(crew->stamps, child->index)->task_claim);
+    struct loss loss = cause_of_death(child, status);
+    loss.at_work = losses_shown(losses);
+    if (claim)
+        losses_note(losses, claim, &loss);
+}
+
 static void remove_child(struct crew *crew, struct child *child, int status)
 {
     report(child, status);
     report_application(crew, child);
+    note_loss(crew, child, status);
     if (child->told == STOP_NOT)
         slow_down(crew, child);
     struct child gone = *child;

@@ -148,7 +148,7 @@ def test_a_death_is_noticed_by_the_next_scan_and_the_task_starts_again_at_once(s
     lost = lose(ledger, task)
     assert lost['startat'] <= stack.ping().json()['t']
     row = stack.psql('lab', 'select retry, exc, report, starttime, holder from taskqueue')[0]
-    assert (row[0], row[1], row[3], row[4]) == (1, 'LOST', None, None) and 'Nobody works at it' in row[2]
+    assert (row[0], row[1], row[3], row[4]) == (1, 'LOST', None, None) and 'Its worker was killed from outside' in row[2]
     wait_until(lambda: ledger.manager.post(task).status_code == 200, PATIENCE_S)
     ledger.check()
     assert [exc for exc, in stack.psql('lab', 'select exc from task_history order by number')] == ['LOST', None]

@@ -2,6 +2,7 @@
 #include <stampd.h>
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,6 +118,24 @@ static enum stampd_outcome die(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
+/* Crashes in the first `times` attempts. */
+static enum stampd_outcome crash(struct stampd_call *call)
+{
+    count(call, read_id(call));
+    if (stampd_task_retry(call) < stampd_read_integer(call, stampd_param(call), "times", 0, MANY))
+        abort();
+    return STAMPD_DONE;
+}
+
+/* Does not return in the first `times` attempts. */
+static enum stampd_outcome hang(struct stampd_call *call)
+{
+    count(call, read_id(call));
+    while (stampd_task_retry(call) < stampd_read_integer(call, stampd_param(call), "times", 0, MANY))
+        usleep(10000);
+    return STAMPD_DONE;
+}
+
 /* Makes the file `here`, waits for the file `gate`, then counts. */
 static enum stampd_outcome gate(struct stampd_call *call)
 {
@@ -179,6 +198,7 @@ static enum stampd_outcome checkpoint_anyway(struct stampd_call *call)
 static const struct stampd_task_class for_clients = {.clients_may_schedule = true};
 static const struct stampd_task_class slow = {.queue = 3, .seconds = 2, .clients_may_schedule = true};
 static const struct stampd_task_class once = {.never_retry = true, .clients_may_schedule = true};
+static const struct stampd_task_class brief = {.seconds = 1, .clients_may_schedule = true};
 static const struct stampd_task_class together = {.batch = 10, .clients_may_schedule = true};
 static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 2, .clients_may_schedule = true};
 
@@ -194,6 +214,9 @@ static const struct stampd_operation operations[] = {
     {.name = "Cycles", .access = STAMPD_PUBLIC, .work = cycles, .task = &for_clients},
     {.name = "Slow", .access = STAMPD_PUBLIC, .work = cycles, .task = &slow},
     {.name = "Die", .access = STAMPD_PUBLIC, .work = die, .task = &for_clients},
+    {.name = "OnceDie", .access = STAMPD_PUBLIC, .work = die, .task = &once},
+    {.name = "Crash", .access = STAMPD_PUBLIC, .work = crash, .task = &for_clients},
+    {.name = "Hang", .access = STAMPD_PUBLIC, .work = hang, .task = &brief},
     {.name = "Gate", .access = STAMPD_PUBLIC, .work = gate, .task = &for_clients},
     {.name = "Bulk", .access = STAMPD_PUBLIC, .work = bulk, .task = &together},
     {.name = "Brief", .access = STAMPD_PUBLIC, .work = bulk, .task = &soon_over},
