@@ -6,7 +6,7 @@
  * operation again by itself; arguments: what `args` bear, for doc/faults.md, which is made of this table
  * (make update-faults). */
 /* clang-format off */
-FAULT(AARG, "An argument is missing or is not of the expected kind.", 400, 400, false, "its name, or that of its member")
+FAULT(AARG, "An argument is missing or is not of the expected kind.", 400, 400, false, "its name, or that of its member; of an unknown one also the nearest that is known")
 FAULT(AJSON, "The text is not valid JSON.", 400, 400, false, "the argument, or `body`; at which byte")
 FAULT(AUTF8, "The text is not valid UTF-8.", 400, 400, false, "the argument, `body` or `path`; at which byte")
 FAULT(ALIMIT, "A limit is exceeded.", 400, 400, false, "the limit, its value, what came; status 413 where the limit is `limit_body_bytes`")

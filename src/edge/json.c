@@ -128,7 +128,7 @@ static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
     for (; at < reader->text.size; at++) {
         char byte = reader->text.data[at];
         if (byte == '\v' || byte == '\f')
-            return refuse(reader, FAULT_AJSON, "white space that JSON does not know", at);
+            return refuse(reader, FAULT_AJSON, "white space is of a kind that JSON does not allow", at);
         if (byte > ' ' ? byte != ',' && byte != ':'
                        : byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t')
             break;
@@ -175,7 +175,7 @@ static bool add_value(struct reader *reader, enum json_kind kind, struct bytes t
         return true;
     if (reader->limits->nodes && reader->built == reader->limits->nodes)
         return refuse(reader, FAULT_ALIMIT,
-                      arena_printf(reader->arena, "more than %zu values", reader->limits->nodes),
+                      arena_printf(reader->arena, "there are more than %zu values", reader->limits->nodes),
                       offset_of(reader, text.data));
     reader->built++;
     struct json *node = take_node(reader);
@@ -239,10 +239,13 @@ static bool open_frame(struct reader *reader, enum json_kind kind)
     struct json *node;
     if (!take_token(reader, &token))
         return false;
-    if (reader->depth == reader->limits->depth)
-        return refuse(reader, FAULT_ALIMIT,
-                      arena_printf(reader->arena, "nested deeper than %d levels", reader->limits->depth),
-                      offset_of(reader, token.data));
+    if (reader->depth == reader->limits->depth) {
+        refuse(reader, FAULT_ALIMIT,
+               arena_printf(reader->arena, "it is nested deeper than %d levels", reader->limits->depth),
+               offset_of(reader, token.data));
+        reader->problem->is_depth = true;
+        return false;
+    }
     if (!add_value(reader, kind, token, &node))
         return false;
     struct frame *outer = reader->frame, **place = outer ? &outer->inner : &reader->frames;
@@ -372,27 +375,52 @@ static bool check_text(struct reader *reader)
 {
     struct bytes text = reader->text;
     if (text.size > UINT32_MAX)
-        return refuse(reader, FAULT_ALIMIT, "longer than 4 GiB", UINT32_MAX);
+        return refuse(reader, FAULT_ALIMIT, "it is longer than 4 GiB", UINT32_MAX);
     if (!bytes_is_utf8(text))
-        return refuse(reader, FAULT_AUTF8, "malformed UTF-8", find_malformed(text));
+        return refuse(reader, FAULT_AUTF8, "the text is not UTF-8", find_malformed(text));
     if (text.size >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0)
-        return refuse(reader, FAULT_AJSON, "a byte order mark", 0);
+        return refuse(reader, FAULT_AJSON, "a byte order mark is not allowed", 0);
     size_t start;
     if (!skip_filler(reader, 0, &start))
         return false;
-    return start < text.size || refuse(reader, FAULT_AJSON, "an empty text", start);
+    return start < text.size || refuse(reader, FAULT_AJSON, "the text is empty", start);
 }
 
-/* yajl's words are static, "parse error: trailing garbage\n", as long as it is not asked to quote the text.
- */
+/* Our words for yajl's, which are static, "parse error: trailing garbage\n", as long as it is not asked to
+ * quote the text. */
+static const char *words_for(const char *words)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } all[] = {
+        {"premature EOF", "the text ends too early"},
+        {"trailing garbage", "something follows the value"},
+        {"unallowed token", "a sign or value is not allowed here"},
+        {"invalid object key", "the name of a member is expected, a string"},
+        {"object key and value", "a colon is expected behind the name of a member"},
+        {"after key and value", "a comma or a closing brace is expected"},
+        {"after array element", "a comma or a closing bracket is expected"},
+        {"invalid string in json", "a word is none of true, false and null"},
+        {"invalid char", "a character stands where a value is expected"},
+        {"inside a string", "a backslash stands before a character that needs none"},
+        {"invalid (non-hex)", "four hexadecimal digits are expected behind \\u"},
+        {"malformed number", "a digit is missing in a number"},
+        {"probable comment", "comments are not allowed"},
+    };
+    if (strstr(words, "invalid character inside string"))
+        return "a control character stands in a string";
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (strstr(words, all[i].theirs))
+            return all[i].ours;
+    return "a value is malformed";
+}
+
 static void explain(struct reader *reader)
 {
     unsigned char *whole = yajl_get_error(reader->handle, 0, NULL, 0);
-    const char *words = strstr((const char *)whole, ": ");
-    words = words ? words + 2 : (const char *)whole;
-    size_t size = strcspn(words, "\n");
+    const char *words = words_for((const char *)whole);
     size_t offset = reader->is_ending ? reader->text.size : yajl_get_bytes_consumed(reader->handle);
-    refuse(reader, FAULT_AJSON, arena_copy(reader->arena, words, size), offset);
+    refuse(reader, FAULT_AJSON, words, offset);
     yajl_free_error(reader->handle, whole);
 }
 
@@ -402,7 +430,7 @@ static bool check_rest(struct reader *reader)
     size_t at;
     if (!skip_filler(reader, reader->end, &at))
         return false;
-    return at == reader->text.size || refuse(reader, FAULT_AJSON, "trailing garbage", at);
+    return at == reader->text.size || refuse(reader, FAULT_AJSON, "something follows the value", at);
 }
 
 static void parse(struct reader *reader)

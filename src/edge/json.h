@@ -31,8 +31,9 @@ struct json_limits {
 };
 
 struct json_problem {
-    const char *what; /* static words, or text in the arena */
+    const char *what; /* a clause without capital and full stop, static or in the arena */
     size_t offset;    /* bytes from the start */
+    bool is_depth;    /* of FAULT_ALIMIT: it is nested too deep */
 };
 
 /* Reads one whole JSON text.  FAULT_AJSON, FAULT_AUTF8 or FAULT_ALIMIT (depth, nodes), explained in
@@ -42,6 +43,11 @@ MUST_USE enum fault json_read(struct arena *arena, struct bytes text, const stru
 
 /* The member of that name, or NULL (also when `object` is NULL or no object). */
 const struct json *json_member(const struct json *object, const char *name);
+/* Appends where `value` stands in the tree of `root`, as a JSON pointer (RFC 6901) from there; false, and
+ * nothing is added: it is not in the tree.  The tree is searched, which is for faults only. */
+bool json_add_pointer(struct builder *builder, const struct json *root, const struct json *value);
+/* Appends "/" and the name of a member or number of an element, escaped for a pointer. */
+void json_add_pointer_name(struct builder *builder, struct bytes name);
 /* A number written as an integer (no fraction, no exponent) that fits. */
 bool json_is_i64(const struct json *value, int64_t *number_r);
 

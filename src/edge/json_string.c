@@ -19,7 +19,7 @@ static const char *read_character(const char **at, const char *end, unsigned *co
 {
     unsigned unit = unit_at(*at + 2);
     if (unit == 0)
-        return "the character U+0000";
+        return "the character U+0000 is not allowed";
     if (unit < 0xD800 || unit > 0xDFFF) {
         *at += 6;
         *code_r = unit;
@@ -28,7 +28,7 @@ static const char *read_character(const char **at, const char *end, unsigned *co
     bool has_second = unit < 0xDC00 && end - *at >= 12 && (*at)[6] == '\\' && (*at)[7] == 'u';
     unsigned second = has_second ? unit_at(*at + 8) : 0;
     if (second < 0xDC00 || second > 0xDFFF)
-        return "a surrogate without its other half";
+        return "a surrogate stands without its other half";
     *at += 12;
     *code_r = 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00);
     return NULL;

@@ -19,6 +19,7 @@ enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault,
 {
     reply->fault = fault;
     reply->code = NULL;
+    reply->at = NULL;
     reply->argument_count = 0;
     reply->detail = detail ? arena_copy(call->arena, detail, strlen(detail)) : NULL;
     va_list arguments;
@@ -27,6 +28,14 @@ enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault,
     while ((argument = va_arg(arguments, const char *)))
         reply_add_argument(call, reply, argument);
     va_end(arguments);
+    return fault;
+}
+
+enum fault reply_wrong_argument(struct call *call, struct reply *reply, const char *argument,
+                                const char *expected)
+{
+    enum fault fault = reply_fault(call, reply, FAULT_AARG, expected, argument, NULL);
+    reply->at = arena_printf(call->arena, "/%s", argument);
     return fault;
 }
 

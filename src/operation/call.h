@@ -109,6 +109,7 @@ struct reply {
     int argument_count;
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
+    const char *at;      /* of the argument, a JSON pointer from all arguments as one object; NULL: of none */
     const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
     bool is_replayed;    /* the answer to the same request, given before */
     int status;          /* of HTTP, where the fault does not decide it; 0: 200 */
@@ -126,6 +127,10 @@ void reply_enter(struct reply *reply, enum phase phase);
 /* Records a fault with its arguments (texts with NUL, copied; NULL ends them) and returns it. */
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
     __attribute__((sentinel));
+
+/* FAULT_AARG: what is expected of an argument beside `param` and `syncs`, one sentence. */
+enum fault reply_wrong_argument(struct call *call, struct reply *reply, const char *argument,
+                                const char *expected);
 
 #define MIME_JSON  "application/json"
 #define MIME_LINES "application/x-ndjson" /* a JSON text a line */

@@ -125,19 +125,20 @@ struct holdings *holdings_read_plain(struct arena *arena, struct bytes body, str
 /* --- the tree ------------------------------------------------------------------------------------ */
 
 /* A stamp that the holder has; absent or null: 0. */
-static enum fault take_stamp(const struct reader *reader, const char *member, const struct json *value,
-                             int64_t *stamp_r)
+static enum fault take_stamp(const struct reader *reader, const struct json *object, const char *member,
+                             const struct json *value, int64_t *stamp_r)
 {
     *stamp_r = 0;
     if (!value || value->kind == JSON_NULL ||
         (json_is_i64(value, stamp_r) && *stamp_r >= 0 && *stamp_r <= STAMP_MAX))
         return FAULT_NONE;
-    return reader_wrong(reader, member, "A stamp is expected, a number of 15 digits, or 0.");
+    return reader_wrong(reader, object, member, "A stamp is expected, a number of 15 digits, or 0.");
 }
 
 /* What an element has, NULL: nothing. */
 struct element {
     const struct json *class, *id, *version, *ctime, *dtime;
+    uint32_t count; /* members that are one of these */
 };
 
 /* One look at each member: a holder of many documents sends many of these. */
@@ -146,19 +147,18 @@ static struct element look_at(const struct json *object)
     struct element element = {0};
     for (const struct json *member = object->first; member; member = member->next) {
         const char *name = member->name.data;
-        if (member->name.size == 1) {
-            if (*name == 'c')
-                element.class = member;
-            else if (*name == 'v')
-                element.version = member;
-        } else if (member->name.size == 2) {
-            if (memcmp(name, "id", 2) == 0)
-                element.id = member;
-            else if (memcmp(name, "ct", 2) == 0)
-                element.ctime = member;
-            else if (memcmp(name, "dt", 2) == 0)
-                element.dtime = member;
-        }
+        const struct json **place = NULL;
+        if (member->name.size == 1)
+            place = *name == 'c' ? &element.class : *name == 'v' ? &element.version : NULL;
+        else if (member->name.size == 2)
+            place = memcmp(name, "id", 2) == 0   ? &element.id
+                    : memcmp(name, "ct", 2) == 0 ? &element.ctime
+                    : memcmp(name, "dt", 2) == 0 ? &element.dtime
+                                                 : NULL;
+        if (!place)
+            continue;
+        *place = member;
+        element.count++;
     }
     return element;
 }
@@ -167,27 +167,37 @@ static enum fault read_element(const struct reader *reader, const struct json *o
                                struct held *held)
 {
     if (object->kind != JSON_OBJECT)
-        return reader_wrong(reader, "syncs", "Objects with c, id, v, ct and dt are expected.");
+        return reader_wrong_value(reader, object, "syncs", "Objects with c, id, v, ct and dt are expected.");
     struct element element = look_at(object);
-    enum fault fault = take_stamp(reader, "v", element.version, &held->version);
+    enum fault fault =
+        element.count < object->count ? reader_members(reader, object, "c id v ct dt") : FAULT_NONE;
     if (!fault)
-        fault = take_stamp(reader, "ct", element.ctime, &held->ctime);
+        fault = take_stamp(reader, object, "v", element.version, &held->version);
     if (!fault)
-        fault = take_stamp(reader, "dt", element.dtime, &held->dtime);
-    return fault ? fault : reader_take_name(reader, element.class, element.id, name);
+        fault = take_stamp(reader, object, "ct", element.ctime, &held->ctime);
+    if (!fault)
+        fault = take_stamp(reader, object, "dt", element.dtime, &held->dtime);
+    return fault ? fault : reader_take_name(reader, object, element.class, element.id, name);
 }
 
 static enum fault check_count(const struct reader *reader, size_t count)
 {
     int64_t most = reader->settings->limit_syncs;
-    return (int64_t)count > most ? reader_over(reader, "limit_syncs", most, (int64_t)count) : FAULT_NONE;
+    if ((int64_t)count <= most)
+        return FAULT_NONE;
+    enum fault fault = reader_over(reader, NULL, "limit_syncs", most, (int64_t)count);
+    reader->reply->at = "/syncs";
+    return fault;
 }
 
 enum fault holdings_check(const struct reader *reader, const struct holdings *holdings)
 {
     enum fault fault = check_count(reader, holdings->count);
-    for (size_t i = 0; !fault && i < holdings->count; i++)
-        fault = reader_check_length(reader, "id", holdings->names[i].id);
+    for (size_t i = 0; !fault && i < holdings->count; i++) {
+        fault = reader_check_length(reader, NULL, "id", holdings->names[i].id);
+        if (fault)
+            reader->reply->at = arena_printf(reader->call->arena, "/syncs/%zu/id", i);
+    }
     return fault;
 }
 

@@ -20,14 +20,17 @@ enum fault once_read_dhop(struct workshop *workshop, struct call *call, struct r
         return FAULT_NONE;
     int64_t given, now = stamp_now();
     if (!stamp_from_text(call->dhop, &given))
-        return reply_fault(call, reply, FAULT_AARG, "A stamp is expected: yymmddhhmmssmmm, UTC.", "dhop",
-                           NULL);
+        return reply_wrong_argument(call, reply, "dhop", "A stamp is expected: yymmddhhmmssmmm, UTC.");
     int64_t least = stamp_add_ms(now, -1000 * settings->dhop_past_s);
     int64_t most = stamp_add_ms(now, settings->dhop_future_ms);
-    if (given < least || given > most)
-        return reply_fault(call, reply, FAULT_ADHOP, NULL, arena_printf(call->arena, "%015" PRId64, given),
-                           arena_printf(call->arena, "%015" PRId64, least),
-                           arena_printf(call->arena, "%015" PRId64, most), NULL);
+    if (given < least || given > most) {
+        enum fault fault =
+            reply_fault(call, reply, FAULT_ADHOP, NULL, arena_printf(call->arena, "%015" PRId64, given),
+                        arena_printf(call->arena, "%015" PRId64, least),
+                        arena_printf(call->arena, "%015" PRId64, most), NULL);
+        reply->at = "/dhop";
+        return fault;
+    }
     call->dhop_stamp = given;
     return FAULT_NONE;
 }
@@ -91,11 +94,12 @@ enum fault once_open(struct workshop *workshop, struct call *call, struct reply 
     if (!call->idempotency_key.data)
         return FAULT_NONE;
     if (!is_key(call->idempotency_key))
-        return reader_wrong(&reader, "Idempotency-Key", "1 to 255 visible ASCII characters are expected.");
+        return reply_fault(call, reply, FAULT_AARG, "1 to 255 visible ASCII characters are expected.",
+                           "Idempotency-Key", NULL);
     if (operation->right == RIGHT_READ || operation->only_reads)
         return FAULT_NONE;
     if ((int64_t)call->account.size > workshop->settings->limit_name_bytes)
-        return reader_over(&reader, "limit_name_bytes", workshop->settings->limit_name_bytes,
+        return reader_over(&reader, NULL, "limit_name_bytes", workshop->settings->limit_name_bytes,
                            (int64_t)call->account.size);
     struct once *once = ARENA_NEW(call->arena, struct once);
     once->account = call->account.data ? call->account : BYTES("");
@@ -141,7 +145,7 @@ enum fault once_keep(struct attempt *attempt, struct once *once)
     once->mime = bytes_of(attempt->reply->mime);
     once->answer = (struct bytes){body->data + attempt->out, body->size - attempt->out};
     if ((int64_t)once->answer.size > settings->limit_answer_bytes)
-        return reader_over(&reader, "limit_answer_bytes", settings->limit_answer_bytes,
+        return reader_over(&reader, NULL, "limit_answer_bytes", settings->limit_answer_bytes,
                            (int64_t)once->answer.size);
     transaction_keep(attempt->transaction, once);
     return FAULT_NONE;

@@ -228,6 +228,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->phase = PHASE_BEFORE;
     reply->argument_count = 0;
     reply->detail = NULL;
+    reply->at = NULL;
     reply->mime = MIME_JSON;
     reply->is_replayed = false;
     reply->status = 0;

@@ -1,5 +1,7 @@
 /* reader: typed, bounds-checked reading of JSON arguments.  Each function records FAULT_AARG or FAULT_ALIMIT
- * in the reply, with the member's name (and the limit and the value), and returns it. */
+ * in the reply, with the member's name (or the limit and the value) and its place, and returns it.
+ *
+ * `object` is an object of call->param, call->syncs, or one of these; NULL: param, which is absent. */
 #ifndef STAMPD_OPERATION_READER_H
 #define STAMPD_OPERATION_READER_H
 
@@ -29,19 +31,31 @@ MUST_USE enum fault reader_boolean(const struct reader *reader, const struct jso
 /* A class name in the member. */
 MUST_USE enum fault reader_class(const struct reader *reader, const struct json *object, const char *member,
                                  struct bytes *class_r);
-/* A document's name of the values of its members c and id; NULL: absent. */
-MUST_USE enum fault reader_take_name(const struct reader *reader, const struct json *class,
-                                     const struct json *id, struct name *name_r);
+/* A document's name of the values of the members c and id of `object`; NULL: absent. */
+MUST_USE enum fault reader_take_name(const struct reader *reader, const struct json *object,
+                                     const struct json *class, const struct json *id, struct name *name_r);
 /* Members c and id: the name of a document. */
 MUST_USE enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r);
 
-/* Is `name` free of empty, too long and NUL: ids and keys.  `member` names it in the fault. */
-MUST_USE enum fault reader_check_length(const struct reader *reader, const char *member, struct bytes name);
-/* Over a limit: the setting's name, its value, and what came. */
-enum fault reader_over(const struct reader *reader, const char *limit, int64_t most, int64_t value);
+/* Refuses a member that is none of `known` (names divided by blanks, base/names.h) with the nearest of them.
+ * Every object of an argument is read under such a list: what is misspelt must not be ignored. */
+MUST_USE enum fault reader_members(const struct reader *reader, const struct json *object, const char *known);
+
+/* Is `name` free of empty, too long and NUL: ids and keys.  It is the `member` of `object`. */
+MUST_USE enum fault reader_check_length(const struct reader *reader, const struct json *object,
+                                        const char *member, struct bytes name);
+/* FAULT_AARG: what is expected, one sentence, in place of the member, or of the value under its name. */
+enum fault reader_wrong(const struct reader *reader, const struct json *object, const char *member,
+                        const char *expected);
+enum fault reader_wrong_value(const struct reader *reader, const struct json *value, const char *name,
+                              const char *expected);
+/* Over a limit: the setting's name, its value, and what came.  `value_at` is where: NULL: of no one value. */
+enum fault reader_over(const struct reader *reader, const struct json *value_at, const char *limit,
+                       int64_t most, int64_t value);
 /* A share is used up, of a client or a namespace: the setting's name and its value.  Another time it may be
  * free. */
 enum fault reader_busy(const struct reader *reader, const char *limit, int64_t most);
-enum fault reader_wrong(const struct reader *reader, const char *member, const char *expected);
+/* Names the place of the fault that is in the reply already: of the value, or of a member of an object. */
+void reader_place(const struct reader *reader, const struct json *value, const char *member);
 
 #endif

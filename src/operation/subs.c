@@ -7,8 +7,8 @@ enum fault subs_check_session(struct call *call, struct reply *reply)
 {
     if (!call->session.data || definition_is_session(call->session))
         return FAULT_NONE;
-    return reply_fault(call, reply, FAULT_AARG, "16 to 64 letters, digits, '-' and '_' are expected.",
-                       "session", NULL);
+    return reply_wrong_argument(call, reply, "session",
+                                "16 to 64 letters, digits, '-' and '_' are expected.");
 }
 
 void subs_write(const struct attempt *attempt, struct builder *body)

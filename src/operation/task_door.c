@@ -99,6 +99,7 @@ static enum fault tell_failure(struct call *call, struct reply *reply, const str
     reply->code = told->code;
     reply->phase = told->phase;
     reply->detail = told->detail;
+    reply->at = told->at;
     reply->argument_count = told->argument_count;
     memcpy(reply->arguments, told->arguments, sizeof reply->arguments);
     reply->body->size = 0;
@@ -133,10 +134,10 @@ static enum fault read_ids(const struct reader *reader, const struct json *list,
     size_t count = 0;
     for (const struct json *id = list->first; id; id = id->next) {
         if (id->kind != JSON_STRING || !task_is_id(id->value))
-            return reader_wrong(reader, "run", "Names of tasks are expected.");
+            return reader_wrong_value(reader, id, "run", "Names of tasks are expected.");
         for (size_t i = 0; i < count; i++)
             if (bytes_equal(outcomes[i].id, id->value))
-                return reader_wrong(reader, "run", "A task is named twice.");
+                return reader_wrong_value(reader, id, "run", "A task is named twice.");
         outcomes[count++].id = id->value;
     }
     return FAULT_NONE;
@@ -147,7 +148,7 @@ static enum fault run_many(struct workshop *workshop, struct call *call, struct 
     const struct reader reader = {workshop->settings, call, reply};
     const struct json *list = json_member(call->param, "run");
     if (list->kind != JSON_ARRAY || list->is_shallow || !list->count || list->count > RUN_MOST)
-        return reader_wrong(&reader, "run", "An array of 1 to 1000 names of tasks is expected.");
+        return reader_wrong_value(&reader, list, "run", "An array of 1 to 1000 names of tasks is expected.");
     struct task_outcome *outcomes = ARENA_ARRAY(call->arena, struct task_outcome, list->count);
     enum fault fault = read_ids(&reader, list, outcomes);
     if (!fault)
@@ -166,11 +167,14 @@ enum fault task_door_answer(struct workshop *workshop, struct call *call, struct
     int space = documents_space(workshop->documents, call->database);
     if (space < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    fault = reader_members(&reader, call->param, call->task_id.data ? "" : "run scan");
+    if (fault)
+        return fault;
     if (call->task_id.data)
         return run_one(workshop, call, reply, space);
     if (json_member(call->param, "run"))
         return run_many(workshop, call, reply, space);
     if (json_member(call->param, "scan"))
         return task_scan(workshop, call, reply, space);
-    return reader_wrong(&reader, "param", "A member run or scan is expected.");
+    return reader_wrong_value(&reader, call->param, "param", "A member run or scan is expected.");
 }

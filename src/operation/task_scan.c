@@ -232,8 +232,10 @@ enum fault task_scan(struct workshop *workshop, struct call *call, struct reply 
     int64_t now = stamp_now(), limit, before;
     uint64_t lost = 0;
     if (wish->kind != JSON_OBJECT)
-        return reader_wrong(&reader, "scan", "An object is expected.");
-    enum fault fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+        return reader_wrong_value(&reader, wish, "scan", "An object is expected.");
+    enum fault fault = reader_members(&reader, wish, "limit before");
+    if (!fault)
+        fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault)
         fault = reader_integer(&reader, wish, "before", STAMP_MIN, STAMP_MAX, now, &before);
     if (fault)

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "base/names.h"
 #include "operation/holdings.h"
 #include "serve/multipart.h"
 
@@ -13,6 +14,7 @@ enum { ITEM_LEVEL_IN_ITEMS = 2 };
 struct reading {
     struct arena *arena;
     bool is_resource;
+    int whose; /* arguments are known here */
     const struct argument_limits *limits;
     size_t pair_count; /* of the query string and a form */
     struct arguments *arguments;
@@ -76,14 +78,14 @@ enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_s
         char *decoded = arena_alloc(arena, text.size);
         ssize_t size = decode_escapes(text, plus_is_space ? '+' : ' ', decoded);
         if (size < 0) {
-            *what_r = "a percent sign without two hexadecimal digits";
+            *what_r = "A percent sign stands without two hexadecimal digits.";
             return FAULT_AARG;
         }
         *decoded_r = (struct bytes){decoded, (size_t)size};
     }
     bool has_nul = contains_byte(*decoded_r, '\0');
     if (has_nul) {
-        *what_r = "the character U+0000";
+        *what_r = "The character U+0000 is not allowed.";
         return FAULT_AARG;
     }
     return FAULT_NONE;
@@ -91,36 +93,70 @@ enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_s
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
-enum whose { OF_ALL, OF_OPERATIONS, OF_RESOURCES };
+/* Whose argument it is: several of these. */
+enum { OF_OPERATIONS = 1, OF_RESOURCES = 2, OF_MANAGERS = 4, OF_CALLERS = OF_OPERATIONS | OF_RESOURCES };
 
 struct argument {
     const char *name;
-    enum whose whose;
+    int whose;
     size_t place; /* of its field in struct arguments */
     enum json_kind kind;
     bool may_be_number;
 };
 
 static const struct argument known[] = {
-    {"param", OF_OPERATIONS, offsetof(struct arguments, param), JSON_OBJECT, false},
+    {"param", OF_OPERATIONS | OF_MANAGERS, offsetof(struct arguments, param), JSON_OBJECT, false},
     {"syncs", OF_OPERATIONS, offsetof(struct arguments, syncs), JSON_ARRAY, false},
     {"items", OF_RESOURCES, offsetof(struct arguments, items), JSON_ARRAY, false},
     {"age", OF_RESOURCES, offsetof(struct arguments, age), JSON_STRING, true},
-    {"account", OF_ALL, offsetof(struct arguments, account), JSON_STRING, false},
-    {"key", OF_ALL, offsetof(struct arguments, key), JSON_STRING, false},
-    {"admin", OF_ALL, offsetof(struct arguments, admin), JSON_STRING, false},
-    {"lang", OF_ALL, offsetof(struct arguments, lang), JSON_STRING, false},
-    {"dhop", OF_ALL, offsetof(struct arguments, dhop), JSON_STRING, true},
-    {"session", OF_ALL, offsetof(struct arguments, session), JSON_STRING, false},
+    {"account", OF_CALLERS, offsetof(struct arguments, account), JSON_STRING, false},
+    {"key", OF_CALLERS | OF_MANAGERS, offsetof(struct arguments, key), JSON_STRING, false},
+    {"admin", OF_CALLERS, offsetof(struct arguments, admin), JSON_STRING, false},
+    {"lang", OF_CALLERS, offsetof(struct arguments, lang), JSON_STRING, false},
+    {"dhop", OF_CALLERS, offsetof(struct arguments, dhop), JSON_STRING, true},
+    {"session", OF_CALLERS, offsetof(struct arguments, session), JSON_STRING, false},
 };
 
 static const struct argument *find_argument(const struct reading *reading, struct bytes name)
 {
-    enum whose others = reading->is_resource ? OF_OPERATIONS : OF_RESOURCES;
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (bytes_equal(bytes_of(known[i].name), name))
-            return known[i].whose == others ? NULL : &known[i];
+            return known[i].whose & reading->whose ? &known[i] : NULL;
     return NULL;
+}
+
+/* With the nearest of those that there are.  What GET gave of a document can be sent back as it is. */
+static enum fault refuse_unknown(struct reading *reading, struct bytes name)
+{
+    if (reading->is_resource && names_have("c id v ct dt", name))
+        return FAULT_NONE;
+    struct arguments *arguments = reading->arguments;
+    struct builder names = {0}, text = {0};
+    if (!bytes_is_utf8(name))
+        return refuse(reading, FAULT_AUTF8, "query", "The name of an argument is not UTF-8.");
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (known[i].whose & reading->whose)
+            builder_printf(&names, "%s%s", names.size ? " " : "", known[i].name);
+    struct bytes nearest = names_nearest(names.data, name);
+    names_explain(names.data, "argument", name, &text);
+    arguments->is_unknown = true;
+    arguments->nearest = nearest.data ? arena_copy(reading->arena, nearest.data, nearest.size) : NULL;
+    (void)refuse(reading, FAULT_AARG, arena_copy(reading->arena, name.data, name.size),
+                 arena_copy(reading->arena, text.data, text.size));
+    builder_free(&names);
+    builder_free(&text);
+    return FAULT_AARG;
+}
+
+/* What json_read has found, as a sentence. */
+static enum fault refuse_text(struct reading *reading, enum fault fault, const char *wrong)
+{
+    const struct json_problem *problem = reading->problem;
+    const char *sentence = fault == FAULT_AUTF8   ? "The text is not UTF-8 at byte %zu."
+                           : fault == FAULT_AJSON ? "The text is not JSON at byte %zu: %s."
+                                                  : "The text exceeds a limit at byte %zu: %s.";
+    return refuse(reading, fault, wrong,
+                  arena_printf(reading->arena, sentence, problem->offset, problem->what));
 }
 
 static int item_level(const struct reading *reading)
@@ -153,8 +189,8 @@ static enum fault set_tree(struct reading *reading, const struct argument *argum
 {
     if (tree->kind != argument->kind)
         return refuse(reading, FAULT_AARG, argument->name,
-                      argument->kind == JSON_OBJECT ? "a JSON object is expected"
-                                                    : "a JSON array is expected");
+                      argument->kind == JSON_OBJECT ? "A JSON object is expected."
+                                                    : "A JSON array is expected.");
     *tree_field(reading->arguments, argument) = tree;
     return FAULT_NONE;
 }
@@ -164,17 +200,15 @@ static enum fault set_text(struct reading *reading, const struct argument *argum
 {
     if (!is_tree(argument)) {
         if (!bytes_is_utf8(value))
-            return refuse(reading, FAULT_AUTF8, argument->name, "malformed UTF-8");
+            return refuse(reading, FAULT_AUTF8, argument->name, "The text is not UTF-8.");
         *text_field(reading->arguments, argument) = value;
         return FAULT_NONE;
     }
     struct json_limits limits = {reading->limits->depth - 1, item_level(reading), reading->limits->nodes};
     struct json *tree;
     enum fault fault = json_read(reading->arena, value, &limits, &tree, reading->problem);
-    if (fault != FAULT_NONE) {
-        reading->arguments->wrong = argument->name;
-        return fault;
-    }
+    if (fault)
+        return refuse_text(reading, fault, argument->name);
     return set_tree(reading, argument, tree);
 }
 
@@ -192,11 +226,15 @@ static enum fault read_pair(struct reading *reading, struct bytes pair, const ch
 {
     struct bytes name, value;
     const char *what;
+    if (!pair.size)
+        return FAULT_NONE;
     enum fault fault = percent_decode(reading->arena, cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
         return refuse(reading, fault, where, what);
     const struct argument *argument = find_argument(reading, name);
-    if (!argument || is_given(reading->arguments, argument))
+    if (!argument)
+        return refuse_unknown(reading, name);
+    if (is_given(reading->arguments, argument))
         return FAULT_NONE;
     fault = percent_decode(reading->arena, pair, true, &value, &what);
     if (fault != FAULT_NONE)
@@ -210,7 +248,7 @@ static enum fault read_pairs(struct reading *reading, struct bytes pairs, const 
     enum fault fault = FAULT_NONE;
     while (pairs.size && fault == FAULT_NONE) {
         if (++reading->pair_count > reading->limits->parts)
-            return refuse(reading, FAULT_ALIMIT, "limit_parts", "too many arguments");
+            return refuse(reading, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
         fault = read_pair(reading, cut(&pairs, '&'), where);
     }
     return fault;
@@ -223,8 +261,8 @@ static enum fault set_member(struct reading *reading, const struct argument *arg
         return set_tree(reading, argument, member);
     if (member->kind != JSON_STRING && !(member->kind == JSON_NUMBER && argument->may_be_number))
         return refuse(reading, FAULT_AARG, argument->name,
-                      argument->may_be_number ? "a JSON string or number is expected"
-                                              : "a JSON string is expected");
+                      argument->may_be_number ? "A JSON string or number is expected."
+                                              : "A JSON string is expected.");
     *text_field(reading->arguments, argument) = member->value;
     return FAULT_NONE;
 }
@@ -267,17 +305,17 @@ static enum fault read_json(struct reading *reading, struct bytes body)
     enum fault fault = FAULT_NONE;
     if (!read_holdings(reading, body, &limits, &root))
         fault = json_read(reading->arena, body, &limits, &root, reading->problem);
-    if (fault != FAULT_NONE) {
-        reading->arguments->wrong = "body";
-        return fault;
-    }
+    if (fault)
+        return refuse_text(reading, fault, "body");
     if (!root)
         return FAULT_NONE;
     if (root->kind != JSON_OBJECT)
-        return refuse(reading, FAULT_AARG, "body", "a JSON object is expected");
+        return refuse(reading, FAULT_AARG, "body", "A JSON object is expected.");
     for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {
         const struct argument *argument = find_argument(reading, member->name);
-        if (argument && !is_given(reading->arguments, argument))
+        if (!argument)
+            fault = refuse_unknown(reading, member->name);
+        else if (!is_given(reading->arguments, argument))
             fault = set_member(reading, argument, member);
     }
     return fault;
@@ -326,14 +364,16 @@ static bool parameters_are_fine(struct bytes parameters)
 static enum fault take_argument(struct reading *reading, const struct part *part)
 {
     const struct argument *argument = find_argument(reading, part->name);
-    if (!argument || is_given(reading->arguments, argument))
+    if (!argument)
+        return refuse_unknown(reading, part->name);
+    if (is_given(reading->arguments, argument))
         return FAULT_NONE;
     struct bytes parameters = part->type;
     cut(&parameters, ';');
     if (part->type.data && !parameters_are_fine(parameters))
-        return refuse(reading, FAULT_ATYPE, argument->name, "the character set must be utf-8");
+        return refuse(reading, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
     if (part->content.size && memchr(part->content.data, '\0', part->content.size))
-        return refuse(reading, FAULT_AARG, argument->name, "the character U+0000");
+        return refuse(reading, FAULT_AARG, argument->name, "The character U+0000 is not allowed.");
     return set_text(reading, argument, part->content);
 }
 
@@ -375,7 +415,7 @@ static enum fault read_parts(struct reading *reading, struct bytes parameters, s
         if (fault || !is_there)
             break;
         if (++count > reading->limits->parts)
-            return refuse(reading, FAULT_ALIMIT, "limit_parts", "too many parts");
+            return refuse(reading, FAULT_ALIMIT, "limit_parts", "There are too many parts.");
         if (part.file_name.data) {
             files = make_room(reading, files, &room);
             take_file(reading, &part, files);
@@ -390,26 +430,49 @@ static enum fault read_parts(struct reading *reading, struct bytes parameters, s
 
 /* --- bodies -------------------------------------------------------------------------------------- */
 
+/* What programs send as a form because nothing was said of its type: curl -d. */
+static bool looks_like_json(struct bytes body)
+{
+    body = trimmed(body);
+    return body.size && (body.data[0] == '{' || body.data[0] == '[');
+}
+
+static enum fault refuse_type(struct reading *reading, struct bytes type, struct bytes body)
+{
+    if (looks_like_json(body))
+        return refuse(reading, FAULT_ATYPE, "body",
+                      type.size ? "The body looks like JSON: send it with Content-Type: application/json."
+                                : "The body has no Content-Type: send JSON with application/json.");
+    return refuse(reading, FAULT_ATYPE, "body", "The body must be application/json or a form.");
+}
+
 static enum fault read_body(struct reading *reading, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
     struct bytes type = trimmed(cut(&parameters, ';'));
     if (!parameters_are_fine(parameters))
-        return refuse(reading, FAULT_ATYPE, "body", "the character set must be utf-8");
+        return refuse(reading, FAULT_ATYPE, "body", "The character set must be utf-8.");
     if (is_word(type, "application/json"))
         return read_json(reading, source->body);
-    if (is_word(type, "application/x-www-form-urlencoded"))
+    if (is_word(type, "application/x-www-form-urlencoded") && !looks_like_json(source->body))
         return read_pairs(reading, source->body, "body");
     if (is_word(type, "multipart/form-data"))
         return read_parts(reading, parameters, source->body);
-    return refuse(reading, FAULT_ATYPE, "body", "the body must be application/json or a form");
+    return refuse_type(reading, type, source->body);
 }
 
 enum fault arguments_read(struct arena *arena, const struct argument_source *source,
                           const struct argument_limits *limits, struct arguments *arguments_r,
                           struct json_problem *problem_r)
 {
-    struct reading reading = {arena, source->is_resource, limits, 0, arguments_r, problem_r};
+    struct reading reading = {.arena = arena,
+                              .is_resource = source->is_resource,
+                              .whose = source->is_resource  ? OF_RESOURCES
+                                       : source->is_manager ? OF_MANAGERS
+                                                            : OF_OPERATIONS,
+                              .limits = limits,
+                              .arguments = arguments_r,
+                              .problem = problem_r};
     *arguments_r = (struct arguments){0};
     *problem_r = (struct json_problem){0};
     enum fault fault = read_pairs(&reading, source->query, "query");

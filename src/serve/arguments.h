@@ -3,9 +3,9 @@
  * The arguments of an operation are param, syncs, account, key, admin, lang, dhop and session; a document as
  * a resource has items and age in place of param and syncs.  They come in the query string, and in a body
  * that is a form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members
- * of these names. The first of repeated ones wins, the query string before the body; other names are ignored,
- * but all files of a multipart form are kept, whatever their names.  All is copied or decoded into the arena,
- * or slices of the source, which must live as long. */
+ * of these names. The first of repeated ones wins, the query string before the body; another name is refused
+ * with the nearest known one, but all files of a multipart form are kept, whatever their names.  All is
+ * copied or decoded into the arena, or slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
 #define STAMPD_SERVE_ARGUMENTS_H
 
@@ -16,6 +16,7 @@
 
 struct argument_source {
     bool is_resource;          /* items and age are read, not param and syncs */
+    bool is_manager;           /* of a queue manager, which sends param and key */
     struct bytes query;        /* behind the '?', as sent */
     struct bytes content_type; /* as sent; ignored when there is no body */
     struct bytes body;
@@ -41,12 +42,14 @@ struct arguments {
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const char *wrong; /* name of the argument that a fault is about, "body", "query" or "limit_parts"; NULL:
                           no fault */
+    bool is_unknown;   /* there is no argument of the name in `wrong` */
+    const char *nearest; /* the one that may have been meant; NULL: none */
 };
 
 /* Reads all of them.  FAULT_AARG: a wrong escape, a NUL, a wrong kind of JSON.  FAULT_AUTF8, FAULT_AJSON,
  * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set, a part
  * with a transfer encoding.  FAULT_ABODY: a multipart form that was cut off.  On a fault
- * `arguments_r->wrong` and `problem_r` tell more (offset: in the JSON text; 0 elsewhere).
+ * `arguments_r->wrong` and `problem_r` tell more (a sentence; offset: in the JSON text, 0 elsewhere).
  *
  * Trees are built as deep as the generic operations need: arrays and objects inside an item of a document
  * (docs, document, items, item; of a resource: items, item) stay shallow, so that a content `j` is found as

@@ -167,8 +167,8 @@ static enum fault end_line(struct multipart *multipart, const char **what_r)
         return FAULT_NONE;
     bool is_cut = !multipart->rest.size || bytes_equal(multipart->rest, BYTES("\r")) ||
                   bytes_equal(multipart->rest, BYTES("-"));
-    return is_cut ? refuse(what_r, FAULT_ABODY, "the body ends within a part")
-                  : refuse(what_r, FAULT_AARG, "something stands behind a boundary");
+    return is_cut ? refuse(what_r, FAULT_ABODY, "The body ends within a part.")
+                  : refuse(what_r, FAULT_AARG, "Something stands behind a boundary.");
 }
 
 enum fault multipart_open(struct arena *arena, struct bytes parameters, struct bytes body,
@@ -176,14 +176,15 @@ enum fault multipart_open(struct arena *arena, struct bytes parameters, struct b
 {
     struct bytes boundary;
     if (!find_boundary(parameters, &boundary))
-        return refuse(what_r, FAULT_ATYPE, "multipart/form-data needs a boundary of 1 to 70 characters");
+        return refuse(what_r, FAULT_ATYPE,
+                      "A multipart/form-data body needs a boundary of 1 to 70 characters.");
     size_t size = 4 + boundary.size;
     char *delimiter = arena_alloc(arena, size);
     memcpy(delimiter, "\r\n--", 4);
     memcpy(delimiter + 4, boundary.data, boundary.size);
     *multipart_r = (struct multipart){.arena = arena, .delimiter = {delimiter, size}, .rest = body};
     if (!take(&multipart_r->rest, (struct bytes){delimiter + 2, size - 2}))
-        return refuse(what_r, FAULT_AARG, "the body does not begin with its boundary");
+        return refuse(what_r, FAULT_AARG, "The body does not begin with its boundary.");
     return FAULT_NONE;
 }
 
@@ -192,10 +193,10 @@ static enum fault take_content(struct multipart *multipart, struct bytes *conten
 {
     struct bytes delimiter = multipart->delimiter, rest = multipart->rest, first = rest;
     if (take(&first, (struct bytes){delimiter.data + 2, delimiter.size - 2}))
-        return refuse(what_r, FAULT_AARG, "a boundary stands where a content is expected");
+        return refuse(what_r, FAULT_AARG, "A boundary stands where a content is expected.");
     const char *end = memmem(rest.data, rest.size, delimiter.data, delimiter.size);
     if (!end)
-        return refuse(what_r, FAULT_ABODY, "the last boundary is missing");
+        return refuse(what_r, FAULT_ABODY, "The last boundary is missing.");
     *content_r = (struct bytes){rest.data, (size_t)(end - rest.data)};
     skip(&multipart->rest, content_r->size + delimiter.size);
     return FAULT_NONE;
@@ -225,14 +226,14 @@ static enum fault take_name(struct head *head, struct bytes name, struct bytes v
 {
     bool is_file = is_word(name, "filename");
     if (is_word(name, "filename*") || is_word(name, "name*"))
-        return refuse(head->what_r, FAULT_AARG, "name and filename are sent as UTF-8, without *");
+        return refuse(head->what_r, FAULT_AARG, "The name and filename are sent as UTF-8, without *.");
     if (!is_file && !is_word(name, "name"))
         return FAULT_NONE;
     struct bytes *field = is_file ? &head->part->file_name : &head->part->name;
     if (field->data)
-        return refuse(head->what_r, FAULT_AARG, "a part has two names");
+        return refuse(head->what_r, FAULT_AARG, "A part has two names.");
     if (!bytes_is_utf8(value))
-        return refuse(head->what_r, FAULT_AUTF8, "the name of a part is not valid UTF-8");
+        return refuse(head->what_r, FAULT_AUTF8, "The name of a part is not valid UTF-8.");
     *field = value.size ? value : BYTES("");
     return FAULT_NONE;
 }
@@ -241,13 +242,13 @@ static enum fault read_disposition(struct head *head, struct bytes value)
 {
     enum fault fault = FAULT_NONE;
     if (head->has_disposition || !is_word(take_token(&value), "form-data"))
-        return refuse(head->what_r, FAULT_AARG, "a part has one Content-Disposition, of form-data");
+        return refuse(head->what_r, FAULT_AARG, "A part has one Content-Disposition, of form-data.");
     head->has_disposition = true;
     skip_blanks(&value);
     while (value.size && !fault) {
         struct bytes name, text;
         if (!take_parameter(head->arena, &value, &name, &text))
-            return refuse(head->what_r, FAULT_AARG, "a Content-Disposition is malformed");
+            return refuse(head->what_r, FAULT_AARG, "A Content-Disposition is malformed.");
         fault = take_name(head, name, text);
         skip_blanks(&value);
     }
@@ -260,11 +261,11 @@ static enum fault read_field(struct head *head, struct bytes name, struct bytes 
         return read_disposition(head, value);
     if (is_word(name, "Content-Type")) {
         if (head->part->type.data || !value.size || value.size > TYPE_MAX || !is_field_text(value, false))
-            return refuse(head->what_r, FAULT_AARG, "the Content-Type of a part is malformed");
+            return refuse(head->what_r, FAULT_AARG, "The Content-Type of a part is malformed.");
         head->part->type = value;
     } else if (is_word(name, "Content-Transfer-Encoding") && !is_word(value, "binary") &&
                !is_word(value, "8bit") && !is_word(value, "7bit")) {
-        return refuse(head->what_r, FAULT_ATYPE, "parts are sent as they are, without a transfer encoding");
+        return refuse(head->what_r, FAULT_ATYPE, "Parts are sent as they are, without a transfer encoding.");
     }
     return FAULT_NONE;
 }
@@ -273,7 +274,7 @@ static enum fault read_line(struct head *head, struct bytes line)
 {
     struct bytes name = take_token(&line);
     if (!name.size || !take(&line, BYTES(":")) || !is_field_text(line, true))
-        return refuse(head->what_r, FAULT_AARG, "a header field of a part is malformed");
+        return refuse(head->what_r, FAULT_AARG, "A header field of a part is malformed.");
     skip_blanks(&line);
     while (line.size && is_blank(line.data[line.size - 1]))
         line.size--;
@@ -289,9 +290,9 @@ static enum fault take_head(struct multipart *multipart, struct head *head)
         size_t most = rest.size < room ? rest.size : room;
         const char *end = most ? memmem(rest.data, most, "\r\n", 2) : NULL;
         if (!end && rest.size > room)
-            return refuse(head->what_r, FAULT_ALIMIT, "the header of a part has more than 8,192 bytes");
+            return refuse(head->what_r, FAULT_ALIMIT, "The header of a part has more than 8,192 bytes.");
         if (!end)
-            return refuse(head->what_r, FAULT_ABODY, "the body ends within a part");
+            return refuse(head->what_r, FAULT_ABODY, "The body ends within a part.");
         struct bytes line = {rest.data, (size_t)(end - rest.data)};
         skip(&multipart->rest, line.size + 2);
         room -= line.size + 2;
@@ -312,14 +313,14 @@ enum fault multipart_next(struct multipart *multipart, struct part *part_r, bool
     if (take(&multipart->rest, BYTES("--"))) {
         skip_blanks(&multipart->rest);
         take(&multipart->rest, BYTES("\r\n"));
-        return multipart->rest.size ? refuse(what_r, FAULT_AARG, "something stands behind the last boundary")
+        return multipart->rest.size ? refuse(what_r, FAULT_AARG, "Something stands behind the last boundary.")
                                     : FAULT_NONE;
     }
     enum fault fault = end_line(multipart, what_r);
     if (!fault)
         fault = take_head(multipart, &head);
     if (!fault && !part_r->name.data)
-        fault = refuse(what_r, FAULT_AARG, "a part has no name");
+        fault = refuse(what_r, FAULT_AARG, "A part has no name.");
     if (!fault)
         fault = take_content(multipart, &part_r->content, what_r);
     *is_there_r = !fault;

@@ -237,10 +237,9 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
     if (!age.data ||
         (bytes_to_i64(age, &resource->age_s) && resource->age_s >= 0 && resource->age_s <= AGE_MOST))
         return FAULT_NONE;
-    return reply_fault(
-        call, reply, FAULT_AARG,
-        arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST), "age",
-        NULL);
+    return reply_wrong_argument(
+        call, reply, "age",
+        arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST));
 }
 
 /* --- queue managers --- */
@@ -252,7 +251,7 @@ static enum fault begin_manager(const struct settings *settings, const struct re
     call->deadline_ms = clock_monotonic_ms() + settings->limit_task_s * 1000;
     if (!query(source).size)
         return FAULT_NONE;
-    return reply_fault(call, reply, FAULT_AARG, "All arguments belong into the body.", "query", NULL);
+    return reply_fault(call, reply, FAULT_AARG, "All arguments belong in the body.", "query", NULL);
 }
 
 /* --- body and arguments --- */
@@ -269,12 +268,45 @@ static enum fault read_body(const struct settings *settings, const struct reques
     return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;
 }
 
+static enum fault refuse_limit(struct call *call, struct reply *reply, const char *detail, const char *limit,
+                               int64_t most)
+{
+    return reply_fault(call, reply, FAULT_ALIMIT, detail, limit,
+                       arena_printf(call->arena, "%lld", (long long)most),
+                       arena_printf(call->arena, "%lld", (long long)most + 1), NULL);
+}
+
+/* In the words of arguments.h. */
+static enum fault refuse_arguments(const struct settings *settings, struct call *call,
+                                   const struct arguments *arguments, const struct json_problem *problem,
+                                   enum fault fault, struct reply *reply)
+{
+    const char *wrong = arguments->wrong ? arguments->wrong : "body", *second = arguments->nearest;
+    if (problem->offset) /* it says nothing where there is no JSON text */
+        second = arena_printf(call->arena, "%zu", problem->offset);
+    bool is_argument = strcmp(wrong, "body") != 0 && strcmp(wrong, "query") != 0;
+    if (fault == FAULT_ALIMIT && strcmp(wrong, "limit_parts") == 0)
+        return refuse_limit(call, reply, problem->what, wrong, settings->limit_parts);
+    if (fault == FAULT_ALIMIT && problem->is_depth)
+        (void)refuse_limit(call, reply, problem->what, "limit_depth", settings->limit_depth);
+    else
+        (void)reply_fault(call, reply, fault, problem->what, wrong, second, NULL);
+    if (is_argument || arguments->is_unknown) {
+        struct builder at = {0};
+        json_add_pointer_name(&at, bytes_of(wrong));
+        reply->at = arena_copy(call->arena, at.data, at.size);
+        builder_free(&at);
+    }
+    return fault;
+}
+
 static enum fault read_arguments(const struct settings *settings, const struct request_source *source,
                                  struct call *call, struct resource *resource, struct bytes body,
                                  struct reply *reply)
 {
     struct argument_source from = {
         .is_resource = call->route == CALL_DOCUMENT,
+        .is_manager = call->route == CALL_TASKS,
         .query = query(source),
         .content_type = parameter(source, "CONTENT_TYPE"),
         .body = body,
@@ -284,13 +316,8 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     struct arguments arguments;
     struct json_problem problem = {0};
     enum fault fault = arguments_read(call->arena, &from, &limits, &arguments, &problem);
-    if (fault == FAULT_ALIMIT && strcmp(arguments.wrong, "limit_parts") == 0)
-        return reply_fault(call, reply, fault, NULL, arguments.wrong,
-                           arena_printf(call->arena, "%zu", limits.parts),
-                           arena_printf(call->arena, "%zu", limits.parts + 1), NULL);
-    if (fault) /* the offset says nothing where there is no JSON text */
-        return reply_fault(call, reply, fault, problem.what, arguments.wrong ? arguments.wrong : "body",
-                           problem.offset ? arena_printf(call->arena, "%zu", problem.offset) : NULL, NULL);
+    if (fault)
+        return refuse_arguments(settings, call, &arguments, &problem, fault, reply);
     call->param = call->resource ? arguments.items : arguments.param;
     call->syncs = arguments.syncs;
     call->holdings = arguments.holdings;

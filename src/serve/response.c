@@ -97,6 +97,8 @@ static void write_problem(const struct reply *reply, int status, struct builder 
         json_add_string(out, printable(reply->arguments[i]));
     }
     builder_add_text(out, "]");
+    if (reply->at)
+        add_member(out, "at", printable(reply->at));
     if (reply->detail)
         add_member(out, "detail", printable(reply->detail));
     if (reply->members) {
@@ -114,6 +116,8 @@ static void write_for_people(const struct reply *reply, struct builder *out)
         builder_add_bytes(out, printable(reply->detail));
         builder_add_text(out, "\n");
     }
+    if (reply->at)
+        builder_printf(out, "At %s\n", *reply->at ? reply->at : "the top");
     for (int i = 0; i < reply->argument_count; i++) {
         builder_add_text(out, "- ");
         builder_add_bytes(out, printable(reply->arguments[i]));

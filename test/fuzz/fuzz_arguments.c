@@ -65,7 +65,8 @@ static void check_as_pairs(struct arena *arena, const struct arguments *argument
 
 static void add_member(struct builder *builder, const char *name)
 {
-    builder_add_text(builder, ",");
+    if (builder->size > 1)
+        builder_add_text(builder, ",");
     json_add_string(builder, bytes_of(name));
     builder_add_text(builder, ":");
 }
@@ -73,7 +74,7 @@ static void add_member(struct builder *builder, const char *name)
 static void check_as_json(struct arena *arena, const struct arguments *arguments)
 {
     struct builder object = {0};
-    builder_add_text(&object, "{\"other\":null");
+    builder_add_text(&object, "{");
     for (int i = 0; i < TEXT_COUNT; i++)
         if (text_at(arguments, i)->data) {
             add_member(&object, text_names[i]);
@@ -147,7 +148,7 @@ static void check_refusal(enum fault fault, const struct arguments *arguments,
     assert(fault == FAULT_AARG || fault == FAULT_AUTF8 || fault == FAULT_AJSON || fault == FAULT_ALIMIT ||
            fault == FAULT_ATYPE || fault == FAULT_ABODY);
     assert(problem->what && *problem->what && arguments->wrong);
-    bool is_known = false;
+    bool is_known = arguments->is_unknown;
     for (size_t i = 0; i < COUNT_OF(places); i++)
         is_known = is_known || strcmp(places[i], arguments->wrong) == 0;
     for (int i = 0; i < TEXT_COUNT; i++)

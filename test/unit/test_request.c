@@ -237,13 +237,13 @@ static void resources_are_read(void **state)
     (void)state;
     struct letter letter = {
         .method = "PUT",
-        .uri = "/n/doc/Note/a%2Fb%0A%C3%A9?lang=fr&param=%7B",
+        .uri = "/n/doc/Note/a%2Fb%0A%C3%A9?lang=fr",
         .space = "n",
         .database = "base",
         .match = "\"5\", W/\"6\"",
         .none_match = "*",
         .type = "application/json",
-        .body = "{\"c\":\"X\",\"items\":[{\"c\":\"L\",\"j\":{\"a\":[1]}}],\"syncs\":7,\"admin\":\"k\"}",
+        .body = "{\"c\":\"X\",\"items\":[{\"c\":\"L\",\"j\":{\"a\":[1]}}],\"v\":7,\"admin\":\"k\"}",
     };
     assert_int_equal(read_letter(&letter), FAULT_NONE);
     const struct resource *resource = request.call.resource;

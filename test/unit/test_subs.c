@@ -125,7 +125,7 @@ static void bad_lists(void **state)
     assert_refused(FAULT_AARG, "add", "{\"add\":[7]}");
     assert_refused(FAULT_AARG, "drop", "{\"drop\":\"Note\"}");
     assert_refused(FAULT_AARG, "defs", "{\"defs\":[],\"add\":[]}");
-    assert_refused(FAULT_AARG, "param", "{\"def\":[]}");
+    assert_refused(FAULT_AARG, "def", "{\"def\":[]}");
     assert_refused(FAULT_AARG, "delete", "{\"delete\":true,\"life\":5}");
     assert_refused(FAULT_ALIMIT, "limit_definitions", "{\"defs\":[\"A\",\"A\",\"A\",\"A\"]}");
     assert_refused(FAULT_NCOLLECTION, "Person", "{\"defs\":[\"Person/nothing@x\"]}");

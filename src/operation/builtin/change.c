@@ -5,19 +5,23 @@
 
 #include "operation/classes.h"
 
-/* c and k of an item; an absent key is that of a singleton. */
+/* Items may be sent back as they were given, with their versions.  c and k of an item; an absent
+ * key is that of a singleton. */
 static enum fault read_item_name(const struct reader *reader, const struct json *item, struct bytes *iclass,
                                  struct bytes *key)
 {
     if (item->kind != JSON_OBJECT || item->is_shallow)
-        return reader_wrong(reader, "items", "Objects with c, k and one of j, s, del are expected.");
-    enum fault fault = reader_class(reader, item, "c", iclass);
+        return reader_wrong_value(reader, item, "items",
+                                  "Objects with c, k and one of j, s, del are expected.");
+    enum fault fault = reader_members(reader, item, "c k j s del v");
+    if (!fault)
+        fault = reader_class(reader, item, "c", iclass);
     if (!fault)
         fault = reader_text(reader, item, "k", key);
     if (fault)
         return fault;
     if (key->data)
-        return reader_check_length(reader, "k", *key);
+        return reader_check_length(reader, item, "k", *key);
     *key = BYTES("");
     return FAULT_NONE;
 }
@@ -36,9 +40,9 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
         return fault;
     const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
     if ((json != NULL) + (string != NULL) + is_removal != 1)
-        return reader_wrong(reader, "items", "Exactly one of j, s and del is expected.");
+        return reader_wrong_value(reader, item, "items", "Exactly one of j, s and del is expected.");
     if (is_removal && !may_remove)
-        return reader_wrong(reader, "del",
+        return reader_wrong(reader, item, "del",
                             "These are all the items of the document: leave out what is to go.");
     if (is_removal || (json ? json->kind : string->kind) == JSON_NULL) {
         draft_remove_item(draft, iclass, key);
@@ -46,14 +50,14 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
     }
     struct bytes content = json ? json->text : text;
     if ((int64_t)content.size > reader->settings->limit_content_bytes)
-        return reader_over(reader, "limit_content_bytes", reader->settings->limit_content_bytes,
-                           (int64_t)content.size);
+        return reader_over(reader, json ? json : string, "limit_content_bytes",
+                           reader->settings->limit_content_bytes, (int64_t)content.size);
     const char *refusal;
     fault = classes_judge(attempt, draft_base(draft)->header.class, iclass, !key.size, !json, &refusal);
     if (fault)
         return fault;
     if (refusal)
-        return reader_wrong(reader, "items", refusal);
+        return reader_wrong_value(reader, item, "items", refusal);
     draft_set_item(draft, iclass, key, !json, content);
     return FAULT_NONE;
 }
@@ -69,7 +73,8 @@ enum fault change_items(struct attempt *attempt, struct draft *draft, const stru
     }
     int64_t volume = draft_volume(draft);
     if (volume > reader.settings->limit_document_bytes)
-        return reader_over(&reader, "limit_document_bytes", reader.settings->limit_document_bytes, volume);
+        return reader_over(&reader, items, "limit_document_bytes", reader.settings->limit_document_bytes,
+                           volume);
     return FAULT_NONE;
 }
 

@@ -37,17 +37,17 @@ static enum fault read_value(const struct reader *reader, const struct json *par
         "A value of up to 255 bytes is expected; of several properties, their array.";
     const struct json *value = json_member(param, "value");
     if (!value)
-        return reader_wrong(reader, "value", expected);
+        return reader_wrong(reader, param, "value", expected);
     if (value->kind != JSON_ARRAY)
-        return take_text(value, value_r) ? FAULT_NONE : reader_wrong(reader, "value", expected);
+        return take_text(value, value_r) ? FAULT_NONE : reader_wrong(reader, param, "value", expected);
     if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
-        return reader_wrong(reader, "value", expected);
+        return reader_wrong(reader, param, "value", expected);
     struct builder joined = {0};
     struct bytes text = NO_BYTES;
     for (const struct json *one = value->first; one; one = one->next) {
         if (!take_text(one, &text)) {
             builder_free(&joined);
-            return reader_wrong(reader, "value", expected);
+            return reader_wrong_value(reader, one, "value", expected);
         }
         builder_printf(&joined, "%zu:", text.size);
         builder_add_bytes(&joined, text);
@@ -97,7 +97,7 @@ static enum fault read_token(const struct reader *reader, const struct json *par
         return fault;
     if (!seal_open(asked->question, token, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
-        return reader_wrong(reader, "token",
+        return reader_wrong(reader, param, "token",
                             "The token of an earlier answer about the same collection is expected.");
     asked->place = (struct place){.is_first = true,
                                   .life = numbers[0],
@@ -117,7 +117,7 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
         return fault;
     if (!seal_open(asked->question, cursor, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
-        return reader_wrong(reader, "cursor",
+        return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
     asked->place = (struct place){.is_complete = numbers[0] != 0,
                                   .life = numbers[1],
@@ -218,7 +218,7 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         *place = (struct place){.is_complete = true, .is_first = true}; /* begins anew */
     }
     if (place->from > page->next)
-        return reader_wrong(reader, "token", "A token that this server has given is expected.");
+        return reader_wrong(reader, NULL, "token", "A token that this server has given is expected.");
     if (place->is_first)
         collection_begin(place, page, minute);
     return FAULT_NONE;
@@ -289,10 +289,10 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
     static const char *const others[] = {"token", "cursor", "limit"};
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (json_member(param, others[i]))
-            return reader_wrong(reader, others[i],
+            return reader_wrong(reader, param, others[i],
                                 "A stream is of the whole collection: it goes without this.");
     if (!reader->reply->outlet)
-        return reader_wrong(reader, "stream", "Only the answer to a request can be a stream.");
+        return reader_wrong(reader, param, "stream", "Only the answer to a request can be a stream.");
     return FAULT_NONE;
 }
 
@@ -301,11 +301,13 @@ enum fault collection_read(struct attempt *attempt, const struct reader *reader,
     const struct json *param = attempt->call->param;
     struct bytes want;
     *asked = (struct asked){.place = {.is_complete = true, .is_first = true}};
-    enum fault fault = reader_class(reader, param, "c", &asked->class);
+    enum fault fault = reader_members(reader, param, "c collection value token cursor limit want stream");
+    if (!fault)
+        fault = reader_class(reader, param, "c", &asked->class);
     if (!fault)
         fault = reader_text(reader, param, "collection", &asked->name);
     if (!fault)
-        fault = reader_check_length(reader, "collection", asked->name);
+        fault = reader_check_length(reader, param, "collection", asked->name);
     if (!fault)
         fault = read_value(reader, param, &asked->value);
     if (!fault)
@@ -320,7 +322,7 @@ enum fault collection_read(struct attempt *attempt, const struct reader *reader,
         return fault;
     asked->wants_ids = want.data && bytes_equal(want, BYTES("ids"));
     if (want.data && !asked->wants_ids && !bytes_equal(want, BYTES("docs")))
-        return reader_wrong(reader, "want", "\"docs\" or \"ids\" is expected.");
+        return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
     asked->question = make_question(attempt->call, asked);
     fault = read_token(reader, param, asked);
     return fault ? fault : read_cursor(reader, param, asked);

@@ -53,7 +53,9 @@ static enum fault copy_work(struct attempt *attempt)
     struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
     struct copy_place last;
     struct name name;
-    enum fault fault = reader_name(&reader, attempt->call->param, &name);
+    enum fault fault = reader_members(&reader, attempt->call->param, "c id");
+    if (!fault)
+        fault = reader_name(&reader, attempt->call->param, &name);
     if (fault)
         return fault;
     *batch = (struct copy_batch){.class = name.class, .id = name.id};

@@ -41,19 +41,21 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
             continue;
         condition->test = (enum search_test)i;
         if (i == SEARCH_SW && type != FIELD_STRING)
-            return reader_wrong(reader, "t", "Only strings can start with something.");
+            return reader_wrong(reader, element, "t", "Only strings can start with something.");
         return FAULT_NONE;
     }
-    return reader_wrong(reader, "t", "One of eq, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
+    return reader_wrong(reader, element, "t",
+                        "One of eq, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
 }
 
-static enum fault read_integer(const struct reader *reader, const char *member, const struct json *value,
+static enum fault read_integer(const struct reader *reader, const struct json *element, const char *member,
                                enum field_type type, int64_t *integer)
 {
+    const struct json *value = json_member(element, member);
     bool is_int = type == FIELD_INT;
     if (json_is_i64(value, integer) && (!is_int || (*integer >= INT32_MIN && *integer <= INT32_MAX)))
         return FAULT_NONE;
-    return reader_wrong(reader, member,
+    return reader_wrong(reader, element, member,
                         is_int ? "An integer of 32 bits is expected." : "An integer of 64 bits is expected.");
 }
 
@@ -64,14 +66,14 @@ static enum fault read_value(const struct reader *reader, const struct json *ele
     switch (type) {
     case FIELD_STRING:
         if (!json || json->kind != JSON_STRING || json->value.size > TEXT_MOST)
-            return reader_wrong(reader, member, "A string of up to 1,024 bytes is expected.");
+            return reader_wrong(reader, element, member, "A string of up to 1,024 bytes is expected.");
         value->text = json->value;
         return FAULT_NONE;
     case FIELD_LONG:
     case FIELD_INT:
         if (!json)
-            return reader_wrong(reader, member, "A number is expected.");
-        return read_integer(reader, member, json, type, &value->integer);
+            return reader_wrong(reader, element, member, "A number is expected.");
+        return read_integer(reader, element, member, type, &value->integer);
     case FIELD_DOUBLE:
     default:
         if (json && json->kind == JSON_NUMBER) {
@@ -79,7 +81,7 @@ static enum fault read_value(const struct reader *reader, const struct json *ele
             if (isfinite(value->number))
                 return FAULT_NONE;
         }
-        return reader_wrong(reader, member, "A number that a double can hold is expected.");
+        return reader_wrong(reader, element, member, "A number that a double can hold is expected.");
     }
 }
 
@@ -107,11 +109,12 @@ static enum fault read_condition(const struct reader *reader, const struct json 
     if (fault)
         return fault;
     if (!search_has_two(condition->test))
-        return json_member(element, "v2") ? reader_wrong(reader, "v2", "This test has one value, v1.")
-                                          : FAULT_NONE;
+        return json_member(element, "v2")
+                   ? reader_wrong(reader, element, "v2", "This test has one value, v1.")
+                   : FAULT_NONE;
     fault = read_value(reader, element, "v2", type, &condition->values[1]);
     if (!fault && is_reversed(type, condition->values))
-        fault = reader_wrong(reader, "v2", "A value that is not below v1 is expected.");
+        fault = reader_wrong(reader, element, "v2", "A value that is not below v1 is expected.");
     return fault;
 }
 
@@ -119,8 +122,11 @@ static enum fault read_field(const struct reader *reader, const struct json *ele
                              struct search_condition *condition)
 {
     const struct json *name = json_member(element, "f");
+    enum fault fault = reader_members(reader, element, "f t v1 v2");
+    if (fault)
+        return fault;
     if (element->kind != JSON_OBJECT || !name || name->kind != JSON_STRING)
-        return reader_wrong(reader, "where", "Objects with f, t, v1 and v2 are expected.");
+        return reader_wrong_value(reader, element, "where", "Objects with f, t, v1 and v2 are expected.");
     condition->field = schema_find_field(search->item, name->value);
     if (!condition->field)
         return refuse_name(reader, search->class->name, search->item->name, name->value);
@@ -136,9 +142,9 @@ static enum fault read_conditions(const struct reader *reader, const struct json
     const struct json *where = json_member(param, "where"), *id = json_member(param, "id");
     enum fault fault = FAULT_NONE;
     if (where && (where->kind != JSON_ARRAY || where->is_shallow))
-        return reader_wrong(reader, "where", "An array is expected.");
+        return reader_wrong_value(reader, where, "where", "An array is expected.");
     if (where && where->count > SEARCH_CONDITIONS_MOST - 1)
-        return reader_wrong(reader, "where", "At most 7 conditions are expected.");
+        return reader_wrong_value(reader, where, "where", "At most 7 conditions are expected.");
     for (const struct json *one = where ? where->first : NULL; one && !fault; one = one->next) {
         struct search_condition *condition = &search->conditions[search->count++];
         fault = read_field(reader, one, search, condition);
@@ -148,8 +154,9 @@ static enum fault read_conditions(const struct reader *reader, const struct json
     if (fault || !id)
         return fault;
     if (id->kind != JSON_OBJECT || id->is_shallow)
-        return reader_wrong(reader, "id", "An object with t, v1 and v2 is expected.");
-    return read_condition(reader, id, &search->conditions[search->count++]);
+        return reader_wrong_value(reader, id, "id", "An object with t, v1 and v2 is expected.");
+    fault = reader_members(reader, id, "t v1 v2");
+    return fault ? fault : read_condition(reader, id, &search->conditions[search->count++]);
 }
 
 /* --- cursors ------------------------------------------------------------------------------------- */
@@ -216,7 +223,7 @@ static enum fault read_cursor(const struct attempt *attempt, const struct reader
     if (fault || !cursor.data)
         return fault;
     if (!seal_open(make_question(attempt, search), cursor, &place) || !split_place(place, search))
-        return reader_wrong(reader, "cursor",
+        return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same search is expected.");
     return FAULT_NONE;
 }
@@ -237,7 +244,7 @@ static enum fault read_wanted(const struct reader *reader, const struct json *pa
     search->bytes_most = reader->settings->limit_document_bytes;
     search->wants_items = want.data && bytes_equal(want, BYTES("items"));
     if (want.data && !search->wants_items && !bytes_equal(want, BYTES("ids")))
-        return reader_wrong(reader, "want", "\"ids\" or \"items\" is expected.");
+        return reader_wrong(reader, param, "want", "\"ids\" or \"items\" is expected.");
     return FAULT_NONE;
 }
 
@@ -245,7 +252,9 @@ static enum fault read_search(struct attempt *attempt, const struct reader *read
 {
     const struct json *param = attempt->call->param;
     struct bytes class, item;
-    enum fault fault = reader_class(reader, param, "c", &class);
+    enum fault fault = reader_members(reader, param, "c i where id want limit cursor");
+    if (!fault)
+        fault = reader_class(reader, param, "c", &class);
     if (!fault)
         fault = reader_class(reader, param, "i", &item);
     if (!fault)

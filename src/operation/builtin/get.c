@@ -15,8 +15,10 @@ static enum fault read_wishes(const struct reader *reader, const struct json *do
     size_t i = 0;
     for (const struct json *element = docs->first; element; element = element->next, i++) {
         if (element->kind != JSON_OBJECT)
-            return reader_wrong(reader, "docs", "Objects with c, id and age are expected.");
-        enum fault fault = reader_name(reader, element, &wishes[i].name);
+            return reader_wrong_value(reader, element, "docs", "Objects with c, id and age are expected.");
+        enum fault fault = reader_members(reader, element, "c id age");
+        if (!fault)
+            fault = reader_name(reader, element, &wishes[i].name);
         if (!fault)
             fault = reader_integer(reader, element, "age", 0, AGE_MOST, 0, &wishes[i].age_s);
         if (fault)
@@ -41,8 +43,8 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
         return FAULT_NONE;
     enum fault fault = transaction_fetch_many(attempt->transaction, names, wanted, drafts);
     if (fault == FAULT_ALIMIT)
-        return reader_over(reader, "limit_documents", attempt->workshop->settings->limit_documents,
-                           (int64_t)wanted);
+        return reader_over(reader, json_member(attempt->call->param, "docs"), "limit_documents",
+                           attempt->workshop->settings->limit_documents, (int64_t)wanted);
     return fault;
 }
 
@@ -51,8 +53,10 @@ static enum fault get_work(struct attempt *attempt)
     const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
-    enum fault fault = reader_array(&reader, attempt->call->param, "docs", "limit_syncs",
-                                    attempt->workshop->settings->limit_syncs, &docs);
+    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
+    if (!fault)
+        fault = reader_array(&reader, attempt->call->param, "docs", "limit_syncs",
+                             attempt->workshop->settings->limit_syncs, &docs);
     if (fault)
         return fault;
     struct wish *wishes = ARENA_ARRAY(arena, struct wish, docs->count);
@@ -81,4 +85,11 @@ static enum fault get_work(struct attempt *attempt)
 }
 
 const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .work = get_work};
-const struct operation builtin_sync = {.name = "sync", .right = RIGHT_READ};
+/* No work, but no wishes either. */
+static enum fault sync_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    return reader_members(&reader, attempt->call->param, "");
+}
+
+const struct operation builtin_sync = {.name = "sync", .right = RIGHT_READ, .work = sync_work};

@@ -18,11 +18,11 @@ static enum fault read_query(const struct reader *reader, const struct json *par
     if (!fault)
         fault = reader_text(reader, param, "prefix", &query->prefix);
     if (!fault && query->prefix.size)
-        fault = reader_check_length(reader, "prefix", query->prefix);
+        fault = reader_check_length(reader, param, "prefix", query->prefix);
     if (!fault)
         fault = reader_text(reader, param, "cursor", &query->cursor);
     if (!fault && query->cursor.size)
-        fault = reader_check_length(reader, "cursor", query->cursor);
+        fault = reader_check_length(reader, param, "cursor", query->cursor);
     if (!fault)
         fault = reader_integer(reader, param, "after", 0, STAMP_MAX, 0, &query->after);
     if (!fault)
@@ -80,7 +80,7 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
 {
     const struct json *param = attempt->call->param;
     if (json_member(param, "prefix") || json_member(param, "after"))
-        return reader_wrong(reader, "c", "With prefix or after, a class name is expected.");
+        return reader_wrong(reader, param, "c", "With prefix or after, a class name is expected.");
     struct bytes cursor, *classes;
     int64_t limit;
     size_t count;
@@ -110,6 +110,9 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
 static enum fault list_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    enum fault fault = reader_members(&reader, attempt->call->param, "c prefix after limit cursor");
+    if (fault)
+        return fault;
     return json_member(attempt->call->param, "c") ? list_documents(attempt, &reader)
                                                   : list_classes(attempt, &reader);
 }

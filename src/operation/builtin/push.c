@@ -165,9 +165,11 @@ static enum fault push_work(struct attempt *attempt)
                               .store = documents_store(attempt->workshop->documents)};
     struct subscription subscription;
     bool is_there;
-    enum fault fault = reader_text(&reader, attempt->call->param, "session", &pushing.session);
+    enum fault fault = reader_members(&reader, attempt->call->param, "session again");
+    if (!fault)
+        fault = reader_text(&reader, attempt->call->param, "session", &pushing.session);
     if (!fault && !definition_is_session(pushing.session))
-        fault = reader_wrong(&reader, "session", "The name of a session is expected.");
+        fault = reader_wrong(&reader, NULL, "session", "The name of a session is expected.");
     if (!fault)
         fault = reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again);
     if (!fault)

@@ -13,16 +13,20 @@
 /* One document of the request. */
 struct order {
     struct name name;
-    const struct json *items; /* NULL: none */
-    int64_t expected;         /* version; -1: any */
+    const struct json *element, *items; /* items NULL: none */
+    int64_t expected;                   /* version; -1: any */
     bool is_delete;
 };
 
 static enum fault read_order(const struct reader *reader, const struct json *element, struct order *order)
 {
     if (element->kind != JSON_OBJECT)
-        return reader_wrong(reader, "docs", "Objects with c, id, if, items and delete are expected.");
-    enum fault fault = reader_name(reader, element, &order->name);
+        return reader_wrong_value(reader, element, "docs",
+                                  "Objects with c, id, if, items and delete are expected.");
+    order->element = element;
+    enum fault fault = reader_members(reader, element, "c id if items delete");
+    if (!fault)
+        fault = reader_name(reader, element, &order->name);
     if (!fault)
         fault = reader_integer(reader, element, "if", 0, STAMP_MAX, -1, &order->expected);
     if (!fault)
@@ -30,7 +34,7 @@ static enum fault read_order(const struct reader *reader, const struct json *ele
     const struct json *items = json_member(element, "items");
     if (!fault && items && items->kind != JSON_NULL) {
         if (items->kind != JSON_ARRAY || items->is_shallow)
-            return reader_wrong(reader, "items", "An array is expected.");
+            return reader_wrong(reader, element, "items", "An array is expected.");
         order->items = items;
     }
     return fault;
@@ -41,7 +45,9 @@ static enum fault check_version(const struct reader *reader, const struct order 
 {
     if (order->expected < 0 || order->expected == change_version(draft_base(draft)))
         return FAULT_NONE;
-    return change_refuse_version(reader, draft_base(draft));
+    enum fault fault = change_refuse_version(reader, draft_base(draft));
+    reader_place(reader, order->element, "if");
+    return fault;
 }
 
 static enum fault apply_order(struct attempt *attempt, const struct reader *reader, const struct order *order,
@@ -73,8 +79,10 @@ static enum fault put_work(struct attempt *attempt)
     const struct reader reader = {settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
-    enum fault fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
-                                    settings->limit_documents, &docs);
+    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
+    if (!fault)
+        fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                             settings->limit_documents, &docs);
     if (fault)
         return fault;
     struct order *orders = ARENA_ARRAY(arena, struct order, docs->count);

@@ -11,10 +11,13 @@ static enum fault read_name(const struct reader *reader, struct name *name_r)
 {
     const struct resource *resource = reader->call->resource;
     if (!item_is_class_name(resource->class))
-        return reader_wrong(reader, "c",
-                            "A class name is expected: a capital, then up to 15 letters and digits.");
+        return reply_fault(reader->call, reader->reply, FAULT_AARG,
+                           "A class name is expected: a capital, then up to 15 letters and digits.", "c",
+                           NULL);
     *name_r = (struct name){.class = resource->class, .id = resource->id};
-    return reader_check_length(reader, "id", resource->id);
+    enum fault fault = reader_check_length(reader, NULL, "id", resource->id);
+    reader->reply->at = NULL; /* both are in the path */
+    return fault;
 }
 
 /* Does the condition name the document as it is? */
@@ -92,7 +95,7 @@ static void leave(struct attempt *attempt, int status, const struct document *do
 static enum fault find_items(const struct reader *reader, const struct json **items_r)
 {
     *items_r = reader->call->param;
-    return *items_r ? FAULT_NONE : reader_wrong(reader, "items", "An array is expected.");
+    return *items_r ? FAULT_NONE : reader_wrong_value(reader, NULL, "items", "An array is expected.");
 }
 
 /* The document as it is to be written, when it may be. */

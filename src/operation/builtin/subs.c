@@ -42,7 +42,7 @@ static int compare_keys(const void *a, const void *b)
 
 /* Is there such a collection, of so many properties? */
 static enum fault check_collection(const struct asking *asking, const char *member,
-                                   const struct definition *definition)
+                                   const struct json *element, const struct definition *definition)
 {
     const struct schema *schema;
     enum fault fault = classes_schema(asking->attempt, &schema);
@@ -57,9 +57,10 @@ static enum fault check_collection(const struct asking *asking, const char *memb
             return FAULT_NONE;
         fault = classes_confirm(asking->attempt, FAULT_NONE);
         return fault ? fault
-                     : reader_wrong(&asking->reader, member,
-                                    arena_printf(asking->arena, "Of this collection %zu values are expected.",
-                                                 collection->key_count));
+                     : reader_wrong_value(&asking->reader, element, member,
+                                          arena_printf(asking->arena,
+                                                       "Of this collection %zu values are expected.",
+                                                       collection->key_count));
     }
     fault = classes_confirm(asking->attempt, FAULT_NONE);
     if (fault)
@@ -71,16 +72,14 @@ static enum fault check_collection(const struct asking *asking, const char *memb
 }
 
 static enum fault read_definition(const struct asking *asking, const char *member, const struct json *element,
-                                  size_t number, bool is_checked, struct keyed *keyed_r)
+                                  bool is_checked, struct keyed *keyed_r)
 {
     struct definition definition;
     if (element->kind != JSON_STRING || !definition_read(asking->arena, element->value, &definition))
-        return reader_wrong(
-            &asking->reader, member,
-            arena_printf(asking->arena,
-                         "Class, Class/id or Class/collection@value is expected as element %zu.", number));
+        return reader_wrong_value(&asking->reader, element, member,
+                                  "Class, Class/id or Class/collection@value is expected.");
     if (is_checked && definition.collection.data) {
-        enum fault fault = check_collection(asking, member, &definition);
+        enum fault fault = check_collection(asking, member, element, &definition);
         if (fault)
             return fault;
     }
@@ -107,7 +106,7 @@ static enum fault read_definitions(const struct asking *asking, const char *memb
     struct keyed *keyed = ARENA_ARRAY(asking->arena, struct keyed, list->count);
     size_t number = 0, count = 0;
     for (const struct json *element = list->first; element; element = element->next, number++) {
-        fault = read_definition(asking, member, element, number + 1, is_checked, &keyed[number]);
+        fault = read_definition(asking, member, element, is_checked, &keyed[number]);
         if (fault)
             return fault;
     }
@@ -131,7 +130,8 @@ static enum fault read_lists(struct asking *asking)
     change->is_whole = json_member(asking->param, "defs") != NULL;
     change->may_create = change->is_whole || json_member(asking->param, "add");
     if (change->is_whole && (json_member(asking->param, "add") || json_member(asking->param, "drop")))
-        return reader_wrong(&asking->reader, "defs", "Either defs is expected, or add and drop.");
+        return reader_wrong(&asking->reader, asking->param, "defs",
+                            "Either defs is expected, or add and drop.");
     enum fault fault =
         read_definitions(asking, change->is_whole ? "defs" : "add", true, &keys, &texts, &change->count);
     if (!fault)
@@ -155,12 +155,17 @@ static enum fault read_push(struct asking *asking)
     if (push->kind == JSON_NULL)
         return FAULT_NONE;
     if (push->kind != JSON_OBJECT || push->is_shallow)
-        return reader_wrong(reader, "push",
-                            "An object with endpoint, p256dh and auth, or null, is expected.");
+        return reader_wrong_value(reader, push, "push",
+                                  "An object with endpoint, p256dh and auth, or null, is expected.");
     const struct json *keys = json_member(push, "keys");
+    enum fault fault = reader_members(
+        reader, push, keys ? "endpoint expirationTime keys" : "endpoint expirationTime p256dh auth");
+    if (!fault && keys)
+        fault = reader_members(reader, keys, "p256dh auth");
     if (!keys)
         keys = push;
-    enum fault fault = reader_text(reader, push, "endpoint", &asking->push.endpoint);
+    if (!fault)
+        fault = reader_text(reader, push, "endpoint", &asking->push.endpoint);
     if (!fault)
         fault = reader_text(reader, keys, "p256dh", &asking->push.p256dh);
     if (!fault)
@@ -172,7 +177,7 @@ static enum fault read_push(struct asking *asking)
         webpush_read_target(asking->arena, asking->push.endpoint, asking->push.p256dh, asking->push.auth,
                             push_may_be_local(reader->settings), &target);
     if (refusal)
-        return reader_wrong(reader, "push", refusal);
+        return reader_wrong_value(reader, push, "push", refusal);
     return FAULT_NONE;
 }
 
@@ -183,7 +188,8 @@ static enum fault read_life(struct asking *asking)
     if (fault)
         return fault;
     if (life > most)
-        return reader_over(&asking->reader, "limit_life_days", asking->reader.settings->limit_life_days,
+        return reader_over(&asking->reader, json_member(asking->param, "life"), "limit_life_days",
+                           asking->reader.settings->limit_life_days,
                            (life + MINUTES_A_DAY - 1) / MINUTES_A_DAY);
     asking->change.life = life ? life : most < LIFE_STANDARD ? -most : -LIFE_STANDARD;
     return FAULT_NONE;
@@ -195,7 +201,8 @@ static enum fault read_context(struct asking *asking)
         return FAULT_NONE;
     enum fault fault = reader_text(&asking->reader, asking->param, "context", &asking->context);
     if (!fault && asking->context.size > CONTEXT_MOST)
-        fault = reader_wrong(&asking->reader, "context", "A text of up to 2048 bytes is expected.");
+        fault = reader_wrong(&asking->reader, asking->param, "context",
+                             "A text of up to 2048 bytes is expected.");
     asking->change.context = &asking->context;
     return fault;
 }
@@ -235,7 +242,7 @@ static enum fault refuse_one_more(const struct asking *asking, const char *limit
     int64_t most = strcmp(limit, "limit_definitions") == 0     ? settings->limit_definitions
                    : strcmp(limit, "limit_subscriptions") == 0 ? settings->limit_subscriptions
                                                                : settings->limit_push_subscriptions;
-    return reader_over(&asking->reader, limit, most, most + 1);
+    return reader_over(&asking->reader, NULL, limit, most, most + 1);
 }
 
 static enum fault look_or_change(struct asking *asking)
@@ -263,22 +270,14 @@ static enum fault look_or_change(struct asking *asking)
     return fault;
 }
 
-/* A slip of the pen would be a session that hears nothing and does not know why. */
 static enum fault check_members(const struct asking *asking, bool *is_drop_r)
 {
-    static const char *const known[] = {"add", "context", "defs", "delete", "drop", "life", "push"};
-    enum fault fault = reader_boolean(&asking->reader, asking->param, "delete", is_drop_r);
-    for (const struct json *member = asking->param ? asking->param->first : NULL; member && !fault;
-         member = member->next) {
-        size_t i = 0;
-        while (i < COUNT_OF(known) && !bytes_equal(member->name, bytes_of(known[i])))
-            i++;
-        if (i == COUNT_OF(known))
-            return reader_wrong(&asking->reader, "param",
-                                "Of add, context, defs, delete, drop, life and push some are expected.");
-        if (*is_drop_r && asking->param->count > 1)
-            return reader_wrong(&asking->reader, "delete", "It is expected alone.");
-    }
+    const struct json *param = asking->param;
+    enum fault fault = reader_members(&asking->reader, param, "add context defs delete drop life push");
+    if (!fault)
+        fault = reader_boolean(&asking->reader, param, "delete", is_drop_r);
+    if (!fault && *is_drop_r && param->count > 1)
+        fault = reader_wrong(&asking->reader, param, "delete", "It is expected alone.");
     return fault;
 }
 
@@ -288,9 +287,10 @@ static enum fault subs_work(struct attempt *attempt)
                             .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
                             .arena = attempt->call->arena,
                             .param = attempt->call->param};
-    bool is_drop;
+    bool is_drop = false;
     if (!attempt->call->session.data)
-        return reader_wrong(&asking.reader, "session", "The name of the session is expected.");
+        return reply_wrong_argument(attempt->call, attempt->reply, "session",
+                                    "The name of the session is expected.");
     enum fault fault = check_members(&asking, &is_drop);
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&asking);

@@ -18,7 +18,7 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (fault)
         return fault;
     if (!name.data)
-        return reader_wrong(reader, "op", "The name of an operation is expected.");
+        return reader_wrong(reader, call->param, "op", "The name of an operation is expected.");
     *operation_r = registry_find(name);
     if (!*operation_r)
         return reply_fault(call, attempt->reply, FAULT_NOPERATION, NULL,
@@ -42,7 +42,7 @@ static enum fault read_words(const struct reader *reader, const struct json *par
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         enum fault fault = reader_text(reader, param, words[i].member, words[i].text);
         if (!fault && words[i].text->data)
-            fault = reader_check_length(reader, words[i].member, *words[i].text);
+            fault = reader_check_length(reader, param, words[i].member, *words[i].text);
         if (fault)
             return fault;
     }
@@ -57,9 +57,9 @@ static enum fault read_start(const struct reader *reader, const struct json *par
     if (!fault)
         fault = reader_integer(reader, param, "start", STAMP_MIN, TASK_PARKED - 1, 0, &request->start);
     if (!fault && request->start && !stamp_is_valid(request->start))
-        fault = reader_wrong(reader, "start", "A stamp is expected: yymmddhhmmssmmm, UTC.");
+        fault = reader_wrong(reader, param, "start", "A stamp is expected: yymmddhhmmssmmm, UTC.");
     if (!fault && request->start && delay_s)
-        fault = reader_wrong(reader, "delay", "Either start or delay is expected.");
+        fault = reader_wrong(reader, param, "delay", "Either start or delay is expected.");
     if (!fault)
         fault = reader_integer(reader, param, "priority", 0, TASK_PRIORITY_MOST, TASK_PRIORITY, &priority);
     if (fault)
@@ -93,19 +93,21 @@ static enum fault task_work(struct attempt *attempt)
     const struct json *param = attempt->call->param, *own = json_member(param, "param");
     struct task_request request = {0};
     struct task_excess excess;
-    enum fault fault = read_operation(attempt, &reader, &request.operation);
+    enum fault fault = reader_members(&reader, param, "op param delay start info priority resource domain");
+    if (!fault)
+        fault = read_operation(attempt, &reader, &request.operation);
     if (!fault)
         fault = read_words(&reader, param, &request);
     if (!fault)
         fault = read_start(&reader, param, &request);
     if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
-        fault = reader_wrong(&reader, "param", "An object is expected.");
+        fault = reader_wrong(&reader, param, "param", "An object is expected.");
     if (fault)
         return fault;
     request.param = own && own->kind == JSON_OBJECT ? own->text : NO_BYTES;
     fault = task_ask(attempt, &request, &excess);
     if (fault)
-        return reader_over(&reader, excess.limit, excess.most, excess.value);
+        return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);
     write_task(attempt, request.resource.data != NULL);
     return FAULT_NONE;
 }

@@ -18,7 +18,7 @@ struct inquiry {
     struct reader reader;
     struct arena *arena;
     struct builder *out;
-    const struct json *wish; /* the value of the one member */
+    const struct json *param, *wish; /* and the value of its one member */
 };
 
 typedef void writer(struct builder *out, struct arena *arena, const struct pg_result *rows, int row);
@@ -43,11 +43,12 @@ static void write_rows(const struct inquiry *inquiry, const struct pg_result *ro
 
 /* --- what is asked --- */
 
-static enum fault read_id(const struct inquiry *inquiry, const struct json *value, const char *member,
+static enum fault read_id(const struct inquiry *inquiry, const struct json *object, const char *member,
                           struct bytes *id_r)
 {
+    const struct json *value = json_member(object, member);
     if (!value || value->kind != JSON_STRING || !task_is_id(value->value))
-        return reader_wrong(&inquiry->reader, member, "The name of a task is expected.");
+        return reader_wrong(&inquiry->reader, object, member, "The name of a task is expected.");
     *id_r = value->value;
     return FAULT_NONE;
 }
@@ -75,7 +76,7 @@ static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, str
     } else if (!has_start && bytes_to_i64(text, &filter->after_number) && filter->after_number > 0) {
         return FAULT_NONE;
     }
-    return reader_wrong(&inquiry->reader, "cursor", "The cursor of an answer is expected.");
+    return reader_wrong(&inquiry->reader, inquiry->wish, "cursor", "The cursor of an answer is expected.");
 }
 
 /* One more than asked for, only to know that there is one. */
@@ -83,8 +84,13 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
 {
     const struct reader *reader = &inquiry->reader;
     if (inquiry->wish->kind != JSON_OBJECT)
-        return reader_wrong(reader, is_of_tasks ? "list" : "history", "An object is expected.");
-    enum fault fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
+        return reader_wrong_value(reader, inquiry->wish, is_of_tasks ? "list" : "history",
+                                  "An object is expected.");
+    enum fault fault = reader_members(reader, inquiry->wish,
+                                      is_of_tasks ? "op info from to limit cursor retry"
+                                                  : "op info from to limit cursor failures id");
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
     if (!fault)
         fault = reader_text(reader, inquiry->wish, "info", &filter->info);
     if (!fault)
@@ -101,7 +107,7 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
         fault = reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures);
     const struct json *id = is_of_tasks || fault ? NULL : json_member(inquiry->wish, "id");
     if (id)
-        fault = read_id(inquiry, id, "id", &filter->id);
+        fault = read_id(inquiry, inquiry->wish, "id", &filter->id);
     filter->limit++;
     return fault;
 }
@@ -173,7 +179,7 @@ static enum fault show(const struct inquiry *inquiry)
     struct pg_result *rows;
     bool has_more;
     int64_t last;
-    enum fault fault = read_id(inquiry, inquiry->wish, "show", &filter.id);
+    enum fault fault = read_id(inquiry, inquiry->param, "show", &filter.id);
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
@@ -245,7 +251,7 @@ static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_
 static enum fault run(const struct inquiry *inquiry)
 {
     struct bytes id;
-    enum fault fault = read_id(inquiry, inquiry->wish, "run", &id);
+    enum fault fault = read_id(inquiry, inquiry->param, "run", &id);
     return fault ? fault : move_to(inquiry, id, stamp_now());
 }
 
@@ -253,11 +259,14 @@ static enum fault move(const struct inquiry *inquiry)
 {
     struct bytes id;
     int64_t start;
-    enum fault fault = read_id(inquiry, json_member(inquiry->wish, "id"), "id", &id);
+    enum fault fault = reader_members(&inquiry->reader, inquiry->wish, "id startat");
+    if (!fault)
+        fault = read_id(inquiry, inquiry->wish, "id", &id);
     if (!fault)
         fault = read_stamp(inquiry, "startat", 0, &start);
     if (!fault && (start >= TASK_PARKED || !stamp_is_valid(start)))
-        fault = reader_wrong(&inquiry->reader, "startat", "A stamp is expected: yymmddhhmmssmmm, UTC.");
+        fault = reader_wrong(&inquiry->reader, inquiry->wish, "startat",
+                             "A stamp is expected: yymmddhhmmssmmm, UTC.");
     return fault ? fault : move_to(inquiry, id, start);
 }
 
@@ -266,7 +275,7 @@ static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement sta
 {
     struct bytes id;
     struct pg_params params;
-    enum fault fault = read_id(inquiry, inquiry->wish, member, &id);
+    enum fault fault = read_id(inquiry, inquiry->param, member, &id);
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
@@ -294,20 +303,25 @@ static enum fault tasks_work(struct attempt *attempt)
     struct inquiry inquiry = {.attempt = attempt,
                               .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
                               .arena = attempt->call->arena,
-                              .out = attempt->reply->body};
+                              .out = attempt->reply->body,
+                              .param = attempt->call->param};
+    enum fault fault =
+        reader_members(&inquiry.reader, inquiry.param, "list show history backlog run move hold drop");
+    if (fault)
+        return fault;
     enum fault (*act)(const struct inquiry *inquiry) = NULL;
     for (size_t i = 0; i < COUNT_OF(acts); i++) {
         const struct json *wish = json_member(attempt->call->param, acts[i].member);
         if (!wish)
             continue;
         if (act)
-            return reader_wrong(&inquiry.reader, acts[i].member, "One thing at a time is done.");
+            return reader_wrong(&inquiry.reader, NULL, acts[i].member, "One thing at a time is done.");
         inquiry.wish = wish;
         act = acts[i].act;
     }
     if (!act)
-        return reader_wrong(&inquiry.reader, "param",
-                            "One of list, show, history, backlog, run, move, hold, drop is expected.");
+        return reader_wrong_value(&inquiry.reader, NULL, "param",
+                                  "One of list, show, history, backlog, run, move, hold, drop is expected.");
     return act(&inquiry);
 }
 

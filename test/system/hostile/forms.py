@@ -105,13 +105,13 @@ def ambiguous():
 def many():
     most = LIMITS['limit_parts']
     for count in (most - 1, most):
-        yield taken(f'form of {count} parts', joined(*[field('x', '1')] * count))
+        yield taken(f'form of {count} parts', joined(*[field('lang', '1')] * count))
         yield taken(f'form of {count} files', joined(*[file('x', b'\0\xff' * 10)] * count))
-    yield refused(f'form of {most + 1} parts', 'ALIMIT', joined(*[field('x', '1')] * most, field('param', PARAM)))
+    yield refused(f'form of {most + 1} parts', 'ALIMIT', joined(*[field('lang', '1')] * most, field('param', PARAM)))
     yield refused(f'form of {most + 1} files', 'ALIMIT', joined(*[file('x', '1')] * (most + 1)))
-    yield refused('form of a thousand parts', 'ALIMIT', joined(*[field('x', '1')] * 1000))
-    yield refused('form of 200,000 parts', 'ALIMIT', joined(*[b'Content-Disposition: form-data; name=x\r\n\r\n'] * 200000))
-    yield taken('head of a part of 8 KB', joined(field('x', '1', 'X: ' + 'x' * 8100)))
+    yield refused('form of a thousand parts', 'ALIMIT', joined(*[field('lang', '1')] * 1000))
+    yield refused('form of 200,000 parts', 'ALIMIT', joined(*[b'Content-Disposition: form-data; name=lang\r\n\r\n'] * 200000))
+    yield taken('head of a part of 8 KB', joined(field('lang', '1', 'X: ' + 'x' * 8100)))
     yield refused('head of a part of 9 KB', 'ALIMIT', joined(field('param', PARAM, 'X: ' + 'x' * 9000)))
     yield refused('head of a part of a thousand fields', 'ALIMIT', joined(field('param', PARAM, *['X: yyyyyyyy'] * 1000)))
     yield refused('head of a part of a MiB', 'ALIMIT', joined(field('x' * (1 << 20), '1')))

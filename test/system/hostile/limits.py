@@ -161,11 +161,11 @@ def bodies():
     yield Case('body of no bytes', request(), 400, 'AARG')
     yield Case('form of 16 MiB', request(body=b'param=' + b'%7B' * (BODY_BYTES // 3 - 10), type=FORM), 400, 'AJSON')
     most = LIMITS['limit_parts']
-    for what, pair in (('pairs', b'a=b'), ('names', b'a'), ('nothings', b'')):
+    for what, pair in (('pairs', b'lang=b'), ('names', b'lang'), ('nothings', b'')):
         yield Case(f'form of {most} {what}', request(body=b'&'.join([pair] * most), type=FORM, target='/lab/op/sync'), 200)
         yield refused(f'form of {most + 1} {what}', 'ALIMIT', b'&'.join([pair] * (most + 1)) + b'&', type=FORM)
         yield refused(f'form of a million {what}', 'ALIMIT', b'&'.join([pair] * 1000000), type=FORM)
-    yield refused('query string and form over the limit together', 'ALIMIT', b'&'.join([b'a=b'] * (most - 1)), type=FORM, target='/lab/op/put?a=b&a=b')
+    yield refused('query string and form over the limit together', 'ALIMIT', b'&'.join([b'lang=b'] * (most - 1)), type=FORM, target='/lab/op/put?lang=b&lang=b')
     yield refused('form of 16 million separators', 'ALIMIT', b'&' * (BODY_BYTES - 1), type=FORM)
 
 

@@ -39,7 +39,7 @@ def addresses():
                    back=lambda body, text=text: json.loads(body)['id'] == 'r:' + text and b'"j":' + as_bytes(quoted(text)) + b'}' in body)
     for header in ('X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'):
         yield Case(f'{header} does not delete', request(method='GET', target=AT, headers=[f'{header}: DELETE']), 404, 'NDOCUMENT')
-    yield Case('_method does not delete', request(method='GET', target=AT + '?_method=DELETE'), 404, 'NDOCUMENT')
+    yield Case('_method does not delete', request(method='GET', target=AT + '?_method=DELETE'), 400, 'AARG')
 
 
 def methods():

@@ -89,7 +89,7 @@ def chunks():
 
 
 def imitations():
-    """Headers and arguments that bear the names of what nginx tells the workers: lab is read, whatever they say."""
+    """Headers and arguments that bear the names of what nginx tells the workers: lab is read, whatever headers say; arguments are refused."""
     def in_lab(body):
         return b'in lab' in body and b'in z' not in body
     for name in ('STAMPD_NS', 'STAMPD-NS', 'Stampd-Ns', 'STAMPD_DATABASE', 'STAMPD-DATABASE', 'HTTP_STAMPD_NS', 'HTTP_STAMPD_DATABASE', 'STAMPD_DOOR', 'Stampd-Door', 'REQUEST_METHOD', 'Request-Method',
@@ -101,10 +101,12 @@ def imitations():
     for door in ('STAMPD_DOOR', 'Stampd-Door', 'HTTP_STAMPD_DOOR', 'X-Stampd-Door'):
         for path in ('/live', '/ready', '/metrics'):
             yield Case(f'{path} with {door}', request(method='GET', target=path, headers=[f'{door}: probe']), 404, 'NPATH')
-    for query in ('ns=z', 'STAMPD_NS=z', 'stampd_ns=z', 'database=stampd_z', 'STAMPD_DATABASE=stampd_z', 'lab=z', 'ns=lab&ns=z', 'account=z', '/z/op/get', 'x=/../../z/op/get'):
+    for query in ('ns=z', 'STAMPD_NS=z', 'stampd_ns=z', 'database=stampd_z', 'STAMPD_DATABASE=stampd_z', 'lab=z', 'ns=lab&ns=z', '/z/op/get', 'x=/../../z/op/get'):
+        yield Case(f'query {query}', request(target='/lab/op/get?' + query, body=READ), 400, 'AARG')
+    for query in ('account=z', 'lang=/../../z/op/get'):
         yield Case(f'query {query}', request(target='/lab/op/get?' + query, body=READ), 200, back=in_lab)
     for member in ('ns', 'database', 'space', 'STAMPD_NS', 'STAMPD_DATABASE', 'build', 'operation', 'route', '__proto__'):
-        yield Case(f'argument {member}', request(target='/lab/op/get', body=READ[:-1] + f',"{member}":"stampd_z"}}'), 200, back=in_lab)
+        yield Case(f'argument {member}', request(target='/lab/op/get', body=READ[:-1] + f',"{member}":"stampd_z"}}'), 400, 'AARG')
     yield Case('host z', b'POST /lab/op/get HTTP/1.1\r\nHost: z\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' % (len(READ), READ.encode()), 200, back=in_lab)
     yield Case('two build headers', request(body=HOSTILE, headers=['X-Stampd-Build: 0', 'X-Stampd-Build: 1']), 400, 'DBUILD')
     yield Case('a line end in the address', b'GET /lab/op/get%0d%0aX:y HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'NOPERATION')
