@@ -68,7 +68,8 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
     }
 }
 
-static bool run_fill(struct control *control, struct pg *pg, const struct step *step, int64_t batch)
+static bool run_fill(struct control *control, struct pg *pg, struct schema_plan *plan,
+                     const struct step *step, int64_t batch)
 {
     static const struct pg_statement fills[] = {
         {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)", 3},
@@ -99,6 +100,15 @@ static bool run_fill(struct control *control, struct pg *pg, const struct step *
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;
         }
+        if (claiming && fault == FAULT_AUNIQUE) {
+            const struct schema_refusal *refusal = claiming_refusal(claiming);
+            plan->was_refused = true;
+            if (!schema_take_back(control, pg, plan->applied, refusal)) {
+                arena_destroy(arena);
+                return false;
+            }
+            continue;
+        }
         is_filling = !fault;
         is_done = is_filling && pg_get_i64(row, 0, 0) == 0;
         total += is_filling ? pg_get_i64(row, 0, 0) : 0;
@@ -116,7 +126,7 @@ static bool run_fill(struct control *control, struct pg *pg, const struct step *
     return is_filling && control_execute(pg, step->what, "deallocate all");
 }
 
-bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan, int64_t batch)
+bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan, int64_t batch)
 {
     /* create index concurrently waits for whoever writes, which is no reason to give up */
     if (!control_execute(pg, "setting the session up", "set lock_timeout = 0"))
@@ -127,9 +137,9 @@ bool schema_run_plan(struct control *control, struct pg *pg, const struct schema
         bool is_done = step->kind == STEP_LOCKED  ? run_locked(control, pg, step)
                        : step->kind == STEP_ALONE ? control_execute(pg, step->what, step->sql)
                        : step->kind == STEP_WAIT  ? schema_wait_for_older(control, pg)
-                                                  : run_fill(control, pg, step, batch);
+                                                  : run_fill(control, pg, plan, step, batch);
         if (!is_done)
             return false;
     }
-    return true;
+    return !plan->was_refused;
 }

@@ -17,6 +17,7 @@ struct claiming {
     struct pg *pg;
     struct session *others;
     struct claim_sessions sessions;
+    struct schema_refusal refusal;
 };
 
 static enum fault prepare(struct pg *pg)
@@ -72,6 +73,25 @@ bool claiming_open(struct control *control, struct pg *pg, struct claiming **cla
     return true;
 }
 
+const struct schema_refusal *claiming_refusal(const struct claiming *claiming)
+{
+    return &claiming->refusal;
+}
+
+static struct bytes keep(struct arena *arena, struct bytes text)
+{
+    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
+}
+
+static void note_refusal(struct claiming *claiming, const struct claims *claims, const char *words)
+{
+    struct arena *arena = claiming->control->arena;
+    struct bytes class, name;
+    claims_refused_property(claims, &class, &name);
+    claiming->refusal = (struct schema_refusal){
+        .property = keep(arena, name), .class = keep(arena, class), .value = keep(arena, bytes_of(words))};
+}
+
 enum fault claiming_run(struct claiming *claiming, const struct pg_statement *statement,
                         const struct pg_params *params, struct pg_result **row_r, const char **problem_r)
 {
@@ -95,6 +115,11 @@ enum fault claiming_run(struct claiming *claiming, const struct pg_statement *st
     const char *refused = claims ? claims_refused(claims) : NULL;
     *problem_r = refused ? arena_printf(lasting, "a document of another namespace has %s", refused)
                          : arena_copy(lasting, pg_message(claiming->pg), strlen(pg_message(claiming->pg)));
+    if (refused)
+        note_refusal(claiming, claims, refused);
+    else if (strcmp(pg_sqlstate(claiming->pg), "ST005") == 0 &&
+             schema_read_refusal(lasting, pg_detail(claiming->pg), &claiming->refusal))
+        fault = FAULT_AUNIQUE;
     if (pg_execute(claiming->pg, "rollback"))
         return FAULT_XAWAY;
     if (claims)

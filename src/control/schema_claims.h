@@ -3,12 +3,14 @@
 #ifndef STAMPD_CONTROL_SCHEMA_CLAIMS_H
 #define STAMPD_CONTROL_SCHEMA_CLAIMS_H
 
-#include "control/control.h"
+#include "control/schema_refusal.h"
 
 struct claiming;
 
 /* `pg` fills the namespace whose database it is connected to.  On failure says why. */
 MUST_USE bool claiming_open(struct control *control, struct pg *pg, struct claiming **claiming_r);
+/* After FAULT_AUNIQUE: what was refused. */
+const struct schema_refusal *claiming_refusal(const struct claiming *claiming);
 /* Runs the statement, which is prepared, in a transaction that claims what it takes.  FAULT_STALE: again,
  * with the same parameters.  Other faults: the message is in `problem_r`. */
 MUST_USE enum fault claiming_run(struct claiming *claiming, const struct pg_statement *statement,

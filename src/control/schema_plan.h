@@ -25,6 +25,7 @@ struct schema_plan {
     struct bytes building;        /* fields that are not ready: "Class.Item.field …" */
     struct step *steps;
     size_t count;
+    bool was_refused; /* a unique property could not be applied, and was taken back */
 };
 
 /* Reads what is applied; on failure says why. */
@@ -36,7 +37,7 @@ MUST_USE bool schema_join_modules(struct control *control, const char *code, con
 MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
                                struct schema_plan *plan_r);
 /* Takes the steps; says each of them, and on failure why. */
-MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, const struct schema_plan *plan,
+MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan,
                               int64_t batch);
 /* Until all transactions of this database that go on now and have begun before are over; on failure says why.
  */

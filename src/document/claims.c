@@ -19,6 +19,7 @@ struct claims {
     bool *are_taken;
     int64_t number; /* of the claim; 0: nothing was claimed */
     const char *refused;
+    size_t refused_place;
 };
 
 enum fault claims_collect(struct arena *arena, struct pg *pg, struct claims **claims_r)
@@ -110,6 +111,7 @@ static enum fault refuse(struct claims *claims, size_t place, struct bytes datab
                                    claims->classes[place].data, (int)claims->names[place].size,
                                    claims->names[place].data, (int)claims->values[place].size,
                                    claims->values[place].data, (int)database.size, database.data);
+    claims->refused_place = place;
     return FAULT_AUNIQUE;
 }
 
@@ -185,6 +187,12 @@ void claims_settle(struct claims *claims, const struct claim_sessions *sessions,
         fault = drop(claims, sessions, places, count, sessions->database, claims->number);
     if (fault)
         log_info("claims of unique values are left behind code=%s", fault_code(fault));
+}
+
+void claims_refused_property(const struct claims *claims, struct bytes *class_r, struct bytes *name_r)
+{
+    *class_r = claims->refused ? claims->classes[claims->refused_place] : NO_BYTES;
+    *name_r = claims->refused ? claims->names[claims->refused_place] : NO_BYTES;
 }
 
 const char *claims_refused(const struct claims *claims)

@@ -44,5 +44,6 @@ enum claims_end { CLAIMS_COMMITTED, CLAIMS_UNDONE };
 void claims_settle(struct claims *claims, const struct claim_sessions *sessions, enum claims_end end);
 /* The first value that was refused, for people: "Class name value, in database". */
 const char *claims_refused(const struct claims *claims);
+void claims_refused_property(const struct claims *claims, struct bytes *class_r, struct bytes *name_r);
 
 #endif

@@ -91,6 +91,10 @@ const struct touch *transaction_touch(const struct transaction *transaction);
  * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
  * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
+/* After FAULT_AUNIQUE or FAULT_AFIXED: the unique property or collection, the class and the id of the
+ * document; ended by NULL, or by what is not known. */
+void transaction_refused(const struct transaction *transaction,
+                         const char *parts_r[COMMIT_REFUSED_PARTS + 1]);
 /* Ends the try, validated or not. */
 void transaction_end(struct transaction *transaction);
 

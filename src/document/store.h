@@ -118,6 +118,7 @@ struct touch {
     size_t woken_count;
 };
 
+enum { COMMIT_REFUSED_PARTS = 3 };
 struct commit {
     int64_t version;
     struct commit_document *documents;
@@ -139,6 +140,9 @@ struct commit {
     const struct copy_batch *copies;
     struct touch touch;
     struct task next; /* out: a due task of the domain of a fence; no id: none */
+    /* out, with FAULT_AUNIQUE and FAULT_AFIXED: unique property or collection, class and id of the document
+     */
+    struct bytes refused[COMMIT_REFUSED_PARTS];
 };
 enum commit_outcome { COMMIT_DONE, COMMIT_REFUSED, COMMIT_UNKNOWN };
 /* REFUSED: `fault_r` is FAULT_STALE (moved documents are flagged; all when it is not known which; none when

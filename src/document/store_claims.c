@@ -73,7 +73,8 @@ static void commit_now(struct store_session *session, struct pg_verdict *verdict
     verdict->sqlstate[0] = '\0';
 }
 
-void store_end_claims(struct store *store, int space, struct arena *arena, struct pg_verdict *verdict)
+void store_end_claims(struct store *store, int space, struct arena *arena, struct pg_verdict *verdict,
+                      struct commit *commit)
 {
     struct store_session *session = &store->sessions[space];
     const struct claim_sessions sessions = {
@@ -91,6 +92,8 @@ void store_end_claims(struct store *store, int space, struct arena *arena, struc
         if (!fault && claims)
             fault = claims_take(claims, &sessions);
         crash_at(CRASH_CLAIMS_TAKEN);
+        if (fault == FAULT_AUNIQUE)
+            claims_refused_property(claims, &commit->refused[1], &commit->refused[0]);
         if (fault)
             undo(session, verdict, fault);
         else

@@ -284,6 +284,21 @@ size_t store_flag_listed(struct commit *commit, struct arena *arena, const char 
     return flagged;
 }
 
+/* The detail of ST005 and ST009: a JSON list that begins with these parts. */
+static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
+                               enum fault fault)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct json *list;
+    struct json_problem problem;
+    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        return fault;
+    size_t part = 0;
+    for (const struct json *one = list->first; one && part < COMMIT_REFUSED_PARTS; one = one->next)
+        commit->refused[part++] = one->value;
+    return fault;
+}
+
 static enum fault judge_refusal(struct store_session *session, const struct pg_verdict *verdict,
                                 struct arena *arena, struct commit *commit)
 {
@@ -299,7 +314,9 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
     if (strcmp(verdict->sqlstate, "ST003") == 0)
         return FAULT_STALE; /* done already: no document need have moved */
     if (strcmp(verdict->sqlstate, "ST005") == 0)
-        return FAULT_AUNIQUE;
+        return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
+    if (strcmp(verdict->sqlstate, "ST009") == 0)
+        return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
     if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* neither here */
     /* Somebody created the document without holding its absence. */
@@ -340,7 +357,7 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (has_claims)
-        store_end_claims(store, space, arena, &verdict);
+        store_end_claims(store, space, arena, &verdict, commit);
     switch (verdict.outcome) {
     case PG_COMMITTED:
         store_take_tasks(verdict.results + place, commit);

@@ -67,7 +67,8 @@ void store_send_members(struct pg *pg, struct arena *arena, const struct schema 
  * own, begun before the pipeline, and ended behind it; the verdict becomes that of the whole. */
 bool store_has_claims(const struct schema *schema, const struct commit *commit);
 MUST_USE enum fault store_begin_claims(struct store_session *session);
-void store_end_claims(struct store *store, int space, struct arena *arena, struct pg_verdict *verdict);
+void store_end_claims(struct store *store, int space, struct arena *arena, struct pg_verdict *verdict,
+                      struct commit *commit);
 
 /* Statements of a commit that notes or writes copies. */
 struct copy_params {

@@ -480,6 +480,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)
             pulse_count(&documents->pulse->conflicts, 1);
+        memcpy(transaction->refused, writing.commit.refused, sizeof transaction->refused);
         break;
     case COMMIT_UNKNOWN:
         settle_unknown(transaction, &writing);

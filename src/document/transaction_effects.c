@@ -76,3 +76,14 @@ const struct touch *transaction_touch(const struct transaction *transaction)
 {
     return &transaction->touch;
 }
+
+/* --- refusals --- */
+
+void transaction_refused(const struct transaction *transaction, const char *parts_r[COMMIT_REFUSED_PARTS + 1])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < COMMIT_REFUSED_PARTS && transaction->refused[i].data; i++)
+        parts_r[count++] =
+            arena_copy(transaction->arena, transaction->refused[i].data, transaction->refused[i].size);
+    parts_r[count] = NULL;
+}

@@ -27,8 +27,9 @@ struct transaction {
     struct bytes checkpoint;
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
-    struct bytes session; /* of the caller; NO_BYTES: none is named */
-    struct touch touch;   /* what the commit has touched */
+    struct bytes session;                       /* of the caller; NO_BYTES: none is named */
+    struct touch touch;                         /* what the commit has touched */
+    struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
 };
 
 #endif

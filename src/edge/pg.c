@@ -40,6 +40,9 @@ enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what
     (strncmp(sqlstate, "ST", 2) == 0 ? log_debug : log_warning)(
         "postgresql error database=%s statement=%s sqlstate=%s: %s", PQdb(pg->connection), what, sqlstate,
         pg->message);
+    const char *detail =
+        strncmp(sqlstate, "ST", 2) == 0 ? PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL) : NULL;
+    snprintf(pg->detail, sizeof pg->detail, "%s", detail ? detail : "");
     enum fault fault = pg_fault_of_sqlstate(sqlstate);
     if (fault == FAULT_XAWAY)
         pg->is_broken = true;
@@ -73,6 +76,11 @@ const char *pg_sqlstate(const struct pg *pg)
 const char *pg_message(const struct pg *pg)
 {
     return pg->message;
+}
+
+const char *pg_detail(const struct pg *pg)
+{
+    return pg->detail;
 }
 
 int64_t pg_position(const struct pg *pg)

@@ -77,6 +77,8 @@ MUST_USE enum fault pg_execute(struct pg *pg, const char *sql);
 /* SQLSTATE of the last error, "" when there was none; its message (for logs and administrators only). */
 const char *pg_sqlstate(const struct pg *pg);
 const char *pg_message(const struct pg *pg);
+/* What a function of ours (SQLSTATE ST…) told with its refusal, JSON, "" when nothing; for administrators. */
+const char *pg_detail(const struct pg *pg);
 
 /* --- rows one by one: an answer of any size, in the memory of its largest row --- */
 /* Begins a prepared statement whose rows are taken by pg_take_row; nothing else is asked meanwhile.  Who does

@@ -28,6 +28,7 @@ struct pg {
     const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
     char sqlstate[6];
     char message[400];
+    char detail[8192];           /* of the last refusal by a function of ours (ST…) */
     int64_t position;            /* of the last error in its SQL text; 0: unknown */
     const char *async_statement; /* sent by pg_send, not yet answered; NULL: none */
     int64_t async_deadline_ms;   /* of the answer, or of connecting */

@@ -33,6 +33,18 @@ static enum fault note(struct call *call, struct reply *reply, enum fault fault)
     return reply->fault == fault ? fault : reply_fault(call, reply, fault, NULL, NULL);
 }
 
+void operation_explain(struct call *call, struct reply *reply, const struct transaction *transaction,
+                       enum fault fault)
+{
+    const char *parts[COMMIT_REFUSED_PARTS + 1];
+    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED)
+        return;
+    transaction_refused(transaction, parts);
+    (void)reply_fault(call, reply, fault, NULL, NULL);
+    for (size_t i = 0; parts[i]; i++)
+        reply_add_argument(call, reply, parts[i]);
+}
+
 static bool is_late(const struct call *call)
 {
     return clock_monotonic_ms() > call->deadline_ms;
@@ -61,6 +73,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     if (!fault) {
         reply_enter(reply, PHASE_VALIDATION);
         fault = transaction_validate(attempt->transaction, &attempt->version);
+        operation_explain(attempt->call, reply, attempt->transaction, fault);
     }
     transaction_end(attempt->transaction);
     return fault;

@@ -19,6 +19,9 @@ struct workshop {
 enum { OPERATION_TRIES = 3 };
 /* Waits before a try (from 0): not at all, then longer and longer, never twice the same. */
 void operation_pause_before(int try);
+/* After a validation: what a refusal by the database names becomes the arguments of the fault. */
+void operation_explain(struct call *call, struct reply *reply, const struct transaction *transaction,
+                       enum fault fault);
 
 /* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.
  */

@@ -216,6 +216,8 @@ static enum fault try_once(struct run *run, struct work *const *works, size_t co
     }
     if (!fault)
         fault = transaction_validate(transaction, &version);
+    if (fault && *failed_r == count && count == 1)
+        operation_explain(&works[0]->call, &works[0]->outcome->reply, transaction, fault);
     transaction_end(transaction);
     for (size_t i = 0; i < count; i++)
         works[i]->fence.is_lost = fences[i].is_lost;
