@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/settings.h"
+#include "operation/trial.h"
 #include "queue/manager.h"
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
@@ -16,7 +17,7 @@ static void print_help(void)
          "foreground.\n"
          "\n"
          "  -c, --config FILE    the settings, those of stampd; " CONFIG_DEFAULT " when not given\n"
-         "  -t, --test           reads the settings, says what is wrong with them, and ends\n"
+         "  -t, --test           says what is wrong with the settings and what they name, and ends\n"
          "      --version\n"
          "  -h, --help\n"
          "\n"
@@ -71,6 +72,21 @@ static struct request read_options(int argc, char **argv)
     return request;
 }
 
+static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
+{
+    if (level != TRIAL_GOOD)
+        fprintf(stderr, "stamp-queue: %s%s\n", level == TRIAL_WARNING ? "warning: " : "", text);
+}
+
+/* Returns the exit status. */
+static int try_settings(const struct settings *settings, const char *path)
+{
+    bool is_good = trial_run(settings, path, false, print_finding, NULL);
+    if (is_good)
+        printf("%s: the settings are good\n", path);
+    return is_good ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings;
@@ -84,7 +100,7 @@ int main(int argc, char **argv)
     }
     int status = 0;
     if (request.is_test) {
-        printf("%s: the settings are good\n", request.settings_path);
+        status = try_settings(&settings, request.settings_path);
     } else {
         settings_open_log(&settings, "stamp-queue");
         status = manager_run(&settings);

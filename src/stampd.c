@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "operation/trial.h"
 #include "serve/master.h"
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
@@ -17,7 +18,7 @@ static void print_help(void)
          "The document database server; runs in the foreground.\n"
          "\n"
          "  -c, --config FILE    the settings; " CONFIG_DEFAULT " when not given\n"
-         "  -t, --test           reads the settings, says what is wrong with them, and ends\n"
+         "  -t, --test           says what is wrong with the settings and what they name, and ends\n"
          "  -p, --pidfile FILE   writes the master's process id there\n"
          "      --settings       shows all settings with their limits and defaults\n"
          "      --version\n"
@@ -87,6 +88,21 @@ static struct request read_options(int argc, char **argv)
     return request;
 }
 
+static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
+{
+    if (level != TRIAL_GOOD)
+        fprintf(stderr, "stampd: %s%s\n", level == TRIAL_WARNING ? "warning: " : "", text);
+}
+
+/* Returns the exit status. */
+static int try_settings(const struct settings *settings, const char *path)
+{
+    bool is_good = trial_run(settings, path, true, print_finding, NULL);
+    if (is_good)
+        printf("%s: the settings are good\n", path);
+    return is_good ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings;
@@ -99,9 +115,9 @@ int main(int argc, char **argv)
         return 1;
     }
     if (request.is_test) {
-        printf("%s: the settings are good\n", request.master.settings_path);
+        int status = try_settings(&settings, request.master.settings_path);
         settings_free(&settings);
-        return 0;
+        return status;
     }
     master_open_log(&settings);
     return master_run(&settings, &request.master);

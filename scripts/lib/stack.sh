@@ -251,6 +251,9 @@ stampd_configure() {
         echo "queue_url = https://localhost:$STACK_PORT"
         echo "queue_ca_file = $STACK/etc/certificate.pem"
         echo "queue_socket = $STACK/run/stampd/hints.sock"
+        # The value of a setting may go on in indented lines; the command finds no nginx at the first start.
+        echo "nginx_reload = [ ! -s $STACK/run/nginx/nginx.pid ] ||"
+        echo "  kill -HUP \$(cat $STACK/run/nginx/nginx.pid) 2>/dev/null || true"
         # Load tests, histories and the demonstration send everything from one address: no limit of clients holds for it.
         # An attack that is to be limited comes from 127.0.0.2 and further.
         case ${STACK_SETTINGS:-} in

@@ -61,6 +61,7 @@ TEXT(mail_to, "", "Administrators who are told of tasks that fail, up to 16 addr
 TEXT(mail_user, "", "User at the mail server; empty: it asks for none.")
 NUMBER(memory_mb, 1024, 0, 1048576, "MiB", "Memory that one worker may have beyond cache_mb; what is over it fails, and a worker that keeps half of it is replaced; 0: no limit.")
 TEXT(modules, "", "Applications to load at start: paths of shared objects, separated by blanks; relative ones from the folder for modules.")
+TEXT(nginx_reload, "", "Command that makes nginx read its files again, as `systemctl reload nginx`; stampctl runs it in a shell when it has changed the map of namespaces; empty: none.")
 TEXT(push_contact, "", "Where push services reach the people behind this server: mailto:address or https://address.")
 TEXT(push_key_file, "", "File with the key by which push services know this server, on its first line; empty: there is no push.")
 NUMBER(push_ttl_s, 86400, 0, 2419200, "s", "A push service keeps a message this long for a browser that cannot be reached.")

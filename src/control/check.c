@@ -1,11 +1,11 @@
 /* check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding. */
 #include "control/control.h"
 
-#include <grp.h>
-#include <pwd.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 #include "control/directive.h"
 #include "control/migrate.h"
 #include "control/namespaces.h"
-#include "document/cron.h"
 #include "document/statements.h"
-#include "operation/push_key.h"
+#include "edge/certificate.h"
+#include "operation/trial.h"
 
 enum {
     READ_TIMEOUT_ABOVE_S =
@@ -29,6 +29,18 @@ struct check {
     struct namespace_conf *confs;
     size_t count;
 };
+
+/* Something that may be wanted as it is. */
+static void warn(const char *format, ...) PRINTF_LIKE(1, 2);
+static void warn(const char *format, ...)
+{
+    va_list arguments;
+    printf("WARN  ");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
 
 static bool find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
 static bool find(struct check *check, bool is_well, const char *format, ...)
@@ -63,27 +75,50 @@ static void check_folder(struct check *check)
         find(check, true, "run_directory %s", folder);
 }
 
-static void check_names(struct check *check)
+static void take_finding(void *context, enum trial_level level, const char *text)
 {
-    const struct settings *settings = &check->control->settings;
-    if (*settings->user)
-        find(check, getpwnam(settings->user) != NULL, "user %s", settings->user);
-    if (*settings->socket_group)
-        find(check, getgrnam(settings->socket_group) != NULL, "socket_group %s", settings->socket_group);
-    if (strcmp(settings->zone, "UTC") != 0)
-        find(check, cron_set_zone(settings->zone), "zone %s", settings->zone);
+    struct check *check = context;
+    if (level == TRIAL_WARNING)
+        warn("%s", text);
+    else
+        find(check, level == TRIAL_GOOD, "%s", text);
 }
 
-static void check_push(struct check *check)
+/* Does a process listen at a socket's address? */
+static bool is_heard(const char *path)
 {
-    const char *path = check->control->settings.push_key_file;
-    struct curve_key key;
-    char problem[PROBLEM_BYTES];
-    if (!*path)
-        return;
-    bool is_good = push_key_read(path, &key, problem, sizeof problem);
-    explicit_bzero(&key, sizeof key);
-    find(check, is_good, "%s", is_good ? "push_key_file" : problem);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_there =
+        fd >= 0 && (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EACCES);
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
+/* Tasks, copies and push all wait for a queue manager. */
+static void check_queue(struct check *check)
+{
+    const struct settings *settings = &check->control->settings;
+    const char *door =
+        arena_printf(check->control->arena, "%s/%s.sock", settings->run_directory, settings->queue_code);
+    if (!*settings->queue_key_sha256)
+        warn("queue_key_sha256 is empty: nobody may start tasks; copies and push are tasks too "
+             "(stampctl key new --queue FILE)");
+    else if (!is_heard(door))
+        warn("%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
+             "them "
+             "(systemctl start stamp-queue)",
+             door);
+    else
+        find(check, true, "queue manager %s", door);
+    if (*settings->queue_key_sha256 && strcmp(settings->queue_key_sha256, settings->admin_key_sha256) == 0)
+        find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
+    if (!*settings->mail_to)
+        warn("mail_to is empty: nobody is told of tasks that fail");
 }
 
 /* --- databases --- */
@@ -134,7 +169,11 @@ static void check_databases(struct check *check)
         return;
     check_connections(check, z);
     for (size_t i = 0; i < check->count; i++)
-        if (strcmp(check->confs[i].code, "z") != 0)
+        if (check->confs[i].is_malformed)
+            find(check, false,
+                 "namespace %s: its configuration is malformed (stampctl ns create %s mends it)",
+                 check->confs[i].code, check->confs[i].code);
+        else if (strcmp(check->confs[i].code, "z") != 0)
             check_database(check, check->confs[i].code, check->confs[i].database, &pg);
 }
 
@@ -210,6 +249,61 @@ static void check_map(struct check *check, const char *map_file)
          "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
 }
 
+/* The address of each directive `listen`: is one of them of IPv6, and of the public door? */
+static void check_listen(struct bytes text)
+{
+    struct bytes value;
+    bool has_six = false;
+    for (size_t position = 0; directive_next(text, "listen", &position, &value);)
+        has_six |=
+            value.size > 1 && value.data[0] == '[' && (value.size < 5 || memcmp(value.data, "[::1]", 5) != 0);
+    if (!has_six)
+        warn("nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
+}
+
+static void check_access_log(struct bytes text)
+{
+    struct bytes value;
+    size_t position = 0;
+    if (directive_next(text, "access_log", &position, &value) && value.size >= 3 &&
+        memcmp(value.data, "off", 3) == 0)
+        warn("nginx: access_log is off: nobody can say later what was asked");
+}
+
+enum { RENEWAL_DAYS = 14 };
+
+static const char *first_word(struct check *check, struct bytes value)
+{
+    size_t size = 0;
+    while (size < value.size && !strchr(" \t;", value.data[size]))
+        size++;
+    return arena_printf(check->control->arena, "%.*s", (int)size, value.data);
+}
+
+static void check_certificate(struct check *check, struct bytes text)
+{
+    struct bytes value, pem;
+    struct stat status;
+    int days;
+    for (size_t position = 0; directive_next(text, "ssl_certificate", &position, &value);) {
+        const char *path = first_word(check, value);
+        if (!find(check,
+                  control_read_file(check->control->arena, path, &pem) && certificate_days_left(pem, &days),
+                  "nginx: certificate %s", path))
+            continue;
+        if (days < 0)
+            find(check, false, "nginx: certificate %s has ended", path);
+        else if (days < RENEWAL_DAYS)
+            warn("nginx: certificate %s ends in %d days", path, days);
+    }
+    for (size_t position = 0; directive_next(text, "ssl_certificate_key", &position, &value);) {
+        const char *path = first_word(check, value);
+        if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)))
+            find(check, false, "nginx: everybody may read or write the key %s (mode %03o)", path,
+                 (unsigned)status.st_mode & 0777);
+    }
+}
+
 static void check_nginx(struct check *check, const char *path, const char *map_file)
 {
     struct bytes text;
@@ -219,6 +313,9 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
     check_read_timeout(check, text);
     check_sockets(check, text);
     check_map(check, map_file);
+    check_listen(text);
+    check_access_log(text);
+    check_certificate(check, text);
 }
 
 int control_check_config(struct control *control, int argc, char **argv)
@@ -253,8 +350,9 @@ int control_check_config(struct control *control, int argc, char **argv)
     find(&check, true, "admin_key_sha256 %s",
          *control->settings.admin_key_sha256 ? "is set" : "is empty: nobody is administrator");
     check_folder(&check);
-    check_names(&check);
-    check_push(&check);
+    check.is_well =
+        trial_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;
+    check_queue(&check);
     check_databases(&check);
     if (nginx)
         check_nginx(&check, nginx, map_file);

@@ -40,8 +40,10 @@ static void close_connection(void *pg)
 static enum fault open_connection(struct control *control, const struct pg_options *options, struct pg **pg_r)
 {
     log_set_level(LOG_LEVEL_WARNING); /* only its log line says why a connection was refused */
-    enum fault fault = pg_open(options, pg_r);
+    enum fault fault = *options->database ? pg_open(options, pg_r) : FAULT_XAWAY;
     log_set_level(LOG_LEVEL_ERROR);
+    if (!*options->database)
+        say("the configuration of the namespace names no database");
     if (fault == FAULT_NONE)
         arena_defer(control->arena, close_connection, *pg_r);
     return fault;
@@ -74,7 +76,12 @@ enum fault control_connect_worker(struct control *control, const char *database,
                                  .connect_timeout_s = (int)control->settings.connect_timeout_s,
                                  .statement_timeout_ms = control->settings.statement_timeout_ms,
                                  .lock_timeout_ms = control->settings.lock_timeout_ms};
-    return open_connection(control, &options, pg_r);
+    enum fault fault = open_connection(control, &options, pg_r);
+    if (fault == FAULT_XAWAY && geteuid() == 0)
+        say("this command connects as the workers do, as the role %s: run it as the user of stampd, "
+            "runuser -u stampd -- stampctl ...",
+            control_worker_role(control));
+    return fault;
 }
 
 const char *control_worker_role(struct control *control)

@@ -78,7 +78,11 @@ static bool choose_database(struct creation *creation, const struct namespace_co
     const char *usual = is_z(creation->code)
                             ? creation->control->settings.z_database
                             : arena_printf(creation->control->arena, "stampd_%s", creation->code);
+    if (present && !*present->database)
+        present = NULL; /* malformed: it is written anew */
     creation->text = present ? present->text : NO_BYTES;
+    if (present && present->is_malformed && !creation->access)
+        creation->access = "closed";
     creation->database = present ? present->database : wanted ? wanted : usual;
     if (present && wanted && strcmp(wanted, present->database) != 0)
         say("%s exists already, with database %s", creation->code, present->database);
@@ -294,6 +298,10 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         return false;
     }
     const char *database = conf ? conf->database : control->settings.z_database;
+    if (!*database) {
+        say("%s: its configuration names no database; `stampctl ns create %s` mends it", code, code);
+        return false;
+    }
     if (!map_write(control, map, confs, count, code) ||
         !ns_execute_on(maintenance, "drop database if exists ", database, " with (force)"))
         return false;

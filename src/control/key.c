@@ -5,15 +5,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "edge/crypto.h"
 
-enum { KEY_BYTES = 32 };
+enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
+
+/* A key that others can read is nobody's. */
+static bool is_private(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
+        return true; /* what cannot be read is said by who reads */
+    say("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
+        (unsigned)status.st_mode & 0777);
+    return false;
+}
 
 bool key_read(struct control *control, const char *path, struct bytes *key_r)
 {
-    if (!control_read_file(control->arena, path, key_r))
+    if (!is_private(path) || !control_read_file(control->arena, path, key_r))
         return false;
     while (key_r->size && strchr(" \t\r\n", key_r->data[key_r->size - 1]))
         key_r->size--;
@@ -51,6 +63,11 @@ bool key_write(const char *path, struct bytes text)
     return true;
 }
 
+static const char *setting_of(bool is_queue)
+{
+    return is_queue ? "queue_key_sha256" : "admin_key_sha256";
+}
+
 static int key_new(struct control *control UNUSED, int argc, char **argv)
 {
     static const struct command command = {
@@ -60,9 +77,12 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
         1,
         "Writes a random key to a new file that only its owner can read.",
         "Prints the line for stampd's settings: the server knows the digest only.\n"};
+    bool is_queue = false;
+    const struct option_line lines[] = {
+        {.name = "queue", .help = "The key of queue managers (queue_key_file).", .flag = &is_queue}};
     char **words;
     int count;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
     unsigned char random[KEY_BYTES];
@@ -73,7 +93,7 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     key[2 * KEY_BYTES] = '\n';
     if (!key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
         return CONTROL_FAILED;
-    printf("admin_key_sha256 = ");
+    printf("%s = ", setting_of(is_queue));
     print_digest((struct bytes){key, 2 * KEY_BYTES});
     return CONTROL_DONE;
 }
@@ -81,7 +101,12 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
 static int key_hash(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "key hash", "FILE", 1, 1, "Prints the digest of a key, for admin_key_sha256.", NULL};
+        "key hash",
+        "FILE",
+        1,
+        1,
+        "Prints the digest of a key, for admin_key_sha256 or queue_key_sha256.",
+        "Refuses a key of less than 20 characters, and a file that everybody may read.\n"};
     char **words;
     int count;
     enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
@@ -90,6 +115,11 @@ static int key_hash(struct control *control, int argc, char **argv)
     struct bytes key;
     if (!key_read(control, words[0], &key))
         return CONTROL_FAILED;
+    if (key.size < KEY_LEAST) {
+        say("%s: a key of %zu characters can be found by trying; %d are the least", words[0], key.size,
+            KEY_LEAST);
+        return CONTROL_FAILED;
+    }
     print_digest(key);
     return CONTROL_DONE;
 }
@@ -97,9 +127,9 @@ static int key_hash(struct control *control, int argc, char **argv)
 int control_key(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"new", "Makes a key.", key_new},
+        {"new", "Makes a key, of an administrator or of queue managers.", key_new},
         {"hash", "Prints the digest of a key.", key_hash},
     };
-    return options_choose("key", "The administrator's key.\n", choices, COUNT_OF(choices), control, argc,
-                          argv);
+    return options_choose("key", "The keys of administrators and queue managers.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
 }

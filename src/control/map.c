@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Words that nginx would take for parameters of its own. */
 static bool is_map_word(const char *code)
@@ -18,7 +21,7 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
     struct builder builder = {0};
     builder_add_text(&builder, "# Namespaces and their databases; written by stampctl, overwritten by it.\n");
     for (size_t i = 0; i < count; i++)
-        if (!but || strcmp(confs[i].code, but) != 0)
+        if (*confs[i].database && (!but || strcmp(confs[i].code, but) != 0))
             builder_printf(&builder, "%s%s %s;\n", is_map_word(confs[i].code) ? "\\" : "", confs[i].code,
                            confs[i].database);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
@@ -55,10 +58,33 @@ static bool tell_nginx(struct control *control, const char *path)
     return true;
 }
 
+/* What nginx holds already is not given to it again: a reload replaces all its processes. */
+static bool is_written(struct control *control, const char *path, struct bytes text)
+{
+    struct bytes present;
+    return access(path, R_OK) == 0 && control_read_file(control->arena, path, &present) &&
+           bytes_equal(present, text);
+}
+
+static bool run_reload(const char *command)
+{
+    int status = system(command);
+    if (status == 0)
+        return true;
+    say("nginx_reload = %s: it failed (status %d); the map is written, nginx does not know it yet", command,
+        WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    return false;
+}
+
 bool map_write(struct control *control, const struct map_options *options, const struct namespace_conf *confs,
                size_t count, const char *but)
 {
-    return control_write_file(control->arena, map_path(control, options),
-                              map_compose(control->arena, confs, count, but), 0644) &&
-           (!options->nginx_pid || tell_nginx(control, options->nginx_pid));
+    const char *path = map_path(control, options), *command = control->settings.nginx_reload;
+    struct bytes text = map_compose(control->arena, confs, count, but);
+    bool is_known = is_written(control, path, text);
+    if (!is_known && !control_write_file(control->arena, path, text, 0644))
+        return false;
+    if (options->nginx_pid)
+        return tell_nginx(control, options->nginx_pid);
+    return is_known || !*command || run_reload(command);
 }

@@ -108,10 +108,19 @@ bool namespace_read_conf(struct arena *arena, const char *code, struct bytes tex
 {
     const struct json *object = read_object(arena, text);
     *conf_r = (struct namespace_conf){.code = code, .text = text};
-    return object && text_member(arena, object, "database", "", &conf_r->database) &&
-           text_member(arena, object, "access", "closed", &conf_r->access) &&
-           text_member(arena, object, "off", "", &conf_r->off) && namespace_is_database(conf_r->database) &&
-           namespace_is_access(conf_r->access);
+    conf_r->database = conf_r->off = "";
+    conf_r->access = "closed";
+    conf_r->is_malformed = !object || !text_member(arena, object, "database", "", &conf_r->database) ||
+                           !namespace_is_database(conf_r->database);
+    if (conf_r->is_malformed)
+        conf_r->database = "";
+    if (object &&
+        (!text_member(arena, object, "access", "closed", &conf_r->access) ||
+         !text_member(arena, object, "off", "", &conf_r->off) || !namespace_is_access(conf_r->access))) {
+        conf_r->is_malformed = true;
+        conf_r->access = "?";
+    }
+    return !conf_r->is_malformed;
 }
 
 static void add_member(struct builder *builder, struct bytes name, struct bytes value)
@@ -178,19 +187,25 @@ bool namespaces_read(struct control *control, struct pg *z, struct namespace_con
             "and content is not null order by id",
             NULL, &result))
         return false;
-    size_t count = (size_t)pg_rows(result);
+    size_t count = (size_t)pg_rows(result), kept = 0;
     struct namespace_conf *confs = ARENA_ARRAY(control->arena, struct namespace_conf, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct bytes id = pg_get_text(result, (int)i, 0), text = pg_get_text(result, (int)i, 1);
         const char *code = arena_copy(control->arena, id.data, id.size);
-        if (!namespace_is_code(code) || !namespace_read_conf(control->arena, code, text, &confs[i])) {
-            say("document Namespace/%s in %s: item Conf is no configuration of a namespace", code,
+        if (!namespace_is_code(code)) {
+            say("document Namespace/%s in %s: this is no code of a namespace; it is left out", code,
                 control->settings.z_database);
-            return false;
+            continue;
         }
+        if (!namespace_read_conf(control->arena, code, text, &confs[kept]))
+            say("document Namespace/%s in %s: item Conf is no configuration of a namespace; `stampctl ns "
+                "create %s` "
+                "mends it",
+                code, control->settings.z_database, code);
+        kept++;
     }
     *confs_r = confs;
-    *count_r = count;
+    *count_r = kept;
     return true;
 }
 

@@ -8,10 +8,11 @@
 
 struct namespace_conf {
     const char *code;
-    const char *database;
-    const char *access; /* closed, read, open */
-    const char *off;    /* words for the callers; "" when the namespace is open for business */
-    struct bytes text;  /* the whole JSON; NO_BYTES: there is no document */
+    const char *database; /* "": the text is malformed and names none */
+    const char *access;   /* closed, read, open */
+    const char *off;      /* words for the callers; "" when the namespace is open for business */
+    struct bytes text;    /* the whole JSON; NO_BYTES: there is no document */
+    bool is_malformed;    /* the text is no configuration: what could be read of it stands above */
 };
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
@@ -34,7 +35,8 @@ struct bytes namespace_set_member(struct arena *arena, struct bytes text, const 
 /* The same with a member of any kind, given as JSON; removed when NO_BYTES. */
 struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value);
 
-/* All configurations, in the order of the codes; on failure says why. */
+/* All configurations, in the order of the codes; on failure says why.  One that is malformed is said and
+ * marked: the others must not wait for it. */
 MUST_USE bool namespaces_read(struct control *control, struct pg *z, struct namespace_conf **confs_r,
                               size_t *count_r);
 const struct namespace_conf *namespaces_find(const struct namespace_conf *confs, size_t count,
@@ -56,7 +58,8 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
                          const char *but);
 /* Where the map is written. */
 const char *map_path(struct control *control, const struct map_options *options);
-/* Writes the map and tells nginx; on failure says why. */
+/* Writes the map, unless it is there as it should be, and tells nginx: by the file with its process id, or by
+ * the command of setting nginx_reload when something was written.  On failure says why. */
 MUST_USE bool map_write(struct control *control, const struct map_options *options,
                         const struct namespace_conf *confs, size_t count, const char *but);
 

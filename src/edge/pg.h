@@ -27,6 +27,7 @@ struct pg_options {
     int64_t statement_timeout_ms; /* statement_timeout of the session; a wait for an answer lasts a little
                                      longer */
     int64_t lock_timeout_ms;
+    bool is_absence_known; /* that there is no such database has been logged: not again */
 };
 
 /* Connects, to a primary only.  FAULT_XAWAY: not reached; FAULT_ODATABASE: no such database (3D000), or its

@@ -87,8 +87,10 @@ enum fault pg_judge_connection(struct pg *pg, const struct pg_options *options)
         const char *message = PQerrorMessage(connection);
         find_sqlstate(message, pg->sqlstate);
         pg_keep_message(pg, message);
-        log_warning("postgresql cannot connect database=%s: %s", options->database, pg->message);
-        return strcmp(pg->sqlstate, "3D000") == 0 ? FAULT_ODATABASE : FAULT_XAWAY;
+        bool is_absent = strcmp(pg->sqlstate, "3D000") == 0;
+        if (!is_absent || !options->is_absence_known)
+            log_warning("postgresql cannot connect database=%s: %s", options->database, pg->message);
+        return is_absent ? FAULT_ODATABASE : FAULT_XAWAY;
     }
     const char *encoding = PQparameterStatus(connection, "server_encoding");
     if (!encoding || strcmp(encoding, "UTF8") != 0) {

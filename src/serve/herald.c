@@ -15,14 +15,16 @@
 #include "edge/pg.h"
 
 enum {
+    ABSENT_MS = 60000,          /* between two looks for a database that does not exist */
     LOOK_MS = 250,              /* for new namespaces and for connections that are due */
     STATEMENT_TIMEOUT_MS = 5000 /* nothing but LISTEN is run */
 };
 
 /* The ear in one namespace. */
 struct ear {
-    struct pg *pg; /* NULL: not connected */
-    int failures;  /* in a row */
+    struct pg *pg;  /* NULL: not connected */
+    int failures;   /* in a row */
+    bool is_absent; /* the database does not exist: it was dropped, or never was */
     int64_t not_before_ms;
 };
 
@@ -33,11 +35,21 @@ struct herald {
     struct ear ears[STAMPS_NAMESPACES];
 };
 
+/* A namespace was made or changed: what did not exist may exist now. */
+static void look_for_absent(struct herald *herald)
+{
+    for (int space = 0; space < STAMPS_NAMESPACES; space++)
+        if (herald->ears[space].is_absent)
+            herald->ears[space].not_before_ms = 0;
+}
+
 static void hear(struct herald *herald, int space, struct bytes payload)
 {
-    struct bytes class, id;
+    struct bytes class = NO_BYTES, id;
     crash_at(CRASH_HERALD_HEARD);
     (void)notice_publish(herald->stamps, space, payload, &class, &id);
+    if (class.data && bytes_equal(class, BYTES("Namespace")))
+        look_for_absent(herald);
 }
 
 static void put_off(struct ear *ear)
@@ -76,11 +88,18 @@ static void connect(struct herald *herald, int space)
         .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
         .lock_timeout_ms = STATEMENT_TIMEOUT_MS,
     };
-    if (pg_open(&options, &ear->pg) ||
-        pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd")) {
+    options.is_absence_known = ear->is_absent;
+    enum fault fault = pg_open(&options, &ear->pg);
+    if (fault || pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd")) {
         put_off(ear);
+        if (fault == FAULT_ODATABASE)
+            ear->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
+        if (fault == FAULT_ODATABASE && !ear->is_absent)
+            log_info("herald forgets database=%s, which does not exist", options.database);
+        ear->is_absent = fault == FAULT_ODATABASE;
         return;
     }
+    ear->is_absent = false;
     crash_at(CRASH_HERALD_LISTENS);
     stamps_move_all(herald->stamps);
     ear->failures = 0;

@@ -28,6 +28,7 @@
 #include "serve/crew.h"
 #include "base/identity.h"
 #include "serve/instance.h"
+#include "serve/task_metrics.h"
 
 enum {
     TURN_MS = 250,      /* the longest time without a look at the crew */
@@ -347,6 +348,7 @@ int master_run(struct settings *settings, const struct master_options *options)
     struct master master = {.options = options, .settings = {*settings}, .pid_file = -1, .live_listener = -1};
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
+    task_metrics_start();
     crash_arm(settings->debug_die_at, segment_share);
     if (settings->debug_clock[0] && !clock_follow(settings->debug_clock))
         log_fatal("debug_clock: %s cannot be read", settings->debug_clock);

@@ -8,6 +8,13 @@
 
 enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
 
+static int64_t started_ms;
+
+void task_metrics_start(void)
+{
+    started_ms = clock_monotonic_ms();
+}
+
 struct page {
     struct builder *out;
     int64_t now_ms; /* monotonic */
@@ -65,8 +72,17 @@ static void write_queues(const struct page *page, const struct stamps *stamps, q
     }
 }
 
+static void write_age(const struct page *page, const char *code, int64_t age_ms)
+{
+    builder_printf(page->out, "stampd_tasks_look_age_seconds{ns=\"%s\"} %" PRId64 ".%03" PRId64 "\n", code,
+                   age_ms / 1000, age_ms % 1000);
+}
+
+/* That of any namespace begins with the server's start: where no manager ever was there would be nothing
+ * else. */
 static void write_ages(const struct page *page, const struct stamps *stamps)
 {
+    int64_t least_ms = page->now_ms - started_ms;
     for (int space = 0; space < STAMPS_NAMESPACES; space++) {
         const struct backlog *backlog = stamps_backlog(stamps, space);
         char code[BACKLOG_CODE_BYTES + 1];
@@ -74,9 +90,10 @@ static void write_ages(const struct page *page, const struct stamps *stamps)
             continue;
         int64_t age_ms = backlog_age_ms(backlog, page->now_ms);
         backlog_read_code(backlog, code);
-        builder_printf(page->out, "stampd_tasks_look_age_seconds{ns=\"%s\"} %" PRId64 ".%03" PRId64 "\n",
-                       code, age_ms / 1000, age_ms % 1000);
+        write_age(page, code, age_ms);
+        least_ms = age_ms < least_ms ? age_ms : least_ms;
     }
+    write_age(page, "", least_ms);
 }
 
 static void write_head(const struct page *page, const char *name, const char *help)
@@ -91,6 +108,8 @@ void task_metrics_write(const struct stamps *stamps, struct builder *out)
     write_queues(&page, stamps, write_counts);
     write_head(&page, "tasks_due_oldest_seconds", "How long the oldest task that may start has waited.");
     write_queues(&page, stamps, write_oldest);
-    write_head(&page, "tasks_look_age_seconds", "Age of these numbers: time since the last scan.");
+    write_head(
+        &page, "tasks_look_age_seconds",
+        "Age of these numbers: time since the last scan; ns=\"\": of any namespace, or since the start.");
     write_ages(&page, stamps);
 }

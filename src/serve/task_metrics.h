@@ -5,6 +5,8 @@
 #include "document/stamps.h"
 
 /* Of every namespace that was scanned within a day; out of shared memory, no database is asked. */
+/* The moment from which on somebody should look for tasks; called once, before the workers are forked. */
+void task_metrics_start(void);
 void task_metrics_write(const struct stamps *stamps, struct builder *out);
 
 #endif

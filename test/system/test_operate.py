@@ -1,0 +1,221 @@
+"""What an administrator relies on: checks that find what is missing, namespaces that come and go by one command."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from stack import BUILD, SERVER_USER, SOURCE, children, give, wait_until
+
+STACK = {'workers': 2}
+WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
+
+
+def stampctl(stack, *words, status=0, prefix=()):
+    done = subprocess.run([*prefix, BUILD / 'src/stampctl', *map(str, words), '--config', stack.path / 'etc/stampd.conf'],
+                          capture_output=True, text=True, timeout=60, cwd='/', env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def admin(stack):
+    return lambda *words, **more: stampctl(stack, *words, '--admin-conninfo', stack.conninfo_of_server(), **more)
+
+
+# --- stampd --test, check-config ---
+
+class Settings:
+    def __init__(self, path):
+        self.path, self.conf = path, path / 'stampd.conf'
+
+    def test(self, program='stampd', **settings):
+        settings = {'run_directory': self.path, **SERVER_USER, **settings}
+        self.conf.write_text(''.join(f'{name} = {value}\n' for name, value in settings.items()))
+        return subprocess.run([BUILD / 'src' / program, '--test', '--config', self.conf], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(give(tmp_path))
+
+
+def secret(path, text, mode=0o600):
+    path.write_text(text + '\n')
+    path.chmod(mode)
+    return give(path)
+
+
+@pytest.mark.parametrize('wrong, words', [
+    ({'modules': 'nothere.so'}, 'nothere.so: No such file'),
+    ({'modules': '/dev/null'}, 'no regular file'),
+    ({'socket_group': 'nothere'}, 'socket_group = nothere: there is no such group'),
+    ({'zone': 'Mars/Olympus'}, 'zone = Mars/Olympus: the system knows no such time zone'),
+    ({'user': 'nobody-here'}, 'there is no such user'),
+    ({'user': 'root'}, 'does not run as root'),
+    ({'queue_key_file': '/nonexistent/key'}, 'queue_key_file = /nonexistent/key: No such file'),
+    ({'queue_ca_file': '/nonexistent/ca.pem'}, 'queue_ca_file = /nonexistent/ca.pem: cannot be read'),
+    ({'mail_password_file': '/nonexistent/word'}, 'mail_password_file = /nonexistent/word: No such file'),
+    ({'push_key_file': '/nonexistent/push', 'push_contact': 'mailto:a@example.org'}, '/nonexistent/push'),
+])
+def test_the_trial_finds_what_is_missing(settings, wrong, words):
+    if 'user' in wrong and not SERVER_USER:
+        pytest.skip('only root becomes another user')
+    done = settings.test(**wrong)
+    assert done.returncode == 1 and words in done.stderr, done
+    assert 'settings are good' not in done.stdout
+
+
+def test_the_trial_finds_secrets_that_all_can_read(settings, tmp_path):
+    good = settings.test(queue_key_file=secret(tmp_path / 'good', 'a' * 64))
+    assert good.returncode == 0, good
+    loose = settings.test(queue_key_file=secret(tmp_path / 'loose', 'a' * 64, 0o644))
+    assert loose.returncode == 1 and 'everybody may read' in loose.stderr
+    other = settings.test(queue_key_file=tmp_path / 'good', queue_key_sha256='0' * 64)
+    assert other.returncode == 1 and 'is the digest of another key' in other.stderr
+    settings.conf.touch()
+    settings.conf.chmod(0o644)
+    password = settings.test(database='host=/run/postgresql user=stampd password=hunter2')
+    assert password.returncode == 1 and 'holds a password, and everybody may read it' in password.stderr
+    assert 'hunter2' not in password.stderr
+    settings.conf.chmod(0o640)
+    assert settings.test(database='host=/run/postgresql user=stampd password=hunter2').returncode == 0
+
+
+@pytest.mark.parametrize('body, words', [
+    ('__attribute__((constructor)) static void begin(void) { __builtin_trap(); }', 'ended the process by signal'),
+    ('#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { exit(7); }', 'ended the process with status 7'),
+])
+def test_a_module_that_dies_as_it_is_loaded_is_told(settings, tmp_path, body, words):
+    (tmp_path / 'dies.c').write_text(body)
+    subprocess.run(['cc', '-fPIC', '-shared', '-o', tmp_path / 'dies.so', tmp_path / 'dies.c'], check=True)
+    done = settings.test(modules=tmp_path / 'dies.so')
+    assert done.returncode == 1 and words in done.stderr, done
+
+
+def check(stack, status=0):
+    return stampctl(stack, 'check-config', '--nginx', stack.path / 'etc/nginx.conf', status=status, prefix=WORKER)
+
+
+def test_check_config_tells_what_may_be_wanted(stack):
+    give(stack.path / 'etc/queue.key')  # the manager's, who is root here until it is another
+    said = check(stack)
+    assert 'FAIL' not in said
+    assert re.search(r'^WARN  .*/qm.sock: no queue manager of this host listens there', said, re.M)
+    assert re.search(r'^WARN  nginx: it does not listen on IPv6', said, re.M)
+    assert re.search(r'^WARN  mail_to is empty', said, re.M)
+    stack.step('queue', 'start')
+    try:
+        assert re.search(r'^OK +queue manager ', check(stack), re.M)
+    finally:
+        stack.step('queue', 'stop')
+
+
+def test_check_config_looks_at_the_certificate(stack):
+    key, certificate = stack.path / 'etc/certificate.key', stack.path / 'etc/certificate.pem'
+    kept = certificate.read_bytes()
+    key.chmod(0o644)
+    try:
+        assert 'everybody may read or write the key' in check(stack, status=1)
+        key.chmod(0o600)
+        subprocess.run(['openssl', 'req', '-x509', '-key', key, '-days', '3', '-subj', '/CN=localhost', '-out', certificate],
+                       check=True, capture_output=True)
+        assert re.search(r'^WARN  nginx: certificate .* ends in [23] days', check(stack), re.M)
+    finally:
+        key.chmod(0o600)
+        certificate.write_bytes(kept)
+
+
+@pytest.mark.skipif(not SERVER_USER, reason='root is refused by PostgreSQL')
+def test_who_asks_as_the_wrong_user_is_told_so(stack):
+    conf = stack.path / 'etc/stampd.conf'
+    text = conf.read_text()
+    conf.write_text(text.replace('user=stampd', 'user=nobody'))
+    try:
+        assert 'run it as the user of stampd' in stampctl(stack, 'check-config', status=1)
+        assert 'run it as the user of stampd' in stampctl(stack, 'ping', stack.url, '--insecure', status=1)
+    finally:
+        conf.write_text(text)
+
+
+# --- keys ---
+
+def test_keys_of_managers_and_weak_ones(tmp_path):
+    def key(*words, status=0):
+        done = subprocess.run([BUILD / 'src/stampctl', 'key', *map(str, words)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == status, done
+        return done.stdout + done.stderr
+    assert re.fullmatch(r'queue_key_sha256 = [0-9a-f]{64}\n', key('new', '--queue', tmp_path / 'queue'))
+    assert re.fullmatch(r'admin_key_sha256 = [0-9a-f]{64}\n', key('new', tmp_path / 'admin'))
+    assert key('hash', tmp_path / 'admin') == key('hash', tmp_path / 'admin')
+    assert 'can be found by trying' in key('hash', secret(tmp_path / 'short', 'hunter2'), status=1)
+    assert 'everybody may read or write it' in key('hash', secret(tmp_path / 'loose', 'a' * 64, 0o644), status=1)
+
+
+# --- namespaces ---
+
+def status_of(stack, path):
+    return stack.request('GET', path).status_code
+
+
+def test_a_namespace_comes_and_goes_with_one_command(stack, admin):
+    assert status_of(stack, '/passing/ping') == 404
+    admin('ns', 'create', 'passing', '--access', 'read')
+    wait_until(lambda: status_of(stack, '/passing/ping') == 200, what='that nginx knows the new namespace')
+    pids = children(stack.pid('nginx'))
+    admin('ns', 'create', 'passing')  # nothing new: nginx is left alone
+    admin('ns', 'map')
+    assert children(stack.pid('nginx')) == pids
+    admin('ns', 'drop', 'passing', '--yes')
+    wait_until(lambda: status_of(stack, '/passing/ping') == 404, what='that nginx has forgotten it')
+
+
+def test_a_reload_that_fails_is_told(stack, admin):
+    conf = stack.path / 'etc/stampd.conf'
+    text = conf.read_text()
+    conf.write_text(re.sub(r'(?m)^nginx_reload = .*\n(  .*\n)*', 'nginx_reload = exit 3\n', text))
+    try:
+        assert 'nginx_reload = exit 3: it failed (status 3)' in admin('ns', 'create', 'failing', status=1)
+    finally:
+        conf.write_text(text)
+        admin('ns', 'drop', 'failing', '--yes')
+
+
+def test_a_dropped_database_is_forgotten(stack, admin):
+    admin('ns', 'create', 'brief', '--access', 'open')
+    wait_until(lambda: status_of(stack, '/brief/ping') == 200, what='the namespace')
+    stack.op('brief', 'put', {'docs': [{'c': 'P', 'id': 'a', 'items': [{'c': 'A', 'j': 1}]}]})
+    wait_until(lambda: 'herald listens database=stampd_brief' in stack.log(), what='the herald')
+    admin('ns', 'drop', 'brief', '--yes')
+    wait_until(lambda: 'herald forgets database=stampd_brief' in stack.log(), what='that it is forgotten')
+    size = len(stack.log())
+    time.sleep(3)  # it tried every 1.7 s
+    assert 'stampd_brief' not in stack.log()[size:]
+    admin('ns', 'create', 'brief', '--access', 'open')
+    wait_until(lambda: 'herald listens database=stampd_brief' in stack.log()[size:], what='that it is looked for again at once')
+    wait_until(lambda: status_of(stack, '/brief/ping') == 200, what='the namespace')
+    stack.op('brief', 'put', {'docs': [{'c': 'P', 'id': 'a', 'items': [{'c': 'A', 'j': 2}]}]})
+    admin('ns', 'drop', 'brief', '--yes')
+
+
+@pytest.mark.parametrize('content', ['5', '{"database":7}', '{"database":"stampd_odd","access":"ajar"}', '{"access":["open"]}'])
+def test_one_odd_document_of_z_stops_nobody_else(stack, admin, content):
+    admin('ns', 'create', 'odd')
+    stack.psql('z', "select stampd.put_item('Namespace', 'odd', 'Conf', '', %s)", (content,))
+    said = admin('ns', 'access', 'lab', 'closed')
+    assert 'Namespace/odd' in said
+    admin('ns', 'access', 'lab', 'open')
+    assert 'stampd_lab' in admin('ns', 'list', status=1 if 'stampd_odd' not in content else 0)
+    admin('ns', 'map')
+    assert re.search(r'^FAIL  namespace odd: its configuration is malformed', check(stack, status=1), re.M)
+    admin('ns', 'create', 'odd')
+    assert 'FAIL' not in check(stack)
+    admin('ns', 'drop', 'odd', '--yes')
+
+
+# --- the metric of who never looked ---
+
+def test_that_nobody_looks_for_tasks_can_be_seen_from_the_start(stack):
+    page = stack.probe('/metrics').text
+    assert float(re.search(r'^stampd_tasks_look_age_seconds\{ns=""\} ([0-9.]+)$', page, re.M)[1]) >= 0
