@@ -28,6 +28,7 @@ static int run(struct control *control, int argc, char **argv)
         {"load", "Stores documents, one JSON text a line.", control_load},
         {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
         {"cron", "Periodic tasks of a namespace.", control_cron},
+        {"operations", "Lists the operations that the server has.", control_operations},
         {"ping", "Asks a server and its namespaces how they are.", control_ping},
         {"check-config", "Finds out whether settings, databases and nginx agree.", control_check_config},
         {"key", "Makes the administrator's key.", control_key},

@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 3
+#define STAMPD_ABI_MINOR 4
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -119,6 +119,11 @@ struct stampd_task_class {
     const void *reserved[3];
 };
 
+/* Flags of an operation. */
+enum {
+    STAMPD_GRANTS_READ = 1 /* it uses stampd_grant_read: `syncs` are taken beside it in every namespace */
+};
+
 struct stampd_operation {
     const char *name; /* in the address: a letter, then up to 31 letters, digits, '_', '-', '.'; begin with
                          a capital: the server's own operations never do */
@@ -131,7 +136,8 @@ struct stampd_operation {
      * here is answered, but undoes nothing. */
     enum stampd_outcome (*afterwork)(struct stampd_call *call);
     const struct stampd_task_class *task; /* as a task; NULL: the usual */
-    const void *reserved[3];
+    uintptr_t flags;                      /* 0, or STAMPD_GRANTS_READ; since 1.4 */
+    const void *reserved[2];
 };
 
 /* A class of items in a class of documents. */
@@ -238,6 +244,15 @@ int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms);
 /* The first time of a period (as that of struct stampd_task_class) later than the stamp `after`, for tasks
  * that schedule their successors themselves.  0: the text is no period. */
 int64_t stampd_cron_next(const char *period, int64_t after);
+
+/* In work: the caller may have this document synchronised in this request, although he may not read the
+ * namespace.  Without it, a client that sends `syncs` to a namespace that is closed to him gets nothing: an
+ * operation that does not declare STAMPD_GRANTS_READ is refused with SCLOSED before its work; beside one that
+ * does, each document that was not granted is answered {"c","id","closed":true}, whether it exists or not.
+ * Grant only what the operation has found the caller may read; any number, before or after the document
+ * exists.  A grant lasts for this request and this try.  An answer that is replayed under an Idempotency-Key
+ * grants nothing.  Not declared: BMODULE. */
+void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id);
 
 /* ==== Memory ========================================================================================= */
 

@@ -64,6 +64,7 @@ int control_cron(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);
 int control_dump(struct control *control, int argc, char **argv);
 int control_load(struct control *control, int argc, char **argv);
+int control_operations(struct control *control, int argc, char **argv);
 int control_ping(struct control *control, int argc, char **argv);
 int control_check_config(struct control *control, int argc, char **argv);
 int control_key(struct control *control, int argc, char **argv);

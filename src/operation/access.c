@@ -1,10 +1,11 @@
-/* access: the administrator's key first, then what the namespace's configuration allows. */
+/* access: which namespace, whose key, and what its configuration allows; in this order. */
 #include "operation/access.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "edge/crypto.h"
+#include "operation/holdings.h"
 
 enum { CONF_DEPTH = 8 };
 
@@ -26,8 +27,11 @@ struct space_conf access_read(struct arena *arena, struct bytes content)
     struct json_problem problem;
     if (!content.data || json_read(arena, content, &limits, &conf, &problem))
         return result;
-    const struct json *off = json_member(conf, "off"), *origins = json_member(conf, "origins");
+    const struct json *off = json_member(conf, "off"), *origins = json_member(conf, "origins"),
+                      *database = json_member(conf, "database");
     result.mode = mode_of(conf);
+    if (database && database->kind == JSON_STRING)
+        result.database = database->value;
     if (off && off->kind == JSON_STRING)
         result.off = off->value;
     else if (off && off->kind != JSON_NULL && off->kind != JSON_FALSE)
@@ -109,43 +113,123 @@ enum fault access_configuration(struct workshop *workshop, struct call *call, st
     return FAULT_NONE;
 }
 
-bool access_is_administrator(const struct workshop *workshop, const struct call *call)
+/* --- the judgement --- */
+
+static bool is_database_of_z(const struct settings *settings, struct bytes database)
+{
+    return bytes_equal(database, bytes_of(settings->z_database));
+}
+
+bool access_is_namespace(const struct settings *settings, const struct space_conf *conf, struct bytes code,
+                         struct bytes database)
+{
+    bool is_z = bytes_equal(code, BYTES("z"));
+    if (is_z || is_database_of_z(settings, database))
+        return is_z && is_database_of_z(settings, database);
+    return conf->database.size && bytes_equal(conf->database, database);
+}
+
+enum access_level access_level(const struct settings *settings, const struct space_conf *conf,
+                               struct bytes database, bool is_administrator)
+{
+    if (is_administrator)
+        return LEVEL_EVERYTHING;
+    if (is_database_of_z(settings, database))
+        return LEVEL_NOTHING; /* it is the administrator's: applications have no business there */
+    return conf->mode == ACCESS_OPEN ? LEVEL_WRITE : conf->mode == ACCESS_READ ? LEVEL_READ : LEVEL_PUBLIC;
+}
+
+static enum access_level level_needed(const struct operation *operation)
+{
+    switch (operation->right) {
+    case RIGHT_READ:
+        return LEVEL_READ;
+    case RIGHT_WRITE:
+        return LEVEL_WRITE;
+    case RIGHT_PUBLIC:
+        return LEVEL_PUBLIC;
+    case RIGHT_ADMIN:
+        break;
+    }
+    return LEVEL_EVERYTHING;
+}
+
+/* --- a call --- */
+
+static bool is_right_key(const struct workshop *workshop, struct bytes key)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     if (!*workshop->settings->admin_key_sha256)
         return false;
-    crypto_sha256_hex(call->admin, digest);
+    crypto_sha256_hex(key, digest);
     return crypto_equal(bytes_of(digest), bytes_of(workshop->settings->admin_key_sha256));
 }
 
-/* The namespace z is the administrator's: applications have no business there. */
-static bool is_of_namespaces(const struct workshop *workshop, const struct call *call)
+bool access_is_administrator(const struct call *call)
 {
-    return bytes_equal(call->database, bytes_of(workshop->settings->z_database));
+    return call->level == LEVEL_EVERYTHING;
 }
 
-enum fault access_check(struct workshop *workshop, struct call *call, struct reply *reply,
-                        const struct operation *operation)
+enum fault access_refuse_name(struct call *call, struct reply *reply)
 {
-    if (call->admin.data && call->admin.size)
-        return access_is_administrator(workshop, call)
-                   ? FAULT_NONE
-                   : reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
-                                 NULL);
+    return reply_fault(call, reply, FAULT_NNAMESPACE, NULL,
+                       arena_copy(call->arena, call->space.data, call->space.size), NULL);
+}
+
+enum fault access_enter(struct workshop *workshop, struct call *call, struct reply *reply)
+{
     struct space_conf conf;
+    bool has_key = call->admin.data && call->admin.size;
+    call->level = LEVEL_NOTHING;
     enum fault fault = access_configuration(workshop, call, &conf);
     if (fault)
         return fault;
-    if (conf.off.size)
+    if (!access_is_namespace(workshop->settings, &conf, call->space, call->database))
+        return access_refuse_name(call, reply);
+    if (has_key && !is_right_key(workshop, call->admin))
+        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
+                           NULL);
+    if (!has_key && conf.off.size)
         return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
                            NULL);
-    if (operation->right == RIGHT_PUBLIC && !is_of_namespaces(workshop, call))
-        return FAULT_NONE;
-    if (operation->right >= RIGHT_PUBLIC)
-        conf.mode = ACCESS_CLOSED;
-    if (conf.mode == ACCESS_OPEN || (conf.mode == ACCESS_READ && operation->right == RIGHT_READ))
-        return FAULT_NONE;
+    call->level = access_level(workshop->settings, &conf, call->database, has_key);
+    return FAULT_NONE;
+}
+
+static enum fault refuse(struct call *call, struct reply *reply, const char *what)
+{
     return reply_fault(call, reply, FAULT_SCLOSED,
-                       "Without the administrator's key this operation is closed here.", operation->name,
-                       NULL);
+                       "Without the administrator's key this operation is closed here.", what, NULL);
+}
+
+/* Synchronisations and sessions return data of the namespace, whatever the operation.  One that may grant
+ * documents is known to have done so only after its work (operation/sync.c). */
+static enum fault check_beside(struct call *call, struct reply *reply, const struct operation *operation)
+{
+    if (call->level >= LEVEL_READ)
+        return FAULT_NONE;
+    const struct json *syncs = call->syncs;
+    bool is_empty = syncs && syncs->kind == JSON_ARRAY && !syncs->is_shallow && !syncs->count;
+    if ((call->holdings || (syncs && !is_empty)) && !operation->may_grant)
+        return reply_fault(call, reply, FAULT_SCLOSED,
+                           "This operation grants no documents, and the namespace may not be read.", "syncs",
+                           NULL);
+    if (call->session.data)
+        return reply_fault(call, reply, FAULT_SCLOSED, "The namespace may not be read.", "session", NULL);
+    return FAULT_NONE;
+}
+
+enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation)
+{
+    if (call->level < level_needed(operation))
+        return refuse(call, reply, operation->name);
+    return check_beside(call, reply, operation);
+}
+
+enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct bytes operation)
+{
+    const char *name = arena_copy(call->arena, operation.data, operation.size);
+    if (call->level < LEVEL_READ)
+        return refuse(call, reply, name);
+    return reply_fault(call, reply, FAULT_NOPERATION, NULL, name, NULL);
 }

@@ -53,6 +53,15 @@ struct resource {
  * is nested deeper is content, kept as text.  And the most nodes of a tree. */
 enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
 
+/* What a caller may do in a namespace; each level includes those before it (operation/access.h). */
+enum access_level {
+    LEVEL_NOTHING,   /* the namespace z, without the administrator's key */
+    LEVEL_PUBLIC,    /* operations that are public, which read documents by themselves */
+    LEVEL_READ,      /* every path that returns data of the namespace */
+    LEVEL_WRITE,     /* documents may be changed by the server's own operations */
+    LEVEL_EVERYTHING /* the administrator */
+};
+
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
@@ -72,6 +81,7 @@ struct call {
     size_t file_count;
     struct bytes build;           /* X-Stampd-Build; NO_BYTES: absent */
     struct bytes idempotency_key; /* Idempotency-Key; NO_BYTES: absent */
+    enum access_level level;      /* set by access_enter; before it: nothing */
     int64_t dhop_stamp;           /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */

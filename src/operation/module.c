@@ -257,6 +257,8 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
         return refuse(judgement, "operation %s has no work", from->name);
     if (from->access != STAMPD_ADMIN && from->access != STAMPD_PUBLIC)
         return refuse(judgement, "operation %s has an unknown access", from->name);
+    if (from->flags & ~(uintptr_t)STAMPD_GRANTS_READ)
+        return refuse(judgement, "operation %s has an unknown flag", from->name);
     if (!is_zero(from->reserved, COUNT_OF(from->reserved)))
         return refuse(judgement, "operation %s: a reserved member is set", from->name);
     if (!judge_task(judgement, from))
@@ -269,6 +271,8 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
                                     .work = module_work,
                                     .afterwork = from->afterwork ? module_afterwork : NULL,
                                     .only_reads = from->is_read_only,
+                                    .is_safe = from->is_read_only,
+                                    .may_grant = (from->flags & STAMPD_GRANTS_READ) != 0,
                                     .limit_s = from->seconds,
                                     .task = traits_of(module, from->task),
                                     .application = from};

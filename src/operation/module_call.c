@@ -94,8 +94,7 @@ const char *stampd_lang(const struct stampd_call *call)
 
 bool stampd_is_administrator(const struct stampd_call *call)
 {
-    const struct call *request = call->attempt->call;
-    return request->admin.size && access_is_administrator(call->attempt->workshop, request);
+    return access_is_administrator(call->attempt->call);
 }
 
 int64_t stampd_dhop(const struct stampd_call *call)

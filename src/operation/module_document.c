@@ -6,6 +6,7 @@
 
 #include "document/copies.h"
 #include "operation/classes.h"
+#include "operation/sync.h"
 
 /* --- documents --- */
 
@@ -130,6 +131,19 @@ struct stampd_document *stampd_read(struct stampd_call *call, const char *docume
         document->draft =
             draft_open(arena_of(call), (struct document *)found); /* never changed: may_change */
     return document;
+}
+
+void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id)
+{
+    struct arena *arena = arena_of(call);
+    if (!(call->operation->flags & STAMPD_GRANTS_READ))
+        module_fail(call, FAULT_BMODULE, "An operation that does not declare it has granted a document.",
+                    document_class);
+    if (!judge_name(call, document_class, id))
+        return;
+    struct bytes class = bytes_of(document_class), text = bytes_of(id);
+    sync_grant(call->attempt, (struct name){.class = {arena_copy(arena, class.data, class.size), class.size},
+                                            .id = {arena_copy(arena, text.data, text.size), text.size}});
 }
 
 const char *stampd_document_class(const struct stampd_document *document)

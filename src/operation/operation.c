@@ -57,6 +57,7 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     struct reply *reply = attempt->reply;
     reply_enter(reply, PHASE_WORK);
     attempt->schema = NULL;
+    attempt->grants = NULL;
     enum fault fault = transaction_begin(attempt->workshop->documents, attempt->space, attempt->call->arena,
                                          in_snapshot, &attempt->transaction);
     if (fault)
@@ -155,7 +156,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         if (reply->body->size > 1)
             builder_add_text(reply->body, ",");
         builder_add_text(reply->body, "\"syncs\":");
-        fault = sync_write(attempt->workshop, call, attempt->space, syncs, reply->body);
+        fault = sync_write(attempt, syncs);
     }
     subs_write(attempt, reply->body);
     builder_add_text(reply->body, "}");
@@ -174,18 +175,17 @@ static void limit_time(struct workshop *workshop, struct call *call, const struc
 
 static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
 {
-    if (!call->database.size)
-        return reply_fault(call, reply, FAULT_NNAMESPACE, NULL, "namespace", NULL);
     const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
     if (call->build.data && !bytes_equal(call->build, bytes_of(build)))
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
     const struct operation *operation =
         call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
-    if (!operation)
-        return reply_fault(call, reply, FAULT_NOPERATION, NULL,
-                           arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
-    enum fault fault = access_check(workshop, call, reply, operation);
+    enum fault fault = access_enter(workshop, call, reply);
+    if (!fault && !operation)
+        fault = access_refuse_unknown(call, reply, call->operation);
+    if (!fault)
+        fault = access_check(call, reply, operation);
     if (!fault)
         fault = once_read_dhop(workshop, call, reply);
     if (!fault)
@@ -200,39 +200,55 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     return run_cycle(&attempt, operation);
 }
 
-static void answer_ping(struct workshop *workshop, struct call *call, struct reply *reply)
+static void write_ping(const struct workshop *workshop, struct builder *body)
 {
     const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
-    builder_printf(reply->body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
-    json_add_string(reply->body, bytes_of(build));
-    if (call->route == CALL_NAMESPACE_PING) {
-        struct space_conf conf;
-        int space = documents_space(workshop->documents, call->database);
-        struct load load = {.class = BYTES("Ping"), .id = BYTES("ping")};
-        enum fault fault = access_configuration(workshop, call, &conf);
-        builder_add_text(reply->body, ",\"off\":");
-        if (conf.off.size)
-            json_add_string(reply->body, conf.off);
-        else
-            builder_add_text(reply->body, "0");
-        if (!fault)
-            fault = space < 0 ? FAULT_BINTERNAL
-                              : store_load(documents_store(workshop->documents), space, call->arena, &load);
-        if (fault) {
-            builder_add_text(reply->body, ",\"db\":\"?\"");
-        } else {
-            document_release(load.document);
-            builder_add_text(reply->body, ",\"db\":\"ok\"");
-        }
-    }
-    builder_add_text(reply->body, "}");
+    builder_printf(body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
+    json_add_string(body, bytes_of(build));
 }
 
-static enum fault answer_manager(struct workshop *workshop, struct call *call, struct reply *reply)
+static bool is_database_there(struct workshop *workshop, struct call *call)
 {
-    if (!call->database.size)
-        return reply_fault(call, reply, FAULT_NNAMESPACE, NULL, "namespace", NULL);
-    return task_door_answer(workshop, call, reply);
+    int space = documents_space(workshop->documents, call->database);
+    struct load load = {.class = BYTES("Ping"), .id = BYTES("ping")};
+    if (space < 0 || store_load(documents_store(workshop->documents), space, call->arena, &load))
+        return false;
+    document_release(load.document);
+    return true;
+}
+
+/* Also when z cannot be reached, so that nothing is known of the namespace. */
+static enum fault answer_ping(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    struct space_conf conf;
+    struct builder *body = reply->body;
+    bool is_known = !access_configuration(workshop, call, &conf);
+    if (is_known && !access_is_namespace(workshop->settings, &conf, call->space, call->database))
+        return access_refuse_name(call, reply);
+    write_ping(workshop, body);
+    builder_add_text(body, ",\"off\":");
+    if (conf.off.size)
+        json_add_string(body, conf.off);
+    else
+        builder_add_text(body, "0");
+    builder_printf(body, ",\"db\":\"%s\"}", is_known && is_database_there(workshop, call) ? "ok" : "?");
+    return FAULT_NONE;
+}
+
+static enum fault run_call(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    switch (call->route) {
+    case CALL_PING:
+        write_ping(workshop, reply->body);
+        builder_add_text(reply->body, "}");
+        return FAULT_NONE;
+    case CALL_NAMESPACE_PING:
+        return answer_ping(workshop, call, reply);
+    case CALL_TASKS:
+        return task_door_answer(workshop, call, reply);
+    default:
+        return run_operation(workshop, call, reply);
+    }
 }
 
 void operation_run(struct workshop *workshop, struct call *call, struct reply *reply)
@@ -249,12 +265,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->members = NULL;
     reply->etag = 0;
     documents_begin_request(workshop->documents, call->deadline_ms);
-    if (call->route == CALL_PING || (call->route == CALL_NAMESPACE_PING && call->database.size)) {
-        answer_ping(workshop, call, reply);
-        return;
-    }
-    enum fault fault = call->route == CALL_TASKS ? answer_manager(workshop, call, reply)
-                                                 : run_operation(workshop, call, reply);
+    enum fault fault = run_call(workshop, call, reply);
     if (fault) {
         reply->body->size = 0;
         note(call, reply, fault);

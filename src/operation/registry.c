@@ -66,6 +66,11 @@ bool registry_add(const struct operation *operation)
     return true;
 }
 
+const struct operation *registry_get_builtin(size_t place)
+{
+    return place < COUNT_OF(builtin) ? builtin[place] : NULL;
+}
+
 const struct operation *registry_get_added(size_t place)
 {
     return place < added_count ? added[place] : NULL;

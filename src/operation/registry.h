@@ -18,6 +18,7 @@ struct attempt {
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
     size_t out;                  /* where the operation's own part of reply->body begins */
     bool is_final;               /* a task that said that it is not to be tried again */
+    const struct grant *grants;  /* of this try: operation/sync.h */
     int64_t retry_after_s;       /* a task that fails is not to be tried again sooner; 0: as settings say */
 };
 
@@ -45,6 +46,9 @@ struct operation {
     enum fault (*afterwork)(struct attempt *attempt);
     bool is_bare;    /* the answer is what work leaves: no envelope, no synchronisation */
     bool only_reads; /* also under a right that is not about reading */
+    bool
+        is_safe; /* changes nothing at all, no subscription and no task either: GET and HEAD may ask for it */
+    bool may_grant;  /* documents may be synchronised beside it that its work grants (operation/sync.h) */
     int64_t limit_s; /* 0: limit_operation_s */
     struct task_traits task;
     const void *application; /* a module's own; NULL: built in */
@@ -54,6 +58,8 @@ const struct operation *registry_find(struct bytes name);
 const struct operation *registry_get_resource(enum resource_act act);
 /* Adds a module's operation, borrowed for good; false when the name is taken. */
 MUST_USE bool registry_add(const struct operation *operation);
+/* The operation number `place` of those that are built in, NULL from the end on. */
+const struct operation *registry_get_builtin(size_t place);
 /* The operation number `place` of those that modules bring, NULL from the end on. */
 const struct operation *registry_get_added(size_t place);
 

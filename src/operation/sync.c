@@ -18,19 +18,78 @@ enum fault sync_read(struct workshop *workshop, struct call *call, struct reply 
     return fault;
 }
 
-enum fault sync_write(struct workshop *workshop, struct call *call, int space, const struct holdings *request,
-                      struct builder *body)
+/* --- grants --- */
+
+void sync_grant(struct attempt *attempt, struct name name)
 {
-    const struct document **documents = ARENA_ROOM(call->arena, const struct document *, request->count);
-    enum fault fault =
-        documents_newest(workshop->documents, space, call->arena, request->names, request->count, documents);
+    struct grant *grant = ARENA_NEW(attempt->call->arena, struct grant);
+    *grant = (struct grant){attempt->grants, name};
+    attempt->grants = grant;
+}
+
+static bool is_granted(const struct attempt *attempt, struct name name)
+{
+    for (const struct grant *grant = attempt->grants; grant; grant = grant->next)
+        if (bytes_equal(grant->name.class, name.class) && bytes_equal(grant->name.id, name.id))
+            return true;
+    return false;
+}
+
+static void write_closed(struct name name, struct builder *body)
+{
+    builder_add_text(body, "{\"c\":");
+    json_add_string(body, name.class);
+    builder_add_text(body, ",\"id\":");
+    json_add_string(body, name.id);
+    builder_add_text(body, ",\"closed\":true}");
+}
+
+/* --- the answer --- */
+
+/* What may be looked at, of what was asked for. */
+struct allowed {
+    const struct name *names;
+    size_t count;
+    bool *is_closed; /* by the place in the request; NULL: nothing is */
+};
+
+static struct allowed find_allowed(const struct attempt *attempt, const struct holdings *request)
+{
+    struct arena *arena = attempt->call->arena;
+    struct allowed allowed = {.names = request->names, .count = request->count};
+    if (attempt->call->level >= LEVEL_READ)
+        return allowed;
+    struct name *names = ARENA_ROOM(arena, struct name, request->count);
+    allowed.is_closed = ARENA_ROOM(arena, bool, request->count);
+    allowed.names = names;
+    allowed.count = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        allowed.is_closed[i] = !is_granted(attempt, request->names[i]);
+        if (!allowed.is_closed[i])
+            names[allowed.count++] = request->names[i];
+    }
+    return allowed;
+}
+
+enum fault sync_write(struct attempt *attempt, const struct holdings *request)
+{
+    struct arena *arena = attempt->call->arena;
+    struct builder *body = attempt->reply->body;
+    struct allowed allowed = find_allowed(attempt, request);
+    const struct document **documents = ARENA_ROOM(arena, const struct document *, allowed.count);
+    enum fault fault = documents_newest(attempt->workshop->documents, attempt->space, arena, allowed.names,
+                                        allowed.count, documents);
     if (fault)
         return fault;
     builder_add_text(body, "[");
     for (size_t i = 0; i < request->count; i++) {
         if (i)
             builder_add_text(body, ",");
-        struct delta delta = delta_compute(documents[i], request->held[i]);
+        if (allowed.is_closed && allowed.is_closed[i]) {
+            write_closed(request->names[i], body);
+            continue;
+        }
+        struct delta delta = delta_compute(*documents++, request->held[i]);
         delta_write_json(&delta, body);
     }
     builder_add_text(body, "]");

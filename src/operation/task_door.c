@@ -26,14 +26,10 @@ static bool has_key(const struct workshop *workshop, const struct call *call)
 
 static enum fault check(struct workshop *workshop, struct call *call, struct reply *reply)
 {
-    struct space_conf conf;
     if (!has_key(workshop, call))
         return reply_fault(call, reply, FAULT_SKEY, "The queue's key is not this one.", "key", NULL);
-    enum fault fault = access_configuration(workshop, call, &conf);
-    if (!fault && conf.off.size)
-        return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
-                           NULL);
-    return fault;
+    call->admin = NO_BYTES; /* it means nothing here: no task bears it */
+    return access_enter(workshop, call, reply);
 }
 
 /* --- the answer --- */

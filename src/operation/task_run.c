@@ -445,6 +445,7 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         .request_id = run->call->request_id,
         .deadline_ms = run->call->deadline_ms,
         .task = task,
+        .level = run->call->level,
     };
     outcome->reply = (struct reply){.body = run->scratch, .phase = PHASE_BEFORE};
     work->attempt = (struct attempt){.operation = work->operation,

@@ -159,7 +159,7 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     live->soon = event_timer_create(live->events, on_soon, live);
     live->leave = event_timer_create(live->events, on_leave, live);
     live->z = live_space_get(live, BYTES("z"), bytes_of(live->settings->z_database));
-    if (!live->z) {
+    if (!live->z || !live_space_enter(live->z)) {
         log_error("live: no room for the database %s", live->settings->z_database);
         return false;
     }

@@ -217,7 +217,7 @@ void live_serve(void *context, struct exchange *exchange)
     enum fault fault = read_address(&asking, asking.reply);
     struct live_space *space = fault ? NULL : live_space_get(live, asking.space, asking.database);
     if (!fault && !space)
-        fault = refuse(&asking, asking.reply, FAULT_BINTERNAL, NULL, NULL);
+        fault = refuse(&asking, asking.reply, FAULT_NNAMESPACE, asking.space.data, NULL);
     if (is_preflight && !fault)
         asking.reply->status = STATUS_NO_CONTENT;
     else if (!fault)

@@ -126,7 +126,7 @@ struct live_space {
     struct live_space *next;
     struct live *live;
     char code[LIVE_CODE_BYTES], database[STAMPS_DATABASE_BYTES + 1];
-    int space;
+    int space; /* -1: whether it is a namespace is not known yet, or it is none */
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
     size_t listener_count, admitted_count; /* the latter need its database */
@@ -171,8 +171,10 @@ struct live_space {
     uint64_t round_busy[STAMPS_WORDS]; /* entries whose commit may not have been told */
 };
 
-/* Finds or makes it; NULL: the segment has no room for more databases. */
+/* Finds or makes it; NULL: the names are too long.  It is none of the segment's until live_space_enter. */
 struct live_space *live_space_get(struct live *live, struct bytes code, struct bytes database);
+/* The rules have shown that it is a namespace: it gets its number.  False: the segment has no room. */
+MUST_USE bool live_space_enter(struct live_space *space);
 void live_space_destroy(struct live_space *space);
 /* Goes on with whatever can be gone on with. */
 void live_space_go_on(struct live_space *space);

@@ -2,6 +2,8 @@
  * is heard of there. */
 #include "serve/live_private.h"
 
+#include "base/log.h"
+
 static struct live_space *find_wanted(struct live *live)
 {
     for (struct live_space *space = live->spaces; space; space = space->next)
@@ -34,14 +36,26 @@ void live_rules_forget(struct live *live)
 static bool allow(const struct live_space *space, bool is_administrator, enum fault *fault_r)
 {
     const struct space_conf *conf = &space->rules.conf;
+    const struct settings *settings = space->live->settings;
+    struct bytes database = bytes_of(space->database);
     *fault_r = FAULT_NONE;
-    if (is_administrator)
-        return true;
-    if (conf->off.size)
+    if (!access_is_namespace(settings, conf, bytes_of(space->code), database))
+        *fault_r = FAULT_NNAMESPACE;
+    else if (space->space < 0)
+        *fault_r = FAULT_BINTERNAL; /* no room in the segment */
+    else if (conf->off.size && !is_administrator)
         *fault_r = FAULT_OOFF;
-    else if (conf->mode == ACCESS_CLOSED)
+    else if (access_level(settings, conf, database, is_administrator) < LEVEL_READ)
         *fault_r = FAULT_SCLOSED;
     return !*fault_r;
+}
+
+static void refuse(struct live_listener *listener, enum fault fault)
+{
+    const char *argument = fault == FAULT_SCLOSED      ? "live"
+                           : fault == FAULT_NNAMESPACE ? listener->space->code
+                                                       : NULL;
+    live_listener_refuse(listener, fault, argument, NULL);
 }
 
 void live_rules_apply(struct live_listener *listener)
@@ -50,7 +64,7 @@ void live_rules_apply(struct live_listener *listener)
     if (listener->opening && listener->opening->is_settled)
         live_listener_answer(listener);
     else if (!allow(listener->space, listener->is_administrator, &fault))
-        live_listener_refuse(listener, fault, fault == FAULT_SCLOSED ? "live" : NULL, NULL);
+        refuse(listener, fault);
     else if (listener->state == LIVE_WAITS_FOR_RULES)
         live_listener_admit(listener);
 }
@@ -107,6 +121,10 @@ static void take(struct live_space *space)
     rules->conf = access_read(rules->arena, content);
     rules->is_known = true;
     rules->is_asked = false;
+    if (access_is_namespace(space->live->settings, &rules->conf, bytes_of(ruled->code),
+                            bytes_of(ruled->database)) &&
+        !live_space_enter(ruled))
+        log_error("live: the table of namespaces is full");
     if (!rules->is_wanted) /* else they have changed again: the next answer counts */
         apply(ruled);
     if (ruled != space)

@@ -25,22 +25,49 @@ static void on_socket(void *context)
     live_space_go_on(space);
 }
 
+/* One that is no namespace, and that nobody needs any more: so many names, so little memory. */
+static struct live_space *find_refused(const struct live *live)
+{
+    for (struct live_space *space = live->spaces; space; space = space->next)
+        if (space->space < 0 && !space->listener_count && !space->rules.is_asked)
+            return space;
+    return NULL;
+}
+
+static struct live_space *rename_space(struct live_space *space, struct bytes code, struct bytes database)
+{
+    memset(space->code, 0, sizeof space->code);
+    memset(space->database, 0, sizeof space->database);
+    memcpy(space->code, code.data, code.size);
+    memcpy(space->database, database.data, database.size);
+    space->space = -1;
+    space->rules.is_known = false;
+    space->rules.is_wanted = true;
+    return space;
+}
+
+bool live_space_enter(struct live_space *space)
+{
+    if (space->space < 0)
+        space->space = stamps_space(space->live->stamps, bytes_of(space->database));
+    return space->space >= 0;
+}
+
 struct live_space *live_space_get(struct live *live, struct bytes code, struct bytes database)
 {
     for (struct live_space *space = live->spaces; space; space = space->next)
         if (bytes_equal(bytes_of(space->code), code) && bytes_equal(bytes_of(space->database), database))
             return space;
-    int number = stamps_space(live->stamps, database);
-    if (number < 0 || code.size >= LIVE_CODE_BYTES)
+    if (code.size >= LIVE_CODE_BYTES || database.size > STAMPS_DATABASE_BYTES)
         return NULL;
-    struct live_space *space = calloc(1, sizeof *space);
+    struct live_space *space = find_refused(live);
+    if (space)
+        return rename_space(space, code, database);
+    space = calloc(1, sizeof *space);
     if (!space)
         log_fatal("out of memory");
     space->live = live;
-    memcpy(space->code, code.data, code.size);
-    memcpy(space->database, database.data, database.size);
-    space->space = number;
-    space->rules.is_wanted = true;
+    rename_space(space, code, database);
     space->index = live_index_create();
     space->watch = watch_create(live->events, on_socket, space);
     space->arena = arena_create("live space");

@@ -278,10 +278,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         start();
     fake_reset();
     fake_change("Namespace", "n", INT64_C(261121000000000),
-                data[1] == 'o'   ? "{\"access\":\"open\"}"
-                : data[1] == 'r' ? "{\"access\":\"read\"}"
-                : data[1] == '!' ? "{\"access\":\"open\",\"off\":\"at rest\"}"
-                                 : NULL);
+                data[1] == 'o'   ? "{\"database\":\"n\",\"access\":\"open\"}"
+                : data[1] == 'r' ? "{\"database\":\"n\",\"access\":\"read\"}"
+                : data[1] == '!' ? "{\"database\":\"n\",\"access\":\"open\",\"off\":\"at rest\"}"
+                                 : "{\"database\":\"n\"}");
     fake_change("Note", "a", INT64_C(261121103000123), "{\"title\":\"a\"}");
     fake_change("Note", "b", INT64_C(261121103000124), NULL);
     stamps_move_all(stamps);

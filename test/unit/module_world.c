@@ -34,6 +34,7 @@ static const struct stampd_operation operations[] = {
     {.name = "Trial", .access = STAMPD_PUBLIC, .work = do_work, .afterwork = do_afterwork},
     {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = do_work},
     {.name = "Brief", .access = STAMPD_PUBLIC, .seconds = 1, .work = do_work},
+    {.name = "Grant", .access = STAMPD_PUBLIC, .flags = STAMPD_GRANTS_READ, .work = do_work},
     {.name = "Rule", .work = do_work},
     {.name = NULL},
 };

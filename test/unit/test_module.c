@@ -85,7 +85,8 @@ static void what_cannot_be_is_refused_in_one_line(void **state)
 static void rights_are_declared(void **state)
 {
     (void)state;
-    const struct call administrator = {.admin = BYTES("open sesame")}, in_z = {.database = BYTES("z")};
+    const struct call administrator = {.admin = BYTES("open sesame")},
+                      in_z = {.space = BYTES("z"), .database = BYTES("z")};
     work = nothing;
     assert_int_equal(run_call("Trial", NULL, (struct call){0}), FAULT_NONE); /* in a closed namespace */
     assert_string_equal(body.data, "{}");

@@ -241,6 +241,7 @@ static void results_are_of_every_kind(void **state)
     bound = 'm';
     assert_int_equal(json_read(arena, BYTES("[{\"c\":\"Firm\",\"id\":\"a\"}]"), &limits, &syncs, &problem),
                      0);
+    configure("{\"access\":\"read\"}"); /* or they would be refused */
     work = give;
     run_call("Trial", NULL, (struct call){.syncs = syncs});
     assert_int_equal(body.size, 3); /* bytes are the whole answer */

@@ -72,6 +72,8 @@ int workshop_world_close(void **state)
 void configure(const char *conf)
 {
     static int64_t version = 101;
+    if (conf && *conf == '{')
+        conf = arena_printf(arena, "{\"database\":\"lab\"%s%s", conf[1] == '}' ? "" : ",", conf + 1);
     fake_change("Namespace", "lab", version++, conf);
     stamps_move_all(stamps);
 }
@@ -89,7 +91,8 @@ enum fault run_in_world(struct call *call)
 {
     call->arena = arena;
     call->route = CALL_OPERATION;
-    call->space = BYTES("lab");
+    if (!call->space.data)
+        call->space = BYTES("lab");
     if (!call->database.data)
         call->database = BYTES("lab");
     call->request_id = "test";

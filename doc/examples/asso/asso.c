@@ -123,6 +123,8 @@ static enum stampd_outcome join(struct stampd_call *call)
     }
     stampd_copy_item(group, "Adh", stampd_format(call, "%s.%s", number, id), asso, "Adh", number);
     stampd_copy_item(group, "Sta", id, asso, "Sta", NULL);
+    /* A participant may follow the group, also where the namespace is closed: `syncs` of it is answered. */
+    stampd_grant_read(call, "GT", stampd_document_id(group));
     return STAMPD_DONE;
 }
 
@@ -202,6 +204,7 @@ static enum stampd_outcome report(struct stampd_call *call)
         return stampd_raise(call, "NGROUP", "There is no such working group.", id, NULL);
     if (is_csv)
         return stampd_result_text(call, "text/csv; charset=utf-8", write_lines(call, group));
+    stampd_grant_read(call, "GT", id); /* the report shows all of it: it may be kept as a copy too */
 
     struct stampd_writer *result = stampd_write_object(call);
     struct stampd_item item = {0};
@@ -243,9 +246,14 @@ static const struct stampd_operation operations[] = {
     {.name = "ChangeAsso", .access = STAMPD_ADMIN, .work = change_asso, .afterwork = tell_version},
     {.name = "Resign", .access = STAMPD_PUBLIC, .seconds = 5, .work = resign, .afterwork = tell_version},
     {.name = "Enrol", .access = STAMPD_PUBLIC, .seconds = 5, .work = enrol, .afterwork = tell_version},
-    {.name = "JoinGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = join},
+    {.name = "JoinGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = join, .flags = STAMPD_GRANTS_READ},
     {.name = "LeaveGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = leave},
-    {.name = "GroupReport", .access = STAMPD_PUBLIC, .is_read_only = true, .seconds = 10, .work = report},
+    {.name = "GroupReport",
+     .access = STAMPD_PUBLIC,
+     .is_read_only = true,
+     .seconds = 10,
+     .work = report,
+     .flags = STAMPD_GRANTS_READ},
     {.name = NULL},
 };
 

@@ -360,5 +360,8 @@ static enum fault collection_work(struct attempt *attempt)
     return fault;
 }
 
-const struct operation builtin_collection = {
-    .name = "collection", .right = RIGHT_READ, .work = collection_work, .afterwork = collection_stream};
+const struct operation builtin_collection = {.name = "collection",
+                                             .right = RIGHT_READ,
+                                             .is_safe = true,
+                                             .work = collection_work,
+                                             .afterwork = collection_stream};

@@ -313,4 +313,5 @@ static enum fault find_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-const struct operation builtin_find = {.name = "find", .right = RIGHT_READ, .work = find_work};
+const struct operation builtin_find = {
+    .name = "find", .right = RIGHT_READ, .is_safe = true, .work = find_work};

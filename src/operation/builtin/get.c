@@ -84,7 +84,7 @@ static enum fault get_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .work = get_work};
+const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .is_safe = true, .work = get_work};
 /* No work, but no wishes either. */
 static enum fault sync_work(struct attempt *attempt)
 {
@@ -92,4 +92,5 @@ static enum fault sync_work(struct attempt *attempt)
     return reader_members(&reader, attempt->call->param, "");
 }
 
-const struct operation builtin_sync = {.name = "sync", .right = RIGHT_READ, .work = sync_work};
+const struct operation builtin_sync = {
+    .name = "sync", .right = RIGHT_READ, .is_safe = true, .work = sync_work};

@@ -117,4 +117,5 @@ static enum fault list_work(struct attempt *attempt)
                                                   : list_classes(attempt, &reader);
 }
 
-const struct operation builtin_list = {.name = "list", .right = RIGHT_READ, .work = list_work};
+const struct operation builtin_list = {
+    .name = "list", .right = RIGHT_READ, .is_safe = true, .work = list_work};

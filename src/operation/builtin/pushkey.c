@@ -24,4 +24,4 @@ static enum fault pushkey_work(struct attempt *attempt)
 }
 
 const struct operation builtin_pushkey = {
-    .name = "pushkey", .right = RIGHT_PUBLIC, .only_reads = true, .work = pushkey_work};
+    .name = "pushkey", .right = RIGHT_PUBLIC, .only_reads = true, .is_safe = true, .work = pushkey_work};

@@ -178,7 +178,8 @@ static enum fault write_afterwork(struct attempt *attempt)
 }
 
 const struct operation builtin_resource[] = {
-    [RESOURCE_READ] = {.name = "GET", .right = RIGHT_READ, .work = get_work, .is_bare = true},
+    [RESOURCE_READ] =
+        {.name = "GET", .right = RIGHT_READ, .is_safe = true, .work = get_work, .is_bare = true},
     [RESOURCE_REPLACE] = {.name = "PUT",
                           .right = RIGHT_WRITE,
                           .work = put_work,

@@ -21,11 +21,9 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
         return reader_wrong(reader, call->param, "op", "The name of an operation is expected.");
     *operation_r = registry_find(name);
     if (!*operation_r)
-        return reply_fault(call, attempt->reply, FAULT_NOPERATION, NULL,
-                           arena_copy(call->arena, name.data, name.size), NULL);
-    fault = access_check(attempt->workshop, call, attempt->reply, *operation_r);
-    if (fault || (*operation_r)->task.may_clients_schedule ||
-        access_is_administrator(attempt->workshop, call))
+        return access_refuse_unknown(call, attempt->reply, name);
+    fault = access_check(call, attempt->reply, *operation_r);
+    if (fault || (*operation_r)->task.may_clients_schedule || access_is_administrator(call))
         return fault;
     return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                        "Without the administrator's key no task may be made of this operation.",

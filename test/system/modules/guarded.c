@@ -1,0 +1,61 @@
+/* guarded: operations of every kind of access, for the tests of what strangers get. */
+#include <stampd.h>
+
+#include <string.h>
+
+static enum stampd_outcome hello(struct stampd_call *call)
+{
+    struct stampd_writer *result = stampd_write_object(call);
+    stampd_add_text(result, "hello", stampd_namespace(call));
+    return stampd_result(call, result);
+}
+
+static enum stampd_outcome text(struct stampd_call *call)
+{
+    return stampd_result_text(call, NULL, stampd_bytes("hello", 5));
+}
+
+/* {"id"}: changes a document of its own. */
+static enum stampd_outcome count(struct stampd_call *call)
+{
+    const char *id = stampd_read_text_or(call, stampd_param(call), "id", 1, 64, "one");
+    struct stampd_writer *value = stampd_write_object(call);
+    stampd_add_text(value, "by", stampd_request_id(call));
+    stampd_set_written(stampd_fetch(call, "Count", id), "Main", NULL, value);
+    return hello(call);
+}
+
+/* {"class","id","who"}: ann may read the document, others may not. */
+static enum stampd_outcome look(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    if (strcmp(stampd_read_text_or(call, param, "who", 1, 64, "eve"), "ann") == 0)
+        stampd_grant_read(call, stampd_read_text_or(call, param, "class", 1, 16, "Secret"),
+                          stampd_read_text_or(call, param, "id", 1, 64, "one"));
+    return hello(call);
+}
+
+/* The same, with a change, so that it is remembered under an Idempotency-Key. */
+static enum stampd_outcome join(struct stampd_call *call)
+{
+    count(call);
+    return look(call);
+}
+
+static const struct stampd_operation operations[] = {
+    {.name = "Hello", .access = STAMPD_PUBLIC, .work = hello},
+    {.name = "HelloSafely", .access = STAMPD_PUBLIC, .is_read_only = true, .work = hello},
+    {.name = "Text", .access = STAMPD_PUBLIC, .is_read_only = true, .work = text},
+    {.name = "Count", .access = STAMPD_PUBLIC, .work = count},
+    {.name = "Look",
+     .access = STAMPD_PUBLIC,
+     .is_read_only = true,
+     .work = look,
+     .flags = STAMPD_GRANTS_READ},
+    {.name = "Join", .access = STAMPD_PUBLIC, .work = join, .flags = STAMPD_GRANTS_READ},
+    {.name = "Rule", .work = hello},
+    {.name = NULL},
+};
+
+const struct stampd_module stampd_module = {
+    .abi = STAMPD_ABI, .name = "guarded", .version = "1.0", .operations = operations};
