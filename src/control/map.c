@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,8 +68,14 @@ static bool is_written(struct control *control, const char *path, struct bytes t
 
 static bool run_reload(const char *command)
 {
-    int status = system(command);
-    if (status == 0)
+    int status = -1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
         return true;
     say("nginx_reload = %s: it failed (status %d); the map is written, nginx does not know it yet", command,
         WIFEXITED(status) ? WEXITSTATUS(status) : status);

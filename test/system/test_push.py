@@ -10,7 +10,7 @@ import pytest
 
 from manager import PARKED, Manager
 from push_service import Browser, PushService
-from stack import BUILD, ROOM, Problem, wait_until
+from stack import BUILD, ROOM, Problem, give, wait_until
 
 CONTACT = 'mailto:ops@example.net'
 STACK = {'workers': 3, 'settings': {}}
@@ -116,11 +116,12 @@ def test_check_config_looks_at_the_key(lab, tmp_path):
         settings.write_text(re.sub(r'^(push_key_file) = .*$', fr'\1 = {key_file}', lines, flags=re.M))
         return subprocess.run([BUILD / 'src/stampctl', 'check-config', '--config', settings], capture_output=True, text=True, timeout=60).stdout
 
-    assert 'OK    push_key_file\n' in check(STACK['settings']['push_key_file'])
+    assert f"OK    push_key_file = {STACK['settings']['push_key_file']}\n" in check(STACK['settings']['push_key_file'])
     for content, mode in ('short\n', 0o600), ('A' * 43 + '\n', 0o600), (secrets.token_urlsafe(32) + '\n', 0o604):
         file = tmp_path / 'other.key'
         file.write_text(content)
         file.chmod(mode)
+        give(file)
         assert f'FAIL  push_key_file = {file}: ' in check(file) and content.strip() not in check(file)
 
 

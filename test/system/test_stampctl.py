@@ -200,6 +200,7 @@ def test_a_key_opens_a_closed_namespace(stack, load, tmp_path):
     load('-', '--key-file', stack.key_file, ns='demo', text=lines_of([document(1)]))
     wrong = tmp_path / 'key'
     wrong.write_text('0' * 64 + '\n')
+    wrong.chmod(0o600)
     assert 'SKEY' in load('-', '--key-file', wrong, ns='demo', status=1, text=lines_of([document(1)])).error
 
 
