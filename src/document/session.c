@@ -230,13 +230,12 @@ enum fault session_open(const struct settings *settings, struct stamps *stamps, 
     enum fault fault = enter(&entering, SESSION_STATEMENTS);
     if (!fault)
         fault = verify(&entering);
-    if (!fault)
-        fault = pg_prepare(entering.pg, statements, STATEMENT_COUNT);
-    if (!fault)
+    if (!fault) {
+        pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);
         crash_at(CRASH_SESSION_OPENED);
-    if (!fault)
         log_debug("session open database=%s index=%d backend=%d", entering.database, stamps_index(stamps),
                   pg_backend_pid(entering.pg));
+    }
     return end_entering(&entering, fault, pg_r);
 }
 

@@ -168,11 +168,14 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
         return FAULT_XAWAY;
     if (!pg_params_fit(params))
         return FAULT_ALIMIT;
+    enum fault fault = pg_prepare_used(pg, statement);
+    if (fault)
+        return fault;
     if (!PQsendQueryPrepared(pg->connection, statement->name, params->count, params->values, params->lengths,
                              pg_formats, 1))
         return pg_note_loss(pg, statement->name);
     PGresult *result;
-    enum fault fault = collect(pg, statement->name, &result);
+    fault = collect(pg, statement->name, &result);
     if (!fault && !result)
         fault = pg_note_loss(pg, statement->name);
     if (fault || !result_r) {

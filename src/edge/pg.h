@@ -1,6 +1,6 @@
 /* pg: PostgreSQL behind libpq: connect, prepare, run, pipelines, SQLSTATE to fault.
  *
- * Statements are prepared by the caller's table at connection, in one round trip.  Parameters and results are
+ * Statements are prepared from the caller's table, each when it is first used.  Parameters and results are
  * binary: no text is quoted, lengths are exact.  Every wait has a limit.  A connection that failed is not
  * used again: pg_is_usable is false and the owner closes it. */
 #ifndef STAMPD_EDGE_PG_H
@@ -33,6 +33,9 @@ struct pg_options {
 /* Connects, to a primary only.  FAULT_XAWAY: not reached; FAULT_ODATABASE: no such database (3D000), or its
  * encoding is not UTF-8.  Logged once. */
 MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
+/* The statements of this table, which outlives the connection, are prepared when they are first used: in a
+ * pipeline as a part of it, elsewhere in a round trip of its own.  A connection has one such table. */
+void pg_prepare_on_use(struct pg *pg, const struct pg_statement *statements, size_t count);
 /* Prepares all statements in one round trip. */
 MUST_USE enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count);
 /* Prepares one whose parameters are texts, whatever stands around them. */

@@ -136,6 +136,8 @@ void pg_close(struct pg *pg)
         return;
     PQclear(pg->row);
     PQfinish(pg->connection);
+    free(pg->is_prepared);
+    free(pg->parses);
     free(pg);
 }
 

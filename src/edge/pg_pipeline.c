@@ -1,8 +1,11 @@
 /* pg_pipeline: several statements in one round trip and one implicit transaction. */
 #include "edge/pg_private.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/log.h"
 
 /* Reads the answers to `count` statements and the sync.  Results that are no errors go to results[] (NULL:
  * are dropped), the first error to refusal_r with the place of its statement.  FAULT_NONE: the sync came. */
@@ -90,6 +93,90 @@ enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement)
     return prepare(pg, statement, 1, statement->parameters, types);
 }
 
+/* --- statements prepared on use --- */
+
+enum { NOT_OF_TABLE = -1 };
+
+void pg_prepare_on_use(struct pg *pg, const struct pg_statement *table, size_t count)
+{
+    assert(!pg->table);
+    pg->is_prepared = calloc(count, sizeof *pg->is_prepared);
+    pg->parses = calloc(count, sizeof *pg->parses);
+    if (!pg->is_prepared || !pg->parses)
+        log_fatal("out of memory statements");
+    pg->table = table;
+    pg->table_count = count;
+}
+
+/* Its place in the table when it must be prepared before it is sent. */
+static ptrdiff_t unprepared(const struct pg *pg, const struct pg_statement *statement)
+{
+    if (!pg->table || statement < pg->table || statement >= pg->table + pg->table_count)
+        return NOT_OF_TABLE;
+    ptrdiff_t index = statement - pg->table;
+    return pg->is_prepared[index] ? NOT_OF_TABLE : index;
+}
+
+enum fault pg_prepare_used(struct pg *pg, const struct pg_statement *statement)
+{
+    ptrdiff_t index = unprepared(pg, statement);
+    if (index == NOT_OF_TABLE)
+        return FAULT_NONE;
+    enum fault fault = pg_prepare(pg, statement, 1);
+    pg->is_prepared[index] = !fault;
+    return fault;
+}
+
+/* In front of its first use in a pipeline.  It counts as prepared from here; forget_unparsed corrects that
+ * when the pipeline fails before it. */
+static void parse_in_pipeline(struct pg *pg, const struct pg_statement *statement)
+{
+    ptrdiff_t index = unprepared(pg, statement);
+    if (index == NOT_OF_TABLE || pg->is_pipeline_lost)
+        return;
+    if (!PQsendPrepare(pg->connection, statement->name, statement->sql, 0, NULL)) {
+        pg->is_pipeline_lost = true;
+        return;
+    }
+    pg->parses[pg->parse_count] =
+        (struct pg_parse){.place = pg->pipeline_count + pg->parse_count, .index = (size_t)index};
+    pg->parse_count++;
+    pg->is_prepared[index] = true;
+}
+
+/* After an error at answer `failed`: the server has skipped what came behind it. */
+static void forget_unparsed(struct pg *pg, int failed)
+{
+    for (int i = 0; i < pg->parse_count; i++)
+        if (pg->parses[i].place >= failed)
+            pg->is_prepared[pg->parses[i].index] = false;
+}
+
+/* Which statement of the pipeline answer `place` belongs to: preparing a statement counts as its use. */
+static int statement_of_answer(const struct pg *pg, int place)
+{
+    int statement = place;
+    for (int i = 0; i < pg->parse_count && pg->parses[i].place < place; i++)
+        statement--;
+    return statement;
+}
+
+/* Takes the answers of preparing out of the row of results. */
+static void drop_parses(struct pg *pg, PGresult **results, int answers)
+{
+    int next = 0, parse = 0;
+    for (int place = 0; place < answers; place++) {
+        if (parse < pg->parse_count && pg->parses[parse].place == place) {
+            PQclear(results[place]);
+            parse++;
+        } else {
+            results[next++] = results[place];
+        }
+    }
+}
+
+/* --- the pipeline --- */
+
 enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
 {
     assert(!pg->pipeline_arena);
@@ -97,7 +184,7 @@ enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
     if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
         return FAULT_XAWAY;
     pg->pipeline_arena = arena;
-    pg->pipeline_count = 0;
+    pg->pipeline_count = pg->parse_count = 0;
     pg->is_pipeline_lost = false;
     return FAULT_NONE;
 }
@@ -105,6 +192,7 @@ enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
 void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
 {
     assert(pg->pipeline_arena && statement->parameters == params->count && pg_params_fit(params));
+    parse_in_pipeline(pg, statement);
     if (pg->pipeline_count < PIPELINE_NAMES)
         pg->pipeline_names[pg->pipeline_count] = statement->name;
     pg->pipeline_count++;
@@ -128,7 +216,7 @@ static const char *copy_field(struct arena *arena, const PGresult *result, int f
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
 {
     struct arena *arena = pg->pipeline_arena;
-    int count = pg->pipeline_count;
+    int count = pg->pipeline_count, answers = count + pg->parse_count;
     assert(arena);
     pg->pipeline_arena = NULL;
     *verdict_r = (struct pg_verdict){.outcome = PG_UNKNOWN, .fault = FAULT_XAWAY};
@@ -138,9 +226,14 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
         return;
     }
     crash_at(CRASH_PIPELINE_SENT);
-    PGresult **results = ARENA_ARRAY(arena, PGresult *, (size_t)count + 1);
+    PGresult **results = ARENA_ARRAY(arena, PGresult *, (size_t)answers + 1);
     PGresult *refusal;
-    enum fault lost = read_answers(pg, count, deadline_ms, results, &refusal, &verdict_r->failed);
+    enum fault lost = read_answers(pg, answers, deadline_ms, results, &refusal, &verdict_r->failed);
+    if (refusal) {
+        forget_unparsed(pg, verdict_r->failed);
+        verdict_r->failed = statement_of_answer(pg, verdict_r->failed);
+    }
+    drop_parses(pg, results, answers);
     for (int i = 0; i < count; i++)
         if (results[i])
             pg_defer_clear(arena, results[i]);

@@ -18,6 +18,12 @@ enum {
     PG_ANSWER_GRACE_MS = 2000,
 };
 
+/* A statement that was prepared inside a pipeline. */
+struct pg_parse {
+    int place;    /* among the answers */
+    size_t index; /* in the table of statements prepared on use */
+};
+
 struct pg {
     PGconn *connection;
     int64_t answer_timeout_ms;
@@ -26,6 +32,11 @@ struct pg {
     int pipeline_count;
     bool is_pipeline_lost;
     const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
+    const struct pg_statement *table; /* prepared on use; NULL: none */
+    size_t table_count;
+    bool *is_prepared;       /* of each of the table */
+    struct pg_parse *parses; /* of the pipeline; room for the whole table */
+    int parse_count;
     char sqlstate[6];
     char message[400];
     char detail[8192];           /* of the last refusal by a function of ours (ST…) */
@@ -51,6 +62,10 @@ void pg_keep_message(struct pg *pg, const char *text);
 enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what);
 enum fault pg_note_loss(struct pg *pg, const char *what);
 enum fault pg_note_silence(struct pg *pg, const char *what);
+
+/* Prepares a statement of the table that is used for the first time; nothing for all others.  Not inside a
+ * pipeline. */
+MUST_USE enum fault pg_prepare_used(struct pg *pg, const struct pg_statement *statement);
 
 /* Sends what is unsent and reads until the next PQgetResult will not block. */
 MUST_USE enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what);

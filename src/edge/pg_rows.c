@@ -9,6 +9,9 @@ enum fault pg_begin_rows(struct pg *pg, const struct pg_statement *statement, co
         return FAULT_XAWAY;
     if (!pg_params_fit(params))
         return FAULT_ALIMIT;
+    enum fault fault = pg_prepare_used(pg, statement);
+    if (fault)
+        return fault;
     if (!PQsendQueryPrepared(pg->connection, statement->name, params->count, params->values, params->lengths,
                              pg_formats, 1) ||
         !PQsetSingleRowMode(pg->connection))

@@ -306,6 +306,76 @@ static void a_backend_lost_in_a_pipeline_leaves_the_outcome_unknown(void **state
 }
 
 /* More than the socket's buffers hold, both ways: a client that only wrote would wait for ever. */
+static void statements_are_prepared_when_they_are_used(void **state)
+{
+    (void)state;
+    struct pg_verdict verdict;
+    assert_int_equal(
+        pg_execute(pg,
+                   "set client_min_messages = warning; drop table if exists late;"
+                   " create table late (n int constraint late_twice unique deferrable initially deferred)"),
+        FAULT_NONE);
+    pg_prepare_on_use(pg, pipelined, STATEMENTS);
+
+    /* What stands behind the statement that fails is not prepared, and the failure is that statement's. */
+    assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
+    add(INSERT, 1);
+    add(INSERT, 2);
+    add(DIVIDE, 0);
+    add(COUNT, 0);
+    pg_pipeline_run(pg, 5000, &verdict);
+    assert_int_equal(verdict.outcome, PG_REFUSED);
+    assert_int_equal(verdict.failed, 2);
+    assert_int_equal(count_late(), 0);
+
+    /* Results stand at the places of their statements, prepared in the same pipeline or before. */
+    assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
+    add(INSERT, 1);
+    add(SLEEP, 1);
+    add(COUNT, 0);
+    add(DIVIDE, 1);
+    add(COUNT, 0);
+    assert_int_equal(pg_pipeline_count(pg), 5);
+    pg_pipeline_run(pg, 5000, &verdict);
+    assert_int_equal(verdict.outcome, PG_COMMITTED);
+    assert_int_equal(pg_get_i64(verdict.results[2], 0, 0), 1);
+    assert_int_equal(pg_get_i64(verdict.results[3], 0, 0), 1);
+    assert_int_equal(pg_get_i64(verdict.results[4], 0, 0), 1);
+
+    /* A refusal at the commit belongs to no statement. */
+    assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
+    add(INSERT, 1);
+    pg_pipeline_run(pg, 5000, &verdict);
+    assert_int_equal(verdict.outcome, PG_REFUSED);
+    assert_int_equal(verdict.failed, 1);
+    assert_int_equal(count_late(), 1);
+}
+
+/* A statement that cannot be prepared fails at its own place, and again when it is used again. */
+static void a_statement_that_cannot_be_prepared_fails_in_its_pipeline(void **state)
+{
+    (void)state;
+    static const struct pg_statement some[] = {{"right", "select 7", 0},
+                                               {"wrong", "select * from nowhere", 0}};
+    struct pg_params params;
+    struct pg_result *result;
+    struct pg_verdict verdict;
+    pg_params_start(&params, arena);
+    pg_prepare_on_use(pg, some, COUNT_OF(some));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
+        pg_pipeline_add(pg, &some[0], &params);
+        pg_pipeline_add(pg, &some[1], &params);
+        pg_pipeline_run(pg, 5000, &verdict);
+        assert_int_equal(verdict.outcome, PG_REFUSED);
+        assert_int_equal(verdict.failed, 1);
+        assert_string_equal(verdict.sqlstate, "42P01");
+        assert_int_equal(pg_run(pg, &some[1], &params, &result), FAULT_XDATABASE);
+    }
+    assert_int_equal(pg_run(pg, &some[0], &params, &result), FAULT_NONE);
+    assert_int_equal(pg_get_i64(result, 0, 0), 7);
+}
+
 static void a_long_pipeline_does_not_block_itself(void **state)
 {
     (void)state;
@@ -372,6 +442,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_backend_lost_in_a_pipeline_leaves_the_outcome_unknown, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_long_pipeline_does_not_block_itself, open_all, close_all),
+        cmocka_unit_test_setup_teardown(statements_are_prepared_when_they_are_used, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_statement_that_cannot_be_prepared_fails_in_its_pipeline, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(preparing_tells_what_is_wrong, open_all, close_all),
         cmocka_unit_test_setup_teardown(notifications_come_unasked, open_all, close_all),
     };

@@ -85,6 +85,17 @@ static struct pg *open_as(struct stamps *handle, int index)
     return pg;
 }
 
+static void load_nothing(struct pg *pg)
+{
+    struct arena *arena = arena_create("load");
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, BYTES("Class"));
+    pg_add_text(&params, BYTES("none"));
+    assert_int_equal(pg_run(pg, &statements[STATEMENT_LOAD], &params, NULL), FAULT_NONE);
+    arena_destroy(arena);
+}
+
 static enum fault fault_of_open(struct stamps *handle, int index, int where)
 {
     struct pg *pg;
@@ -134,8 +145,13 @@ static void a_session_is_as_the_statements_need_it(void **state)
     for (size_t i = 0; i < COUNT_OF(wanted); i++)
         if (!ask(pg, "select (current_setting('%s') = '%s')::int", wanted[i][0], wanted[i][1]))
             fail_msg("%s is not %s", wanted[i][0], wanted[i][1]);
-    assert_int_equal(
-        ask(pg, "select count(*) from pg_prepared_statements where name = '%s'", statements[0].name), 1);
+    assert_int_equal(ask(pg, "select count(*) from pg_prepared_statements where name = '%s'",
+                         statements[STATEMENT_LOAD].name),
+                     0);
+    load_nothing(pg);
+    assert_int_equal(ask(pg, "select count(*) from pg_prepared_statements where name = '%s'",
+                         statements[STATEMENT_LOAD].name),
+                     1);
     assert_int_equal(
         ask(admin,
             "select count(*) from pg_locks where locktype = 'advisory' and objsubid = 2 and pid = %d and"
