@@ -390,7 +390,8 @@ stack_start() {
 stack_instance() {
     stampd_configure "$1"
     stampd_start
-    [ -e "$STACK/etc/namespaces.map" ] || stampctl_admin ns map >>"$STACK/log/namespaces.log" 2>&1 ||
+    # Written each time: which workers a namespace prefers follows from the settings.
+    stampctl_admin ns map >>"$STACK/log/namespaces.log" 2>&1 ||
         stack_why "$STACK/log/namespaces.log" "nginx's map of namespaces could not be written"
     nginx_configure
     nginx_start

@@ -15,6 +15,7 @@ static const struct row rows[] = {
 #undef FAULT
     [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 400, 409, true},
     [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 400, 500, false},
+    [FAULT_ELSEWHERE] = {"XELSEWHERE", "Another worker serves the namespace.", 400, 500, false},
     [FAULT_FENCED] = {"XFENCED", "The task has been given to another attempt.", 400, 500, false},
 };
 

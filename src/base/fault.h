@@ -10,9 +10,11 @@ enum fault {
 #define FAULT(name, words, status, resource, again, arguments) FAULT_##name,
 #include "base/fault_table.h"
 #undef FAULT
-    FAULT_STALE,  /* inside the server only: verification failed, the operation is to be run again */
-    FAULT_RAISED, /* by a module: the reply has the code */
-    FAULT_FENCED, /* inside the server only: a task is not this attempt's any more */
+    FAULT_STALE,     /* inside the server only: verification failed, the operation is to be run again */
+    FAULT_RAISED,    /* by a module: the reply has the code */
+    FAULT_ELSEWHERE, /* inside the server only: another worker has the database session for this, see
+                        serve/home.h */
+    FAULT_FENCED,    /* inside the server only: a task is not this attempt's any more */
     FAULT_COUNT
 };
 

@@ -12,6 +12,7 @@
 
 #include "control/directive.h"
 #include "control/migrate.h"
+#include "control/homes.h"
 #include "control/namespaces.h"
 #include "document/statements.h"
 #include "edge/certificate.h"
@@ -247,6 +248,12 @@ static void check_map(struct check *check, const char *map_file)
     find(check,
          is_read && bytes_equal(text, map_compose(check->control->arena, check->confs, check->count, NULL)),
          "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
+    path = homes_path(check->control->arena, path);
+    is_read = control_read_file(check->control->arena, path, &text);
+    find(check,
+         is_read && bytes_equal(text, homes_compose(check->control->arena, &check->control->settings,
+                                                    check->confs, check->count, NULL)),
+         "nginx: %s is of these namespaces and settings (stampctl ns map writes it)", path);
 }
 
 /* The address of each directive `listen`: is one of them of IPv6, and of the public door? */

@@ -1,4 +1,5 @@
 /* map: nginx's list of namespaces and their databases. */
+#include "control/homes.h"
 #include "control/namespaces.h"
 
 #include <errno.h>
@@ -8,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Words that nginx would take for parameters of its own. */
-static bool is_map_word(const char *code)
+const char *map_escape(const char *code)
 {
-    return strcmp(code, "default") == 0 || strcmp(code, "hostnames") == 0 || strcmp(code, "include") == 0 ||
-           strcmp(code, "volatile") == 0;
+    bool is_word = strcmp(code, "default") == 0 || strcmp(code, "hostnames") == 0 ||
+                   strcmp(code, "include") == 0 || strcmp(code, "volatile") == 0;
+    return is_word ? "\\" : "";
 }
 
 struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
@@ -22,7 +23,7 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
     builder_add_text(&builder, "# Namespaces and their databases; written by stampctl, overwritten by it.\n");
     for (size_t i = 0; i < count; i++)
         if (*confs[i].database && (!but || strcmp(confs[i].code, but) != 0))
-            builder_printf(&builder, "%s%s %s;\n", is_map_word(confs[i].code) ? "\\" : "", confs[i].code,
+            builder_printf(&builder, "%s%s %s;\n", map_escape(confs[i].code), confs[i].code,
                            confs[i].database);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);
@@ -86,9 +87,12 @@ bool map_write(struct control *control, const struct map_options *options, const
                size_t count, const char *but)
 {
     const char *path = map_path(control, options), *command = control->settings.nginx_reload;
-    struct bytes text = map_compose(control->arena, confs, count, but);
-    bool is_known = is_written(control, path, text);
-    if (!is_known && !control_write_file(control->arena, path, text, 0644))
+    struct bytes map = map_compose(control->arena, confs, count, but),
+                 homes = homes_compose(control->arena, &control->settings, confs, count, but);
+    const char *beside = homes_path(control->arena, path);
+    bool is_known = is_written(control, path, map) && is_written(control, beside, homes);
+    if (!is_known && (!control_write_file(control->arena, path, map, 0644) ||
+                      !control_write_file(control->arena, beside, homes, 0644)))
         return false;
     if (options->nginx_pid)
         return tell_nginx(control, options->nginx_pid);

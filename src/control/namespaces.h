@@ -56,10 +56,13 @@ struct map_options {
 /* The map's text: one line `code database;` each, without the code `but` (NULL: all). */
 struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
                          const char *but);
+/* "\\" in front of a code that nginx would take for a parameter of its map, else "". */
+const char *map_escape(const char *code);
 /* Where the map is written. */
 const char *map_path(struct control *control, const struct map_options *options);
-/* Writes the map, unless it is there as it should be, and tells nginx: by the file with its process id, or by
- * the command of setting nginx_reload when something was written.  On failure says why. */
+/* Writes the map and, beside it, the homes (homes.h), unless they are there as they should be, and tells
+ * nginx: by the file with its process id, or by the command of setting nginx_reload when something was
+ * written.  On failure says why. */
 MUST_USE bool map_write(struct control *control, const struct map_options *options,
                         const struct namespace_conf *confs, size_t count, const char *but);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "control/homes.h"
 #include "control/namespaces.h"
 #include "control/template.h"
 #include "edge/json.h"
@@ -235,6 +236,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"ERROR_LOG", options->error_log},
         {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
         {"FOLDER", options->folder},
+        {"HOMES", homes_path(arena, options->map.path)},
         {"KEY", options->key},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
@@ -281,9 +283,11 @@ static bool write_configuration(struct control *control, struct nginx_options *o
     else if (is_done)
         is_done = fwrite(builder.data, 1, builder.size, stdout) == builder.size;
     builder_free(&builder);
-    if (is_done && access(options->map.path, R_OK) != 0)
-        say("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
-            options->map.path);
+    const char *const included[] = {options->map.path, homes_path(control->arena, options->map.path)};
+    for (size_t i = 0; is_done && i < COUNT_OF(included); i++)
+        if (access(included[i], R_OK) != 0)
+            say("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
+                included[i]);
     return is_done;
 }
 

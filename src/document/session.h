@@ -14,9 +14,10 @@
 
 /* Opens a session on the database of `space` for the process that `stamps` says we are: connects, cleans away
  * sessions of former generations at first use, takes the lock (ends its other holder).
- * Statements are prepared when they are first used.  One attempt, of at most about three times connect_timeout_s; back-off is the caller's.
- * FAULT_XAWAY (also: a former session does not end), FAULT_ODATABASE (missing, or its schema is not the
- * expected one), FAULT_OTWIN (another installation serves the database and hosts = one). */
+ * Statements are prepared when they are first used.  One attempt, of at most about three times
+ * connect_timeout_s; back-off is the caller's. FAULT_XAWAY (also: a former session does not end),
+ * FAULT_ODATABASE (missing, or its schema is not the expected one), FAULT_OTWIN (another installation serves
+ * the database and hosts = one). */
 MUST_USE enum fault session_open(const struct settings *settings, struct stamps *stamps, int space,
                                  struct pg **pg_r);
 

@@ -9,6 +9,8 @@
 #include "document/session.h"
 #include "document/store_private.h"
 
+enum { RECENT_MS = 10000 }; /* a session used in this time is in use */
+
 struct store *store_create(const struct settings *settings, struct stamps *stamps)
 {
     struct store *store = calloc(1, sizeof *store);
@@ -16,6 +18,7 @@ struct store *store_create(const struct settings *settings, struct stamps *stamp
         log_fatal("out of memory store");
     store->settings = settings;
     store->stamps = stamps;
+    store->visitor = NO_VISITOR;
     return store;
 }
 
@@ -49,21 +52,50 @@ int64_t store_pipeline_ms(const struct store *store)
 
 /* --- opening ------------------------------------------------------------------------------------- */
 
-/* Closes the least recently used sessions beyond the limit, but none whose snapshot is being read. */
+/* The least recently used session, but none whose snapshot is being read; -1: none. */
+static int find_oldest(const struct store *store)
+{
+    int oldest = -1;
+    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
+        const struct store_session *session = &store->sessions[space];
+        if (session->pg && !session->in_snapshot && !session->is_held &&
+            (oldest < 0 || session->used < store->sessions[oldest].used))
+            oldest = space;
+    }
+    return oldest;
+}
+
+/* Closes the least recently used sessions beyond the limit. */
 static void make_room(struct store *store)
 {
-    while (store->open_count >= store->settings->connections) {
-        int oldest = -1;
-        for (int space = 0; space < STAMPS_NAMESPACES; space++) {
-            const struct store_session *session = &store->sessions[space];
-            if (session->pg && !session->in_snapshot && !session->is_held &&
-                (oldest < 0 || session->used < store->sessions[oldest].used))
-                oldest = space;
-        }
-        if (oldest < 0)
-            return;
+    int oldest;
+    while (store->open_count >= store->settings->connections && (oldest = find_oldest(store)) >= 0)
         store_close(store, oldest);
-    }
+}
+
+void store_set_visitor(struct store *store, int space)
+{
+    store->visitor = space;
+}
+
+void store_clear_visitor(struct store *store)
+{
+    store->visitor = NO_VISITOR;
+}
+
+/* Would opening one more session close one that is in use? */
+static bool is_crowded(const struct store *store)
+{
+    if (store->open_count < store->settings->connections)
+        return false;
+    int oldest = find_oldest(store);
+    return oldest < 0 || clock_monotonic_ms() - store->sessions[oldest].used_ms < RECENT_MS;
+}
+
+static void note_use(struct store *store, struct store_session *session)
+{
+    session->used = ++store->turn;
+    session->used_ms = clock_monotonic_ms();
 }
 
 static enum fault open_session(struct store *store, int space)
@@ -84,7 +116,7 @@ static enum fault open_session(struct store *store, int space)
     store->open_count++;
     session->failures = 0;
     session->in_snapshot = false;
-    session->used = ++store->turn;
+    note_use(store, session);
     return FAULT_NONE;
 }
 
@@ -93,6 +125,8 @@ static enum fault open_when_due(struct store *store, int space)
     const struct store_session *session = &store->sessions[space];
     if (session->failures && clock_monotonic_ms() < session->retry_ms)
         return session->reason;
+    if (space == store->visitor && is_crowded(store))
+        return FAULT_ELSEWHERE;
     return open_session(store, space);
 }
 
@@ -106,7 +140,7 @@ enum fault store_use(struct store *store, int space, struct pg **pg_r)
         if (fault)
             return fault;
     }
-    session->used = ++store->turn;
+    note_use(store, session);
     *pg_r = session->pg;
     return FAULT_NONE;
 }

@@ -22,6 +22,10 @@ void store_destroy(struct store *store);
 /* A session for the space exists or is opened; at once FAULT_XAWAY while a growing delay after failures runs.
  */
 MUST_USE enum fault store_connect(struct store *store, int space);
+/* For the present request: a session for `space` is not opened when that would close one that was used in the
+ * last second; FAULT_ELSEWHERE then.  A commit opens its session before it does anything else. */
+void store_set_visitor(struct store *store, int space);
+void store_clear_visitor(struct store *store);
 /* Closes the session of the space and opens another: returns FAULT_NONE only when the old backend is gone.
  * Tries for `patience_ms`. */
 MUST_USE enum fault store_reconnect(struct store *store, int space, int64_t patience_ms);

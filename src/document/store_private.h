@@ -11,6 +11,7 @@ struct known_schema; /* what is applied, and statements for side tables: store_s
 struct store_session {
     struct pg *pg;               /* NULL: closed */
     uint64_t used;               /* turn of its last use: the lowest is the least recently used */
+    int64_t used_ms;             /* monotonic: its last use */
     bool in_snapshot;            /* between store_snapshot_begin and _end */
     bool is_held;                /* from store_begin_claims to the end of store_end_claims */
     int failures;                /* to open, since it was last opened */
@@ -22,11 +23,14 @@ struct store_session {
     struct builder left; /* names of prepared statements of schemas that are forgotten, blanks between */
 };
 
+enum { NO_VISITOR = -1 };
+
 struct store {
     const struct settings *settings;
     struct stamps *stamps;
     uint64_t turn;
     int open_count;
+    int visitor; /* see store_set_visitor; NO_VISITOR: none */
     struct store_session sessions[STAMPS_NAMESPACES];
 };
 

@@ -32,7 +32,7 @@ struct pg {
     int pipeline_count;
     bool is_pipeline_lost;
     const char *pipeline_names[PIPELINE_NAMES]; /* of its first statements, for the log */
-    const struct pg_statement *table; /* prepared on use; NULL: none */
+    const struct pg_statement *table;           /* prepared on use; NULL: none */
     size_t table_count;
     bool *is_prepared;       /* of each of the table */
     struct pg_parse *parses; /* of the pipeline; room for the whole table */

@@ -85,6 +85,7 @@ struct call {
     int64_t dhop_stamp;           /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
+    bool is_visitor;     /* another worker has a session for the namespace, and takes what needs one */
 };
 
 enum { REPLY_ARGUMENTS_MAX = 8 };

@@ -197,6 +197,8 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     if (attempt.space < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
     limit_time(workshop, call, operation);
+    if (call->is_visitor)
+        store_set_visitor(documents_store(workshop->documents), attempt.space);
     return run_cycle(&attempt, operation);
 }
 
@@ -265,6 +267,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->members = NULL;
     reply->etag = 0;
     documents_begin_request(workshop->documents, call->deadline_ms);
+    store_clear_visitor(documents_store(workshop->documents));
     enum fault fault = run_call(workshop, call, reply);
     if (fault) {
         reply->body->size = 0;

@@ -100,6 +100,24 @@ bool handing_is_again(const struct handing *handing)
     return handing->answered.size || handing->age.size;
 }
 
+/* What follows the first colon in "118 : 0"; empty when there is none. */
+static struct bytes after_first(struct bytes text)
+{
+    const char *colon = text.size ? memchr(text.data, ':', text.size) : NULL;
+    if (!colon)
+        return NO_BYTES;
+    struct bytes rest = {colon + 1, (size_t)(text.data + text.size - colon - 1)};
+    while (rest.size && *rest.data == ' ')
+        rest = (struct bytes){rest.data + 1, rest.size - 1};
+    return rest;
+}
+
+void handing_forget_first(struct handing *handing)
+{
+    handing->answered = after_first(handing->answered);
+    handing->age = after_first(handing->age);
+}
+
 /* Nobody had answered a byte, and nobody had begun it. */
 static bool is_untouched(const struct begun *begun, const uint64_t words[TOKEN_WORDS],
                          const struct handing *handing, int64_t now_ms)

@@ -25,6 +25,8 @@ struct handing {
      * answered, and how many seconds ago it was, as 0.125. */
     struct bytes answered, age;
 };
+/* The first worker that it was handed to has declined it, without harm: only what came after counts. */
+void handing_forget_first(struct handing *handing);
 bool handing_is_again(const struct handing *handing);
 
 /* The worker begins with it; false: somebody may have begun it before, it must not be done. */

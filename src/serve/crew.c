@@ -116,6 +116,7 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
         .instance = crew->instance,
         .begun = crew->begun,
         .index = child->index,
+        .position = child->position,
         .listener = -1,
         .messages = crew->messages[1],
     };

@@ -15,6 +15,7 @@ struct heritage {
     const struct instance *instance;
     struct begun *begun; /* its place is `index` */
     int index;           /* its entry; STAMPS_NO_INDEX: the herald, the live process */
+    int position;        /* of a worker: the number of its socket */
     int listener;        /* its socket, if it has one; its own descriptor from now on */
     int messages;        /* a pipe to the master, which takes whole struct message */
 };

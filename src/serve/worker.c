@@ -19,6 +19,7 @@
 #include "operation/operation.h"
 #include "serve/memory.h"
 #include "serve/cors.h"
+#include "serve/home.h"
 #include "serve/probe.h"
 #include "serve/request.h"
 #include "serve/response.h"
@@ -150,6 +151,8 @@ static bool send_piece(struct outlet *outlet, struct reply *reply, struct bytes 
 static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct request *request,
                         struct reply *reply)
 {
+    if (reply->fault == FAULT_ELSEWHERE && !worker->streaming.outlet.is_open)
+        return fcgi_answer(fcgi, BYTES(HOME_HANDOVER), NO_BYTES);
     if (!worker->streaming.outlet.is_open) {
         cors_decide(&worker->workshop, &request->call, request->origin, &request->form);
         response_compose(&request->form, reply, &worker->head);
@@ -191,9 +194,11 @@ static void end_request(struct worker *worker)
 static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
-    const struct handing handing = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
-                                    .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
-                                    .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
+    struct handing handing = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
+                              .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
+                              .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
+    if (fcgi_parameter(fcgi, "STAMPD_DECLINED").size)
+        handing_forget_first(&handing);
     int64_t now_ms = clock_monotonic_ms();
     bool may_begin = begun_start(heritage->begun, heritage->index, &handing, now_ms);
     if (handing_is_again(&handing))
@@ -203,6 +208,15 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
     if (may_begin)
         atomic_store(&worker->pulse->request_since_ms, now_ms);
     return may_begin;
+}
+
+/* A request that came here because the workers of its namespace's home are busy; declined once only, and
+ * never when it is handed in again. */
+static bool is_visitor(const struct worker *worker, const struct fcgi_request *fcgi)
+{
+    return !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size &&
+           !home_has(fcgi_parameter(fcgi, "STAMPD_HOME"), worker->heritage->position,
+                     worker->settings->workers);
 }
 
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
@@ -226,12 +240,13 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     atomic_store(&worker->pulse->limit_ms, 0);
     if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
         log_set_request_id(request.call.request_id);
+        request.call.is_visitor = is_visitor(worker, fcgi);
         worker->streaming.outlet.is_head = request.form.is_head;
         if (request.call.route == CALL_TASKS)
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         run_call(worker, &request, &reply);
     }
-    if (reply.fault)
+    if (reply.fault && reply.fault != FAULT_ELSEWHERE)
         pulse_count(&worker->pulse->faults, 1);
     if (send_answer(worker, fcgi, &request, &reply)) {
         begun_end(heritage->begun, heritage->index);

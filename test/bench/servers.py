@@ -60,7 +60,8 @@ class Anchor(stack.Stack):
     def start(self):
         for part in ('etc', 'build/src'):
             (self.path / part).mkdir(parents=True)
-        shutil.copy(self.beside.path / 'etc/namespaces.map', self.path / 'etc')
+        for name in ('namespaces.map', 'namespaces.map.homes'):
+            shutil.copy(self.beside.path / 'etc' / name, self.path / 'etc')
         (self.build / 'src/stampd').symlink_to(stack.BUILD / 'test/bench' / self.program)
         (self.build / 'src/stampctl').symlink_to(stack.BUILD / 'src/stampctl')
         self.answer = self.path / 'answer'

@@ -422,3 +422,14 @@ enum fault store_select(struct store *store, int space, struct arena *arena,
     *rows_r = fake.rows ? bytes_of(fake.rows) : NO_BYTES;
     return fake.select_fault;
 }
+
+void store_set_visitor(struct store *store, int space)
+{
+    (void)store;
+    (void)space;
+}
+
+void store_clear_visitor(struct store *store)
+{
+    (void)store;
+}

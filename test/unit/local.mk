@@ -42,6 +42,7 @@ UNIT_TESTS += test/unit/test_instance
 UNIT_TESTS += test/unit/test_pg
 UNIT_TESTS += test/unit/test_history
 UNIT_TESTS += test/unit/test_control
+UNIT_TESTS += test/unit/test_homes
 UNIT_TESTS += test/unit/test_page
 UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_begun
@@ -133,6 +134,8 @@ test_unit_test_page_SOURCES = test/unit/test_page.c
 test_unit_test_page_LDADD = $(UNIT_LDADD)
 test_unit_test_control_SOURCES = test/unit/test_control.c
 test_unit_test_control_LDADD = $(UNIT_LDADD)
+test_unit_test_homes_SOURCES = test/unit/test_homes.c
+test_unit_test_homes_LDADD = $(UNIT_LDADD)
 test_system_session_test_SOURCES = test/system/session_test.c test/system/administrator.c test/system/administrator.h \
 	test/unit/child.c test/unit/child.h
 test_system_session_test_LDADD = $(UNIT_LDADD)

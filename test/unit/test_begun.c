@@ -178,6 +178,24 @@ static void names_may_have_any_length(void **state)
     }
 }
 
+/* A worker that declined the request had not begun it: what nginx reports of that is no handing in again. */
+static void a_worker_that_declined_does_not_count(void **state)
+{
+    (void)state;
+    struct handing first = {.token = bytes_of(token(1)), .answered = BYTES("118"), .age = BYTES("0.001")};
+    handing_forget_first(&first);
+    assert_false(handing_is_again(&first));
+    assert_true(begun_start(begun, 0, &first, NOW_MS));
+    struct handing again = {
+        .token = bytes_of(token(1)), .answered = BYTES("118 : 0"), .age = BYTES("0.001 : 5.000")};
+    handing_forget_first(&again);
+    assert_true(handing_is_again(&again));
+    assert_false(begun_start(begun, 1, &again, NOW_MS));
+    begun_end(begun, 0);
+    assert_true(begun_start(begun, 1, &again, NOW_MS));
+    begun_end(begun, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, start)
@@ -190,6 +208,7 @@ int main(void)
         TEST(what_came_before_the_start_proves_nothing),
         TEST(in_doubt_it_is_not_done),
         TEST(names_may_have_any_length),
+        TEST(a_worker_that_declined_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

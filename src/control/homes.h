@@ -1,0 +1,20 @@
+/* homes: nginx's list of the workers that keep the database sessions of each namespace (serve/home.h). */
+#ifndef STAMPD_CONTROL_HOMES_H
+#define STAMPD_CONTROL_HOMES_H
+
+#include "base/bytes.h"
+#include "base/settings.h"
+#include "control/namespaces.h"
+
+/* How many workers are the home of each of `count` namespaces, so that each worker has room for the sessions
+ * of those that it is at home to; all workers when there are few. */
+int64_t homes_width(const struct settings *settings, size_t count);
+
+/* The text of the list: maps and upstreams that nginx's configuration includes.  Without the code `but`
+ * (NULL: all). */
+struct bytes homes_compose(struct arena *arena, const struct settings *settings,
+                           const struct namespace_conf *confs, size_t count, const char *but);
+/* The list beside a map of namespaces. */
+const char *homes_path(struct arena *arena, const char *map_path);
+
+#endif

@@ -1,0 +1,123 @@
+"""More namespaces than a worker has database sessions: each stays on few workers, and all are served."""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import pytest
+
+from stack import wait_until
+
+WORKERS, CONNECTIONS, COUNT = 4, 4, 12
+CODES = [f'n{number:02}' for number in range(COUNT)]
+STACK = {'workers': WORKERS, 'settings': {'connections': CONNECTIONS}, 'postgres': {'max_connections': 100},
+         'namespaces': {'z': 'closed', **{code: 'open' for code in CODES}}}
+WRITERS, ROUNDS = 6, 40
+
+
+def sessions_opened(stack):
+    """Of the workers, by namespace, since the start of PostgreSQL."""
+    stack.psql(None, 'select pg_stat_force_next_flush()')
+    rows = stack.psql(None, "select substr(datname, 8), sessions from pg_stat_database where datname like 'stampd\\_n%'")
+    return {code: int(count) for code, count in rows}
+
+
+def homes(stack):
+    """The first worker of the home of each namespace, as nginx is configured."""
+    found = {}
+    for line in (stack.path / 'etc/namespaces.map.homes').read_text().splitlines():
+        words = line.strip().rstrip(';').split(' ')
+        if words[0] in CODES:
+            first, width = words[1].split('/')
+            assert width == '1'
+            found[words[0]] = int(first)
+    return found
+
+
+def write(stack, code, number):
+    return stack.put(code, {'c': 'Note', 'id': str(number % 5), 'items': [{'c': 'Text', 'j': number}]})
+
+
+@pytest.fixture(scope='module')
+def used(stack):
+    for number, code in enumerate(CODES):
+        write(stack, code, number)
+    return stack
+
+
+def test_homes_are_spread_over_the_workers(used):
+    firsts = list(homes(used).values())
+    assert len(firsts) == COUNT
+    assert all(firsts.count(worker) == COUNT // WORKERS for worker in range(WORKERS))
+
+
+def test_writing_to_all_at_once_opens_few_sessions(used):
+    before = sessions_opened(used)
+    versions = {code: [] for code in CODES}
+
+    def writer(seed):
+        for number in range(ROUNDS):
+            code = CODES[(seed * 5 + number * 7) % COUNT]
+            versions[code].append(write(used, code, seed * ROUNDS + number))
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        for done in [pool.submit(writer, seed) for seed in range(WRITERS)]:
+            done.result()
+    wait_until(lambda: len(used.backends()) <= WORKERS * CONNECTIONS + COUNT + 1, what='sessions within their limit')
+    after = sessions_opened(used)
+    opened = sum(after[code] - before[code] for code in CODES)
+    assert sum(map(len, versions.values())) == WRITERS * ROUNDS
+    # Each of 240 commits needs a session; without homes more than half of them opened one.
+    assert opened <= WORKERS * CONNECTIONS + COUNT
+
+
+def test_a_busy_home_gets_what_needs_a_session_of_its_own(used):
+    """Two commits wait in the home for a row that is held; a third comes to another worker, which has no room for a
+    session of that namespace and declines; it is done by the home, once."""
+    code = CODES[0]
+    beside = [other for other in CODES if homes(used)[other] != homes(used)[code]]
+    wait_until(lambda: all_crowded(used, beside), what='sessions in all workers of other homes')
+    held = psycopg2.connect(used.conninfo(code), options='-c search_path=stampd')
+    with held.cursor() as cursor:
+        cursor.execute("select 1 from doc where class = 'Note' and id = '0' for update")
+    before = sessions_opened(used)[code]
+    with ThreadPoolExecutor(4) as pool:
+        blocked = [pool.submit(used.request, 'POST', f'/{code}/op/put', json={'param': {'docs': [
+            {'c': 'Note', 'id': '0', 'items': [{'c': 'Line', 'k': str(number), 'j': number}]}]}}) for number in range(3)]
+        other = pool.submit(write, used, code, 1)
+        wait_until(lambda: used.psql(None, "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                                     " and datname = %s", (f'stampd_{code}',))[0][0] >= 1, what='a commit that waits')
+        held.rollback()
+        assert [done.result().status_code for done in blocked] == [200] * 3
+        assert other.result() > 0
+    held.close()
+    lines = [item for item in used.get(code, ('Note', '0'))['items'] if item['c'] == 'Line']
+    assert sorted(item['k'] for item in lines) == ['0', '1', '2']
+    assert sessions_opened(used)[code] == before
+
+
+def all_crowded(stack, codes):
+    """Every worker but one has as many sessions as it may have, all of them used just now."""
+    for code in codes:
+        write(stack, code, 0)
+    return len(stack.backends()) >= WORKERS
+
+
+def test_what_a_worker_has_cached_needs_no_session(used):
+    """Reads are served by any worker, while the commits of their namespace wait at its home."""
+    code = CODES[1]
+    stop, failures, reads = threading.Event(), [], []
+
+    def reader():
+        while not stop.is_set():
+            answer = used.request('POST', f'/{code}/op/get', json={'param': {'docs': [{'c': 'Note', 'id': '1'}]}})
+            (reads if answer.status_code == 200 else failures).append(answer.status_code)
+
+    write(used, code, 1)
+    with ThreadPoolExecutor(WRITERS) as pool:
+        running = [pool.submit(reader) for _ in range(WRITERS)]
+        for number in range(20):
+            write(used, CODES[number % COUNT], number)
+        stop.set()
+        for done in running:
+            done.result()
+    assert not failures and reads
