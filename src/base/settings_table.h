@@ -21,6 +21,8 @@ NUMBER(drain_s, 30, 1, 3600, "s", "A stopping worker may serve the connections t
 TEXT(exempt_clients, "", "Addresses and networks of clients that no limit of clients holds for, separated by blanks: application servers, queue managers of other hosts.")
 TEXT(hosts, "one", "one: only workers of this host change documents, freshness is exact without asking the database; many: tolerance 0 verifies versions in the database.")
 NUMBER(idempotency_s, 86400, 1, 315360000, "s", "The answer to a request under an Idempotency-Key is kept this long.")
+NUMBER(keep_deletions_days, 60, 8, 3650, "days", "Deleted documents and departures from collections, of classes without zombieDays, are remembered this long, then purged.")
+NUMBER(keep_interval_s, 600, 0, 86400, "s", "What is too old is purged this often, in every namespace, by a process of its own; 0: by `stampctl ns purge` only.")
 NUMBER(limit_answer_bytes, 1048576, 64, 268435456, "bytes", "Largest answer of an operation that is kept under an Idempotency-Key.")
 NUMBER(limit_body_bytes, 16777216, 1024, 1073741824, "bytes", "Largest body of a request; nginx's client_max_body_size must agree.")
 NUMBER(limit_client_burst, 400, 0, 1000000, "requests", "Requests beyond limit_client_requests that one address may send at once, held by nginx.")

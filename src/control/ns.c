@@ -276,7 +276,9 @@ static int ns_purge(struct control *control, int argc, char **argv)
         0,
         1,
         "Deletes the documents that have ended by themselves, and forgets old deletions.",
-        "In batches; from cron, once a day for instance.  Classes with zombieDays are remembered so long.\n"};
+        "In batches.  The server does it by itself, every keep_interval_s.  Classes with zombieDays are "
+        "remembered so "
+        "long.\n"};
     int64_t days = PURGE_DAYS;
     return visit_command(control, &command, argc, argv, purge, &days);
 }

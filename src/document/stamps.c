@@ -13,6 +13,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "document/ears.h"
+#include "document/kept.h"
 #include "document/turns.h"
 
 /* An entry belongs to the instance that set `instance` (compare-and-swap from 0), until it is set to 0 again.
@@ -41,11 +42,12 @@ struct stamps_board {
     struct backlog backlogs[STAMPS_NAMESPACES];
     struct losses losses[STAMPS_PROCESSES];
     struct ears_board ears;
+    struct kept_board kept;
     struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 9 };                                        /* changes with anything above */
+enum { LAYOUT = 10 };                                       /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -95,6 +97,7 @@ bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t
     stamps->slots = stamps->board->slots;
     stamps->words = &stamps->board->words;
     stamps->ears = &stamps->board->ears;
+    stamps->kept = &stamps->board->kept;
     stamps->slot_mask = slots - 1;
     stamps->index = STAMPS_NO_INDEX;
     if (!agree_on_slots(stamps->board, slots)) {

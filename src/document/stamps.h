@@ -29,6 +29,7 @@ struct stamps_slot {
 
 struct stamps_board; /* what lies in the segment */
 struct ears_board;   /* and in it, for document/ears.h */
+struct kept_board;   /* and for document/kept.h */
 
 /* This process's handle: the mapped segment and its own index.  Its fields are for this module only; they
  * stand here because stamps_see is inlined. */
@@ -38,6 +39,7 @@ struct stamps {
     _Atomic uint32_t *words; /* mark words in use by indexes ever taken */
     struct stamps_board *board;
     struct ears_board *ears;
+    struct kept_board *kept;
     struct segment segment;
     struct shelf *shelf;
     uint32_t slot_mask;

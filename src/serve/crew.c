@@ -17,6 +17,7 @@
 #include "operation/module.h"
 #include "serve/herald.h"
 #include "serve/heritage.h"
+#include "serve/keeper.h"
 #include "serve/live.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
@@ -31,8 +32,8 @@ enum {
     COMPLAIN_MS = 60000,
 };
 
-enum role { ROLE_WORKER, ROLE_HEIR, ROLE_HERALD, ROLE_LIVE };
-static const char *const role_words[] = {"worker", "heir", "herald", "live process"};
+enum role { ROLE_WORKER, ROLE_HEIR, ROLE_HERALD, ROLE_LIVE, ROLE_KEEPER };
+static const char *const role_words[] = {"worker", "heir", "herald", "live process", "keeper"};
 
 struct child {
     pid_t pid;
@@ -57,7 +58,8 @@ struct crew {
     int positions, live_listener;
     int messages[2];
     enum stop stopping;
-    struct throttle herald_throttle, live_throttle, *throttles; /* one a position */
+    struct throttle herald_throttle, live_throttle, keeper_throttle;
+    struct throttle *throttles; /* one a position */
     int64_t complained_ms;
     int count;
     struct child children[CHILDREN_MAX];
@@ -140,6 +142,8 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
         status = worker_inherit(&heritage);
     else if (child->role == ROLE_LIVE)
         status = live_run(&heritage);
+    else if (child->role == ROLE_KEEPER)
+        keeper_run(crew->settings, crew->stamps);
     else
         herald_run(crew->settings, crew->stamps);
     exit(status);
@@ -162,7 +166,9 @@ static struct throttle *throttle_of(struct crew *crew, const struct child *child
 {
     if (child->role == ROLE_WORKER)
         return &crew->throttles[child->position];
-    return child->role == ROLE_LIVE ? &crew->live_throttle : &crew->herald_throttle;
+    return child->role == ROLE_LIVE     ? &crew->live_throttle
+           : child->role == ROLE_KEEPER ? &crew->keeper_throttle
+                                        : &crew->herald_throttle;
 }
 
 /* It died before its time: its successor may have to wait.  Who repairs is never slowed down. */
@@ -371,6 +377,19 @@ static void tend_live(struct crew *crew, int64_t now_ms)
         start(crew, ROLE_LIVE, NO_POSITION, STAMPS_NO_INDEX);
 }
 
+/* An outdated one goes at once: nothing waits for it. */
+static void tend_keeper(struct crew *crew, int64_t now_ms)
+{
+    for (int i = 0; i < crew->count; i++) {
+        struct child *child = &crew->children[i];
+        if (child->role == ROLE_KEEPER && child->is_outdated && child->told == STOP_NOT)
+            tell_to_stop(child, STOP_DRAIN);
+    }
+    if (crew->settings->keep_interval_s && !look_at_post(crew, ROLE_KEEPER, NO_POSITION).has_current &&
+        throttle_allows(&crew->keeper_throttle, now_ms))
+        start(crew, ROLE_KEEPER, NO_POSITION, STAMPS_NO_INDEX);
+}
+
 static void tend_heirs(struct crew *crew)
 {
     instance_claim(crew->instance);
@@ -386,6 +405,7 @@ void crew_tend(struct crew *crew)
         tend_workers(crew, now_ms);
         tend_herald(crew, now_ms);
         tend_live(crew, now_ms);
+        tend_keeper(crew, now_ms);
     } else {
         continue_stop(crew, now_ms);
     }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "document/ears.h"
+#include "document/kept.h"
 #include "serve/task_metrics.h"
 
 static int answer_ready(struct workshop *workshop, struct reply *reply)
@@ -66,6 +67,22 @@ static void add_live(struct builder *out, const struct stamps *stamps)
     add_metric(out, "counter", "live_events_total", "Events written to them.", told);
 }
 
+static void add_kept(struct builder *out, const struct stamps *stamps)
+{
+#define KEPT_NAME(name, text) [KEPT_##name] = text,
+    static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
+#undef KEPT_NAME
+    builder_add_text(out, "# HELP stampd_purged_total What was too old and is deleted, by kind.\n"
+                          "# TYPE stampd_purged_total counter\n");
+    for (int kind = 0; kind < KEPT_COUNT; kind++)
+        builder_printf(out, "stampd_purged_total{kind=\"%s\"} %llu\n", names[kind],
+                       (unsigned long long)atomic_load(&stamps->kept->deleted[kind]));
+    add_metric(out, "counter", "purge_rounds_total", "Rounds of the purging process through all namespaces.",
+               atomic_load(&stamps->kept->rounds));
+    add_metric(out, "gauge", "purge_round_seconds", "When the last round ended, in seconds since 1970.",
+               (uint64_t)atomic_load(&stamps->kept->round_s));
+}
+
 static void write_metrics(struct stamps *stamps, const struct instance *instance, struct builder *out)
 {
     struct sums sums = {0};
@@ -92,6 +109,7 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                    "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
     add_live(out, stamps);
+    add_kept(out, stamps);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)stamps_space_count(stamps));
     add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",

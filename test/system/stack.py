@@ -193,7 +193,7 @@ class Stack:
 
     def worker_pids(self):
         """The processes that listen for requests, by number of worker; and the herald."""
-        return [pid for pid in children(self.pid()) if name_of(pid) != 'stampd-live']
+        return [pid for pid in children(self.pid()) if name_of(pid) not in ('stampd-live', 'stampd-keeper')]
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         pid = pid or random.choice(self.worker_pids())

@@ -1,0 +1,169 @@
+/* keeper: rounds through the namespaces, batches in each. */
+#include "serve/keeper.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "document/kept.h"
+#include "edge/json.h"
+#include "edge/pg.h"
+
+enum {
+    BATCH = 200,
+    PAUSE_MS = 20,      /* between two batches: others write too */
+    NAMESPACE_MS = 5000 /* of one round; what is left waits for the next */
+};
+
+#define KEPT_NAME(name, text) [KEPT_##name] = text,
+static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
+#undef KEPT_NAME
+
+struct keeper {
+    const struct settings *settings;
+    struct kept_board *board;
+    struct arena *arena; /* of a round */
+    int stop;            /* readable: look for signals */
+};
+
+static const struct pg_statement namespaces = {
+    "namespaces",
+    "select content from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = '' and not raw"
+    " and content is not null",
+    0};
+static const struct pg_statement keep = {"keep", "select stampd.keep($1, $2::int, $3::bigint)", 3};
+
+/* False: it is told to stop. */
+static bool wait_ms(const struct keeper *keeper, int64_t pause_ms)
+{
+    int64_t until_ms = clock_monotonic_ms() + pause_ms;
+    for (int64_t left_ms; stop_asked() == STOP_NOT && (left_ms = until_ms - clock_monotonic_ms()) > 0;)
+        (void)poll(&(struct pollfd){.fd = keeper->stop, .events = POLLIN}, 1,
+                   left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+    return stop_asked() == STOP_NOT;
+}
+
+static enum fault open_database(const struct keeper *keeper, const char *database, struct pg **pg_r)
+{
+    const struct pg_options options = {
+        .conninfo = keeper->settings->database,
+        .database = database,
+        .role_settings = "-c application_name=stampd_keeper",
+        .connect_timeout_s = (int)keeper->settings->connect_timeout_s,
+        .statement_timeout_ms = keeper->settings->statement_timeout_ms,
+        .lock_timeout_ms = keeper->settings->lock_timeout_ms,
+    };
+    return pg_open(&options, pg_r);
+}
+
+/* --- one namespace ------------------------------------------------------------------------------- */
+
+static int64_t age_of(const struct settings *settings, enum kept_kind kind)
+{
+    switch (kind) {
+    case KEPT_ANSWERS:
+        return settings->idempotency_s;
+    case KEPT_ATTEMPTS:
+        return settings->task_history_s;
+    default:
+        return settings->keep_deletions_days * 86400;
+    }
+}
+
+/* All of one kind; false: the session is of no more use, or it is time to stop. */
+static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind, int64_t deadline_ms,
+                      uint64_t *deleted)
+{
+    int64_t count;
+    do {
+        struct pg_params params;
+        struct pg_result *row;
+        pg_params_start(&params, keeper->arena);
+        pg_add_text(&params, bytes_of(names[kind]));
+        pg_add_i32(&params, BATCH);
+        pg_add_i64(&params, age_of(keeper->settings, kind));
+        if (pg_run(pg, &keep, &params, &row)) /* a lock that others hold is no reason to leave the rest */
+            return pg_is_usable(pg) && wait_ms(keeper, PAUSE_MS);
+        count = pg_get_i64(row, 0, 0);
+        atomic_fetch_add(&keeper->board->deleted[kind], (uint64_t)count);
+        *deleted += (uint64_t)count;
+        if (!wait_ms(keeper, count ? PAUSE_MS : 0))
+            return false;
+    } while (count >= BATCH && clock_monotonic_ms() < deadline_ms);
+    return true;
+}
+
+static void keep_database(struct keeper *keeper, const char *database)
+{
+    struct pg *pg;
+    int64_t deadline_ms = clock_monotonic_ms() + NAMESPACE_MS;
+    uint64_t deleted[KEPT_COUNT] = {0}, sum = 0;
+    if (open_database(keeper, database, &pg))
+        return;
+    bool goes_on = pg_prepare(pg, &keep, 1) == FAULT_NONE;
+    for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
+        goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
+    pg_close(pg);
+    struct builder words = {0};
+    for (int kind = 0; kind < KEPT_COUNT; kind++) {
+        if (deleted[kind])
+            builder_printf(&words, " %s=%llu", names[kind], (unsigned long long)deleted[kind]);
+        sum += deleted[kind];
+    }
+    if (sum)
+        log_info("deleted what was too old database=%s%.*s", database, (int)words.size, words.data);
+    builder_free(&words);
+}
+
+/* --- a round ------------------------------------------------------------------------------------- */
+
+/* NULL: the configuration is not as it should be, or the namespace is closed. */
+static const char *read_database(struct arena *arena, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json *conf;
+    struct json_problem problem;
+    if (json_read(arena, content, &limits, &conf, &problem) || conf->kind != JSON_OBJECT)
+        return NULL;
+    const struct json *database = json_member(conf, "database"), *off = json_member(conf, "off");
+    return database && database->kind == JSON_STRING && !off
+               ? arena_copy(arena, database->value.data, database->value.size)
+               : NULL;
+}
+
+/* z comes first; the others are read from it. */
+static void keep_all(struct keeper *keeper)
+{
+    struct pg *pg;
+    struct pg_params none;
+    struct pg_result *rows = NULL;
+    keep_database(keeper, keeper->settings->z_database);
+    if (stop_asked() != STOP_NOT || open_database(keeper, keeper->settings->z_database, &pg))
+        return;
+    pg_params_start(&none, keeper->arena);
+    bool is_read = !pg_prepare(pg, &namespaces, 1) && !pg_run(pg, &namespaces, &none, &rows);
+    pg_close(pg);
+    for (int row = 0; is_read && row < pg_rows(rows) && stop_asked() == STOP_NOT; row++) {
+        const char *database = read_database(keeper->arena, pg_get_text(rows, row, 0));
+        if (database && strcmp(database, keeper->settings->z_database) != 0)
+            keep_database(keeper, database);
+    }
+    atomic_fetch_add(&keeper->board->rounds, 1);
+    atomic_store(&keeper->board->round_s, (int64_t)time(NULL));
+}
+
+void keeper_run(const struct settings *settings, struct stamps *stamps)
+{
+    struct keeper keeper = {
+        .settings = settings, .board = stamps->kept, .arena = arena_create("keeper"), .stop = stop_open()};
+    (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
+    /* Not at once: all begins now, and a server that is started again and again has better things to do. */
+    while (wait_ms(&keeper, settings->keep_interval_s * 1000)) {
+        keep_all(&keeper);
+        arena_reset(keeper.arena);
+    }
+    arena_destroy(keeper.arena);
+}
