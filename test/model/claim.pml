@@ -39,19 +39,25 @@ byte masters = (1 << INSTANCES) - 1, heirs; /* that live */
 #define is_still_in_doubt (instance == GONE && ns)
 #endif
 
+/* The former session is gone before; the stamp moves before the mark goes. */
+inline stamps_sweep()
+{
+    if
+    :: mark -> d_step { assert(!is_living); mark = false }
+    :: else
+    fi;
+    ns = false
+}
+#define stamps_release_entry() instance == GONE && !ns -> instance = FREE
+#define stamps_take_entries(i) instance == FREE -> instance = i + 1
+
 proctype heir(byte i)
 {
 end:
     is_in(heirs, i);
     {
         if
-        :: is_still_in_doubt ->
-           /* session_open: the former session is gone */
-           if
-           :: mark -> d_step { assert(!is_living); mark = false } /* stamps_sweep; the stamp moved before */
-           :: else
-           fi;
-           ns = false
+        :: is_still_in_doubt -> stamps_sweep()
         :: else
         fi;
         d_step { heirs = heirs & ~bit(i); drop(HEIR(i)) }
@@ -80,13 +86,13 @@ proctype master(byte i)
               :: else
               fi;
               if
-              :: d_step { instance == GONE && !ns -> instance = FREE } /* stamps_release_entry */
+              :: d_step { stamps_release_entry() }
               :: else
               fi;
               drop(MASTER(i))
            :: instance != GONE
            fi
-        :: d_step { instance == FREE -> instance = i + 1 } /* stamps_take_entries */
+        :: d_step { stamps_take_entries(i) }
         :: d_step { instance == i + 1 && !mark -> ns = true; mark = true; is_living = true } /* its worker commits */
         :: d_step { instance == i + 1 && is_living -> mark = false; ns = false; is_living = false }
         od

@@ -15,7 +15,7 @@
  * Sizes: WORKERS; SLOTS, 1: both documents share a slot; and who does what, sets of processes with one bit each:
  * WRITERS, READERS, PAIR_READERS, KILLED, LOSERS (of connections).  DEATHS bounds the kills.  COMES_TO_REST asks that
  * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  SHELF adds the
- * copies that all share (for single reads: PAIR_READERS none).  Each other name that is tested with #ifdef breaks the
+ * copies that all share.  Each other name that is tested with #ifdef breaks the
  * protocol at one place; `cases` has them all. */
 
 #ifndef WORKERS
@@ -109,6 +109,34 @@ byte on_shelf; /* documents of which there is a copy */
 byte alike[2];               /* bit w: the copy on the shelf bears the stamp that w has in hand */
 byte since[2 * WORKERS + 2]; /* 2 * holder + document, bit w: the holder's copy was newest since w's operation began */
 byte since_hand[2 * WORKERS];
+/* Copies go from hand to hand, so for a read of both the model must know of each pair of them, of whoever, whether it was
+ * there together: holders are the processes, the shelf, and what each process has just written. */
+#define HOLDERS (2 * WORKERS + 1)
+#define hand_of(w) (WORKERS + 1 + (w))
+byte both[HOLDERS * HOLDERS]; /* HOLDERS * holder of document 0 + holder of 1, bit w: they were, since w's operation began */
+#define is_newest(document, holder) (holder <= WORKERS -> is_in(newest[document], holder) : is_in(in_hand[document], holder - WORKERS - 1))
+#define pair_of(document, own, holder) both[(document == 0 -> HOLDERS * (own) + holder : HOLDERS * holder + (own))]
+
+/* The copy of `own` is what the database holds. */
+inline meet_all(document, own)
+{
+    for (holder : 0 .. HOLDERS - 1) {
+        pair_of(document, own, holder) = (is_newest(other(document), holder) -> reading : 0)
+    }
+    holder = 0
+}
+
+/* `own` gets the copy of `giver`. */
+inline hand_on(document, own, giver)
+{
+    for (holder : 0 .. HOLDERS - 1) {
+        pair_of(document, own, holder) = pair_of(document, giver, holder)
+    }
+    holder = 0
+}
+#else
+#define meet_all(document, own) skip
+#define hand_on(document, own, giver) skip
 #endif
 
 /* What is known of copies that will be loaded again is left out. */
@@ -151,6 +179,16 @@ inline change(w, which)
     :: is_in(which, 1) -> newest[1] = 0; in_hand[1] = bit(w); remember_hand(1)
     :: else
     fi;
+#ifdef SHELF
+    if
+    :: is_in(which, 0) -> meet_all(0, hand_of(w))
+    :: else
+    fi;
+    if
+    :: is_in(which, 1) -> meet_all(1, hand_of(w))
+    :: else
+    fi
+#else
     if
     :: is_in(which, 0) -> met[0] = newest[1] & reading
     :: else
@@ -159,6 +197,7 @@ inline change(w, which)
     :: is_in(which, 1) -> met[1] = newest[0] & reading
     :: else
     fi
+#endif
 }
 
 /* --- reading --- */
@@ -169,10 +208,18 @@ inline begin_operation()
         add(reading, w);
         put(was_newest[0], w, is_in(newest[0], w));
         put(was_newest[1], w, is_in(newest[1], w));
+#ifndef SHELF
         put(met[0], w, is_in(newest[1], w));
         put(met[1], w, is_in(newest[0], w));
         put(together, w, is_in(newest[0] & newest[1], w));
-#ifdef SHELF
+#else
+        if
+        :: is_in(PAIR_READERS, w) ->
+            for (holder : 0 .. HOLDERS * HOLDERS - 1) {
+                put(both[holder], w, is_newest(0, (holder / HOLDERS)) & is_newest(1, (holder % HOLDERS)))
+            }
+        :: else
+        fi;
         for (holder : 0 .. WORKERS) {
             put(since[2 * holder], w, is_in(newest[0], holder));
             put(since[2 * holder + 1], w, is_in(newest[1], holder))
@@ -204,6 +251,9 @@ inline end_operation()
     }
     for (holder : 0 .. 2 * WORKERS - 1) {
         remove(since_hand[holder], w)
+    }
+    for (holder : 0 .. HOLDERS * HOLDERS - 1) {
+        remove(both[holder], w)
     }
     holder = 0;
 #endif
@@ -251,10 +301,12 @@ inline store_load(document)
     add(newest[document], w);
     add(was_newest[document], w);
 #endif
+#ifdef SHELF
+    meet_all(document, w);
+    was_busy = busy;
+#else
     put(together, w, is_in(met[document], w));
     add(met[other(document)], w);
-#ifdef SHELF
-    was_busy = busy;
 #endif
 #ifdef TAG_AFTER_LOAD
     remove(tagged[document], w)
@@ -277,6 +329,7 @@ inline shelf_put(document)
 #ifdef SHELF_OF_ANY_STAMP
        add(on_shelf, document);
 #endif
+       hand_on(document, SHELF_BIT, w);
        since[2 * SHELF_BIT + document] = since[2 * w + document]
     fi
 }
@@ -286,6 +339,7 @@ inline shelf_take(document)
 {
     put(newest[document], w, is_in(newest[document], SHELF_BIT));
     since[2 * w + document] = since[2 * SHELF_BIT + document];
+    hand_on(document, w, SHELF_BIT);
     put(was_newest[document], w, is_in(since[2 * SHELF_BIT + document], w));
     put(tagged[document], w, is_in(stamp[slot_of(document)], w));
     equal = false
@@ -343,6 +397,12 @@ inline read_one(document)
 #define is_valid (!busy && equal)
 #endif
 
+#ifdef SHELF
+#define were_together (is_in(both[HOLDERS * w + w], w))
+#else
+#define were_together (is_in(together, w))
+#endif
+
 /* All that was read is looked at again; what is not valid is not returned. */
 inline verify_in_memory()
 {
@@ -351,7 +411,7 @@ inline verify_in_memory()
     :: d_step { is_valid -> busy = false; equal = false }
        stamps_see(1);
        d_step {
-           assert(!is_valid || is_in(together, w)); /* promise 3 */
+           assert(!is_valid || were_together); /* promise 3 */
            end_operation()
        }
     :: d_step { else -> end_operation() }
@@ -479,6 +539,7 @@ inline keep_written()
         if
         :: is_in(documents, 0) && is_in(stamp[0], w) ->
            since[2 * w] = since_hand[2 * w];
+           hand_on(0, w, hand_of(w));
            put(newest[0], w, is_in(in_hand[0], w));
            shelf_put(0)
         :: else
@@ -486,6 +547,7 @@ inline keep_written()
         if
         :: is_in(documents, 1) && is_in(stamp[SLOTS - 1], w) ->
            since[2 * w + 1] = since_hand[2 * w + 1];
+           hand_on(1, w, hand_of(w));
            put(newest[1], w, is_in(in_hand[1], w));
            shelf_put(1)
         :: else
@@ -659,6 +721,9 @@ inline cut_off(w)
  * session, which may still have committed. */
 proctype fate(byte w)
 {
+#ifdef SHELF
+    byte holder;
+#endif
     do
     :: d_step { sent[w] != 0 -> change(w, sent[w]); sent[w] = 0; answer[w] = COMMITTED }
     :: d_step { sent[w] != 0 -> sent[w] = 0; answer[w] = REFUSED }

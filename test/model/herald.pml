@@ -13,6 +13,11 @@ bool is_settled; /* the herald has done all that it does after connecting */
 bool told;       /* a notification is on its way to the herald */
 
 inline stamps_move_all() { d_step { in_hand = false; is_tagged = false } }
+inline stamps_publish() { in_hand = false; is_tagged = false }
+inline stamps_see() { in_hand = true }
+inline store_load() { is_newest = true; is_tagged = in_hand }
+/* A notification has come. */
+inline hear() { stamps_publish(); told = false }
 
 active proctype administrator()
 {
@@ -35,7 +40,7 @@ active proctype herald()
        stamps_move_all();
 #endif
        is_settled = true
-    :: d_step { is_connected && told -> in_hand = false; is_tagged = false; told = false } /* hear, stamps_publish */
+    :: d_step { is_connected && told -> hear() }
     :: d_step { /* lost */
            is_connected -> is_connected = false;
            is_listening = false; is_settled = false; told = false
@@ -46,10 +51,10 @@ active proctype herald()
 active proctype reader()
 {
     do
-    :: in_hand = true; /* stamps_see */
+    :: stamps_see();
        if
        :: is_tagged
-       :: else -> d_step { is_newest = true; is_tagged = in_hand } /* store_load */
+       :: else -> d_step { store_load() }
        fi;
        in_hand = false
     od

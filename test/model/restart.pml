@@ -75,6 +75,8 @@ inline session_open()
 #endif
 }
 
+inline store_load() { copy = version }
+
 /* No stamp of the new segment moves: a copy once loaded is proven for ever. */
 active [WORKERS] proctype worker()
 {
@@ -85,7 +87,7 @@ active [WORKERS] proctype worker()
     :: d_step { told = acknowledged; seen = returned };
        if
        :: copy != 0
-       :: else -> copy = version /* store_load */
+       :: else -> store_load()
        fi;
        d_step {
            assert(copy >= told); /* promise 1 */

@@ -36,22 +36,35 @@ inline stamps_publish()
 #endif
 }
 
+inline stamps_mark() { mark = mark | (1 << w) }
+inline stamps_unmark() { mark = mark & ~(1 << w) }
+inline store_commit()
+{
+    atomic {
+        if
+        :: next = version[w] + 1
+        :: next = version[w] + 2
+        fi;
+        version[w] = next
+    }
+}
+inline stamps_see()
+{
+    busy = mark != 0;
+    seen = stamp
+}
+inline store_load() { copy[d] = version[d]; tag[d] = seen }
+
 /* Each writes a document of its own, at versions that have nothing to do with the other's. */
 proctype writer(byte w)
 {
     byte next, loaded;
     do
     :: d_step { commits < COMMITS -> commits++ };
-       mark = mark | (1 << w); /* stamps_mark */
-       atomic { /* store_commit */
-           if
-           :: next = version[w] + 1
-           :: next = version[w] + 2
-           fi;
-           version[w] = next
-       };
+       stamps_mark();
+       store_commit();
        stamps_publish();
-       mark = mark & ~(1 << w); /* stamps_unmark */
+       stamps_unmark();
        d_step { next = 0; loaded = 0 }
     od
 }
@@ -67,11 +80,10 @@ active proctype reader()
        :: d = 1
        fi;
        floor = version[d];
-       busy = mark != 0; /* stamps_see */
-       seen = stamp;
+       stamps_see();
        if
        :: !busy && tag[d] == seen
-       :: else -> d_step { copy[d] = version[d]; tag[d] = seen } /* store_load */
+       :: else -> d_step { store_load() }
        fi;
        assert(copy[d] >= floor);
        d_step { floor = 0; seen = 0; busy = false; d = 0 }

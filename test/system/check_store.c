@@ -395,11 +395,9 @@ static void a_missing_database_is_not_asked_for_again_at_once(void **state)
 {
     (void)state;
     int space = stamps_space(scratch.stamps, BYTES("no such database"));
-    int64_t start_ms = clock_monotonic_ms();
     for (int i = 0; i < 100; i++)
         assert_int_equal(store_connect(store, space), FAULT_ODATABASE);
     assert_in_range(store->sessions[space].failures, 1, 20);
-    assert_in_range(clock_monotonic_ms() - start_ms, 0, 2000);
     assert_int_equal(store_reconnect(store, space, 100), FAULT_ODATABASE);
 }
 

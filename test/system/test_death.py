@@ -1,13 +1,16 @@
 """Death and trouble: processes killed at any time, servers that go, reloads; the promises hold."""
 import os
 import random
+import re
 import signal
+import threading
 import time
 
+import psycopg2
 import pytest
 
 from history import History
-from stack import Problem, Stack, StackError, children, wait_until
+from stack import Problem, Stack, StackError, children, is_alive, wait_until
 
 STACK = {'workers': 4}
 SECONDS = 6
@@ -145,6 +148,41 @@ def test_what_psql_changes_is_seen(stack):
         kill(pid)
     stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '3')")
     wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, what='the next herald')
+
+
+def test_a_worker_that_cannot_settle_an_outcome_ends(stack):
+    """Its marks stay until an heir has seen what became of the commit: whatever it knows may be wrong."""
+    name = ('Unsettled', 'a')
+    document = {'c': 'Unsettled', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]}
+    stack.put('lab', document)
+    words = 'the outcome of a commit stays unknown, the worker ends'
+    before, answered = stack.log().count(words), []
+
+    def write():
+        try:
+            stack.put('lab', {**document, 'items': [{'c': 'N', 'j': 2}]})
+        except (Problem, ValueError) as problem:
+            answered.append(problem)
+
+    holder = psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')
+    holder.cursor().execute("select from doc where class = 'Unsettled' for update")
+    writing = threading.Thread(target=write)
+    writing.start()
+    wait_until(lambda: stack.psql(None, "select 1 from pg_stat_activity where usename = 'stampd' and wait_event_type = 'Lock'"),
+               what='the commit')
+    stack.stop_postgres('kill')
+    holder.close()
+    try:
+        wait_until(lambda: stack.log().count(words) > before, what='an outcome that stays unknown')
+        line = [line for line in stack.log().splitlines() if words in line][-1]
+        pid = int(re.search(r'\[(\d+)\]', line)[1])
+        wait_until(lambda: not is_alive(pid), what='its end')
+    finally:
+        stack.step('postgres', 'start')
+    writing.join(60)
+    assert answered
+    wait_until(lambda: answers(stack), what='recovery')
+    assert stack.get('lab', name)['items'][0]['j'] in (1, 2)
 
 
 def test_two_instances_share_a_segment(stack):

@@ -114,6 +114,15 @@ def test_a_claim_with_nothing_behind_it_is_found_out(both):
     put(both, 'den', 'ghost', mail='lost@x')
 
 
+def test_who_gives_up_a_value_leaves_what_was_claimed_later(both):
+    claim = "select number from global_claim('{Person}', '{mail}', '{later@x}', 'stampd_lab') where place is null"
+    (first,), = both.psql('z', claim)
+    (second,), = both.psql('z', claim)
+    for number, left in ((first, ['stampd_lab']), (second, [])):
+        both.psql('z', "select global_drop('{Person}', '{mail}', '{later@x}', 'stampd_lab', %s)", (number,))
+        assert claims(both, 'later@x') == left
+
+
 def test_who_has_ended_has_no_value(both):
     put(both, 'lab', 'ends', mail='end@x', until=1)
     put(both, 'den', 'heir', mail='end@x')

@@ -103,3 +103,24 @@ def test_what_was_begun_is_lost_and_not_done_again(stack):
     expect_lost(call(stack, 'Crash', {'how': 'trap'}))
     assert lines_of(stack, 'it is not done again') == before + 1
     assert call(stack, 'Started').status_code == 200
+
+
+def test_what_was_done_and_could_not_be_answered_is_not_done_again(stack):
+    """Its client was gone before the answer."""
+    stack.put('demo', {'c': 'Trial', 'id': 'counter', 'delete': True}, admin=True)
+    worker = call(stack, 'Started').json()['out']['pid']
+    request = {'body': b'{}', 'method': 'POST', 'CONTENT_TYPE': 'application/json', 'STAMPD_NS': 'demo', 'STAMPD_DATABASE': 'stampd_demo',
+               'STAMPD_TOKEN': 'f' * 32}
+    path = stack.path / 'run/stampd/worker-0.sock'
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        with Connection(path) as connection:
+            connection.send('/demo/op/Count', **request)
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    wait_until(lambda: stack.get('demo', ('Trial', 'counter'))['v'], what='the commit')
+    before = lines_of(stack, 'it is not done again')
+    with Connection(path) as connection, pytest.raises(EOFError):  # nginx makes 502 of it
+        connection.ask('/demo/op/Count', **request, STAMPD_ANSWERED='0', STAMPD_AGE='0.100')
+    assert lines_of(stack, 'it is not done again') == before + 1
+    assert items_of(stack.get('demo', ('Trial', 'counter')))[('Count', None)] == {'n': 1}

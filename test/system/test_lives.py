@@ -270,3 +270,14 @@ def test_an_end_declared_later_holds_for_what_is_there_and_goes_with_the_declara
     assert not answer['complete'] and 'x' in dict(answer['ids'])
     assert stack.psql('lab', "select count(*) from ending where class = 'Late'") == [(0,)]
     assert json.loads(schemas.run('show', 'lab', '--json'))['classes'].keys() == {'Card', 'Late'}
+
+
+def test_what_was_deleted_in_the_future_waits_for_its_time(stack, schemas):
+    """A clock was ahead: the floor must stay behind the clock."""
+    schemas.apply('lab', {})
+    stack.put('lab', {'c': 'Ahead', 'id': 'a', 'items': []})
+    stack.put('lab', {'c': 'Ahead', 'id': 'a', 'delete': True})
+    stack.psql('lab', "update doc set version = stamp_of(now() + interval '1 hour') where class = 'Ahead'")
+    stack.psql('lab', 'select purge_zombies(991231235959999)')
+    assert stack.psql('lab', "select count(*) from doc where class = 'Ahead'") == [(1,)]
+    assert stack.psql('lab', 'select floor < stamp_now() from space') == [(True,)]

@@ -137,6 +137,40 @@ def test_a_turn_that_fails_is_tried_again_and_the_rule_goes_on(stack, manager):
     assert task(stack, columns='startat, exc') == (start, None)
 
 
+def test_what_has_succeeded_at_last_has_not_failed(stack, manager):
+    """Failures of a turn do not count in the next one."""
+    add(stack, op='Fail', param='{"id":"one","times":1}')
+    manager.scan()
+    due_now(stack)
+    taskid = only(stack, 'taskid')
+    assert manager.run(taskid, status=500)['retry'] == 1
+    due_now(stack)
+    assert manager.run(taskid)['result'] == 'done'
+    assert task(stack, columns='retry, exc') == (0, None)
+
+
+def test_a_plan_waits_for_the_table_before_it_takes_a_rule(stack, manager):
+    """Else an administrator who holds the table, and then the rule, and a plan would wait for each other."""
+    period = add(stack)
+    plan = "select cron_plan('Rule', %s, 'Count', stamp_now(), 3, 'UTC')"
+    with psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd') as holder, holder.cursor() as cursor:
+        cursor.execute('lock table cron in share row exclusive mode')
+        planning = threading.Thread(target=stack_plan, args=(stack, plan, period))
+        planning.start()
+        wait_until(lambda: stack.psql(None, 'select pid from pg_stat_activity where %s = any (pg_blocking_pids(pid))',
+                                      (holder.info.backend_pid,)), what='the plan')
+        cursor.execute("select 1 from cron where name = 'Rule' for update nowait")
+    holder.close()
+    planning.join(60)
+    assert task(stack) is not None
+
+
+def stack_plan(stack, sql, *parameters):
+    with psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd') as own, own.cursor() as cursor:
+        cursor.execute(sql, parameters)
+    own.close()
+
+
 def test_an_operation_that_is_not_there_holds_nothing_up(stack, manager):
     add(stack, op='Nobody')
     manager.scan()

@@ -91,6 +91,22 @@ def test_one_that_was_put_back_waits_for_its_new_time(server, start):
     assert server.runs == []
 
 
+def test_who_was_busy_is_asked_again(server, start):
+    answers = iter(['busy', 'busy', 'done'])
+    server.works['Busy'] = lambda task: {'result': next(answers)}
+    task = server.add(1, op='Busy')
+    manager = start()
+    wait(lambda: not server.tasks, 'the task')
+    assert server.runs == [task['id']] * 3
+    assert len(server.scans) == 1 and 'failed' not in manager.log
+
+
+def test_hints_come_from_the_same_user_or_group(start):
+    path = start().socket
+    wait(path.exists, 'the socket')
+    assert path.stat().st_mode & 0o777 == 0o660
+
+
 def test_failures_are_tried_again_when_the_server_says(server, start):
     def fail_twice(task):
         return {'result': 'failed', 'code': 'XBROKEN', 'startat': stamp(0.2)} if task['retry'] < 2 else {'result': 'done'}

@@ -158,3 +158,10 @@ def test_workers_may_do_neither(stack, statement):
             cursor.execute(statement)
     finally:
         connection.close()
+
+
+def test_a_restore_is_above_what_was_forgotten(stack):
+    """Whoever holds a document that was purged before the backup must not take its next life for the same."""
+    stack.put('demo', {'c': 'Gone', 'id': 'a', 'items': []}, admin=True)
+    (floor,), = stack.psql('demo', "update space set floor = stamp_of(now() + interval '1 hour') where one returning floor")
+    assert stack.psql('demo', 'select after_restore()')[0][0] > floor

@@ -1,10 +1,14 @@
 """stampctl against the real server: the life of a namespace, migrations, loading and its interruptions."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import psycopg2
 import pytest
 
 from stack import BUILD, SOURCE, Problem, wait_until
@@ -172,6 +176,28 @@ def test_codes_that_are_words_of_nginx(stack, admin):
 
 # --- migrations ---
 
+def test_a_newer_schema_is_left_alone(admin, tmp_path):
+    for path in sorted((SOURCE / 'sql').glob('*.sql'))[:3]:
+        shutil.copy(path, tmp_path)
+    outcome = admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path))
+    assert 'newer than this release of stampctl (3)' in outcome.error
+
+
+def test_one_migration_at_a_time(stack, admin):
+    outcomes = []
+    with psycopg2.connect(stack.conninfo('lab')) as other, other.cursor() as cursor:
+        cursor.execute("select pg_advisory_lock(hashtextextended('stampd migration', 0))")
+        thread = threading.Thread(target=lambda: outcomes.append(admin('ns', 'migrate', 'lab')))
+        thread.start()
+        waits = wait_until(lambda: not thread.is_alive() or stack.psql(
+            None, "select pid from pg_stat_activity where datname = 'stampd_lab' and wait_event = 'advisory'"), what='the second')
+        cursor.execute('select pg_advisory_unlock_all()')
+    other.close()
+    thread.join(60)
+    assert waits is not True, 'it did not wait'
+    assert outcomes and outcomes[0].status == 0
+
+
 def test_a_migration_that_fails_names_its_line_and_leaves_nothing(stack, admin, tmp_path):
     for file in (SOURCE / 'sql').glob('*.sql'):
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -263,6 +289,80 @@ def test_workers_that_die_lose_no_line(stack, load, tmp_path):
     loading.join()
     assert outcomes and outcomes[0].out.startswith('3000 lines, 3000 documents')
     assert all(contents(stack, 'lab', (one['id'] for one in documents)).values())
+
+
+class HoldingServer(ThreadingHTTPServer):
+    """Takes documents, and holds its answers back as long as `is_held` says so of a document; knows which have come, are on the way
+    and were answered."""
+    daemon_threads = True
+
+    def __init__(self, is_held):
+        super().__init__(('127.0.0.1', 0), HoldingHandler)
+        self.is_held, self.come, self.on_the_way, self.answered, self.twice = is_held, [], [], [], []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class HoldingHandler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+        (name,) = [document['id'] for document in body['param']['docs']]
+        server = self.server
+        server.twice += [name] if name in server.on_the_way else []
+        server.come.append(name)
+        server.on_the_way.append(name)
+        while server.is_held(server, name):
+            time.sleep(0.01)
+        server.on_the_way.remove(name)
+        server.answered.append(name)
+        text = b'{"out":{"v":1}}'
+        self.send_response(200)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+def test_what_was_on_the_way_is_loaded_again(tmp_path):
+    """The first document is not answered, all behind it are; then it is interrupted, and does not wait for the first."""
+    documents, file, state = [document(number) for number in range(20)], tmp_path / 'lines', tmp_path / 'state'
+    file.write_text(lines_of(documents))
+    held = threading.Event()
+    held.set()
+    with HoldingServer(lambda _, name: name == 'p0' and held.is_set()) as server:
+        words = ['load', f'http://127.0.0.1:{server.server_port}', '--ns', 'lab', '--batch', '1', '--parallel', '3', '--state', state, file]
+        loading = subprocess.Popen([BUILD / 'src/stampctl', *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: len(server.answered) == 19, what='all but the first')
+
+        def interrupt():
+            loading.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+            return loading.poll() is not None
+
+        wait_until(interrupt, what='the end of it')
+        loading.communicate()
+        held.clear()
+        before = len(server.come)
+        assert run(*words).status == 0
+        assert server.come[before] == 'p0'
+
+
+def test_lines_of_one_document_follow_each_other(tmp_path):
+    """The next one is sent when the one before is answered: the last line wins."""
+    file = tmp_path / 'lines'
+    file.write_text(lines_of([document(0, 'first'), document(0, 'second'), document(1), document(0, 'third')]))
+    patience = iter(range(50))
+    with HoldingServer(lambda server, name: not server.twice and next(patience, None) is not None) as server:
+        run('load', f'http://127.0.0.1:{server.server_port}', '--ns', 'lab', '--batch', '1', '--parallel', '4', file)
+    assert server.twice == [] and server.come.count('p0') == 3
 
 
 # --- the rest ---

@@ -336,6 +336,16 @@ def test_others_are_woken_once(waking, session):
     assert tasks(lab) == sorted([session, other, elsewhere]) and noted(lab, elsewhere) == ['Note/y']
 
 
+def test_who_has_ended_is_not_woken(waking, session):
+    lab = waking
+    other = secrets.token_urlsafe(24)
+    for one in session, other:
+        subs(lab, one, {'defs': ['Note'], 'push': address(one)})
+    lab.psql('lab', 'update subs set until = present_minute() where session = %s', (session,))
+    write(lab, None, {'c': 'Note', 'id': 'ended', 'items': [{'c': 'T', 'j': session}]})
+    assert tasks(lab) == [other] and noted(lab, session) == []
+
+
 def test_who_writes_with_sql_wakes_too(waking, session):
     lab = waking
     subs(lab, session, {'defs': ['Person', 'Person/sql', 'Person/team@red', 'Person/team@blue'], 'push': address()})

@@ -1,5 +1,7 @@
 """Tasks: asked for by modules and clients, run on the request of a queue manager, ended by their own commit."""
+import json
 import shutil
+import socket
 import threading
 import time
 
@@ -71,6 +73,37 @@ def refused(code, call, *arguments, **more):
 
 
 # --- asking ---
+
+def test_the_manager_is_told_of_what_may_start(stack, manager):
+    """By an operation of a client, and by one that asks for several."""
+    path = stack.path / 'run/stampd/hints.sock'
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hints:
+        hints.bind(str(path))
+        path.chmod(0o666)
+        hints.settimeout(60)
+        task = ask(stack, 'Count', {'id': 'x'})
+        told = json.loads(hints.recv(65536))
+        assert (told['ns'], told['id'], told['op']) == ('demo', task, 'Count')
+        plan(stack, {'op': 'Count', 'param': {'id': 'x'}}, {'op': 'Count', 'delay': 10 ** 6}, {'op': 'Gate'})
+        assert [json.loads(hints.recv(65536))['op'] for _ in range(2)] == ['Count', 'Gate']
+    path.unlink()
+
+
+def test_attempts_are_remembered_as_long_as_the_setting_says(stack, manager):
+    for name in 'young', 'old':
+        assert manager.run(ask(stack, 'Count', {'id': name}))['result'] == 'done'
+    younger, older = (number for number, in stack.psql('demo', 'select number from task_history order by number'))
+    for number, age in ((younger, '29 days'), (older, '31 days')):
+        stack.psql('demo', 'update task_history set stoptime = stamp_of(now() - interval %s) where number = %s', (age, number))
+
+    def is_purged():
+        manager.scan()
+        return stack.psql('demo', 'select 1 from task_history where number = %s', (older,)) == []
+
+    wait_until(is_purged, what='the older one purged')
+    assert stack.psql('demo', 'select number from task_history') == [(younger,)]
+
 
 def test_a_task_exists_when_its_operation_is_committed_and_only_then(stack, manager):
     plan(stack, {'op': 'Count', 'param': {'id': 'x'}, 'info': 'words'})
@@ -228,7 +261,9 @@ def test_a_closed_namespace_runs_nothing(stack, manager):
     task = ask(stack, 'Count', {'id': 'x'})
     stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\",\"off\":\"soon\"}')")
     try:
-        wait_until(lambda: manager.post(task).status_code == 503, what='the namespace closed')
+        # Stamps are shared: when one worker has heard of it, all have.
+        wait_until(lambda: manager.post(param={'scan': {}}).status_code == 503, what='the namespace closed')
+        assert manager.post(task).status_code == 503
     finally:
         stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\"}')")
     wait_until(lambda: manager.post(param={'scan': {}}).status_code == 200, what='the namespace open')
@@ -377,6 +412,25 @@ def test_contention_is_met_as_by_any_operation(stack, manager, signs):
     assert outcomes[0]['result'] == 'done'
     assert counted(stack, 'x') == 2
     assert len(history(stack)) == 1
+
+
+@pytest.mark.once
+def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
+    """It may take longer than an operation, and the ten seconds after which a worker is killed that does not end one."""
+    gate, here = signs / 'gate', signs / 'here'
+    stack.set(limit_operation_s=1)
+    try:
+        task = ask(stack, 'Gate', {'id': 'x', 'gate': str(gate), 'here': str(here)})
+        outcomes = []
+        thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+        thread.start()
+        wait_until(here.is_symlink, seconds=60)
+        thread.join(13)
+        gate.touch()
+        thread.join(60)
+    finally:
+        stack.set(limit_operation_s=10)
+    assert outcomes and outcomes[0]['result'] == 'done' and counted(stack, 'x') == 1
 
 
 # --- several at once ---

@@ -50,6 +50,7 @@ UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
 UNIT_TESTS += test/unit/test_seal
 UNIT_TESTS += test/unit/test_live
+UNIT_TESTS += test/unit/test_live_round
 UNIT_TESTS += test/unit/test_multipart
 UNIT_TESTS += test/unit/test_address
 UNIT_TESTS += test/unit/test_base64
@@ -156,6 +157,8 @@ test_unit_test_seal_SOURCES = test/unit/test_seal.c
 test_unit_test_seal_LDADD = $(UNIT_LDADD)
 test_unit_test_live_SOURCES = test/unit/test_live.c
 test_unit_test_live_LDADD = $(UNIT_LDADD)
+test_unit_test_live_round_SOURCES = test/unit/test_live_round.c test/unit/child.c test/unit/child.h
+test_unit_test_live_round_LDADD = $(UNIT_LDADD)
 
 test_unit_test_condition_SOURCES = test/unit/test_condition.c
 test_unit_test_condition_LDADD = $(UNIT_LDADD)

@@ -142,6 +142,11 @@ static void another_request_is_refused(void **state)
     call.path_count = 1;
     assert_int_equal(run(call), FAULT_AKEYREUSED);
     call = call_of("put", put_of("a", "1"), "k");
+    const struct call_file file = {BYTES("f"), BYTES("a.txt"), BYTES("text/plain"), BYTES("content")};
+    call.files = &file;
+    call.file_count = 1;
+    assert_int_equal(run(call), FAULT_AKEYREUSED);
+    call = call_of("put", put_of("a", "1"), "k");
     call.key = BYTES("");
     assert_int_equal(run(call), FAULT_AKEYREUSED);
     call.key = NO_BYTES;

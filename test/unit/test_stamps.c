@@ -12,11 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "child.h"
 #include "document/stamps.h"
+#include "edge/segment.h"
 
 enum { SLOTS = 1024 };
 
@@ -309,6 +312,29 @@ static void sweep(void *argument)
     stamps_sweep(stamps);
 }
 
+/* Whoever sees the mark gone must see the stamp moved, also when the heir dies between the two. */
+static void an_heir_moves_the_stamp_before_it_clears_the_mark(void **state)
+{
+    (void)state;
+    uint32_t slot = 7;
+    uint64_t own;
+    become(stamps, 3);
+    stamps_begin(stamps, 0);
+    stamps_mark(stamps, &slot, 1, &own);
+    crash_arm("heir-moved", segment_share);
+    gate_open(&reached);
+    pid_t heir = child_start(sweep, NULL);
+    int status;
+    assert_int_equal(waitpid(heir, &status, 0), heir);
+    assert_true(WIFSIGNALED(status));
+    crash_arm("", segment_share);
+    assert_true(stamps_see(other, slot).busy);
+    assert_int_equal(stamps_see(other, slot).stamp, own + 1);
+    assert_int_equal(stamps_sweep(stamps), 1);
+    assert_false(stamps_see(other, slot).busy);
+    gate_close(&reached);
+}
+
 static void a_repair_cut_off_is_begun_again(void **state)
 {
     (void)state;
@@ -458,6 +484,7 @@ int main(void)
         TEST(entries_are_taken_once),
         TEST(the_heir_repairs_the_dead_ones_bits_only),
         TEST(a_repair_cut_off_is_begun_again),
+        TEST(an_heir_moves_the_stamp_before_it_clears_the_mark),
         TEST(no_read_goes_back),
     };
     return cmocka_run_group_tests_name("stamps", tests, NULL, NULL);

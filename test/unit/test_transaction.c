@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "document/ears.h"
 #include "document/stamp.h"
 #include "transaction_world.h"
 
@@ -169,6 +170,10 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
     (void)state;
     int64_t version;
     uint64_t before = stamps_see(stamps, slot_of(A)).stamp;
+    char problem[256];
+    struct ear *ear = ear_open(stamps, "/tmp", problem, sizeof problem);
+    assert_non_null(ear);
+    ear_want(ear, space, true);
     struct transaction *transaction = begin(false);
     draft_create(fetch(transaction, A));
     fake.outcome = COMMIT_UNKNOWN;
@@ -176,6 +181,11 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
     assert_false(stamps_see(stamps, slot_of(A)).busy);
     assert_int_equal(stamps_see(stamps, slot_of(A)).stamp, before + 1);
     assert_false(documents_must_exit(documents));
+    struct ear_news news;
+    assert_true(ear_next(ear, &news));
+    assert_true(news.space == space && !news.class.data); /* who listens has missed something perhaps */
+    assert_false(ear_next(ear, &news));
+    ear_close(ear);
     /* the database stays away: the mark stays and the process must go */
     transaction = begin(false);
     draft_create(fetch(transaction, A));
@@ -211,6 +221,40 @@ static void a_tolerance_allows_an_old_copy(void **state)
     int64_t version;
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
     assert_int_equal(fake_version("Doc", "a"), version);
+}
+
+/* What lies between two versions, as a document that refers to another: nobody who has seen the older one may
+ * see a newer document with a lower number. */
+static void a_version_is_above_those_that_are_merely_read(void **state)
+{
+    (void)state;
+    int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
+    fake_change("Doc", "a", future, "1");
+    struct transaction *transaction = begin(false);
+    fetch(transaction, A);
+    draft_create(fetch(transaction, B));
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    assert_int_equal(version, stamp_next(future));
+}
+
+/* The slot has moved since our commit, by whom nobody knows: that stamp proves nothing. */
+static void a_tolerated_copy_without_tag_is_not_the_newest(void **state)
+{
+    (void)state;
+    int64_t version;
+    const struct document *document;
+    struct draft *draft;
+    struct transaction *transaction = begin(false);
+    draft_create(fetch(transaction, A));
+    fake.before_commit = move_slot_of_a;
+    assert_int_equal(validate(transaction, &version), FAULT_NONE);
+    fake.before_commit = NULL;
+    fake_change("Doc", "a", stamp_next(version), "2"); /* by who has moved it */
+    transaction = begin(false);
+    assert_int_equal(transaction_read(transaction, A, 10, &document), FAULT_NONE);
+    assert_int_equal(document->header.version, version);
+    assert_int_equal(transaction_fetch(transaction, A, &draft), FAULT_STALE);
+    transaction_end(transaction);
 }
 
 static void thirty_two_documents_and_no_more(void **state)
@@ -276,6 +320,8 @@ int main(void)
         TEST(another_commit_in_the_slot_takes_the_tag_away),
         TEST(an_unknown_outcome_is_published_after_the_backend_is_gone),
         TEST(a_tolerance_allows_an_old_copy),
+        TEST(a_version_is_above_those_that_are_merely_read),
+        TEST(a_tolerated_copy_without_tag_is_not_the_newest),
         TEST(thirty_two_documents_and_no_more),
         TEST(with_other_hosts_the_database_verifies),
         TEST(a_request_that_is_late_loads_nothing),
