@@ -1,5 +1,4 @@
 # Unit tests (cmocka): test/unit/test_<module>.c, one line each here.
-EXTRA_DIST += test/unit/mutants
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
 UNIT_TESTS += test/unit/test_stamp
