@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "operation/trial.h"
+#include "serve/handover.h"
 #include "serve/master.h"
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
@@ -24,7 +25,8 @@ static void print_help(void)
          "      --version\n"
          "  -h, --help\n"
          "\n"
-         "SIGHUP reads the settings again; SIGTERM stops when nginx lets go; a second one, or SIGQUIT, at "
+         "SIGHUP reads the settings again; SIGUSR2 starts the program anew and leaves when that one serves; "
+         "SIGTERM stops when nginx lets go; a second one, or SIGQUIT, at "
          "once.");
 }
 
@@ -105,6 +107,7 @@ static int try_settings(const struct settings *settings, const char *path)
 
 int main(int argc, char **argv)
 {
+    handover_take();
     struct settings settings;
     char problem[600] = "";
     struct request request = read_options(argc, argv);
@@ -120,5 +123,6 @@ int main(int argc, char **argv)
         return status;
     }
     master_open_log(&settings);
+    request.master.arguments = argv;
     return master_run(&settings, &request.master);
 }

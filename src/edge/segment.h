@@ -35,5 +35,8 @@ void segment_close(struct segment *segment);
 /* Memory of zeros that this process shares with the children that it forks from now on, for its whole life;
  * none is left: the process ends. */
 void *segment_share(size_t size) __attribute__((returns_nonnull));
+/* The same by a descriptor that can be handed to another process: made when it is -1.  NULL: it is of another
+ * size. */
+void *segment_share_passed(size_t size, int *descriptor);
 
 #endif

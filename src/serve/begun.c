@@ -29,17 +29,43 @@ struct place {
     _Atomic int64_t forgotten_ms; /* nothing that came before may be proven by this place */
 };
 
+enum { LAYOUT = 1 };
+
 struct begun {
+    _Atomic uint32_t layout; /* 0: it is being made */
     int count;
     struct place places[];
 };
 
-struct begun *begun_create(int places, int64_t now_ms)
+static size_t size_of(int places)
 {
-    struct begun *begun = segment_share(sizeof *begun + (size_t)places * sizeof(struct place));
+    return sizeof(struct begun) + (size_t)places * sizeof(struct place);
+}
+
+static struct begun *make(struct begun *begun, int places, int64_t now_ms)
+{
     begun->count = places;
     for (int i = 0; i < places; i++)
         begun->places[i].forgotten_ms = now_ms;
+    atomic_store(&begun->layout, LAYOUT);
+    return begun;
+}
+
+struct begun *begun_create(int places, int64_t now_ms)
+{
+    return make(segment_share(size_of(places)), places, now_ms);
+}
+
+struct begun *begun_open(int places, int64_t now_ms, int *descriptor, bool is_alone)
+{
+    bool is_new = *descriptor < 0;
+    struct begun *begun = segment_share_passed(size_of(places), descriptor);
+    if (is_new)
+        return make(begun, places, now_ms);
+    if (!begun || atomic_load(&begun->layout) != LAYOUT || begun->count != places)
+        return NULL;
+    for (int i = 0; is_alone && i < places; i++)
+        begun_bury(begun, i, now_ms);
     return begun;
 }
 

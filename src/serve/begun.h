@@ -18,6 +18,11 @@ struct begun;
  * `now_ms` (monotonic) is known. */
 struct begun *begun_create(int places, int64_t now_ms) __attribute__((returns_nonnull));
 
+/* The same for servers that follow each other, by a descriptor that one hands to the next: made when it is
+ * -1. `is_alone`: the former one is gone, and what its workers had begun will never be answered.  NULL: it is
+ * that of another release. */
+struct begun *begun_open(int places, int64_t now_ms, int *descriptor, bool is_alone);
+
 /* What nginx says of a request. */
 struct handing {
     struct bytes token; /* 1 to 64 bytes, no NUL, that no other request has */

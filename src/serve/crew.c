@@ -66,7 +66,7 @@ struct crew {
 };
 
 struct crew *crew_create(const struct settings *settings, struct stamps *stamps, struct instance *instance,
-                         const int *listeners, int positions, int live_listener)
+                         struct begun *begun, const int *listeners, int positions, int live_listener)
 {
     struct crew *crew = calloc(1, sizeof *crew);
     struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
@@ -76,7 +76,7 @@ struct crew *crew_create(const struct settings *settings, struct stamps *stamps,
         .settings = settings,
         .stamps = stamps,
         .instance = instance,
-        .begun = begun_create(STAMPS_PROCESSES, clock_monotonic_ms()),
+        .begun = begun,
         .listeners = listeners,
         .positions = positions,
         .live_listener = live_listener,
@@ -325,6 +325,20 @@ static struct post look_at_post(const struct crew *crew, enum role role, int pos
         post.has_former |= child->is_outdated;
     }
     return post;
+}
+
+static bool is_served(const struct crew *crew, enum role role, int position)
+{
+    struct post post = look_at_post(crew, role, position);
+    return post.has_former || (post.has_current && !post.is_starting);
+}
+
+bool crew_is_ready(const struct crew *crew)
+{
+    for (int i = 0; i < crew->positions; i++)
+        if (!is_served(crew, ROLE_WORKER, i))
+            return false;
+    return is_served(crew, ROLE_LIVE, NO_POSITION);
 }
 
 /* A child is ready: those that it replaces may go. */

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "base/stop.h"
 #include "document/stamps.h"
+#include "serve/begun.h"
 #include "serve/instance.h"
 
 struct crew;
@@ -18,7 +19,7 @@ struct crew;
 /* `listeners`, one a position, and `settings` are borrowed for as long as the crew lives; `live_listener` is
  * the socket of the process for live events. */
 struct crew *crew_create(const struct settings *settings, struct stamps *stamps, struct instance *instance,
-                         const int *listeners, int positions, int live_listener)
+                         struct begun *begun, const int *listeners, int positions, int live_listener)
     __attribute__((returns_nonnull));
 void crew_destroy(struct crew *crew);
 
@@ -34,6 +35,8 @@ void crew_tend(struct crew *crew);
 void crew_renew(struct crew *crew, const struct settings *settings);
 /* Starts nobody any more and tells all to stop; may be told again, more strictly. */
 void crew_stop(struct crew *crew, enum stop how);
+/* Is each position served, and the one for live events? */
+bool crew_is_ready(const struct crew *crew);
 /* Nobody is left. */
 bool crew_is_empty(const struct crew *crew);
 

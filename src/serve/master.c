@@ -27,11 +27,13 @@
 #include "operation/module.h"
 #include "serve/crew.h"
 #include "base/identity.h"
+#include "serve/handover.h"
 #include "serve/instance.h"
 #include "serve/task_metrics.h"
 
 enum {
     TURN_MS = 250,      /* the longest time without a look at the crew */
+    OVERLAP_MS = 3000,  /* a successor's herald listens before ours ends */
     PATIENCE_MS = 2000, /* for workers of a master that was killed, which are about to be gone */
     PROBLEM_BYTES = 600,
 };
@@ -47,7 +49,15 @@ struct master {
     int *listeners;
     int listener_count;
     int live_listener; /* -1: none */
+    struct begun *begun;
+    int begun_memory; /* its descriptor */
     int pid_file;
+    char program[PATH_MAX]; /* what SIGUSR2 starts; the name is followed anew each time */
+    pid_t successor;        /* 0: none */
+    int successor_ready;    /* readable when it serves, or has ended; -1: there is none, or it serves */
+    int64_t leave_ms;       /* when this server makes room for it; 0: not yet */
+    bool is_ready;
+    bool is_succeeded; /* sockets and pid file belong to another from now on */
     bool is_pid_written;
     enum stop stopping;
 };
@@ -83,7 +93,9 @@ static bool open_pid_file(struct master *master, char *problem)
     struct stat status;
     if (!path)
         return true;
-    master->pid_file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    master->pid_file = handover_find("pidfile");
+    if (master->pid_file < 0)
+        master->pid_file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (master->pid_file < 0 || fstat(master->pid_file, &status)) {
         snprintf(problem, PROBLEM_BYTES, "%s: %m", path);
         return false;
@@ -100,7 +112,8 @@ static void write_pid_file(struct master *master)
     if (master->pid_file < 0)
         return;
     master->is_pid_written = true;
-    if (ftruncate(master->pid_file, 0) || dprintf(master->pid_file, "%d\n", (int)getpid()) < 0)
+    if (ftruncate(master->pid_file, 0) || lseek(master->pid_file, 0, SEEK_SET) ||
+        dprintf(master->pid_file, "%d\n", (int)getpid()) < 0)
         log_warning("%s: %m", master->options->pid_path);
 }
 
@@ -108,7 +121,7 @@ static void write_pid_file(struct master *master)
 static void remove_pid_file(const struct master *master)
 {
     struct stat ours, there;
-    if (!master->is_pid_written || fstat(master->pid_file, &ours) ||
+    if (!master->is_pid_written || master->is_succeeded || fstat(master->pid_file, &ours) ||
         lstat(master->options->pid_path, &there) || ours.st_dev != there.st_dev ||
         ours.st_ino != there.st_ino)
         return;
@@ -153,8 +166,12 @@ static bool live_path(const struct master *master, char path_r[PATH_MAX])
 }
 
 /* Workers of a master that was killed a moment ago may still be dying: their sockets look alive. */
-static bool listen_patiently(const char *path, int64_t group, int *listener_r, char *problem)
+static bool listen_patiently(const char *name, const char *path, int64_t group, int *listener_r,
+                             char *problem)
 {
+    *listener_r = handover_find_socket(name, path);
+    if (*listener_r >= 0)
+        return true;
     int64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
     while (!fcgi_listen(path, group, listener_r, problem, PROBLEM_BYTES)) {
         if (!strstr(problem, "living process") || clock_monotonic_ms() >= until_ms)
@@ -176,7 +193,9 @@ static bool open_listeners(struct master *master, char *problem)
             snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
             return false;
         }
-        if (!listen_patiently(path, master->identity.socket_group, &master->listeners[i], problem))
+        char name[HANDOVER_NAME_BYTES];
+        snprintf(name, sizeof name, "worker-%d", i);
+        if (!listen_patiently(name, path, master->identity.socket_group, &master->listeners[i], problem))
             return false;
         master->listener_count++;
     }
@@ -185,21 +204,50 @@ static bool open_listeners(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
         return false;
     }
-    return listen_patiently(path, master->identity.socket_group, &master->live_listener, problem);
+    if (!listen_patiently("live", path, master->identity.socket_group, &master->live_listener, problem))
+        return false;
+    if (!handover_close_rest() && handover_has_predecessor()) {
+        snprintf(problem, PROBLEM_BYTES,
+                 "workers = %d: the server that is to be succeeded has more, and nginx uses them: restart "
+                 "for that",
+                 count);
+        return false;
+    }
+    return true;
 }
 
-/* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker. */
+/* What requests had been begun is known to the next server too. */
+static bool open_begun(struct master *master, char *problem)
+{
+    master->begun_memory = handover_find("begun");
+    master->begun = begun_open(STAMPS_PROCESSES, clock_monotonic_ms(), &master->begun_memory,
+                               !handover_has_predecessor());
+    if (!master->begun && !handover_has_predecessor()) {
+        close(master->begun_memory);
+        master->begun_memory = -1;
+        master->begun = begun_open(STAMPS_PROCESSES, clock_monotonic_ms(), &master->begun_memory, true);
+    }
+    if (!master->begun)
+        snprintf(problem, PROBLEM_BYTES,
+                 "the server that is to be succeeded is of another make: restart for that");
+    return master->begun != NULL;
+}
+
+/* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker.  The paths
+ * stay when somebody else goes on listening there. */
 static void close_listeners(struct master *master)
 {
     char live[PATH_MAX];
+    bool is_kept = master->is_succeeded || handover_is_watched();
     if (master->live_listener >= 0 && live_path(master, live)) {
-        unlink(live);
+        if (!is_kept)
+            unlink(live);
         close(master->live_listener);
         master->live_listener = -1;
     }
     for (int i = 0; i < master->listener_count; i++) {
         char path[PATH_MAX];
-        if (worker_path(master, i, path))
+        if (!is_kept && worker_path(master, i, path))
             unlink(path);
         close(master->listeners[i]);
     }
@@ -211,7 +259,7 @@ static bool open_master(struct master *master, char *problem)
     if (!open_pid_file(master, problem) ||
         !identity_take(present_settings(master), &master->identity, problem, PROBLEM_BYTES) ||
         !take_zone(present_settings(master), problem) ||
-        !module_load_all(present_settings(master), problem, PROBLEM_BYTES) ||
+        !module_load_all(present_settings(master), problem, PROBLEM_BYTES) || !open_begun(master, problem) ||
         !open_segment(master, problem) || !open_listeners(master, problem))
         return false;
     raise_descriptors();
@@ -300,8 +348,100 @@ static void stop(struct master *master, enum stop how)
         log_info(how == STOP_NOW ? "stopping at once"
                                  : "stopping, connections are served until nginx lets them go");
     master->stopping = how;
+    if (master->successor_ready >= 0) { /* it is not ready: both end */
+        kill(master->successor, SIGTERM);
+        master->is_succeeded = false;
+    }
     close_listeners(master);
     crew_stop(master->crew, how);
+}
+
+/* --- a successor --- */
+
+/* All that outlives this server, as a list for the next. */
+static size_t list_handed(const struct master *master, struct handed handed_r[HANDOVER_MOST])
+{
+    size_t count = 0;
+    for (int i = 0; i < master->listener_count; i++) {
+        snprintf(handed_r[count].name, sizeof handed_r[count].name, "worker-%d", i);
+        handed_r[count++].fd = master->listeners[i];
+    }
+    handed_r[count++] = (struct handed){"live", master->live_listener};
+    handed_r[count++] = (struct handed){"begun", master->begun_memory};
+    return count;
+}
+
+/* A path stays a path, so that a link that leads to another program by then is followed. */
+static void find_program(struct master *master)
+{
+    const char *name = master->options->arguments ? master->options->arguments[0] : "";
+    char here[PATH_MAX / 2];
+    ssize_t size = -1;
+    if (*name == '/')
+        size = snprintf(master->program, sizeof master->program, "%s", name);
+    else if (strchr(name, '/') && getcwd(here, sizeof here))
+        size = snprintf(master->program, sizeof master->program, "%s/%s", here, name);
+    if (size > 0 && (size_t)size < sizeof master->program)
+        return;
+    size = readlink("/proc/self/exe", master->program, sizeof master->program - 1);
+    master->program[size > 0 ? size : 0] = '\0';
+}
+
+static void succeed_myself(struct master *master)
+{
+    struct handed handed[HANDOVER_MOST];
+    if (master->successor || !master->options->arguments) {
+        log_warning("a successor is on its way already pid=%d", (int)master->successor);
+        return;
+    }
+    size_t count = list_handed(master, handed);
+    if (master->pid_file >= 0)
+        handed[count++] = (struct handed){"pidfile", master->pid_file};
+    pid_t pid =
+        handover_start(master->program, master->options->arguments, handed, count, &master->successor_ready);
+    if (pid < 0)
+        return;
+    master->successor = pid;
+    log_info("starting a successor program=%s pid=%d", master->program, (int)pid);
+}
+
+/* It serves, or it has ended before it could. */
+static void hear_successor(struct master *master)
+{
+    char word;
+    ssize_t size = read(master->successor_ready, &word, 1);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    close(master->successor_ready);
+    master->successor_ready = -1;
+    if (size == 1) {
+        log_info("the successor serves, this server leaves pid=%d", (int)master->successor);
+        handover_name_successor(master->successor);
+        master->is_succeeded = true;
+        master->leave_ms = clock_monotonic_ms() + OVERLAP_MS;
+    } else {
+        log_error("the successor has not started, this server goes on pid=%d", (int)master->successor);
+        master->successor = 0;
+    }
+}
+
+static void look_for_successor(struct master *master, bool is_told)
+{
+    if (is_told)
+        hear_successor(master);
+    if (master->leave_ms && master->stopping == STOP_NOT && clock_monotonic_ms() >= master->leave_ms)
+        stop(master, STOP_DRAIN);
+}
+
+/* Said once: to who may go now, and to systemd. */
+static void look_whether_ready(struct master *master)
+{
+    struct handed handed[HANDOVER_MOST];
+    if (master->is_ready || master->stopping != STOP_NOT || !crew_is_ready(master->crew))
+        return;
+    master->is_ready = true;
+    write_pid_file(master);
+    handover_ready(handed, list_handed(master, handed));
 }
 
 static void heed_signals(struct master *master)
@@ -314,6 +454,10 @@ static void heed_signals(struct master *master)
         case SIGHUP:
             if (master->stopping == STOP_NOT)
                 reload(master);
+            break;
+        case SIGUSR2:
+            if (master->stopping == STOP_NOT)
+                succeed_myself(master);
             break;
         case SIGTERM:
         case SIGINT:
@@ -333,19 +477,29 @@ static void run(struct master *master, int signals)
     struct pollfd sources[] = {
         {.fd = signals, .events = POLLIN},
         {.fd = crew_descriptor(master->crew), .events = POLLIN},
+        {.events = POLLIN},
     };
     do {
         crew_tend(master->crew);
+        sources[2].fd = master->successor_ready;
+        sources[2].revents = 0;
         if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)
             log_fatal("cannot wait for events: %m");
         crew_hear(master->crew);
+        look_whether_ready(master);
+        look_for_successor(master, sources[2].fd >= 0 && sources[2].revents);
         heed_signals(master);
     } while (master->stopping == STOP_NOT || !crew_is_empty(master->crew));
 }
 
 int master_run(struct settings *settings, const struct master_options *options)
 {
-    struct master master = {.options = options, .settings = {*settings}, .pid_file = -1, .live_listener = -1};
+    struct master master = {.options = options,
+                            .settings = {*settings},
+                            .pid_file = -1,
+                            .live_listener = -1,
+                            .begun_memory = -1,
+                            .successor_ready = -1};
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
     task_metrics_start();
@@ -354,9 +508,9 @@ int master_run(struct settings *settings, const struct master_options *options)
         log_fatal("debug_clock: %s cannot be read", settings->debug_clock);
     bool is_open = open_master(&master, problem);
     if (is_open) {
-        master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.listeners,
-                                  master.listener_count, master.live_listener);
-        write_pid_file(&master);
+        find_program(&master);
+        master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.begun,
+                                  master.listeners, master.listener_count, master.live_listener);
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
                  present_settings(&master)->run_directory);
         run(&master, signals);

@@ -7,6 +7,7 @@
 struct master_options {
     const char *settings_path; /* read again on SIGHUP */
     const char *pid_path;      /* NULL: none is written */
+    char **arguments; /* with which the program was started: a new one is started with them on SIGUSR2 */
 };
 
 /* Runs until it is told to stop.  Takes over the settings.  Returns the exit status; what keeps it from

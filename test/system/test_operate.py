@@ -1,12 +1,15 @@
 """What an administrator relies on: checks that find what is missing, namespaces that come and go by one command."""
 import os
 import re
+import signal
 import subprocess
+import threading
 import time
 
 import pytest
+import requests
 
-from stack import BUILD, SERVER_USER, SOURCE, children, give, wait_until
+from stack import BUILD, SERVER_USER, SOURCE, children, give, is_alive, wait_until
 
 STACK = {'workers': 2}
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
@@ -219,3 +222,52 @@ def test_one_odd_document_of_z_stops_nobody_else(stack, admin, content):
 def test_that_nobody_looks_for_tasks_can_be_seen_from_the_start(stack):
     page = stack.probe('/metrics').text
     assert float(re.search(r'^stampd_tasks_look_age_seconds\{ns=""\} ([0-9.]+)$', page, re.M)[1]) >= 0
+
+
+# --- upgrades ---
+
+def note(stack, pid):
+    """The scripts look for the server by this note."""
+    start = (open(f'/proc/{pid}/stat').read().rpartition(')')[2].split())[19]
+    boot = open('/proc/sys/kernel/random/boot_id').read()
+    (stack.path / 'run/stampd.pid').write_text(f'{pid} {start} {boot}')
+
+
+def test_an_upgrade_behind_nginx_is_without_a_single_failure(stack):
+    """Clients that write all the time, over kept connections and new ones, see 200 and nothing else."""
+    statuses, over = [], threading.Event()
+
+    def write(number):
+        count = 0
+        with requests.Session() as own:
+            own.verify, own.trust_env = stack.http.verify, False
+            while not over.is_set():
+                count += 1
+                item = {'c': 'A', 'j': count}
+                answer = (own if count % 3 else requests).post(
+                    f'{stack.url}/lab/op/put', json={'param': {'docs': [{'c': 'Up', 'id': f'u{number}', 'items': [item]}]}}, timeout=60,
+                    verify=stack.http.verify)
+                statuses.append(answer.status_code)
+                time.sleep(0.01)
+        found = stack.op('lab', 'get', {'docs': [{'c': 'Up', 'id': f'u{number}'}]})['out']['docs'][0]['items'][0]['j']
+        if found != count:
+            statuses.append(f'{found} is kept, {count} was written')
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(2):
+            before = stack.pid()
+            size = len(stack.log())
+            os.kill(before, signal.SIGUSR2)
+            wait_until(lambda: 'the successor serves' in stack.log()[size:], what='the successor')
+            note(stack, int(re.findall(r'starting a successor .*pid=(\d+)', stack.log()[size:])[-1]))
+            wait_until(lambda: not is_alive(before), what='the end of the former')
+            answered = len(statuses)
+            wait_until(lambda: len(statuses) > answered + 20, what='answers')
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert len(statuses) > 200 and set(statuses) == {200}, [one for one in statuses if one != 200][:5]

@@ -5,8 +5,10 @@ import grp
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fastcgi import STDIN, Connection, record
-from stack import BUILD, ROOM, SERVER_USER, children, give, wait_until
+from stack import BUILD, ROOM, SERVER_USER, SOURCE, children, give, wait_until
 
 PROGRAM = BUILD / 'src/stampd'
 
@@ -498,3 +500,166 @@ def test_a_second_signal_ends_at_once(make, signals):
         assert server.process.wait(60) == 0
         assert kept.is_closed()
     assert not server.logged('killed ')
+
+
+# --- one server after the other, at the same sockets ---
+
+class Successors:
+    """A server that was started by a link, which may lead to another program by now."""
+
+    def __init__(self, make):
+        self.server = make(is_started=False, drain_s=10)
+        self.link = self.server.path / 'stampd-link'
+        self.link.symlink_to(PROGRAM)
+        self.server.write()
+        self.first = subprocess.Popen([self.link, '--config', self.server.config, '--pidfile', self.server.path / 'run/pid'],
+                                      stderr=open(self.server.path / 'log', 'ab'))
+        self.server.process = self.first
+        wait_until(self.pid, what='the pid file')
+
+    def pid(self):
+        file = self.server.path / 'run/pid'
+        return int(file.read_text() or 0) if file.exists() else 0
+
+    def succeed(self):
+        before = self.pid()
+        os.kill(before, signal.SIGUSR2)
+        return before
+
+    def end(self):
+        pid = self.pid()
+        os.kill(pid, signal.SIGQUIT)
+        wait_until(lambda: not is_running(pid), what='the end of the last')
+
+
+def is_running(pid):
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def successors(make):
+    all_of_them = Successors(make)
+    yield all_of_them
+    pid = all_of_them.pid()
+    if pid and is_running(pid):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_successor_takes_over_and_no_request_fails(successors, tmp_path):
+    """Another program by the same link, another module: what a reload cannot bring."""
+    server = successors.server
+    copy = give(tmp_path) / 'stampd-of-tomorrow'
+    shutil.copy(PROGRAM, copy)
+    subprocess.run(['cc', '-std=c11', '-D_GNU_SOURCE', '-fPIC', '-shared', f'-I{SOURCE}/src', '-o', tmp_path / 'asso.so',
+                    SOURCE / 'doc/examples/asso/asso.c'], check=True)
+    pids = [successors.pid()]
+    with Load(server) as load:
+        successors.link.unlink()
+        successors.link.symlink_to(copy)
+        server.write(modules=tmp_path / 'asso.so')
+        for _ in range(2):
+            before = successors.succeed()
+            wait_until(lambda: successors.pid() != before, what='the successor')
+            wait_until(lambda: not is_running(before), what='the end of the former')
+            pids.append(successors.pid())
+            answers = load.answers
+            wait_until(lambda: load.answers > answers + 50, what='answers')
+    assert not load.failures and load.answers > 200
+    assert len(set(pids)) == 3 and successors.first.wait(10) == 0
+    assert os.readlink(f'/proc/{pids[-1]}/exe') == str(copy)
+    assert server.logged(r'module name=asso')
+    successors.end()
+    assert not server.socket().exists() and not (server.path / 'run/pid').exists()
+
+
+@pytest.mark.parametrize('change, words', [('program', ''), ('modules', 'nothere.so'), ('workers', 'nginx uses them')])
+def test_a_successor_that_cannot_start_leaves_all_as_it_was(successors, tmp_path, change, words):
+    server = successors.server
+    if change == 'program':
+        successors.link.unlink()
+        successors.link.symlink_to('/bin/false')
+    elif change == 'modules':
+        server.write(modules='nothere.so')
+    else:
+        server.write(workers=1)
+    before = successors.pid()
+    with Load(server) as load:
+        successors.succeed()
+        wait_until(lambda: server.logged('the successor has not started, this server goes on'), what='the end of the successor')
+        answers = load.answers
+        wait_until(lambda: load.answers > answers + 50, what='answers')
+    assert not load.failures and successors.pid() == before and is_running(before)
+    assert words in server.log()
+    successors.end()
+
+
+PLACE_DESCRIPTORS = """
+import os, sys
+high = [os.dup2(int(fd), 100 + i) for i, fd in enumerate(filter(None, sys.argv[1].split(',')))]
+for i, fd in enumerate(high):
+    os.dup2(fd, 3 + i)
+os.closerange(3 + len(high), 300)
+os.environ['LISTEN_PID'] = str(os.getpid())
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Systemd:
+    """What systemd does of it: hears what it is told, and keeps descriptors for the next start."""
+
+    def __init__(self, path):
+        self.path = path / 'notify'
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.path))
+        self.path.chmod(0o777)
+        self.socket.settimeout(20)
+        self.stored = {}
+
+    def hear(self, wanted):
+        while True:
+            data, descriptors, _, _ = socket.recv_fds(self.socket, 4096, 1)
+            words = dict(line.split('=', 1) for line in data.decode().splitlines())
+            if descriptors:
+                (descriptor,) = descriptors
+                os.set_inheritable(descriptor, True)
+                if words['FDNAME'] in self.stored:
+                    os.close(self.stored[words['FDNAME']])
+                self.stored[words['FDNAME']] = descriptor
+            if wanted in words:
+                return words[wanted]
+
+    def start(self, server):
+        """As systemd does it: descriptors from 3 on, with names, for this process alone."""
+        names = list(self.stored)
+        environment = {**os.environ, 'NOTIFY_SOCKET': str(self.path), 'LISTEN_FDS': str(len(names)), 'LISTEN_FDNAMES': ':'.join(names)}
+        server.process = subprocess.Popen([sys.executable, '-c', PLACE_DESCRIPTORS, ','.join(str(self.stored[name]) for name in names),
+                                           *server.command()], pass_fds=list(self.stored.values()), env=environment,
+                                          stderr=open(server.path / 'log', 'ab'))
+        assert self.hear('READY') == '1'
+
+    def close(self):
+        for descriptor in self.stored.values():
+            os.close(descriptor)
+        self.socket.close()
+
+
+def test_a_restart_by_systemd_refuses_nobody(make):
+    server = make(is_started=False, drain_s=5)
+    server.write()
+    systemd = Systemd(server.path)
+    try:
+        systemd.start(server)
+        assert set(systemd.stored) == {'worker-0', 'worker-1', 'live', 'begun'}
+        with Load(server) as load:
+            for _ in range(2):
+                assert server.end(signal.SIGTERM) == 0
+                systemd.start(server)
+                answers = load.answers
+                wait_until(lambda: load.answers > answers + 50, what='answers')
+        assert not load.failures and load.answers > 100
+        server.end()
+    finally:
+        systemd.close()

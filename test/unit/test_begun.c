@@ -57,6 +57,26 @@ static void what_nobody_began_is_done(void **state)
     assert_true(is_done_again(0, 3));
 }
 
+/* What a server hands to the next: the next knows what was begun, and that it will not be answered. */
+static void what_a_former_server_began_is_not(void **state)
+{
+    (void)state;
+    int memory = -1;
+    struct begun *former = begun_open(PLACES, BORN_MS, &memory, true);
+    assert_true(memory >= 0);
+    begun = former;
+    assert_true(hand(1, 70, NULL, NOW_MS));
+    begun = begun_open(PLACES, NOW_MS, &memory, false); /* both serve */
+    assert_non_null(begun);
+    assert_false(is_done_again(0, 70));
+    assert_true(is_done_again(0, 71));
+    begun = begun_open(PLACES, NOW_MS, &memory, true); /* the former is gone: place 1 is another worker's */
+    assert_true(hand(1, 72, NULL, NOW_MS));
+    begun_end(begun, 1);
+    assert_false(is_done_again(0, 70));
+    assert_null(begun_open(PLACES + 1, NOW_MS, &memory, true)); /* of another release */
+}
+
 static void what_somebody_began_is_not(void **state)
 {
     (void)state;
@@ -202,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_nobody_began_is_done),
         TEST(what_somebody_began_is_not),
+        TEST(what_a_former_server_began_is_not),
         TEST(what_is_handed_in_once_more_is_begun),
         TEST(a_worker_that_rested_had_begun_nothing),
         TEST(what_is_forgotten_proves_nothing),
