@@ -1,6 +1,7 @@
 /* mutation: the members of an object as a list, changed rule by rule, and written again. */
 #include "document/mutation.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "edge/json.h"
@@ -98,4 +99,45 @@ struct bytes mutation_apply(struct arena *arena, const struct schema_class *clas
             apply_change(&members, &mutation->changes[c]);
     }
     return members.is_changed ? write_members(arena, &members) : content;
+}
+
+/* A member that a rule of an item removes or brings. */
+struct trace {
+    const struct schema_item *item;
+    struct bytes member;
+    size_t place; /* in the order in which the rules are applied */
+    bool is_removed;
+};
+
+static int compare_traces(const void *a, const void *b)
+{
+    const struct trace *one = a, *other = b;
+    if (one->item != other->item)
+        return one->item < other->item ? -1 : 1;
+    int order = bytes_compare(one->member, other->member);
+    return order ? order : one->place < other->place ? -1 : one->place > other->place;
+}
+
+struct bytes mutation_find_return(struct arena *arena, const struct schema_mutation *list, size_t count)
+{
+    size_t changes = 0, used = 0;
+    for (size_t i = 0; i < count; i++)
+        changes += list[i].change_count;
+    struct trace *traces = ARENA_ARRAY(arena, struct trace, 2 * changes + 1);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < list[i].change_count; k++) {
+            const struct schema_change *change = &list[i].changes[k];
+            traces[used] = (struct trace){list[i].item, change->member, used, change->kind != CHANGE_DEFAULT};
+            used++;
+            if (change->kind == CHANGE_RENAME) {
+                traces[used] = (struct trace){list[i].item, change->value, used, false};
+                used++;
+            }
+        }
+    qsort(traces, used, sizeof *traces, compare_traces);
+    for (size_t i = 1; i < used; i++)
+        if (traces[i - 1].is_removed && !traces[i].is_removed && traces[i - 1].item == traces[i].item &&
+            bytes_equal(traces[i - 1].member, traces[i].member))
+            return traces[i].member;
+    return NO_BYTES;
 }

@@ -13,4 +13,8 @@
 struct bytes mutation_apply(struct arena *arena, const struct schema_class *class, struct bytes item_class,
                             struct bytes content);
 
+/* A member of an item that a rule renames or drops and a later rule brings back, NO_BYTES: there is none.
+ * With one, the rules would change contents that are newest.  `list` is in the order of releases. */
+struct bytes mutation_find_return(struct arena *arena, const struct schema_mutation *list, size_t count);
+
 #endif

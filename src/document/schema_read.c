@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "document/item.h"
+#include "document/mutation.h"
 #include "edge/json.h"
 
 struct reading {
@@ -447,6 +448,14 @@ static bool read_mutations(struct reading *reading, struct place class_place, st
     for (size_t i = 1; i < class->mutation_count; i++)
         if (compare_mutations(&list[i - 1], &list[i]) == 0)
             return refuse(reading, place.path, "One mutation for each item and release is expected.");
+    struct bytes again = mutation_find_return(reading->arena, list, class->mutation_count);
+    if (again.size)
+        return refuse(
+            reading, place.path,
+            arena_printf(reading->arena,
+                         "A name that a rule renames or drops is expected not to come back by a later "
+                         "one: \"%.*s\" does.",
+                         (int)again.size, again.data));
     class->mutations = list;
     return true;
 }

@@ -14,10 +14,11 @@
 #include "serve/cors.h"
 #include "serve/request.h"
 #include "test/unit/fake_store.h"
+#include "test/unit/fake_tasks.h"
 
 const char fuzz_target[] = "request";
 
-enum { HEADERS = 7, FLOOR_STATUS = 200 };
+enum { HEADERS = 8, FLOOR_STATUS = 200 };
 
 /* A request as nginx would hand it on. */
 struct letter {
@@ -32,7 +33,7 @@ static const struct {
 } header_names[HEADERS] = {
     {'a', "HTTP_ACCEPT"},          {'b', "HTTP_X_STAMPD_BUILD"}, {'i', "STAMPD_REQUEST_ID"},
     {'k', "HTTP_IDEMPOTENCY_KEY"}, {'m', "HTTP_IF_MATCH"},       {'n', "HTTP_IF_NONE_MATCH"},
-    {'o', "HTTP_ORIGIN"},
+    {'o', "HTTP_ORIGIN"},          {'z', "HTTP_AUTHORIZATION"},
 };
 
 static struct settings settings;
@@ -253,7 +254,9 @@ static void start(void)
         "limit_document_bytes = 1024\nlimit_documents = 4\nlimit_name_bytes = 16\n"
         "limit_syncs = 5\nlimit_answer_bytes = 100\ncache_mb = 1\nz_database = z\n"
         "admin_key_sha256 = "
-        "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n"; /* secret */
+        "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n" /* secret */
+        "queue_key_sha256 = "
+        "00b109cf1123a591253cc534b17e5268eb8fc2fbb7d6772de7a55c135ef1282f\n"; /* queue */
     char path[] = "/tmp/fuzz_request.XXXXXX", problem[256];
     int index, fd = mkstemp(path);
     bool is_written = fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1;
@@ -270,6 +273,17 @@ static void start(void)
     arena = arena_create("fuzz");
 }
 
+/* What searches, collections and tasks are asked of. */
+static void fill_store(void)
+{
+    fake.schema = "{\"classes\":{\"Person\":{\"items\":{\"Main\":{\"singleton\":true,\"fields\":"
+                  "{\"team\":\"string\",\"birth\":\"int\"}},\"Adr\":{\"fields\":{\"mails\":\"string[]\"}}},"
+                  "\"collections\":{\"byTeam\":{\"key\":[\"Main.team\"],\"mutable\":true},\"bySkill\":"
+                  "{\"key\":[\"Main.skills\"],\"list\":true,\"mutable\":true}}}}}";
+    fake_add_task("t1", "put", "{\"docs\":[{\"c\":\"Note\",\"id\":\"x\"}]}");
+    fake_add_task("t2", "sync", "{}");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 3)
@@ -277,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!arena)
         start();
     fake_reset();
+    fill_store();
     fake_change("Namespace", "n", INT64_C(261121000000000),
                 data[1] == 'o'   ? "{\"database\":\"n\",\"access\":\"open\"}"
                 : data[1] == 'r' ? "{\"database\":\"n\",\"access\":\"read\"}"

@@ -58,6 +58,10 @@ WRONG = [
     ({'P': {'items': ITEMS, 'mutations': [{'to': 2, 'item': 'A'}]}}, 'classes.P.mutations[0].to', 'An integer from 2'),
     ({'P': {'items': ITEMS, 'release': 2, 'mutations': [{'to': 2, 'item': 'X'}]}}, 'classes.P.mutations[0]', 'declared class'),
     ({'P': {'items': ITEMS, 'release': 2, 'mutations': [{'to': 2, 'item': 'A', 'drop': {}}]}}, 'classes.P.mutations[0].drop', 'A list'),
+    ({'P': {'items': ITEMS, 'release': 3, 'mutations': [
+        {'to': 2, 'item': 'A', 'rename': {'c': 'd'}}, {'to': 3, 'item': 'A', 'rename': {'b': 'c'}}]}}, 'classes.P.mutations', '"c" does'),
+    ({'P': {'items': ITEMS, 'release': 2, 'mutations': [{'to': 2, 'item': 'A', 'rename': {'a': 'b'}, 'default': {'a': 1}}]}},
+     'classes.P.mutations', '"a" does'),
 ]
 
 

@@ -1,0 +1,57 @@
+/* fuzz_mutation: contents of older releases made newest.  The first line is a schema, what follows is a
+ * content as an item of its first class may hold it: JSON.  What comes out is JSON of the same kind, and what
+ * is newest already stays as it is. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "document/mutation.h"
+#include "edge/json.h"
+
+const char fuzz_target[] = "mutation";
+
+static bool is_json(struct arena *arena, struct bytes text, enum json_kind *kind_r)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    struct json *root;
+    struct json_problem problem;
+    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE)
+        return false;
+    *kind_r = root->kind;
+    return true;
+}
+
+static void check_item(struct arena *arena, const struct schema_class *class, struct bytes item_class,
+                       struct bytes content, enum json_kind kind)
+{
+    enum json_kind newer;
+    struct bytes once = mutation_apply(arena, class, item_class, content);
+    if (kind != JSON_OBJECT)
+        assert(once.data == content.data && once.size == content.size);
+    bool is_read = is_json(arena, once, &newer);
+    assert(is_read && newer == kind);
+    struct bytes twice = mutation_apply(arena, class, item_class, once);
+    assert(bytes_equal(once, twice));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
+    if (!end)
+        return 0;
+    struct arena *arena = arena_create("fuzz");
+    struct bytes text = {(const char *)data, (size_t)(end - data)},
+                 content = {(const char *)end + 1, size - text.size - 1};
+    struct schema *schema;
+    struct schema_problem problem;
+    enum json_kind kind;
+    if (schema_read(arena, text, &schema, &problem) == FAULT_NONE && schema->class_count &&
+        is_json(arena, content, &kind)) {
+        const struct schema_class *class = &schema->classes[0];
+        for (size_t i = 0; i < class->item_count; i++)
+            check_item(arena, class, class->items[i].name, content, kind);
+        check_item(arena, class, BYTES("Undeclared"), content, kind);
+    }
+    arena_destroy(arena);
+    return 0;
+}
