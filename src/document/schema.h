@@ -104,6 +104,7 @@ struct schema_class {
 
 struct schema {
     int64_t number;
+    struct bytes secret; /* of the namespace: seals its cursors and tokens; of one that is applied */
     const struct schema_class *classes;
     size_t class_count;
     bool has_old;    /* a class that is_old */

@@ -159,7 +159,9 @@ STATEMENT(ONCE_PURGE, "once_purge", 1,
           " order by at limit 4 for update skip locked))")
 
 /* What is applied of classes. */
-STATEMENT(SCHEMA, "schema", 0, "select number, content, building, wakes from schema where one")
+STATEMENT(
+    SCHEMA, "schema", 0,
+    "select number, content, building, wakes, (select secret from space where one) from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
 /* What these documents of a class ($1, $2 ids) are members of, and when they end, by the contents just

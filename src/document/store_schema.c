@@ -15,7 +15,7 @@
 #include "edge/json.h"
 
 /* Columns of SCHEMA. */
-enum { NUMBER, CONTENT, BUILDING, WAKES };
+enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET };
 
 /* A side table and the statements that keep it. */
 struct side {
@@ -190,6 +190,8 @@ static enum fault read_row(const struct pg_result *row, struct known_schema *kno
     }
     known->schema->number = pg_get_i64(row, 0, NUMBER);
     known->schema->wakes = pg_get_bool(row, 0, WAKES);
+    struct bytes secret = pg_get_text(row, 0, SECRET);
+    known->schema->secret = (struct bytes){arena_copy(known->arena, secret.data, secret.size), secret.size};
     complete(known, pg_get_text(row, 0, BUILDING));
     return FAULT_NONE;
 }

@@ -19,6 +19,14 @@ void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
     hex_r[CRYPTO_SHA256_HEX] = '\0';
 }
 
+void crypto_hmac(struct bytes key, struct bytes text, unsigned char digest_r[CRYPTO_SHA256])
+{
+    unsigned int size = CRYPTO_SHA256;
+    assert(key.size <= INT_MAX);
+    crypto_must(HMAC(EVP_sha256(), key.data ? key.data : "", (int)key.size, (const unsigned char *)text.data,
+                     text.size, digest_r, &size) != NULL);
+}
+
 bool crypto_equal(struct bytes a, struct bytes b)
 {
     return a.size == b.size && CRYPTO_memcmp(a.data, b.data, a.size) == 0;
@@ -65,4 +73,23 @@ void crypto_seal(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[
         EVP_EncryptFinal_ex(context, sealed_r + size, &rest) == 1 && (size_t)(size + rest) == text.size &&
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CRYPTO_TAG, sealed_r + text.size) == 1);
     EVP_CIPHER_CTX_free(context);
+}
+
+bool crypto_open(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
+                 struct bytes sealed, unsigned char *text_r)
+{
+    unsigned char tag[CRYPTO_TAG];
+    int size = 0, rest = 0;
+    if (sealed.size < CRYPTO_TAG || sealed.size > INT_MAX)
+        return false;
+    size_t text_size = sealed.size - CRYPTO_TAG;
+    memcpy(tag, sealed.data + text_size, sizeof tag);
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(
+        context && EVP_DecryptInit_ex2(context, EVP_aes_128_gcm(), key, nonce, NULL) == 1 &&
+        EVP_DecryptUpdate(context, text_r, &size, (const unsigned char *)sealed.data, (int)text_size) == 1 &&
+        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CRYPTO_TAG, tag) == 1);
+    bool is_whole = EVP_DecryptFinal_ex(context, text_r + size, &rest) == 1;
+    EVP_CIPHER_CTX_free(context);
+    return is_whole;
 }

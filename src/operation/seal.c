@@ -1,9 +1,11 @@
-/* seal: the first half of a SHA-256 over question and payload, in front of the payload. */
+/* seal: nonce, encrypted payload and tag in base64.  Each nonce has a key of its own: HMAC-SHA256 of nonce
+ * and question under the secret gives the key and the nonce of AES-128-GCM. */
 #include "operation/seal.h"
 
+#include "base/base64.h"
 #include "edge/crypto.h"
 
-enum { MARK_SIZE = 32 };
+enum { NONCE_SIZE = 12, SEALED_LEAST = NONCE_SIZE + CRYPTO_TAG, SEALED_MOST = 16 * 1024 };
 
 void seal_add_part(struct builder *question, struct bytes part)
 {
@@ -11,33 +13,75 @@ void seal_add_part(struct builder *question, struct bytes part)
     builder_add_bytes(question, part);
 }
 
-static void make_mark(struct bytes question, struct bytes payload, char mark_r[CRYPTO_SHA256_HEX + 1])
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+
+struct bytes seal_close(struct arena *arena, struct bytes secret, struct bytes question, struct bytes payload)
+{
+    (void)secret;
+    (void)question;
+    return bytes_of(arena_printf(arena, "!%.*s", (int)payload.size, payload.data));
+}
+
+bool seal_open(struct arena *arena, struct bytes secret, struct bytes question, struct bytes sealed,
+               struct bytes *payload_r)
+{
+    (void)secret;
+    (void)question;
+    if (!sealed.size || *sealed.data != '!')
+        return false;
+    *payload_r = (struct bytes){arena_copy(arena, sealed.data + 1, sealed.size - 1), sealed.size - 1};
+    return true;
+}
+
+#else
+
+struct seal_key {
+    unsigned char digest[CRYPTO_SHA256];
+};
+_Static_assert(CRYPTO_KEY + CRYPTO_NONCE <= CRYPTO_SHA256, "a digest has both");
+
+static void derive(struct bytes secret, struct bytes question, const unsigned char nonce[NONCE_SIZE],
+                   struct seal_key *key_r)
 {
     struct builder text = {0};
-    seal_add_part(&text, question);
-    seal_add_part(&text, payload);
-    crypto_sha256_hex(builder_bytes(&text), mark_r);
+    builder_add(&text, (const char *)nonce, NONCE_SIZE);
+    builder_add_bytes(&text, question);
+    crypto_hmac(secret, builder_bytes(&text), key_r->digest);
     builder_free(&text);
 }
 
-struct bytes seal_close(struct arena *arena, struct bytes question, struct bytes payload)
+struct bytes seal_close(struct arena *arena, struct bytes secret, struct bytes question, struct bytes payload)
 {
-    char mark[CRYPTO_SHA256_HEX + 1];
-    make_mark(question, payload, mark);
-    char *sealed = arena_alloc(arena, MARK_SIZE + 1 + payload.size);
-    memcpy(sealed, mark, MARK_SIZE);
-    sealed[MARK_SIZE] = '.';
-    if (payload.size)
-        memcpy(sealed + MARK_SIZE + 1, payload.data, payload.size);
-    return (struct bytes){sealed, MARK_SIZE + 1 + payload.size};
+    struct seal_key key;
+    size_t size = SEALED_LEAST + payload.size;
+    unsigned char *raw = arena_alloc(arena, size);
+    struct builder text = {0};
+    crypto_random(raw, NONCE_SIZE);
+    derive(secret, question, raw, &key);
+    crypto_seal(key.digest, key.digest + CRYPTO_KEY, payload, raw + NONCE_SIZE);
+    base64_add(&text, (struct bytes){(const char *)raw, size});
+    struct bytes sealed = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    explicit_bzero(&key, sizeof key);
+    return sealed;
 }
 
-bool seal_open(struct bytes question, struct bytes sealed, struct bytes *payload_r)
+bool seal_open(struct arena *arena, struct bytes secret, struct bytes question, struct bytes sealed,
+               struct bytes *payload_r)
 {
-    if (sealed.size <= MARK_SIZE || sealed.data[MARK_SIZE] != '.')
+    struct seal_key key;
+    size_t size = sealed.size / 4 * 3 + (sealed.size % 4 ? sealed.size % 4 - 1 : 0);
+    if (size < SEALED_LEAST || size > SEALED_MOST)
         return false;
-    char mark[CRYPTO_SHA256_HEX + 1];
-    *payload_r = (struct bytes){sealed.data + MARK_SIZE + 1, sealed.size - MARK_SIZE - 1};
-    make_mark(question, *payload_r, mark);
-    return memcmp(mark, sealed.data, MARK_SIZE) == 0;
+    unsigned char *raw = arena_alloc(arena, size), *payload = arena_alloc(arena, size);
+    if (!base64_read(sealed, raw, size))
+        return false;
+    derive(secret, question, raw, &key);
+    bool is_ours = crypto_open(key.digest, key.digest + CRYPTO_KEY,
+                               (struct bytes){(const char *)raw + NONCE_SIZE, size - NONCE_SIZE}, payload);
+    *payload_r = (struct bytes){(const char *)payload, size - SEALED_LEAST};
+    explicit_bzero(&key, sizeof key);
+    return is_ours;
 }
+
+#endif

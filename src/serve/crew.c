@@ -19,6 +19,7 @@
 #include "serve/heritage.h"
 #include "serve/keeper.h"
 #include "serve/live.h"
+#include "serve/request_id.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
 
@@ -72,6 +73,7 @@ struct crew *crew_create(const struct settings *settings, struct stamps *stamps,
     struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
     if (!crew || !throttles)
         log_fatal("out of memory making the crew");
+    request_id_draw_key();
     *crew = (struct crew){
         .settings = settings,
         .stamps = stamps,

@@ -29,13 +29,14 @@ static void make_question(struct builder *question, struct bytes space)
     seal_add_part(question, space);
 }
 
-struct bytes live_token_write(struct arena *arena, struct bytes space, const struct live_horizon *known)
+struct bytes live_token_write(struct arena *arena, struct bytes secret, struct bytes space,
+                              const struct live_horizon *known)
 {
     struct builder question = {0};
     make_question(&question, space);
     const char *payload =
         arena_printf(arena, "%" PRId64 ".%" PRId64 ".%" PRId64, known->life, known->horizon, known->floor);
-    struct bytes token = seal_close(arena, builder_bytes(&question), bytes_of(payload));
+    struct bytes token = seal_close(arena, secret, builder_bytes(&question), bytes_of(payload));
     builder_free(&question);
     return token;
 }
@@ -50,12 +51,13 @@ static bool take_number(struct bytes *text, char end, int64_t *number_r)
     return *number_r >= 0;
 }
 
-bool live_token_read(struct bytes space, struct bytes token, struct live_horizon *known_r)
+bool live_token_read(struct arena *arena, struct bytes secret, struct bytes space, struct bytes token,
+                     struct live_horizon *known_r)
 {
     struct builder question = {0};
     struct bytes payload;
     make_question(&question, space);
-    bool is_ours = seal_open(builder_bytes(&question), token, &payload);
+    bool is_ours = seal_open(arena, secret, builder_bytes(&question), token, &payload);
     builder_free(&question);
     return is_ours && take_number(&payload, '.', &known_r->life) &&
            take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '\0', &known_r->floor) &&
@@ -251,7 +253,8 @@ void live_listener_admit(struct live_listener *listener)
 static void add_id(struct live_listener *listener, struct builder *text)
 {
     struct live *live = listener->live;
-    struct bytes token = live_token_write(live->arena, bytes_of(listener->space->code), &listener->known);
+    struct bytes token = live_token_write(live->arena, bytes_of(listener->space->secret),
+                                          bytes_of(listener->space->code), &listener->known);
     builder_add_text(text, "id: ");
     builder_add_bytes(text, token);
     builder_add_text(text, "\n");

@@ -81,8 +81,21 @@ static bool judge(const struct pg_result *result, int row, const struct live_hor
 
 /* --- a listener that begins, or comes again --- */
 
+/* Is the id that it brings, if any, one of ours? */
+static bool read_last(struct live_listener *listener)
+{
+    struct live_space *space = listener->space;
+    struct live_opening *opening = listener->opening;
+    return !opening->question.last.size ||
+           live_token_read(opening->arena, bytes_of(space->secret), bytes_of(space->code),
+                           opening->question.last, &opening->last);
+}
+
 static bool open_is_due(struct live_space *space)
 {
+    while (space->first_waiting && !read_last(space->first_waiting))
+        live_listener_refuse(live_space_take_waiting(space), FAULT_AARG, "last",
+                             "An id that this namespace has given is expected.");
     return space->first_waiting;
 }
 

@@ -6,6 +6,9 @@
  * database, since the herald may hear of it later than we do. */
 #include "serve/live_private.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/log.h"
 #include "document/notice.h"
 
@@ -47,6 +50,35 @@ static void listen_take(struct live_space *space)
 }
 
 const struct live_asking live_asks_listen = {listen_is_due, listen_ask, listen_take, NULL};
+
+/* --- the secret, before anything that has to do with ids --- */
+
+static bool secret_is_due(struct live_space *space)
+{
+    return !*space->secret;
+}
+
+static enum fault secret_ask(struct live_space *space)
+{
+    struct pg_params params;
+    pg_params_start(&params, space->arena);
+    return pg_send(space->pg, &live_statements[LIVE_STATEMENT_SECRET], &params);
+}
+
+/* Without one, which only an administrator can have brought about, ids are good for this process. */
+static void secret_take(struct live_space *space)
+{
+    struct bytes secret = pg_rows(space->result) ? pg_get_text(space->result, 0, 0) : NO_BYTES;
+    if (secret.size && secret.size < LIVE_SECRET_BYTES) {
+        memcpy(space->secret, secret.data, secret.size);
+        space->secret[secret.size] = '\0';
+        return;
+    }
+    log_error("live database=%s: its table space has no secret", space->database);
+    snprintf(space->secret, sizeof space->secret, "%016" PRIx64, space->live->nonce);
+}
+
+const struct live_asking live_asks_secret = {secret_is_due, secret_ask, secret_take, NULL};
 
 /* --- what waits: heard, in the order of hearing; those in front are asked about --- */
 

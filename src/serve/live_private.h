@@ -20,7 +20,7 @@
 #include "serve/live_index.h"
 #include "serve/response.h"
 
-enum { LIVE_CODE_BYTES = 17, LIVE_TICK_MS = 250 };
+enum { LIVE_CODE_BYTES = 17, LIVE_SECRET_BYTES = 129, LIVE_TICK_MS = 250 };
 
 /* Up to which transactions a holder has been told of everything; all below `horizon`. */
 struct live_horizon {
@@ -89,14 +89,16 @@ void live_listener_know(struct live_listener *listener, const struct live_horizo
 /* Those whose time has come. */
 void live_keep_alive(struct live *live);
 
-/* The text of an id, and back; `space` is the code of the namespace. */
-struct bytes live_token_write(struct arena *arena, struct bytes space, const struct live_horizon *known);
-MUST_USE bool live_token_read(struct bytes space, struct bytes token, struct live_horizon *known_r);
+/* The text of an id, and back; `space` is the code of the namespace, `secret` what seals its ids. */
+struct bytes live_token_write(struct arena *arena, struct bytes secret, struct bytes space,
+                              const struct live_horizon *known);
+MUST_USE bool live_token_read(struct arena *arena, struct bytes secret, struct bytes space,
+                              struct bytes token, struct live_horizon *known_r);
 
 /* --- a namespace --- */
 
 enum live_link_state { LINK_CLOSED, LINK_CONNECTING, LINK_IDLE, LINK_ASKING };
-enum live_job { JOB_LISTEN, JOB_RULES, JOB_NEWS, JOB_OPEN, JOB_GAP, JOB_ROUND, JOBS };
+enum live_job { JOB_LISTEN, JOB_SECRET, JOB_RULES, JOB_NEWS, JOB_OPEN, JOB_GAP, JOB_ROUND, JOBS };
 enum live_round {
     ROUND_RESTS,
     ROUND_ASKS,
@@ -127,6 +129,7 @@ struct live_space {
     struct live *live;
     char code[LIVE_CODE_BYTES], database[STAMPS_DATABASE_BYTES + 1];
     int space; /* -1: whether it is a namespace is not known yet, or it is none */
+    char secret[LIVE_SECRET_BYTES]; /* seals ids; "": not read by this connection yet */
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
     size_t listener_count, admitted_count; /* the latter need its database */
@@ -210,8 +213,8 @@ enum live_statement {
 extern const struct pg_statement live_statements[LIVE_STATEMENTS];
 enum { LIVE_ROW_OF_ALL, LIVE_ROW_OF_DOCUMENT, LIVE_ROW_OF_COLLECTION }; /* kinds of rows of answers */
 struct bytes live_number_text(struct arena *arena, int64_t number);
-extern const struct live_asking live_asks_listen, live_asks_rules, live_asks_news, live_asks_open,
-    live_asks_gap, live_asks_round;
+extern const struct live_asking live_asks_listen, live_asks_secret, live_asks_rules, live_asks_news,
+    live_asks_open, live_asks_gap, live_asks_round;
 /* The question of a listener has failed. */
 void live_open_failed(struct live_space *space, enum fault fault);
 /* The horizon of an answer, and the first number that no transaction had yet. */

@@ -14,8 +14,9 @@ enum {
 };
 
 static const struct live_asking *const askings[JOBS] = {
-    [JOB_LISTEN] = &live_asks_listen, [JOB_RULES] = &live_asks_rules, [JOB_NEWS] = &live_asks_news,
-    [JOB_OPEN] = &live_asks_open,     [JOB_GAP] = &live_asks_gap,     [JOB_ROUND] = &live_asks_round,
+    [JOB_LISTEN] = &live_asks_listen, [JOB_SECRET] = &live_asks_secret, [JOB_RULES] = &live_asks_rules,
+    [JOB_NEWS] = &live_asks_news,     [JOB_OPEN] = &live_asks_open,     [JOB_GAP] = &live_asks_gap,
+    [JOB_ROUND] = &live_asks_round,
 };
 
 static void on_socket(void *context)
@@ -110,6 +111,7 @@ static void drop_connection(struct live_space *space)
     space->pg = NULL;
     space->link = LINK_CLOSED;
     space->is_listening = false;
+    *space->secret = '\0';
     space->round = ROUND_RESTS;
     space->gap = NULL;
     space->gap_count = 0;
@@ -204,11 +206,11 @@ static void ask(struct live_space *space, enum live_job job)
         fail(space, fault);
 }
 
-/* Without LISTEN nothing else; then those who are due, one after the other. */
+/* Without LISTEN and the secret nothing else; then those who are due, one after the other. */
 static void ask_next(struct live_space *space)
 {
-    if (!space->is_listening) {
-        ask(space, JOB_LISTEN);
+    if (!space->is_listening || !*space->secret) {
+        ask(space, space->is_listening ? JOB_SECRET : JOB_LISTEN);
         return;
     }
     for (int step = 1; step <= JOBS; step++) {

@@ -6,6 +6,8 @@ STATEMENT(LISTEN, "live_listen", 0,
           "do $$ begin execute 'listen stampd'; execute 'listen stampd_live';"
           " insert into since_crash default values on conflict do nothing; end $$")
 
+STATEMENT(SECRET, "live_secret", 0, "select secret from space where one")
+
 /* $1 code of the namespace, in the database of z. */
 STATEMENT(RULES, "live_rules", 1,
           "select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "serve/arguments.h"
 #include "serve/condition.h"
+#include "serve/request_id.h"
 
 enum { PIECES_MAX = 64 };
 
@@ -51,12 +52,14 @@ static void read_form(const struct settings *settings, struct arena *arena,
 {
     struct bytes method = parameter(source, "REQUEST_METHOD");
     struct bytes given = parameter(source, "STAMPD_REQUEST_ID");
-    struct bytes id = given.size ? given : parameter(source, "STAMPD_TOKEN");
+    struct bytes token = parameter(source, "STAMPD_TOKEN");
     request->form = (struct response_form){
         .is_head = bytes_equal(method, BYTES("HEAD")),
         .is_for_people =
             bytes_equal(method, BYTES("GET")) && contains(parameter(source, "HTTP_ACCEPT"), "text/html"),
-        .request_id = id.size ? arena_copy(arena, id.data, id.size) : NULL,
+        .request_id = given.size   ? arena_copy(arena, given.data, given.size)
+                      : token.size ? request_id_make(arena, token)
+                                   : NULL,
         .build = *settings->build ? settings->build : PACKAGE_VERSION,
     };
     request->origin = parameter(source, "HTTP_ORIGIN");

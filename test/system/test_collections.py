@@ -1,5 +1,4 @@
 """Collections: members of a value synchronised by tokens, whatever changes and in whatever order commits become visible."""
-import hashlib
 import json
 import random
 import threading
@@ -10,6 +9,7 @@ import pytest
 from collected import Collected
 from holder import Copy
 from schema import Schemas
+from seals import open_seal, seal
 from stack import Problem, wait_until
 
 STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
@@ -451,24 +451,16 @@ def test_tokens_and_cursors_belong_to_their_question(lab):
         assert refused.value.code == 'AARG'
 
 
-def seal(payload, *question):
-    """As the server seals: it protects clients from their mistakes, so what somebody forges must harm nobody but them."""
-    def part(text):
-        return f'{len(text.encode())}:{text}'
-    whole = ''.join(map(part, question))
-    return hashlib.sha256((part(whole) + part(payload)).encode()).hexdigest()[:32] + '.' + payload
-
-
 def test_forged_tokens_and_cursors_are_refused_or_harm_nobody(lab):
     put(lab, 'forged', {'team': 'forged'})
     true = ask(lab, 'team', 'forged')['token']
-    life, number, horizon, minute = map(int, true[33:].split())
     question = ('lab', 'Person', 'team', 'forged')
+    life, number, horizon, minute = map(int, open_seal(lab, 'lab', true, *question).split())
 
     def answer(what, *numbers, behind='', of=question):
-        return ask(lab, 'team', 'forged', **{what: seal(' '.join(map(str, numbers)) + ' ' + behind, *of)})
+        return ask(lab, 'team', 'forged', **{what: seal(lab, 'lab', ' '.join(map(str, numbers)) + ' ' + behind, *of)})
 
-    assert seal(true[33:], *question) == true
+    assert answer('token', life, number, horizon, minute)['complete'] is False
     wrong = [('token', (life, number, horizon + 10**9, minute)), ('token', (life, number, -1, minute)), ('token', (life, number, horizon, -1)),
              ('token', (life, number, horizon)), ('token', (life, number, horizon, minute, 1)), ('token', ('x', number, horizon, minute)),
              ('token', (10**30, number, horizon, minute)), ('token', (life, number, f'{horizon}.5', minute)),

@@ -58,7 +58,7 @@ def judge(answer, status, code, args=()):
     assert set(problem) - {'detail'} == {'type', 'title', 'status', 'code', 'major', 'phase', 'message', 'args'}
     assert problem['type'] == 'about:blank' and problem['phase'] == 0 and problem['args'] == [*args]
     assert problem['message'] == ' '.join(filter(None, (problem['title'], problem.get('detail'))))
-    assert re.fullmatch('[0-9]+-[0-9]+-[0-9]+-[0-9.]+|mine', answer.headers['x-request-id'])
+    assert re.fullmatch('[0-9a-f]{32}|mine', answer.headers['x-request-id'])
     assert answer.headers['cache-control'] == 'no-store' and answer.headers['x-content-type-options'] == 'nosniff'
     assert ('retry-after' in answer.headers) == (status in (429, 503))
     assert b'nginx' not in answer.body and b'<' not in answer.body

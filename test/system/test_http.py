@@ -126,7 +126,17 @@ def test_a_request_may_bring_its_name(stack, sent, is_taken):
         answer = stack.request('GET', path, headers={'X-Request-Id': sent.encode()})
         given = answer.headers['X-Request-Id']
         assert (given == sent) == is_taken
-        assert is_taken or re.fullmatch('[0-9]+-[0-9]+-[0-9]+-[0-9.]+', given)
+        assert is_taken or re.fullmatch('[0-9a-f]{32}', given)
+
+
+def test_names_of_requests_show_nothing_of_others(stack):
+    """nginx's counters of connections and requests, by which everybody's rate would be seen, are in no answer."""
+    names = [stack.request('GET', path).headers['X-Request-Id'] for path in ('/ping', '/lab/op/none', '/nothing/at/all') for _ in range(20)]
+    assert len(set(names)) == len(names)
+    for place in range(32):  # each digit is as random as any other: 60 names have most of the sixteen
+        assert len({name[place] for name in names}) > 8
+    logged = stack.log('access').splitlines()[-len(names):]
+    assert [line.split()[-1] for line in logged] == names
 
 
 # --- pages of other origins ---

@@ -1,8 +1,8 @@
 """Live events: who listens is told what has changed, misses nothing by whatever dies, and may listen only while it may."""
-import hashlib
 import json
 import os
 import random
+import re
 import select
 import signal
 import socket
@@ -12,7 +12,9 @@ import threading
 import psycopg2
 import pytest
 
+from push_service import decode
 from schema import Schemas
+from seals import open_seal, seal
 from stack import Problem, children, name_of, wait_until
 
 KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
@@ -533,20 +535,34 @@ def test_ids_of_others(lab):
     listener = Listener(lab, 'A')
     last = listener.wait_for_id()
     listener.close()
-    head, life, horizon, floor = last.split('.')
-    for wrong in ('x', last[:-1], f'{head}.{life}.{int(horizon) + 1}.{floor}', last.replace(head, head[::-1])):
+    life, horizon, floor = open_seal(lab, 'lab', last, 'live', 'lab').split('.')
+    altered = last[:20] + ('A' if last[20] != 'A' else 'B') + last[21:]
+    for wrong in ('x', last[:-1], last + 'A', altered, last[::-1], f'{life}.{horizon}.{floor}'):
         assert refused(lab, 'A', last=wrong).code == 'AARG'
     assert refused(lab, 'A', ns='demo', last=last).code == 'AARG'
-    # Well sealed, but of transactions that are still to come, and of another life.
-    def seal(payload):
-        parts = '4:live3:lab'
-        text = f'{len(parts)}:{parts}{len(payload)}:{payload}'
-        return f'{hashlib.sha256(text.encode()).hexdigest()[:32]}.{payload}'
-    assert seal(f'{life}.{horizon}.{floor}') == last
-    assert refused(lab, 'A', last=seal(f'{life}.{int(horizon) + 10**9}.{floor}')).code == 'AARG'
-    other = Listener(lab, 'A', last=seal(f'{int(life) + 1}.{horizon}.{floor}'))
+    # With the secret, which nobody has: of transactions that are still to come, and of another life.
+    def made(life, horizon):
+        return seal(lab, 'lab', f'{life}.{horizon}.{floor}', 'live', 'lab')
+    Listener(lab, 'A', last=made(life, horizon)).close()
+    assert refused(lab, 'A', last=made(life, int(horizon) + 10**9)).code == 'AARG'
+    other = Listener(lab, 'A', last=made(int(life) + 1, horizon))
     assert other.opened() is False  # nothing is known of that life: look at everything
     other.close()
+
+
+def test_ids_show_nothing_of_what_others_do(lab):
+    """Numbers of transactions are common to all databases of a cluster: whoever reads them counts the commits of all tenants."""
+    listeners = [Listener(lab, 'A') for _ in range(2)]
+    ids = [listener.wait_for_id() for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    lab.psql('demo', 'select pg_current_xact_id()')
+    horizons = {open_seal(lab, 'lab', id_, 'live', 'lab').split('.')[1] for id_ in ids}
+    for id_ in ids:
+        assert re.fullmatch('[A-Za-z0-9_-]{60,200}', id_)
+        assert not any(horizon in id_ or horizon.encode() in decode(id_) for horizon in horizons)
+    # The same horizon looks different each time, so that not even standing still can be seen.
+    assert ids[0] != ids[1] and ids[0][:16] != ids[1][:16] and ids[0][-16:] != ids[1][-16:]
 
 
 def test_a_connection_that_reads_nothing_is_closed(lab):

@@ -115,12 +115,14 @@ static void tokens_open_in_their_namespace_only(void **state)
     (void)state;
     const struct live_horizon known = {.life = 1, .horizon = INT64_MAX, .floor = 0};
     struct live_horizon read;
-    struct bytes token = live_token_write(arena, BYTES("lab"), &known);
-    assert_true(live_token_read(BYTES("lab"), token, &read));
+    const struct bytes secret = BYTES("a secret"), other = BYTES("another");
+    struct bytes token = live_token_write(arena, secret, BYTES("lab"), &known);
+    assert_true(live_token_read(arena, secret, BYTES("lab"), token, &read));
     assert_true(read.life == 1 && read.horizon == INT64_MAX && read.floor == 0);
-    assert_false(live_token_read(BYTES("demo"), token, &read));
+    assert_false(live_token_read(arena, secret, BYTES("demo"), token, &read));
+    assert_false(live_token_read(arena, other, BYTES("lab"), token, &read));
     for (size_t i = 0; i < token.size; i++)
-        assert_false(live_token_read(BYTES("lab"), (struct bytes){token.data, i}, &read));
+        assert_false(live_token_read(arena, secret, BYTES("lab"), (struct bytes){token.data, i}, &read));
 }
 
 /* --- who is told --- */

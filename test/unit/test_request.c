@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "serve/request.h"
+#include "serve/request_id.h"
 
 /* A request as nginx would hand it on. */
 struct letter {
@@ -223,13 +224,14 @@ static void call_has_all_that_was_sent(void **state)
     assert_string_equal(request.form.build, "b7");
 }
 
-static void a_request_without_a_name_has_its_token(void **state)
+/* A digest of it: the numbers in the token are those of connections of all clients. */
+static void a_request_without_a_name_is_named_by_its_token(void **state)
 {
     (void)state;
     struct letter letter = {.uri = "/ping", .is_nameless = true};
     assert_int_equal(read_letter(&letter), FAULT_NONE);
-    assert_string_equal(request.call.request_id, "1-2-3-4.567");
-    assert_string_equal(request.form.request_id, "1-2-3-4.567");
+    assert_string_equal(request.call.request_id, request_id_make(request.call.arena, BYTES("1-2-3-4.567")));
+    assert_string_equal(request.form.request_id, request.call.request_id);
 }
 
 static void resources_are_read(void **state)
@@ -358,7 +360,7 @@ static void form_of_the_answer_is_known_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_without_a_name_has_its_token),
+        cmocka_unit_test(a_request_without_a_name_is_named_by_its_token),
         cmocka_unit_test(routes_are_found),
         cmocka_unit_test(call_has_all_that_was_sent),
         cmocka_unit_test(resources_are_read),

@@ -9,31 +9,49 @@
 #include "operation/seal.h"
 
 static struct arena *arena;
+static const struct bytes secret = BYTES("0123456789abcdef0123456789abcdef"), foreign = BYTES("another");
 
 static void a_seal_opens_for_its_question(void **state)
 {
     (void)state;
     static const struct bytes payloads[] = {BYTES(""), BYTES("x"), BYTES("1 2 3 \xC3\xA9. ")};
     for (size_t i = 0; i < COUNT_OF(payloads); i++) {
-        struct bytes payload, sealed = seal_close(arena, BYTES("question"), payloads[i]);
-        assert_true(seal_open(BYTES("question"), sealed, &payload));
+        struct bytes payload, sealed = seal_close(arena, secret, BYTES("question"), payloads[i]);
+        assert_true(seal_open(arena, secret, BYTES("question"), sealed, &payload));
         assert_true(bytes_equal(payload, payloads[i]));
-        assert_false(seal_open(BYTES("questions"), sealed, &payload));
-        assert_false(seal_open(BYTES(""), sealed, &payload));
+        assert_false(seal_open(arena, secret, BYTES("questions"), sealed, &payload));
+        assert_false(seal_open(arena, secret, BYTES(""), sealed, &payload));
+        assert_false(seal_open(arena, foreign, BYTES("question"), sealed, &payload));
+        assert_false(seal_open(arena, NO_BYTES, BYTES("question"), sealed, &payload));
     }
 }
 
 static void altered_and_shortened_texts_are_refused(void **state)
 {
     (void)state;
-    struct bytes payload, sealed = seal_close(arena, BYTES("question"), BYTES("payload"));
+    struct bytes payload, sealed = seal_close(arena, secret, BYTES("question"), BYTES("payload"));
     for (size_t i = 0; i < sealed.size; i++) {
         char *copy = arena_copy(arena, sealed.data, sealed.size);
         copy[i] ^= 1;
-        assert_false(seal_open(BYTES("question"), (struct bytes){copy, sealed.size}, &payload));
-        assert_false(seal_open(BYTES("question"), (struct bytes){sealed.data, i}, &payload));
+        assert_false(
+            seal_open(arena, secret, BYTES("question"), (struct bytes){copy, sealed.size}, &payload));
+        assert_false(seal_open(arena, secret, BYTES("question"), (struct bytes){sealed.data, i}, &payload));
     }
-    assert_false(seal_open(BYTES("question"), NO_BYTES, &payload));
+    assert_false(seal_open(arena, secret, BYTES("question"), NO_BYTES, &payload));
+}
+
+/* Numbers of transactions are in payloads: neither they nor whether they have changed can be seen. */
+static void a_sealed_text_shows_nothing(void **state)
+{
+    (void)state;
+    struct bytes one = seal_close(arena, secret, BYTES("question"), BYTES("1 14680 14680")),
+                 again = seal_close(arena, secret, BYTES("question"), BYTES("1 14680 14680"));
+    assert_false(bytes_equal(one, again));
+    assert_null(memmem(one.data, one.size, "14680", 5));
+    size_t same = 0;
+    for (size_t i = 0; i < one.size; i++)
+        same += one.data[i] == again.data[i];
+    assert_true(same < one.size / 4);
 }
 
 static void parts_cannot_be_moved_from_one_to_the_next(void **state)
@@ -54,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_seal_opens_for_its_question),
         cmocka_unit_test(altered_and_shortened_texts_are_refused),
+        cmocka_unit_test(a_sealed_text_shows_nothing),
         cmocka_unit_test(parts_cannot_be_moved_from_one_to_the_next),
     };
     arena = arena_create("test");

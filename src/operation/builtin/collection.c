@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "operation/builtin/builtin.h"
+#include "operation/classes.h"
 #include "operation/seal.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, VALUE_MOST = 255, KEYS_MOST = 4 };
@@ -95,7 +96,7 @@ static enum fault read_token(const struct reader *reader, const struct json *par
     enum fault fault = reader_text(reader, param, "token", &token);
     if (fault || !token.data)
         return fault;
-    if (!seal_open(asked->question, token, &payload) ||
+    if (!seal_open(reader->call->arena, asked->secret, asked->question, token, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
         return reader_wrong(reader, param, "token",
                             "The token of an earlier answer about the same collection is expected.");
@@ -115,7 +116,7 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    if (!seal_open(asked->question, cursor, &payload) ||
+    if (!seal_open(reader->call->arena, asked->secret, asked->question, cursor, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
@@ -137,7 +138,7 @@ void collection_write_token(const struct call *call, const struct asked *asked, 
     const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
                                        place->life, place->number, place->horizon, place->minute);
     builder_add_text(body, "\"token\":");
-    json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
+    json_add_string(body, seal_close(call->arena, asked->secret, asked->question, bytes_of(payload)));
 }
 
 static void add_token(const struct call *call, const struct asked *asked, struct builder *body)
@@ -155,7 +156,7 @@ static void write_cursor(const struct call *call, const struct asked *asked,
         place->is_complete, place->life, place->number, place->from, place->horizon, place->minute,
         last->transaction, (int)last->id.size, last->id.data);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, seal_close(call->arena, asked->question, bytes_of(payload)));
+    json_add_string(body, seal_close(call->arena, asked->secret, asked->question, bytes_of(payload)));
 }
 
 /* --- the page ------------------------------------------------------------------------------------ */
@@ -323,6 +324,11 @@ enum fault collection_read(struct attempt *attempt, const struct reader *reader,
     asked->wants_ids = want.data && bytes_equal(want, BYTES("ids"));
     if (want.data && !asked->wants_ids && !bytes_equal(want, BYTES("docs")))
         return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
+    const struct schema *schema;
+    fault = classes_schema(attempt, &schema);
+    if (fault)
+        return fault;
+    asked->secret = schema->secret;
     asked->question = make_question(attempt->call, asked);
     fault = read_token(reader, param, asked);
     return fault ? fault : read_cursor(reader, param, asked);

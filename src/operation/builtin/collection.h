@@ -19,7 +19,7 @@ struct place {
 };
 
 struct asked {
-    struct bytes class, name, value, question;
+    struct bytes class, name, value, question, secret;
     bool wants_ids, is_stream;
     int64_t limit;
     struct place place;

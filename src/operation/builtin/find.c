@@ -195,8 +195,8 @@ static void write_cursor(const struct attempt *attempt, const struct search *sea
     builder_add_bytes(&text, last->id);
     builder_add_bytes(&text, key);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body,
-                    seal_close(attempt->call->arena, make_question(attempt, search), builder_bytes(&text)));
+    json_add_string(body, seal_close(attempt->call->arena, attempt->schema->secret,
+                                     make_question(attempt, search), builder_bytes(&text)));
     builder_free(&text);
 }
 
@@ -222,7 +222,9 @@ static enum fault read_cursor(const struct attempt *attempt, const struct reader
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    if (!seal_open(make_question(attempt, search), cursor, &place) || !split_place(place, search))
+    if (!seal_open(attempt->call->arena, attempt->schema->secret, make_question(attempt, search), cursor,
+                   &place) ||
+        !split_place(place, search))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same search is expected.");
     return FAULT_NONE;

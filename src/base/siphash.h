@@ -1,0 +1,15 @@
+/* siphash: SipHash-2-4 with 128 bits (Aumasson and Bernstein): a keyed digest for short texts, some forty
+ * nanoseconds; who does not know the key cannot tell the digests from random numbers. */
+#ifndef STAMPD_BASE_SIPHASH_H
+#define STAMPD_BASE_SIPHASH_H
+
+#include "base/base.h"
+#include "base/bytes.h"
+
+struct siphash_key {
+    uint64_t words[2]; /* little-endian halves of the key */
+};
+
+void siphash(const struct siphash_key *key, struct bytes text, uint64_t digest_r[2]);
+
+#endif

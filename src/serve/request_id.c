@@ -1,0 +1,26 @@
+/* request_id: a digest of the token. */
+#include "serve/request_id.h"
+
+#include "base/siphash.h"
+#include "edge/crypto.h"
+
+enum { DIGITS = 32 };
+
+static struct siphash_key key;
+
+void request_id_draw_key(void)
+{
+    crypto_random(&key, sizeof key);
+}
+
+const char *request_id_make(struct arena *arena, struct bytes token)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t digest[2];
+    char *id = arena_alloc(arena, DIGITS + 1);
+    siphash(&key, token, digest);
+    for (int i = 0; i < DIGITS; i++)
+        id[i] = digits[digest[i / 16] >> (4 * (i % 16)) & 15];
+    id[DIGITS] = '\0';
+    return id;
+}
