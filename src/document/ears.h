@@ -12,9 +12,9 @@
 enum { EARS_MOST = 16, EARS_PATH_BYTES = 256 };
 
 struct ear_place {
-    _Alignas(64) _Atomic uint32_t owner; /* process; 0: free */
-    _Atomic uint32_t turn;               /* odd: open; moves whenever that changes */
-    _Atomic uint64_t listeners, told;    /* for metrics: open connections, events */
+    _Alignas(64) _Atomic uint32_t owner;       /* process; 0: free */
+    _Atomic uint32_t turn;                     /* odd: open; moves whenever that changes */
+    _Atomic uint64_t listeners, told, refused; /* for metrics: open connections, events, for want of room */
     _Atomic uint32_t missed[STAMPS_NAMESPACES];
     char path[EARS_PATH_BYTES];   /* of the pipe; stands still while `turn` does */
     struct ear_sessions sessions; /* that listen to it */

@@ -152,6 +152,7 @@ static bool open_live(struct live *live, const struct heritage *heritage)
         return false;
     }
     live->arena = arena_create("live");
+    live->shares = live_shares_create();
     live->events = events_create();
     live->ear_watch = watch_create(live->events, on_ear, live);
     live->signal_watch = watch_create(live->events, on_signal, live);
@@ -194,6 +195,7 @@ static void close_live(struct live *live)
     event_timer_destroy(live->leave);
     events_destroy(live->events);
     arena_destroy(live->arena);
+    live_shares_destroy(live->shares);
     builder_free(&live->text);
     builder_free(&live->key);
 }

@@ -11,6 +11,7 @@
 #include "serve/arguments.h"
 
 enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };
+enum { NAMESPACE_PART = 2, CLIENT_PART = 8 }; /* of live_memory_mb: a half, an eighth */
 
 struct asking {
     struct live *live;
@@ -19,6 +20,7 @@ struct asking {
     struct reply *reply; /* of the opening */
     struct call call;    /* for faults */
     struct bytes space, database;
+    struct live_space *space_found;
     bool is_administrator;
 };
 
@@ -134,6 +136,34 @@ static enum fault check_key(struct asking *asking, struct reply *reply)
     return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, "admin", NULL);
 }
 
+static enum fault refuse_share(struct asking *asking, struct reply *reply, enum fault fault,
+                               const char *limit, int64_t most)
+{
+    struct arena *arena = asking->opening->arena;
+    pulse_count(&ear_place(asking->live->ear)->refused, 1);
+    return reply_fault(&asking->call, reply, fault, NULL, limit, arena_printf(arena, "%lld", (long long)most),
+                       NULL);
+}
+
+/* Neither one client nor one namespace takes what is there for all. */
+static enum fault check_shares(struct asking *asking, struct reply *reply, size_t memory)
+{
+    const struct settings *settings = asking->live->settings;
+    const struct live_space *space = asking->space_found;
+    size_t more = arena_used(asking->opening->arena);
+    const struct live_share *share =
+        asking->call.client ? live_shares_find(asking->live->shares, asking->call.client) : NULL;
+    if (space->listener_count >= (size_t)settings->limit_namespace_live)
+        return refuse_share(asking, reply, FAULT_XBUSY, "limit_namespace_live",
+                            settings->limit_namespace_live);
+    if (share && share->count >= (size_t)settings->limit_client_live)
+        return refuse_share(asking, reply, FAULT_XBUSY, "limit_client_live", settings->limit_client_live);
+    if (space->memory + more > memory / NAMESPACE_PART ||
+        (share && share->memory + more > memory / CLIENT_PART))
+        return refuse_share(asking, reply, FAULT_XBUSY, "live_memory_mb", settings->live_memory_mb);
+    return FAULT_NONE;
+}
+
 static enum fault check_room(struct asking *asking, struct reply *reply)
 {
     const struct live *live = asking->live;
@@ -142,10 +172,12 @@ static enum fault check_room(struct asking *asking, struct reply *reply)
         return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
     if (live->is_leaving)
         return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);
-    if (live->listener_count >= live->connections_most ||
-        live->memory + arena_used(asking->opening->arena) >= memory)
-        return refuse(asking, reply, FAULT_XCROWDED, NULL, NULL);
-    return FAULT_NONE;
+    if (live->listener_count >= live->connections_most)
+        return refuse_share(asking, reply, FAULT_XCROWDED, "live_connections",
+                            (int64_t)live->connections_most);
+    if (live->memory + arena_used(asking->opening->arena) >= memory)
+        return refuse_share(asking, reply, FAULT_XCROWDED, "live_memory_mb", live->settings->live_memory_mb);
+    return asking->is_administrator ? FAULT_NONE : check_shares(asking, reply, memory);
 }
 
 static enum fault read_method(struct asking *asking, struct reply *reply)
@@ -181,7 +213,8 @@ static void answer_at_once(struct asking *asking)
 static void begin(struct asking *asking, struct live_space *space)
 {
     struct live *live = asking->live;
-    live_listener_create(live, space, asking->exchange, asking->opening, asking->is_administrator);
+    live_listener_create(live, space, asking->exchange, asking->opening,
+                         asking->is_administrator ? 0 : asking->call.client, asking->is_administrator);
     if (!space->rules.is_known || !live->z->is_listening)
         space->rules.is_wanted = true;
     if (space->rules.is_wanted || space->rules.is_asked)
@@ -213,6 +246,7 @@ void live_serve(void *context, struct exchange *exchange)
     asking.reply = &asking.opening->reply;
     enum fault fault = read_address(&asking, asking.reply);
     struct live_space *space = fault ? NULL : live_space_get(live, asking.space, asking.database);
+    asking.space_found = space;
     if (!fault && !space)
         fault = refuse(&asking, asking.reply, FAULT_NNAMESPACE, asking.space.data, NULL);
     if (is_preflight && !fault)

@@ -90,6 +90,9 @@ static void count(struct live *live)
 static void count_memory(struct live_listener *listener, size_t bytes)
 {
     listener->live->memory += bytes - listener->bytes;
+    listener->space->memory += bytes - listener->bytes;
+    if (listener->share)
+        listener->share->memory += bytes - listener->bytes;
     listener->bytes = bytes;
 }
 
@@ -105,6 +108,8 @@ static void destroy(struct live_listener *listener)
     struct live_space *space = listener->space;
     struct live *live = listener->live;
     count_memory(listener, 0);
+    if (listener->share)
+        live_shares_leave(live->shares, listener->share);
     if (listener->session)
         ear_session_remove(live->ear, listener->session);
     live->listener_count--;
@@ -132,7 +137,7 @@ static void on_drained(void *context)
 }
 
 void live_listener_create(struct live *live, struct live_space *space, struct exchange *exchange,
-                          struct live_opening *opening, bool is_administrator)
+                          struct live_opening *opening, uint64_t client, bool is_administrator)
 {
     struct live_listener *listener = calloc(1, sizeof *listener);
     if (!listener)
@@ -142,6 +147,8 @@ void live_listener_create(struct live *live, struct live_space *space, struct ex
     listener->exchange = exchange;
     listener->opening = opening;
     listener->is_administrator = is_administrator;
+    if (client)
+        listener->share = live_shares_join(live->shares, client);
     listener->kept_ms = clock_monotonic_ms();
     listener->next = space->listeners;
     if (listener->next)
@@ -181,7 +188,7 @@ static int64_t choose_retry(void)
 static void answer_later(struct reply *reply)
 {
     enum fault fault = reply->fault;
-    bool is_later = fault == FAULT_OOFF || fault == FAULT_XCROWDED;
+    bool is_later = fault == FAULT_OOFF || fault == FAULT_XCROWDED || fault == FAULT_XBUSY;
     reply->fault = FAULT_NONE;
     reply->mime = "text/event-stream";
     builder_printf(reply->body, "retry: %lld\nevent: closed\ndata: {\"code\":\"%s\"}\n\n",
@@ -190,11 +197,12 @@ static void answer_later(struct reply *reply)
 
 void live_answer(struct exchange *exchange, struct live_opening *opening, struct reply *reply)
 {
-    enum { STATUS_UNAVAILABLE = 503 };
+    enum { STATUS_TOO_MANY = 429, STATUS_UNAVAILABLE = 503 };
     struct builder head = {0};
     if (reply->fault)
         reply->fault_status = fault_status(reply->fault, true);
-    if (opening->comes_again && reply->fault_status == STATUS_UNAVAILABLE)
+    if (opening->comes_again &&
+        (reply->fault_status == STATUS_UNAVAILABLE || reply->fault_status == STATUS_TOO_MANY))
         answer_later(reply);
     response_compose(&opening->form, reply, &head);
     exchange_answer(exchange, builder_bytes(&head), response_body(&opening->form, reply));

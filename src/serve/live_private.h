@@ -18,6 +18,7 @@
 #include "edge/pg.h"
 #include "operation/access.h"
 #include "serve/live_index.h"
+#include "serve/live_shares.h"
 #include "serve/response.h"
 
 enum { LIVE_CODE_BYTES = 17, LIVE_SECRET_BYTES = 129, LIVE_TICK_MS = 250 };
@@ -57,6 +58,7 @@ struct live_listener {
     bool was_told;                                 /* something, since its last id, or has none yet */
     struct live_horizon known;                     /* of its last id; horizon 0: it has none */
     uint64_t session;                              /* in the segment; 0: it names none */
+    struct live_share *share;                      /* of its client; NULL: nobody's */
     size_t bytes;                                  /* of memory, about */
     int64_t kept_ms;                               /* monotonic: last keep-alive */
     struct live_listener *next, *previous;         /* in the namespace */
@@ -66,9 +68,10 @@ struct live_listener {
 
 /* Answers what cannot be listened to. */
 void live_answer(struct exchange *exchange, struct live_opening *opening, struct reply *reply);
-/* Takes the exchange over; conditions are checked, the definitions are in the index from now on. */
+/* Takes the exchange over; conditions are checked, the definitions are in the index from now on; `client` 0:
+ * nobody's share. */
 void live_listener_create(struct live *live, struct live_space *space, struct exchange *exchange,
-                          struct live_opening *opening, bool is_administrator);
+                          struct live_opening *opening, uint64_t client, bool is_administrator);
 /* Answers with a fault, or, when it is open, says why it ends; then it is no more. */
 void live_listener_refuse(struct live_listener *listener, enum fault fault, const char *argument,
                           const char *detail);
@@ -128,11 +131,12 @@ struct live_space {
     struct live_space *next;
     struct live *live;
     char code[LIVE_CODE_BYTES], database[STAMPS_DATABASE_BYTES + 1];
-    int space; /* -1: whether it is a namespace is not known yet, or it is none */
+    int space;                      /* -1: whether it is a namespace is not known yet, or it is none */
     char secret[LIVE_SECRET_BYTES]; /* seals ids; "": not read by this connection yet */
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
     size_t listener_count, admitted_count; /* the latter need its database */
+    size_t memory;                         /* of its listeners */
     struct live_rules rules;
 
     struct pg *pg;
@@ -256,6 +260,7 @@ struct live {
     struct live_space *spaces, *z;
     struct live_listener *first_kept, *last_kept; /* the first is the next to be kept alive */
     size_t listener_count, memory, connections_most;
+    struct live_shares *shares;
     uint64_t nonce; /* of this process */
     bool is_leaving;
     struct arena *arena; /* of one thing at a time */

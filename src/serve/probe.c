@@ -57,14 +57,19 @@ static void add_metric(struct builder *out, const char *type, const char *name, 
 
 static void add_live(struct builder *out, const struct stamps *stamps)
 {
-    uint64_t listeners = 0, told = 0;
+    uint64_t listeners = 0, told = 0, refused = 0;
     for (int i = 0; i < EARS_MOST; i++) {
         listeners += atomic_load(&stamps->ears->places[i].listeners);
         told += atomic_load(&stamps->ears->places[i].told);
+        refused += atomic_load(&stamps->ears->places[i].refused);
     }
     add_metric(out, "gauge", "live_listeners", "Open connections for live events, of the whole segment.",
                listeners);
     add_metric(out, "counter", "live_events_total", "Events written to them.", told);
+    add_metric(
+        out, "counter", "live_refused_total",
+        "Listeners refused: live_connections, live_memory_mb, limit_client_live, limit_namespace_live.",
+        refused);
 }
 
 static void add_kept(struct builder *out, const struct stamps *stamps)

@@ -19,7 +19,7 @@ from stack import Problem, children, name_of, wait_until
 
 KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
 STACK = {'workers': 3, 'settings': {
-    'lock_timeout_ms': 500, 'live_keepalive_s': KEEPALIVE, 'live_stall_s': STALL, 'live_connections': CONNECTIONS, 'live_definitions': DEFINITIONS}}
+    'lock_timeout_ms': 500, 'live_keepalive_s': KEEPALIVE, 'live_stall_s': STALL, 'live_connections': CONNECTIONS, 'limit_client_live': 1000, 'limit_client_connections': 0, 'live_definitions': DEFINITIONS}}
 PERSON = {'items': {'Main': {'singleton': True}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
                           'tag': {'key': ['Main.tags'], 'list': True, 'mutable': True},
@@ -597,7 +597,7 @@ def test_no_more_connections_than_may_be(lab):
             listeners.append(Listener(lab, 'A'))
     except Problem as caught:
         problem = caught
-    assert problem and (problem.status, problem.code) == (503, 'XCROWDED')
+    assert problem and (problem.status, problem.code, problem.body['args']) == (503, 'XCROWDED', ['live_connections', str(CONNECTIONS)])
     assert stream_of(lab, 'lab', 'A') == 'XCROWDED'
     for listener in listeners:
         listener.close()
