@@ -169,6 +169,10 @@ class Saboteur:
     def reload_nginx(self):
         signal_to(pid_of(self.any_stack(), 'nginx'), signal.SIGHUP)
 
+    def kill_nginx(self):
+        """A process of nginx that serves clients; its master starts another."""
+        signal_to(self.one_of(children(pid_of(self.any_stack(), 'nginx') or -1)), signal.SIGKILL)
+
     def terminate_backends(self):
         self.ask("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and random() < 0.5")
 
@@ -250,6 +254,6 @@ class Saboteur:
 
 
 HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('kill the manager', 3), ('restart stampd', 1), ('reload stampd', 3),
-         ('reload nginx', 3), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
+         ('reload nginx', 3), ('kill nginx', 2), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
          ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]

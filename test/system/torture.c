@@ -194,7 +194,7 @@ static int64_t number_of(const char *text, int64_t least, int64_t most)
 
 int main(int count, char **words)
 {
-    struct torture torture = {.clients = 8, .seconds = 10, .seed = (uint64_t)clock_wall_ms()};
+    struct torture torture = {.clients = 14, .seconds = 10, .seed = (uint64_t)clock_wall_ms()};
     const char *database = "stampd_torture";
     for (int i = 1; i < count; i += 2) {
         const char *value = i + 1 < count ? words[i + 1] : NULL;
