@@ -323,6 +323,9 @@ static bool check_whole(struct reading *reading)
         return refuse(reading, "server_timing = %s: expected off or on", settings->server_timing);
     if (*settings->segment && *settings->segment != '/')
         return refuse(reading, "segment = %s: expected an absolute path", settings->segment);
+    if (settings->limit_answer_bytes <= settings->limit_document_bytes)
+        return refuse(reading, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
+                      (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
     if (settings->segment_slots & (settings->segment_slots - 1))
         return refuse(reading, "segment_slots = %lld: expected a power of two",
                       (long long)settings->segment_slots);

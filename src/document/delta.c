@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "document/stamp.h"
 #include "edge/json.h"
 
 struct delta delta_compute(const struct document *source, struct held held)
@@ -46,6 +47,30 @@ static bool is_in(const struct delta *delta, const struct item *item)
 static bool is_named(const struct delta *delta, const struct item *item)
 {
     return delta->with_keys && item->version <= delta->since && !item_is_tombstone(item);
+}
+
+bool delta_is_empty(const struct delta *delta)
+{
+    const struct document *source = delta->source;
+    return !document_exists(source) ||
+           (!is_whole_copy(delta) && delta->since >= source->header.version && !delta->with_keys);
+}
+
+size_t delta_size(const struct delta *delta)
+{
+    const struct document *source = delta->source;
+    size_t size = source->json_header + STAMP_DIGITS + strlen(",'items':[],'dels':[],'clkeys':[]}");
+    if (delta_is_empty(delta))
+        return size;
+    if (is_whole_copy(delta))
+        return size + source->json.size;
+    for (const struct item *item = source->items; item < source->items + source->item_count; item++) {
+        if (is_in(delta, item))
+            size += item->json.size + 1;
+        else if (is_named(delta, item))
+            size += json_string_size(item->iclass) + json_string_size(item->key) + 1;
+    }
+    return size;
 }
 
 /* --- JSON ---------------------------------------------------------------------------------------- */

@@ -29,6 +29,11 @@ struct delta {
 
 struct delta delta_compute(const struct document *source, struct held held);
 
+/* Is there anything to be carried?  A document that does not exist is not. */
+bool delta_is_empty(const struct delta *delta);
+/* At least as many bytes as delta_write_json appends. */
+size_t delta_size(const struct delta *delta);
+
 /* Appends {"c","id","v","ct","dt","items":[…],"dels":[…]} and `clkeys` in case 2; of a document that does not
  * exist {"c","id","v":0,"ct":0,"dt":0}.  An unchanged document costs one copy of the ready header. */
 void delta_write_json(const struct delta *delta, struct builder *builder);

@@ -163,14 +163,17 @@ void documents_judge_life(struct arena *arena, struct found *found)
     arena_defer(arena, release, found->document);
 }
 
-/* What the database has to be asked for, and where the answers go. */
+/* What the database has to be asked for, and where the answers go: first at the places of their names, then
+ * by put_in_order those to be loaded only. */
 struct wanted {
     struct load *loads;
-    struct found **found; /* parallel to loads */
+    struct found **found; /* parallel to loads; NULL: not wanted */
     size_t count;
+    uint32_t *table; /* by name: place in loads, from 1; 0: free */
+    size_t mask;
 };
 
-static void want(struct arena *arena, struct wanted *wanted, size_t most, struct name name,
+static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t place, struct name name,
                  struct found *found, const struct cache_entry *entry)
 {
     if (!wanted->loads) {
@@ -180,8 +183,51 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, struct
     struct document *copy = entry ? document_hold(entry->document) : NULL;
     if (copy)
         arena_defer(arena, release, copy); /* the cache may drop it while others are loaded */
-    wanted->loads[wanted->count] = (struct load){.class = name.class, .id = name.id, .copy = copy};
-    wanted->found[wanted->count++] = found;
+    wanted->loads[place] = (struct load){.class = name.class, .id = name.id, .copy = copy};
+    wanted->found[place] = found;
+    wanted->count++;
+    found->document = NULL;
+}
+
+/* The place where a name is wanted, or a free one.  The table has more places than names. */
+static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct name name)
+{
+    for (size_t at = (size_t)hash;; at++) {
+        uint32_t *place = &wanted->table[at & wanted->mask];
+        if (!*place)
+            return place;
+        const struct load *load = &wanted->loads[*place - 1];
+        if (wanted->found[*place - 1]->hash == hash && bytes_equal(load->id, name.id) &&
+            bytes_equal(load->class, name.class))
+            return place;
+    }
+}
+
+/* Those to be loaded, one after the other; of a name that stands there twice the first. */
+static void put_in_order(struct arena *arena, struct wanted *wanted, const struct name *names, size_t most)
+{
+    size_t count = 0, room = 4;
+    while (room < 2 * wanted->count)
+        room *= 2;
+    wanted->table = ARENA_ARRAY(arena, uint32_t, room);
+    wanted->mask = room - 1;
+    for (size_t i = 0; i < most; i++) {
+        uint32_t *place = wanted->found[i] ? find_wanted(wanted, wanted->found[i]->hash, names[i]) : NULL;
+        if (!place || *place)
+            continue;
+        wanted->loads[count] = wanted->loads[i];
+        wanted->found[count++] = wanted->found[i];
+        *place = (uint32_t)count;
+    }
+    wanted->count = count;
+}
+
+/* What was wanted twice has the document of the first. */
+static void find_twins(struct wanted *wanted, const struct name *names, size_t count, struct found *found)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!found[i].document)
+            found[i] = *wanted->found[*find_wanted(wanted, found[i].hash, names[i]) - 1];
 }
 
 /* hosts = many: the cached copies are compared with the database, in one query; those that moved are wanted.
@@ -208,22 +254,23 @@ static enum fault verify_cached(struct documents *documents, int space, struct a
         if (!commit.documents[i].moved)
             continue;
         struct cache_entry entry = {.document = cached[i]->document};
-        want(arena, wanted, count, names[cached[i] - found], cached[i], &entry);
+        size_t place = (size_t)(cached[i] - found);
+        want(arena, wanted, count, place, names[place], cached[i], &entry);
     }
     return FAULT_NONE;
 }
 
 static enum fault load_wanted(struct documents *documents, int space, struct arena *arena,
-                              struct wanted *wanted)
+                              struct wanted *wanted, size_t bytes_most)
 {
     if (clock_monotonic_ms() > documents->deadline_ms)
         return FAULT_XTIME;
-    enum fault fault = wanted->count == 1
-                           ? store_load(documents->store, space, arena, wanted->loads)
-                           : store_load_many(documents->store, space, arena, wanted->loads, wanted->count);
+    enum fault fault = wanted->count == 1 ? store_load(documents->store, space, arena, wanted->loads)
+                                          : store_load_part(documents->store, space, arena, wanted->loads,
+                                                            wanted->count, bytes_most);
     if (fault)
         return fault;
-    for (size_t i = 0; i < wanted->count; i++) {
+    for (size_t i = 0; i < wanted->count && wanted->loads[i].document; i++) {
         struct found *found = wanted->found[i];
         struct document *document = wanted->loads[i].document;
         struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
@@ -240,7 +287,8 @@ static enum fault load_wanted(struct documents *documents, int space, struct are
 }
 
 static enum fault find_stored(struct documents *documents, int space, struct arena *arena,
-                              const struct name *names, size_t count, struct found *found_r)
+                              const struct name *names, size_t count, size_t bytes_most,
+                              struct found *found_r)
 {
     struct wanted wanted = {0};
     struct kept *kept = keep_up_to(arena, count);
@@ -254,7 +302,7 @@ static enum fault find_stored(struct documents *documents, int space, struct are
             found->document = kept->documents[kept->count++] = document_hold(proven->document);
             proven->fresh_ms = documents->now_ms;
         } else {
-            want(arena, &wanted, count, names[i], found, entry);
+            want(arena, &wanted, count, i, names[i], found, entry);
         }
     }
     enum fault fault = FAULT_NONE;
@@ -264,15 +312,23 @@ static enum fault find_stored(struct documents *documents, int space, struct are
     if (fault || !wanted.count)
         return fault;
     pulse_count(&documents->pulse->misses, wanted.count);
-    return load_wanted(documents, space, arena, &wanted);
+    size_t all = wanted.count;
+    if (count > 1)
+        put_in_order(arena, &wanted, names, count);
+    fault = load_wanted(documents, space, arena, &wanted, bytes_most);
+    if (!fault && wanted.count < all)
+        find_twins(&wanted, names, count, found_r);
+    return fault;
 }
 
 enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
-                                 const struct name *names, size_t count, struct found *found_r)
+                                 const struct name *names, size_t count, size_t bytes_most,
+                                 struct found *found_r)
 {
-    enum fault fault = find_stored(documents, space, arena, names, count, found_r);
+    enum fault fault = find_stored(documents, space, arena, names, count, bytes_most, found_r);
     for (size_t i = 0; !fault && i < count; i++)
-        documents_judge_life(arena, &found_r[i]);
+        if (found_r[i].document)
+            documents_judge_life(arena, &found_r[i]);
     return fault;
 }
 
@@ -294,9 +350,9 @@ static enum fault find_tolerated(struct documents *documents, int space, struct 
             entry->fresh_ms = documents->now_ms;
     } else if (!is_young) {
         struct wanted wanted = {0};
-        want(arena, &wanted, 1, name, found_r, entry);
+        want(arena, &wanted, 1, 0, name, found_r, entry);
         pulse_count(&documents->pulse->misses, 1);
-        return load_wanted(documents, space, arena, &wanted);
+        return load_wanted(documents, space, arena, &wanted, SIZE_MAX);
     }
     found_r->tag = entry->is_tagged ? entry->tag : look.stamp - 1; /* no tag: never equal to a later look */
     found_r->document = document_hold(entry->document);
@@ -317,8 +373,15 @@ enum fault documents_find_tolerated(struct documents *documents, int space, stru
 enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
                             const struct name *names, size_t count, const struct document **documents_r)
 {
+    return documents_newest_part(documents, space, arena, names, count, SIZE_MAX, documents_r);
+}
+
+enum fault documents_newest_part(struct documents *documents, int space, struct arena *arena,
+                                 const struct name *names, size_t count, size_t bytes_most,
+                                 const struct document **documents_r)
+{
     struct found *found = ARENA_ROOM(arena, struct found, count);
-    enum fault fault = documents_find_newest(documents, space, arena, names, count, found);
+    enum fault fault = documents_find_newest(documents, space, arena, names, count, bytes_most, found);
     for (size_t i = 0; !fault && i < count; i++)
         documents_r[i] = found[i].document;
     return fault;

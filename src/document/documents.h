@@ -41,6 +41,12 @@ struct name {
 MUST_USE enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
                                      const struct name *names, size_t count,
                                      const struct document **documents_r);
+/* The same, but when those that are loaded take `bytes_most` of memory, the others stay NULL: what the
+ * database has to be asked for is loaded in the order of the names.  A name that stands there twice is one
+ * object. */
+MUST_USE enum fault documents_newest_part(struct documents *documents, int space, struct arena *arena,
+                                          const struct name *names, size_t count, size_t bytes_most,
+                                          const struct document **documents_r);
 
 /* --- one try of an operation --- */
 struct transaction;
@@ -59,6 +65,8 @@ MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct na
 /* The same for a list: what is missing is loaded in one round trip. */
 MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names,
                                            size_t count, struct draft **drafts_r);
+/* From now on FAULT_ALIMIT when those that one of the two has to load take more memory. */
+void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most);
 /* Tolerance above 0: a copy at most that old, for reading.  The same document asked at 0 later is promoted
  * when the copy is still the newest (else FAULT_STALE: the operation runs again); one asked at 0 before stays
  * that. */

@@ -38,9 +38,11 @@ struct found {
     bool from_database; /* loaded just now, not taken from the cache */
 };
 
-/* read(doc, tolerance 0) of freshness.md for a list of names. */
+/* read(doc, tolerance 0) of freshness.md for a list of names.  No document: those before it take
+ * `bytes_most`. */
 MUST_USE enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
-                                          const struct name *names, size_t count, struct found *found_r);
+                                          const struct name *names, size_t count, size_t bytes_most,
+                                          struct found *found_r);
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
                                              struct name name, int64_t tolerance_ms, struct found *found_r);

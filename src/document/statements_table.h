@@ -28,6 +28,12 @@ STATEMENT(
     " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
     " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
 
+/* Bytes of documents, 0 for those that are not there, in order: $1 class[], $2 id[]. */
+STATEMENT(SIZES, "sizes", 2,
+          "select coalesce(d.v1, 0) from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"
+          " left join lateral (select v1 from doc d where d.class = u.class and d.id = u.id) d on true"
+          " order by u.n")
+
 /* Absence is held by an advisory lock on the hash of the name, taken a statement before the look.
  * $1 class[], $2 id[], $3 seen[], $4 act[]: those of all documents; seen 0 are those absent. */
 STATEMENT(

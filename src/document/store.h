@@ -41,6 +41,11 @@ MUST_USE enum fault store_load(struct store *store, int space, struct arena *are
 /* Several in one round trip (each its own snapshot).  All or nothing. */
 MUST_USE enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
                                     size_t count);
+/* The same in order and in rounds, until those that are loaded take `bytes_most` of memory or more: at least
+ * the first, whatever its size.  The others have no document.  What is loaded and not needed is bounded too.
+ */
+MUST_USE enum fault store_load_part(struct store *store, int space, struct arena *arena, struct load *loads,
+                                    size_t count, size_t bytes_most);
 
 /* A REPEATABLE READ transaction: loads between begin and end are of one instant.  end also after a fault. */
 MUST_USE enum fault store_snapshot_begin(struct store *store, int space);

@@ -9,8 +9,9 @@
 #include "document/statements.h"
 #include "document/store_private.h"
 
-/* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers. */
-enum { LOADS_A_ROUND = 256 };
+/* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers.  Where
+ * that is bounded in bytes, the first round is short, and asks for the sizes of those of the next. */
+enum { LOADS_A_ROUND = 256, LOADS_OF_UNKNOWN_SIZE = 8, ROUND_BYTES = 4 << 20 };
 
 /* Columns of LOAD and LOAD_NEWER; SCHEMA of the header only. */
 enum { SCHEMA = 9 };
@@ -150,8 +151,39 @@ static enum fault load_one(struct store_session *session, struct arena *arena, s
     return fault ? fault : read_document(session, result, arena, load);
 }
 
+static void add_sizes(struct store_session *session, struct arena *arena, const struct load *loads,
+                      size_t count)
+{
+    struct bytes *classes = ARENA_ROOM(arena, struct bytes, count);
+    struct bytes *ids = ARENA_ROOM(arena, struct bytes, count);
+    struct pg_params params;
+    for (size_t i = 0; i < count; i++) {
+        classes[i] = loads[i].class;
+        ids[i] = loads[i].id;
+    }
+    pg_params_start(&params, arena);
+    pg_add_text_array(&params, classes, count);
+    pg_add_text_array(&params, ids, count);
+    pg_pipeline_add(session->pg, &statements[STATEMENT_SIZES], &params);
+}
+
+/* How many of the next are loaded together: as many as take no more than a round may, and one in any case. */
+static size_t next_round(const struct pg_result *sizes, size_t asked)
+{
+    size_t count = 0;
+    int64_t bytes = 0;
+    while (count < asked && (int)count < pg_rows(sizes)) {
+        bytes += pg_get_i64(sizes, (int)count, 0);
+        if (bytes > ROUND_BYTES && count)
+            break;
+        count++;
+    }
+    return count ? count : 1;
+}
+
+/* `ahead`: the sizes of so many more are asked for, and `next_r` is how many of them are loaded next. */
 static enum fault load_round(struct store *store, struct store_session *session, struct arena *arena,
-                             struct load *loads, size_t count)
+                             struct load *loads, size_t count, size_t ahead, size_t *next_r)
 {
     enum fault fault = pg_pipeline_begin(session->pg, arena);
     if (fault)
@@ -161,13 +193,22 @@ static enum fault load_round(struct store *store, struct store_session *session,
         const struct pg_statement *statement = statement_of(session, &loads[i], &params, arena);
         pg_pipeline_add(session->pg, statement, &params);
     }
+    if (ahead)
+        add_sizes(session, arena, loads + count, ahead);
     struct pg_verdict verdict;
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
     for (size_t i = 0; i < count && !fault; i++)
         fault = read_document(session, verdict.results[i], arena, &loads[i]);
+    if (ahead && !fault)
+        *next_r = next_round(verdict.results[count], ahead);
     return fault;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 static enum fault load_rounds(struct store *store, struct store_session *session, struct arena *arena,
@@ -175,8 +216,34 @@ static enum fault load_rounds(struct store *store, struct store_session *session
 {
     enum fault fault = FAULT_NONE;
     for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND)
-        fault = load_round(store, session, arena, loads + done,
-                           count - done < LOADS_A_ROUND ? count - done : LOADS_A_ROUND);
+        fault =
+            load_round(store, session, arena, loads + done, min_size(count - done, LOADS_A_ROUND), 0, NULL);
+    return fault;
+}
+
+/* Each round has an arena of its own, so that the rows go when their documents are made. */
+static enum fault load_bounded(struct store *store, struct store_session *session, struct load *loads,
+                               size_t count, size_t bytes_most)
+{
+    enum fault fault = FAULT_NONE;
+    size_t bytes = 0, round = min_size(count, LOADS_OF_UNKNOWN_SIZE), next = 0;
+    for (size_t done = 0; done < count && bytes < bytes_most && !fault; done += round, round = next) {
+        struct arena *arena = arena_create("round of loads");
+        fault = load_round(store, session, arena, loads + done, round,
+                           min_size(count - done - round, LOADS_A_ROUND), &next);
+        arena_destroy(arena);
+        for (size_t i = done; i < done + round && !fault; i++)
+            bytes += loads[i].document->block_bytes;
+    }
+    return fault;
+}
+
+static enum fault load_all(struct store *store, struct store_session *session, struct arena *arena,
+                           struct load *loads, size_t count, size_t bytes_most)
+{
+    enum fault fault = count == 1               ? load_one(session, arena, loads)
+                       : bytes_most == SIZE_MAX ? load_rounds(store, session, arena, loads, count)
+                                                : load_bounded(store, session, loads, count, bytes_most);
     for (size_t i = 0; i < count && fault; i++) {
         document_release(loads[i].document);
         loads[i].document = NULL;
@@ -184,8 +251,8 @@ static enum fault load_rounds(struct store *store, struct store_session *session
     return fault;
 }
 
-enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
-                           size_t count)
+enum fault store_load_part(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count, size_t bytes_most)
 {
     struct store_session *session = &store->sessions[space];
     for (size_t i = 0; i < count; i++)
@@ -196,14 +263,19 @@ enum fault store_load_many(struct store *store, int space, struct arena *arena, 
         if (!fault)
             fault = store_read_schema(session);
         if (!fault)
-            fault = count == 1 ? load_one(session, arena, loads)
-                               : load_rounds(store, session, arena, loads, count);
+            fault = load_all(store, session, arena, loads, count, bytes_most);
         bool has_moved = fault == FAULT_STALE && !session->schema;
         if (has_moved && ++schemas < SCHEMAS_MOST)
             continue;
         if (!store_reads_again(store, space, fault, attempt++))
             return fault;
     }
+}
+
+enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count)
+{
+    return store_load_part(store, space, arena, loads, count, SIZE_MAX);
 }
 
 enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)

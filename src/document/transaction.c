@@ -121,17 +121,29 @@ static void release(void *document)
     document_release(document);
 }
 
+void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most)
+{
+    transaction->bytes_most = bytes_most;
+}
+
+static size_t bytes_most(const struct transaction *transaction)
+{
+    return transaction->bytes_most ? transaction->bytes_most : SIZE_MAX;
+}
+
 /* Inside the REPEATABLE READ snapshot: what is loaded there is older than the stamps, so it is not cached. */
 static enum fault find_in_snapshot(struct transaction *transaction, const struct name *names, size_t count,
                                    struct found *found)
 {
     struct documents *documents = transaction->documents;
     struct load *loads = ARENA_ARRAY(transaction->arena, struct load, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         loads[i] = (struct load){.class = names[i].class, .id = names[i].id};
-    enum fault fault =
-        store_load_many(documents->store, transaction->space, transaction->arena, loads, count);
-    for (size_t i = 0; !fault && i < count; i++) {
+        found[i].document = NULL;
+    }
+    enum fault fault = store_load_part(documents->store, transaction->space, transaction->arena, loads, count,
+                                       bytes_most(transaction));
+    for (size_t i = 0; !fault && i < count && loads[i].document; i++) {
         arena_defer(transaction->arena, release, loads[i].document);
         found[i] = (struct found){.document = loads[i].document, .from_database = true};
         found[i].hash = stamps_hash(documents->stamps, transaction->space, names[i].class, names[i].id);
@@ -144,9 +156,15 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
 static enum fault find_newest(struct transaction *transaction, const struct name *names, size_t count,
                               struct found *found)
 {
-    return transaction->in_snapshot ? find_in_snapshot(transaction, names, count, found)
-                                    : documents_find_newest(transaction->documents, transaction->space,
-                                                            transaction->arena, names, count, found);
+    enum fault fault =
+        transaction->in_snapshot
+            ? find_in_snapshot(transaction, names, count, found)
+            : documents_find_newest(transaction->documents, transaction->space, transaction->arena, names,
+                                    count, bytes_most(transaction), found);
+    for (size_t i = 0; i < count && !fault; i++)
+        if (!found[i].document)
+            fault = FAULT_ALIMIT;
+    return fault;
 }
 
 /* A document read with a tolerance is now asked for at 0: its copy serves when it is still the newest. */

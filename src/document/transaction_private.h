@@ -18,6 +18,7 @@ struct transaction {
     struct asked *asked;
     size_t count, capacity;
     size_t fetched;          /* those at tolerance 0 */
+    size_t bytes_most;       /* memory of those that are loaded together; 0: no limit */
     const struct once *once; /* NULL: no answer is to be kept */
     struct turns *turns;     /* NULL: none are taken */
     struct task *tasks;      /* to be created */

@@ -190,6 +190,9 @@ struct stampd_bytes stampd_written(struct stampd_writer *writer)
 
 static enum stampd_outcome set_result(struct stampd_call *call, const char *mime, struct bytes result)
 {
+    int64_t most = settings_of(call)->limit_answer_bytes;
+    if (!call->fault && (int64_t)result.size > most)
+        module_fail_limit(call, "limit_answer_bytes", most, (int64_t)result.size);
     if (call->fault)
         return STAMPD_FAULT;
     call->mime = mime;

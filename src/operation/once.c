@@ -144,8 +144,8 @@ enum fault once_keep(struct attempt *attempt, struct once *once)
     const struct builder *body = attempt->reply->body;
     once->mime = bytes_of(attempt->reply->mime);
     once->answer = (struct bytes){body->data + attempt->out, body->size - attempt->out};
-    if ((int64_t)once->answer.size > settings->limit_answer_bytes)
-        return reader_over(&reader, NULL, "limit_answer_bytes", settings->limit_answer_bytes,
+    if ((int64_t)once->answer.size > settings->limit_kept_bytes)
+        return reader_over(&reader, NULL, "limit_kept_bytes", settings->limit_kept_bytes,
                            (int64_t)once->answer.size);
     transaction_keep(attempt->transaction, once);
     return FAULT_NONE;

@@ -20,7 +20,7 @@ MUST_USE enum fault once_open(struct workshop *workshop, struct call *call, stru
 /* Looks for the answer.  Found: body, type and version of the attempt are as after its work and validation.
  * FAULT_AKEYREUSED: it answers another request. */
 MUST_USE enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r);
-/* After work: its validation is to keep what it gave.  FAULT_ALIMIT: more than limit_answer_bytes. */
+/* After work: its validation is to keep what it gave.  FAULT_ALIMIT: more than limit_kept_bytes. */
 MUST_USE enum fault once_keep(struct attempt *attempt, struct once *once);
 /* After a try that ended with `fault`: FAULT_NONE when the answer is there all the same, because a twin was
  * quicker or a commit of unknown outcome did happen; else what remains of the fault, and whether the

@@ -2,6 +2,7 @@
 #include "operation/sync.h"
 
 #include "document/delta.h"
+#include "operation/answer.h"
 
 enum fault sync_read(struct workshop *workshop, struct call *call, struct reply *reply,
                      const struct holdings **holdings_r)
@@ -35,16 +36,35 @@ static bool is_granted(const struct attempt *attempt, struct name name)
     return false;
 }
 
-static void write_closed(struct name name, struct builder *body)
+/* --- the answer --- */
+
+/* In place of what is closed, or is to be asked for once more. */
+static void write_instead(struct name name, const char *why, struct builder *body)
 {
     builder_add_text(body, "{\"c\":");
     json_add_string(body, name.class);
     builder_add_text(body, ",\"id\":");
     json_add_string(body, name.id);
-    builder_add_text(body, ",\"closed\":true}");
+    builder_printf(body, ",\"%s\":true}", why);
 }
 
-/* --- the answer --- */
+static bool goes_now(struct answer *answer, const struct delta *delta, const struct builder *body)
+{
+    return delta_is_empty(delta) ||
+           (answer_has_room(answer, body->size, delta_size(delta)) && answer_carry(answer, delta->source));
+}
+
+static void write_changes(struct answer *answer, const struct document *document, struct name name,
+                          struct held held, struct builder *body)
+{
+    struct delta delta = {0};
+    if (document)
+        delta = delta_compute(document, held);
+    if (document && goes_now(answer, &delta, body))
+        delta_write_json(&delta, body);
+    else
+        write_instead(name, "later", body);
+}
 
 /* What may be looked at, of what was asked for. */
 struct allowed {
@@ -77,20 +97,19 @@ enum fault sync_write(struct attempt *attempt, const struct holdings *request)
     struct builder *body = attempt->reply->body;
     struct allowed allowed = find_allowed(attempt, request);
     const struct document **documents = ARENA_ROOM(arena, const struct document *, allowed.count);
-    enum fault fault = documents_newest(attempt->workshop->documents, attempt->space, arena, allowed.names,
-                                        allowed.count, documents);
+    struct answer answer = answer_begin(attempt->workshop->settings, arena, allowed.count);
+    enum fault fault = documents_newest_part(attempt->workshop->documents, attempt->space, arena,
+                                             allowed.names, allowed.count, answer.most, documents);
     if (fault)
         return fault;
     builder_add_text(body, "[");
     for (size_t i = 0; i < request->count; i++) {
         if (i)
             builder_add_text(body, ",");
-        if (allowed.is_closed && allowed.is_closed[i]) {
-            write_closed(request->names[i], body);
-            continue;
-        }
-        struct delta delta = delta_compute(*documents++, request->held[i]);
-        delta_write_json(&delta, body);
+        if (allowed.is_closed && allowed.is_closed[i])
+            write_instead(request->names[i], "closed", body);
+        else
+            write_changes(&answer, *documents++, request->names[i], request->held[i], body);
     }
     builder_add_text(body, "]");
     return FAULT_NONE;

@@ -14,7 +14,8 @@ MUST_USE enum fault sync_read(struct workshop *workshop, struct call *call, stru
 /* Appends the JSON array of answers to the reply's body, in the order of the request.  Where the caller may
  * not read the namespace, only documents that the operation has granted are looked at; each other one is
  * answered by {"c","id","closed":true}, whether it exists or not.  An answer that is replayed grants nothing:
- * what was granted once may not be any more. */
+ * what was granted once may not be any more.  When the answer is full, and for a document that is named
+ * again, it is {"c","id","later":true}. */
 MUST_USE enum fault sync_write(struct attempt *attempt, const struct holdings *request);
 
 /* Documents that the work of an operation lets the caller synchronise in this request, newest first. */

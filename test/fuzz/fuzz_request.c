@@ -252,7 +252,7 @@ static void start(void)
     static const char text[] =
         "limit_body_bytes = 1024\nlimit_content_bytes = 64\nlimit_depth = 9\n"
         "limit_document_bytes = 1024\nlimit_documents = 4\nlimit_name_bytes = 16\n"
-        "limit_syncs = 5\nlimit_answer_bytes = 100\ncache_mb = 1\nz_database = z\n"
+        "limit_syncs = 5\nlimit_kept_bytes = 100\ncache_mb = 1\nz_database = z\n"
         "admin_key_sha256 = "
         "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n" /* secret */
         "queue_key_sha256 = "

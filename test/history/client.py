@@ -157,7 +157,8 @@ class Client:
     def take_syncs(self, start, documents, answer, parent=None):
         for document, one in zip(documents, answer.body['syncs']):
             copy = self.copies[document]
-            copy.apply(one)
+            if not copy.apply(one):
+                continue  # the answer was full: the copy is what it was
             items = {name_of({'c': class_, 'k': key}): (copy.versions[class_, key], compact(content))
                      for (class_, key), content in copy.items.items()}
             state = pack(copy.ctime, items) if copy.version else ''

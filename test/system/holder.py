@@ -17,10 +17,14 @@ class Copy:
         return {'c': self.name[0], 'id': self.name[1], 'v': self.version, 'ct': self.ctime, 'dt': self.dtime}
 
     def apply(self, answer):
+        """False: the answer was full, the copy is to be sent again."""
         assert (answer['c'], answer['id']) == self.name
+        if answer.get('later'):
+            assert set(answer) == {'c', 'id', 'later'}
+            return False
         if answer['v'] == 0:
             self.forget()
-            return
+            return True
         if answer['ct'] != self.ctime:
             self.forget()
         if 'clkeys' in answer:
@@ -32,6 +36,7 @@ class Copy:
         for item in answer['dels']:
             self.items.pop((item['c'], item.get('k')), None)
         self.version, self.ctime, self.dtime = answer['v'], answer['ct'], answer['dt']
+        return True
 
 
 def joined(class_, key):

@@ -169,23 +169,31 @@ static void judge_life(struct document *document)
     arena_destroy(arena);
 }
 
-enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
-                           size_t count)
+enum fault store_load_part(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count, size_t bytes_most)
 {
+    size_t bytes = 0;
     (void)store, (void)space, (void)arena;
     if (fake.load_fault)
         return fake.load_fault;
     fake.round_trips++;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && bytes < bytes_most; i++) {
         struct document **row = find(loads[i].class, loads[i].id);
         const struct header absent = {.class = loads[i].class, .id = loads[i].id, .floor = floor_now};
         loads[i].document = row ? document_hold(*row) : document_build(&absent, NULL, 0);
         judge_life(loads[i].document);
+        bytes += loads[i].document->block_bytes;
         fake.loads++;
     }
     if (fake.after_load)
         fake.after_load();
     return FAULT_NONE;
+}
+
+enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
+                           size_t count)
+{
+    return store_load_part(store, space, arena, loads, count, SIZE_MAX);
 }
 
 enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)

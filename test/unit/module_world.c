@@ -52,7 +52,8 @@ int open_world(void **state)
 int start_world(void **state)
 {
     (void)state;
-    static const struct settings limits = {.dhop_past_s = 1000,
+    static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .dhop_past_s = 1000,
                                            .limit_content_bytes = 100,
                                            .limit_depth = 8,
                                            .limit_document_bytes = 200,

@@ -321,6 +321,7 @@ static void wrong_settings_are_named(void **state)
         {"push_contact = ops@example.net\n", ": push_contact = ops@example.net: expected mailto:address"},
         {"push_contact = mailto:\n", ": push_contact = mailto:: expected mailto:address"},
         {"push_key_file = /x\n", ": push_key_file needs push_contact"},
+        {"limit_document_bytes = 33554432\n", ": limit_answer_bytes = 33554432: expected more than"},
         {"segment = s\n", ": segment = s: expected an absolute path"},
         {"client_address_header = X Y\n", ": client_address_header = X Y: expected a header's name"},
         {"client_address_header =\n", ": client_address_header = : expected a header's name"},

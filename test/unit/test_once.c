@@ -15,10 +15,11 @@
 static int start(void **state)
 {
     (void)state;
-    static const struct settings limits = {.dhop_future_ms = 5000,
+    static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .dhop_future_ms = 5000,
                                            .dhop_past_s = 3600,
                                            .idempotency_s = 100,
-                                           .limit_answer_bytes = 100,
+                                           .limit_kept_bytes = 100,
                                            .limit_content_bytes = 100,
                                            .limit_document_bytes = 200,
                                            .limit_documents = 32,
@@ -242,9 +243,9 @@ static void faults_are_not_kept(void **state)
 static void an_answer_has_a_limit(void **state)
 {
     (void)state;
-    settings.limit_answer_bytes = 5;
+    settings.limit_kept_bytes = 5;
     assert_int_equal(put("a", "1", "k"), FAULT_ALIMIT);
-    assert_string_equal(reply.arguments[0], "limit_answer_bytes");
+    assert_string_equal(reply.arguments[0], "limit_kept_bytes");
     assert_string_equal(reply.arguments[1], "5");
     assert_int_equal(fake.commits, 0);
     assert_int_equal(put("a", "1", NULL), FAULT_NONE);

@@ -18,7 +18,8 @@ static char no_key[] = "";
 static int start(void **state)
 {
     (void)state;
-    static const struct settings limits = {.limit_content_bytes = 100,
+    static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .limit_content_bytes = 100,
                                            .limit_document_bytes = 200,
                                            .limit_documents = 32,
                                            .limit_name_bytes = 255,

@@ -20,7 +20,8 @@ static int start(void **state)
 {
     (void)state;
     static char none[] = "";
-    static struct settings limits = {.limit_content_bytes = 100,
+    static struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                     .limit_content_bytes = 100,
                                      .limit_depth = 32,
                                      .limit_document_bytes = 200,
                                      .limit_documents = 32,

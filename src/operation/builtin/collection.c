@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "operation/answer.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
 #include "operation/seal.h"
@@ -248,34 +249,42 @@ static void write_pairs(struct builder *body, const struct collection_page *page
 }
 
 /* The newest contents: they may be newer than the page; the next synchronisation tells what has left since.
- * What is gone altogether has left: one that this page had as a member, and of which nothing can be sent. */
+ * What is gone altogether has left: one that this page had as a member, and of which nothing can be sent.
+ * When the answer is full, the page ends before the document that does not fit. */
 static enum fault write_documents(struct attempt *attempt, const struct asked *asked,
                                   struct collection_page *page, struct builder *body)
 {
     struct arena *arena = attempt->call->arena;
     struct name *names = ARENA_ARRAY(arena, struct name, page->count);
-    struct collection_member **members = ARENA_ARRAY(arena, struct collection_member *, page->count);
     const struct document **documents = ARENA_ARRAY(arena, const struct document *, page->count);
+    struct answer answer = answer_begin(attempt->workshop->settings, arena, page->count);
     size_t count = 0;
-    for (size_t i = 0; i < page->count; i++) {
-        if (page->members[i].has_left)
-            continue;
-        names[count] = (struct name){asked->class, page->members[i].id};
-        members[count++] = &page->members[i];
-    }
-    enum fault fault =
-        documents_newest(attempt->workshop->documents, attempt->space, arena, names, count, documents);
+    for (size_t i = 0; i < page->count; i++)
+        if (!page->members[i].has_left)
+            names[count++] = (struct name){asked->class, page->members[i].id};
+    enum fault fault = documents_newest_part(attempt->workshop->documents, attempt->space, arena, names,
+                                             count, answer.most, documents);
     const char *comma = "";
     builder_add_text(body, "[");
-    for (size_t i = 0; i < count && !fault; i++) {
-        if (!document_exists(documents[i])) {
-            members[i]->has_left = true;
-            if (documents[i]->header.version > members[i]->version)
-                members[i]->version = documents[i]->header.version;
+    for (size_t place = 0, i = 0; place < page->count && !fault; place++) {
+        struct collection_member *member = &page->members[place];
+        if (member->has_left)
+            continue;
+        const struct document *document = documents[i++];
+        if (!document || !answer_has_room(&answer, body->size, document->json.size)) {
+            page->count = place;
+            page->has_more = true;
+            break;
+        }
+        if (!document_exists(document)) {
+            member->has_left = true;
+            if (document->header.version > member->version)
+                member->version = document->header.version;
             continue;
         }
+        answer_carry(&answer, document);
         builder_printf(body, "%s", comma);
-        builder_add_bytes(body, documents[i]->json);
+        builder_add_bytes(body, document->json);
         comma = ",";
     }
     builder_add_text(body, "]");

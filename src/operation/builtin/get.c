@@ -2,12 +2,13 @@
  * sync: no work at all; the synchronisation is the cycle's. */
 #include "operation/builtin/builtin.h"
 
-#include "operation/reader.h"
+#include "operation/answer.h"
 
 struct wish {
     struct name name;
     int64_t age_s;
     size_t draft; /* age 0: place among the drafts */
+    const struct json *at;
 };
 
 static enum fault read_wishes(const struct reader *reader, const struct json *docs, struct wish *wishes)
@@ -16,6 +17,7 @@ static enum fault read_wishes(const struct reader *reader, const struct json *do
     for (const struct json *element = docs->first; element; element = element->next, i++) {
         if (element->kind != JSON_OBJECT)
             return reader_wrong_value(reader, element, "docs", "Objects with c, id and age are expected.");
+        wishes[i].at = element;
         enum fault fault = reader_members(reader, element, "c id age");
         if (!fault)
             fault = reader_name(reader, element, &wishes[i].name);
@@ -41,11 +43,42 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
     }
     if (!wanted)
         return FAULT_NONE;
+    const struct settings *settings = attempt->workshop->settings;
+    transaction_limit_bytes(attempt->transaction, (size_t)settings->limit_answer_bytes);
     enum fault fault = transaction_fetch_many(attempt->transaction, names, wanted, drafts);
-    if (fault == FAULT_ALIMIT)
-        return reader_over(reader, json_member(attempt->call->param, "docs"), "limit_documents",
-                           attempt->workshop->settings->limit_documents, (int64_t)wanted);
-    return fault;
+    if (fault != FAULT_ALIMIT)
+        return fault;
+    const struct json *docs = json_member(attempt->call->param, "docs");
+    return (int64_t)wanted > settings->limit_documents
+               ? reader_over(reader, docs, "limit_documents", settings->limit_documents, (int64_t)wanted)
+               : reader_over(reader, docs, "limit_answer_bytes", settings->limit_answer_bytes, 0);
+}
+
+static enum fault write_documents(struct attempt *attempt, const struct reader *reader,
+                                  const struct wish *wishes, size_t count, struct draft **drafts)
+{
+    struct builder *body = attempt->reply->body;
+    struct answer answer = answer_begin(reader->settings, attempt->call->arena, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct document *document;
+        enum fault fault = FAULT_NONE;
+        if (wishes[i].age_s)
+            fault = transaction_read(attempt->transaction, wishes[i].name, wishes[i].age_s, &document);
+        else
+            document = draft_base(drafts[wishes[i].draft]);
+        if (fault)
+            return fault;
+        if (!answer_has_room(&answer, body->size, document->json.size))
+            return reader_over(reader, wishes[i].at, "limit_answer_bytes",
+                               reader->settings->limit_answer_bytes,
+                               (int64_t)(body->size + document->json.size));
+        if (!answer_carry(&answer, document))
+            return reader_wrong_value(reader, wishes[i].at, "docs", "Each document is expected once.");
+        if (i)
+            builder_add_text(body, ",");
+        builder_add_bytes(body, document->json);
+    }
+    return FAULT_NONE;
 }
 
 static enum fault get_work(struct attempt *attempt)
@@ -66,22 +99,10 @@ static enum fault get_work(struct attempt *attempt)
         fault = fetch_newest(attempt, &reader, wishes, docs->count, drafts);
     if (fault)
         return fault;
-    struct builder *body = attempt->reply->body;
-    builder_add_text(body, "{\"docs\":[");
-    for (size_t i = 0; i < docs->count; i++) {
-        const struct document *document;
-        if (wishes[i].age_s)
-            fault = transaction_read(attempt->transaction, wishes[i].name, wishes[i].age_s, &document);
-        else
-            document = draft_base(drafts[wishes[i].draft]);
-        if (fault)
-            return fault;
-        if (i)
-            builder_add_text(body, ",");
-        builder_add_bytes(body, document->json);
-    }
-    builder_add_text(body, "]}");
-    return FAULT_NONE;
+    builder_add_text(attempt->reply->body, "{\"docs\":[");
+    fault = write_documents(attempt, &reader, wishes, docs->count, drafts);
+    builder_add_text(attempt->reply->body, "]}");
+    return fault;
 }
 
 const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .is_safe = true, .work = get_work};

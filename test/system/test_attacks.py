@@ -1,0 +1,184 @@
+"""What one stranger tries to use up, beside an ordinary client: each attack of `lab`, an open namespace, by clients of one address,
+while another client reads, writes and synchronises.  Nothing here depends on times: the ordinary client is never refused, no worker
+dies, and what the attack gets is counted."""
+import contextlib
+import threading
+
+import pytest
+
+from client import Client
+from holder import Copy, items_of
+from schema import Schemas
+
+MIB = 1 << 20
+SETTINGS = {'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0}
+STACK = {'workers': 2, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'}}
+ATTACKER, ORDINARY = '127.0.0.2', '127.0.0.3'
+
+
+class Ordinary(threading.Thread):
+    """A client that does what clients do, until it is told to stop; `served` counts, `refused` has what was not."""
+
+    def __init__(self, stack, ns='lab'):
+        super().__init__(daemon=True)
+        self.stack, self.ns, self.served, self.refused = stack, ns, 0, []
+        self.is_over = threading.Event()
+
+    def run(self):
+        copy = Copy('Usual', 'mine')
+        with Client(self.stack, ORDINARY) as client:
+            while not self.is_over.is_set():
+                try:
+                    self.once(client, copy)
+                except Exception as error:  # whatever it is, the test is told
+                    self.refused.append(error)
+                    return
+
+    def once(self, client, copy):
+        number = self.served
+        for reply in (client.op(self.ns, 'put', {'docs': [{'c': 'Usual', 'id': 'mine', 'items': [{'c': 'Number', 'j': number}]}]}),
+                      client.get(self.ns, 'Usual', 'mine'), client.op(self.ns, 'sync', syncs=[copy.request()])):
+            if reply.status != 200:
+                self.refused.append(reply)
+                return
+        copy.apply(reply.json['syncs'][0])
+        assert copy.items == {('Number', None): number}
+        self.served += 1
+
+
+@contextlib.contextmanager
+def beside(stack, ns='lab', least=5):
+    """An ordinary client while the block runs: it is served at least so often, and no worker dies."""
+    workers = stack.worker_pids()
+    ordinary = Ordinary(stack, ns)
+    ordinary.start()
+    try:
+        yield ordinary
+        while ordinary.served < least and not ordinary.refused and ordinary.is_alive():
+            ordinary.is_over.wait(0.05)
+    finally:
+        ordinary.is_over.set()
+        ordinary.join(60)
+    assert ordinary.refused == [] and ordinary.served >= least
+    assert stack.worker_pids() == workers, 'a worker has died'
+
+
+def attack(stack, do, times, clients=4):
+    """What `do(client, number)` returns, by several connections at once of one address."""
+    results, numbers, lock = [], iter(range(times)), threading.Lock()
+
+    def run():
+        with Client(stack, ATTACKER) as client:
+            while True:
+                with lock:
+                    number = next(numbers, None)
+                if number is None:
+                    return
+                result = do(client, number)
+                with lock:
+                    results.append(result)
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    assert len(results) == times, 'an attack has failed to be answered'
+    return results
+
+
+def large(stack, class_, count, size=900_000):
+    """Documents of one item of so many bytes, in the collection `all`; their ids."""
+    ids = [f'{number:03}' for number in range(count)]
+    for id_ in ids:
+        stack.put('lab', {'c': class_, 'id': id_, 'items': [{'c': 'Text', 'j': id_ * (size // 3)}, {'c': 'Tag', 'j': {'all': 'x'}}]})
+    return ids
+
+
+@pytest.fixture(scope='module')
+def documents(stack, tmp_path_factory):
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Big': {
+        'items': {'Tag': {'singleton': True}, 'Text': {'singleton': True}}, 'collections': {'all': {'key': ['Tag.all'], 'mutable': True}}}})
+    return large(stack, 'Big', 40)
+
+
+# --- answers ---
+
+def size_of(reply):
+    return len(reply.body)
+
+
+def test_one_large_document_named_often(stack, documents):
+    """4 KB of names drew 160 MB and killed the worker."""
+    names = [{'c': 'Big', 'id': documents[0]}] * 160
+    with beside(stack):
+        synced = attack(stack, lambda client, _: client.op('lab', 'sync', syncs=names), 40)
+        gotten = attack(stack, lambda client, _: client.op('lab', 'get', {'docs': [{**name, 'age': 3600} for name in names]}), 40)
+    for reply in synced:
+        assert reply.status == 200 and size_of(reply) < MIB
+        first, *others = reply.json['syncs']
+        assert first['items'] and len(others) == 159 and all(other == {'c': 'Big', 'id': '000', 'later': True} for other in others)
+    assert {(reply.status, reply.code, tuple(reply.args)) for reply in gotten} == {(400, 'AARG', ('docs',))}
+
+
+def test_many_large_documents_come_in_parts(stack, documents):
+    """A client that holds many large documents got a 502 for each synchronisation, for ever."""
+    def hold(client, _):
+        copies, answers = [Copy('Big', id_) for id_ in documents], 0
+        wanted = copies
+        while wanted:
+            reply = client.op('lab', 'sync', syncs=[copy.request() for copy in wanted])
+            assert reply.status == 200 and size_of(reply) <= SETTINGS['limit_answer_bytes'] + 40 * 60
+            left = [copy for copy, answer in zip(wanted, reply.json['syncs']) if not copy.apply(answer)]
+            assert len(left) < len(wanted), 'each answer makes progress'
+            wanted, answers = left, answers + 1
+        assert all(copy.items['Text', None] == copy.name[1] * 300_000 for copy in copies)
+        return answers
+
+    with beside(stack):
+        assert attack(stack, hold, 4) == [10] * 4, '4 documents of 900 KB are in each'
+
+
+def test_pages_of_a_collection_end_where_the_answer_is_full(stack, documents):
+    """A page of 60 documents of 7 MB killed the worker."""
+    def read(client, _):
+        place, pages, ids = {}, 0, []
+        while 'token' not in place:
+            reply = client.op('lab', 'collection', {'c': 'Big', 'collection': 'all', 'value': 'x', 'limit': 1000, **place})
+            assert reply.status == 200 and size_of(reply) <= SETTINGS['limit_answer_bytes']
+            out = reply.json['out']
+            assert len(out['docs']) > 0
+            ids += [document['id'] for document in out['docs']]
+            place, pages = {name: out[name] for name in ('cursor', 'token') if name in out}, pages + 1
+        return pages, sorted(ids)
+
+    with beside(stack):
+        assert attack(stack, read, 8) == [(10, documents)] * 8
+
+
+def test_what_get_cannot_carry_is_refused(stack, documents):
+    def get(client, number):
+        return client.op('lab', 'get', {'docs': [{'c': 'Big', 'id': id_, 'age': 3600 * (number % 2)} for id_ in documents[:30]]})
+
+    with beside(stack):
+        for reply in attack(stack, get, 20):
+            assert (reply.status, reply.code, reply.args[:2]) == (400, 'ALIMIT', ['limit_answer_bytes', str(SETTINGS['limit_answer_bytes'])])
+            assert size_of(reply) < 1000
+        few = attack(stack, lambda client, _: client.op('lab', 'get', {'docs': [{'c': 'Big', 'id': id_} for id_ in documents[:4]]}), 1)[0]
+    assert few.status == 200 and len(few.json['out']['docs']) == 4
+
+
+def test_a_document_larger_than_the_limit_is_answered_alone(stack):
+    """Of the time when the limits were others."""
+    stack.put('lab', *({'c': class_, 'id': 'h', 'items': [{'c': 'Text', 's': 'x'}]} for class_ in ('Huge', 'Small')))
+    stack.psql('lab', "insert into item (class, id, iclass, key, version, vop, content, raw)"
+               " select 'Huge', 'h', 'More', n::text, version, version, repeat('y', 1000000), true from doc, generate_series(1, 6) n"
+               " where doc.class = 'Huge'")
+    stack.restart_stampd()
+    with Client(stack, ATTACKER) as client:
+        assert len(client.get('lab', 'Huge', 'h').json['items']) == 7
+        first, second = client.op('lab', 'sync', syncs=[{'c': 'Huge', 'id': 'h'}, {'c': 'Small', 'id': 'h'}]).json['syncs']
+        assert len(first['items']) == 7 and second['later']
+        assert len(items_of(client.op('lab', 'get', {'docs': [{'c': 'Huge', 'id': 'h'}]}).json['out']['docs'][0])) == 7
+        removed = [{'c': 'More', 'k': str(number), 'del': True} for number in range(1, 7)]
+        assert client.op('lab', 'put', {'docs': [{'c': 'Huge', 'id': 'h', 'items': removed}]}).status == 200, 'it can shrink'
