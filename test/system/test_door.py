@@ -37,8 +37,8 @@ def door(stack):
     path = stack.path / 'etc/nginx.conf'
     text = path.read_text()
     for pattern, replacement in ((r'rate=200r/s', 'rate=1r/m'), (r'limit_req zone=stampd_requests burst=400 nodelay;', ''),
-                                 (r'(?<=limit_conn stampd_connections 100;)\n\n        location / \{', ADDED)):
-        text, count = re.subn(pattern, replacement, text)
+                                 (r'\n        location / \{', ADDED)):
+        text, count = re.subn(pattern, replacement, text, count=1)
         assert count == 1, pattern
     path.write_text(text)
     stack.step('nginx', 'stop')
