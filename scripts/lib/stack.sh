@@ -312,7 +312,7 @@ nginx_configure() {
         chmod 600 "$STACK/etc/certificate.key"
     fi
     set -- --listen "127.0.0.1:$STACK_PORT" --probe-listen "127.0.0.1:$STACK_PROBE_PORT" \
-        --folder "$STACK/run/nginx" --error-log "$STACK/log/nginx.log" \
+        --folder "$STACK/run/nginx" --access-log "${STACK_ACCESS_LOG:-off}" --error-log "$STACK/log/nginx.log" \
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
     STAMPD_NGINX=$SOURCE/nginx stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||

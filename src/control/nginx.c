@@ -2,6 +2,7 @@
 #include "control/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,9 @@
 #include "base/fault.h"
 #include "control/homes.h"
 #include "control/namespaces.h"
+#include "control/site.h"
 #include "control/template.h"
+#include "edge/crypto.h"
 #include "edge/json.h"
 
 enum {
@@ -21,8 +24,9 @@ enum {
 };
 
 struct nginx_options {
-    const char *listen, *probe_listen, *certificate, *key, *user, *name;
-    const char *folder, *access_log, *error_log, *template_path, *output;
+    struct site site;
+    const char *probe_listen, *certificate, *key, *user;
+    const char *pid, *folder, *access_log, *error_log, *template_path, *output;
     struct map_options map;
     int64_t workers;
 };
@@ -51,7 +55,7 @@ static const struct refusal {
 };
 
 /* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
-static void add_refusal(struct builder *builder, const struct refusal *refusal)
+static void add_refusal(struct builder *builder, const struct refusal *refusal, const char *hsts)
 {
     const char *words = fault_words(refusal->fault);
     builder_printf(
@@ -62,11 +66,11 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal)
         "            add_header Cache-Control no-store always;\n"
         "            add_header X-Content-Type-Options nosniff always;\n"
         "            add_header X-Request-Id $stampd_request_id always;\n"
-        "%s"
+        "%s%s"
         "            default_type application/problem+json;\n"
         "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
         "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[%s]",
-        refusal->status,
+        refusal->status, hsts,
         refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
                                                          : "",
         refusal->status, words, refusal->status, fault_code(refusal->fault), fault_major(refusal->fault),
@@ -76,14 +80,14 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal)
     builder_add_text(builder, "}';\n        }");
 }
 
-static const char *compose_refusals(struct arena *arena)
+static const char *compose_refusals(struct arena *arena, const struct site *site)
 {
     struct builder builder = {0};
     for (size_t i = 0; i < COUNT_OF(refusals); i++)
         builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
                        refusals[i].status);
     for (size_t i = 0; i < COUNT_OF(refusals); i++) {
-        add_refusal(&builder, &refusals[i]);
+        add_refusal(&builder, &refusals[i], site_hsts(arena, site, "            "));
         builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
     }
     const char *text = arena_copy(arena, builder.data, builder.size);
@@ -168,15 +172,22 @@ static bool is_plain(const char *what, const char *value)
     return false;
 }
 
+static bool are_words_plain(const char *what, const struct option_words *words)
+{
+    for (int i = 0; i < words->count; i++)
+        if (!is_plain(what, words->words[i]))
+            return false;
+    return true;
+}
+
 static bool are_plain(const struct control *control, const struct nginx_options *options)
 {
     const char *const words[][2] = {
-        {"--listen", options->listen},
         {"--probe-listen", options->probe_listen},
         {"--certificate", options->certificate},
         {"--key", options->key},
-        {"--name", options->name},
         {"--folder", options->folder},
+        {"--pid", options->pid},
         {"--access-log", options->access_log},
         {"--error-log", options->error_log},
         {"--map", options->map.path},
@@ -185,7 +196,17 @@ static bool are_plain(const struct control *control, const struct nginx_options 
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (!is_plain(words[i][0], words[i][1]))
             return false;
-    return !options->user || is_plain("--user", options->user);
+    const char *const others[][2] = {
+        {"--user", options->user},
+        {"--acme", options->site.acme},
+        {"--root", options->site.root},
+        {"--include", options->site.include},
+    };
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (others[i][1] && !is_plain(others[i][0], others[i][1]))
+            return false;
+    return are_words_plain("--listen", &options->site.listen) &&
+           are_words_plain("--http", &options->site.http) && are_words_plain("--name", &options->site.names);
 }
 
 static const char *absolute(struct arena *arena, const char *path)
@@ -202,8 +223,23 @@ static void complete(struct control *control, struct nginx_options *options)
     if (!options->folder)
         options->folder = arena_printf(arena, "%s/nginx", control->settings.run_directory);
     options->folder = absolute(arena, options->folder);
+    if (!options->pid)
+        options->pid = arena_printf(arena, "%s/nginx.pid", options->folder);
+    if (!options->access_log)
+        options->access_log = arena_printf(arena, "%s/access.log", options->folder);
     if (!options->error_log)
         options->error_log = arena_printf(arena, "%s/error.log", options->folder);
+    struct site *site = &options->site;
+    if (!site->listen.count)
+        site->listen = (struct option_words){{"443"}, 1};
+    if (!site->names.count)
+        site->names = (struct option_words){{"_"}, 1};
+    if (site->acme && !site->http.count)
+        site->http = (struct option_words){{"80"}, 1};
+    site->acme = site->acme ? absolute(arena, site->acme) : NULL;
+    site->root = site->root ? absolute(arena, site->root) : NULL;
+    site->is_proxied = *control->settings.trusted_proxies &&
+                       strcmp(control->settings.client_address_header, "proxy_protocol") == 0;
     options->certificate = absolute(arena, options->certificate);
     options->key = absolute(arena, options->key);
     options->map.path = absolute(arena, map_path(control, &options->map));
@@ -219,8 +255,6 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
     int64_t connections = CONNECTIONS + 2 * settings->live_connections;
-    bool is_protocol =
-        *settings->trusted_proxies && strcmp(settings->client_address_header, "proxy_protocol") == 0;
     const struct template_value values[] = {
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
                            ? "off"
@@ -232,7 +266,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"CLIENT_ZONES", compose_zones(arena, settings)},
         {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
         {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
-        {"ERRORS", compose_refusals(arena)},
+        {"ERRORS", compose_refusals(arena, &options->site)},
         {"ERROR_LOG", options->error_log},
         {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
         {"FOLDER", options->folder},
@@ -240,7 +274,12 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"KEY", options->key},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
-        {"LISTEN", is_protocol ? arena_printf(arena, "%s proxy_protocol", options->listen) : options->listen},
+        {"HSTS", site_hsts(arena, &options->site, "        ")},
+        {"HTTP", site_http(arena, &options->site)},
+        {"LISTEN", site_listen(arena, &options->site)},
+        {"LOCATIONS", site_locations(arena, &options->site)},
+        {"PID", options->pid},
+        {"STRAY", site_stray(&options->site)},
         {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
         {"LIVE_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
@@ -251,7 +290,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
         {"RUN_DIRECTORY", settings->run_directory},
         {"SERVERS", compose_servers(control)},
-        {"SERVER_NAME", options->name},
+        {"SERVER_NAME", site_names(arena, &options->site)},
         {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
         {"TASK_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
@@ -263,6 +302,53 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
         return true;
     say("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
+    return false;
+}
+
+/* --- what somebody else has written is not lost --- */
+
+static const char SEAL[] = "# written by stampctl nginx, sha256 of the lines above: ";
+
+static void add_seal(struct builder *builder)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(builder_bytes(builder), digest);
+    builder_printf(builder, "%s%s\n", SEAL, digest);
+}
+
+static bool is_as_written(struct bytes text)
+{
+    size_t tail = sizeof SEAL - 1 + CRYPTO_SHA256_HEX + 1;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    if (text.size < tail || memcmp(text.data + text.size - tail, SEAL, sizeof SEAL - 1) != 0)
+        return false;
+    crypto_sha256_hex((struct bytes){text.data, text.size - tail}, digest);
+    return memcmp(text.data + text.size - 1 - CRYPTO_SHA256_HEX, digest, CRYPTO_SHA256_HEX) == 0;
+}
+
+/* A file that is not as this command has left it stays under another name. */
+static bool keep_edited(struct control *control, const char *path)
+{
+    struct stat status;
+    struct bytes text;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return true;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    if (!text.size || is_as_written(text))
+        return true;
+    for (int number = 1; number < 1000; number++) {
+        const char *name = arena_printf(control->arena, "%s.~%d~", path, number);
+        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            say("%s was written by somebody else or edited: it is kept as %s", path, name);
+            return true;
+        }
+        if (errno != EEXIST) {
+            say("%s: %m", name);
+            return false;
+        }
+    }
+    say("%s: there are too many copies of it", path);
     return false;
 }
 
@@ -278,8 +364,10 @@ static bool write_configuration(struct control *control, struct nginx_options *o
         say("%s: %m", options->folder);
         is_done = false;
     }
+    add_seal(&builder);
     if (is_done && options->output)
-        is_done = control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);
+        is_done = keep_edited(control, options->output) &&
+                  control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);
     else if (is_done)
         is_done = fwrite(builder.data, 1, builder.size, stdout) == builder.size;
     builder_free(&builder);
@@ -302,14 +390,10 @@ int control_nginx(struct control *control, int argc, char **argv)
         "With --output, the folder for nginx's own files is made when it is missing; it must belong to the "
         "user\n"
         "that starts nginx.  Try the result with: nginx -t -c FILE\n"};
-    struct nginx_options options = {
-        .listen = "443", .probe_listen = "127.0.0.1:8081", .name = "_", .access_log = "off"};
+    struct nginx_options options = {.probe_listen = "127.0.0.1:8081"};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "listen",
-         .argument = "ADDRESS:PORT",
-         .help = "HTTPS (default: 443 of all addresses).",
-         .text = &options.listen},
+        SITE_LINES(&options.site),
         {.name = "certificate",
          .argument = "FILE",
          .help = "Certificate with its chain, PEM.  Needed.",
@@ -318,10 +402,6 @@ int control_nginx(struct control *control, int argc, char **argv)
          .argument = "FILE",
          .help = "Private key of the certificate, PEM.  Needed.",
          .text = &options.key},
-        {.name = "name",
-         .argument = "HOST",
-         .help = "Name of the server (default: any).",
-         .text = &options.name},
         {.name = "user",
          .argument = "NAME",
          .help = "User of nginx's workers, when root starts it.",
@@ -338,15 +418,19 @@ int control_nginx(struct control *control, int argc, char **argv)
          .most = 256},
         {.name = "folder",
          .argument = "FOLDER",
-         .help = "nginx's pid file and temporary files (default: nginx in run_directory).",
+         .help = "nginx's temporary files, on a disk (default: nginx in run_directory).",
          .text = &options.folder},
+        {.name = "pid",
+         .argument = "FILE",
+         .help = "nginx's pid file (default: nginx.pid in the folder).",
+         .text = &options.pid},
         {.name = "map",
          .argument = "FILE",
          .help = "Map of namespaces (default: namespaces.map beside the settings).",
          .text = &options.map.path},
         {.name = "access-log",
          .argument = "FILE",
-         .help = "A line a request (default: off).",
+         .help = "A line a request (default: access.log in the folder); off: none.",
          .text = &options.access_log},
         {.name = "error-log",
          .argument = "FILE",

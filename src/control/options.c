@@ -50,6 +50,12 @@ static bool take_value(const struct command *command, const struct option_line *
         *line->flag = true;
     } else if (line->text) {
         *line->text = value;
+    } else if (line->words) {
+        if (line->words->count == OPTION_WORDS_MOST) {
+            say("%s: --%s: given more than %d times", command->name, line->name, OPTION_WORDS_MOST);
+            return false;
+        }
+        line->words->words[line->words->count++] = value;
     } else if (!bytes_to_i64(bytes_of(value), line->number) || *line->number < line->least ||
                *line->number > line->most) {
         say("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name, value,

@@ -4,14 +4,22 @@
 
 #include "base/base.h"
 
-/* One option.  Exactly one of `text`, `number` and `flag` is not NULL; it holds the default before, the value
- * after. */
+/* The values of an option that may be given several times. */
+enum { OPTION_WORDS_MOST = 16 };
+struct option_words {
+    const char *words[OPTION_WORDS_MOST];
+    int count;
+};
+
+/* One option.  Exactly one of `text`, `words`, `number` and `flag` is not NULL; it holds the default before,
+ * the value after. */
 struct option_line {
     const char *name;     /* "batch": --batch */
     char letter;          /* 'b': -b; 0: none */
     const char *argument; /* "LINES"; NULL for a flag */
     const char *help;
     const char **text;
+    struct option_words *words;
     int64_t *number;
     int64_t least, most; /* of a number */
     bool *flag;

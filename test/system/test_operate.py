@@ -9,7 +9,7 @@ import time
 import pytest
 import requests
 
-from stack import BUILD, SERVER_USER, SOURCE, children, give, is_alive, wait_until
+from stack import BUILD, SERVER_USER, SOURCE, children, free_port, give, is_alive, wait_until
 
 STACK = {'workers': 2}
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
@@ -98,11 +98,11 @@ def test_a_module_that_dies_as_it_is_loaded_is_told(settings, tmp_path, body, wo
 
 
 def check(stack, status=0):
+    give(stack.path / 'etc/queue.key')  # who asks must be able to read it, as the manager under systemd
     return stampctl(stack, 'check-config', '--nginx', stack.path / 'etc/nginx.conf', status=status, prefix=WORKER)
 
 
 def test_check_config_tells_what_may_be_wanted(stack):
-    give(stack.path / 'etc/queue.key')  # the manager's, who is root here until it is another
     said = check(stack)
     assert 'FAIL' not in said
     assert re.search(r'^WARN  .*/qm.sock: no queue manager of this host listens there', said, re.M)
@@ -271,3 +271,77 @@ def test_an_upgrade_behind_nginx_is_without_a_single_failure(stack):
         for thread in threads:
             thread.join()
     assert len(statuses) > 200 and set(statuses) == {200}, [one for one in statuses if one != 200][:5]
+
+
+# --- nginx on the internet ---
+
+@pytest.fixture
+def site(stack, tmp_path):
+    """nginx with a configuration that has all there is; afterwards that of the scripts again."""
+    class Site:
+        path, conf = tmp_path, stack.path / 'etc/nginx.conf'
+        plain, second = free_port(), free_port()
+
+        def write(self, *words, status=0):
+            return stampctl(stack, 'nginx', '--listen', f'127.0.0.1:{stack.port}', '--listen', f'[::1]:{self.second}',
+                            '--probe-listen', f'127.0.0.1:{stack.probe_port}', '--folder', stack.path / 'run/nginx',
+                            '--access-log', tmp_path / 'access.log', '--error-log', stack.path / 'log/nginx.log',
+                            '--certificate', stack.path / 'etc/certificate.pem', '--key', stack.path / 'etc/certificate.key',
+                            *(('--user', 'www-data') if SERVER_USER else ()), '-o', self.conf, *words, status=status)
+    before = (stack.path / 'etc/nginx.conf').read_bytes()
+    os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
+    yield Site()
+    (stack.path / 'etc/nginx.conf').write_bytes(before)
+    os.kill(stack.pid('nginx'), signal.SIGHUP)
+
+
+def test_all_that_a_server_on_the_internet_needs(stack, site):
+    (site.path / 'www/sub').mkdir(parents=True)
+    (site.path / 'www/index.html').write_text('<h1>hello</h1>')
+    (site.path / 'www/sub/app.js').write_text('go()')
+    (site.path / 'acme/.well-known/acme-challenge').mkdir(parents=True)
+    (site.path / 'acme/.well-known/acme-challenge/token').write_text('proof')
+    (site.path / 'own.conf').write_text('location = /own { return 200 "mine"; }\n')
+    site.write('--http', f'127.0.0.1:{site.plain}', '--acme', site.path / 'acme', '--hsts', 31536000, '--root', site.path / 'www',
+               '--include', f'{site.path}/*.conf', '--name', 'localhost', '--name', 'www.example.org')
+    os.kill(stack.pid('nginx'), signal.SIGHUP)
+    get = lambda path, **more: stack.http.get(f'{stack.url}{path}', timeout=30, **more)  # noqa: E731
+    wait_until(lambda: get('/own').status_code == 200, what='the new configuration')
+    assert get('/own').text == 'mine'
+    page, script = get('/'), get('/sub/app.js')
+    assert (page.text, page.headers['Content-Type']) == ('<h1>hello</h1>', 'text/html')
+    assert (script.text, script.headers['Content-Type']) == ('go()', 'text/javascript')
+    assert get('/nothing').status_code == 404 and get('/nothing').json()['code'] == 'NPATH'
+    assert get('/@files/index.html').status_code == 404 and get('/../etc/passwd').status_code == 404
+    assert get('/lab/ping').json()['db'] == 'ok'
+    for path in ('/', '/lab/ping', '/nothing'):
+        assert get(path).headers['Strict-Transport-Security'] == 'max-age=31536000'
+    six = requests.get(f'https://[::1]:{site.second}/lab/ping', verify=False, timeout=30)
+    assert six.json()['db'] == 'ok'
+    plain = f'http://127.0.0.1:{site.plain}'
+    led = requests.get(f'{plain}/lab/ping?a=1', allow_redirects=False, timeout=30, headers={'Host': 'www.example.org'})
+    assert (led.status_code, led.headers['Location']) == (301, f'https://www.example.org:{stack.port}/lab/ping?a=1')
+    assert requests.get(f'{plain}/.well-known/acme-challenge/token', timeout=30).text == 'proof'
+    get('/lab/op/get?admin=secret-of-mine&param={}')
+    log = (site.path / 'access.log').read_text()
+    assert '"GET /lab/op/get" ' in log and '"GET /nothing" 404' in log and 'secret-of-mine' not in log
+    assert 'does not listen on IPv6' in check(stack)  # [::1] is not the internet
+
+
+def test_both_families_and_a_log_are_the_default(stack):
+    os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
+    text = stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')
+    for address in ('443 ssl', '[::]:443 ssl', '80', '[::]:80'):
+        assert re.search(rf'^ +listen {re.escape(address)}\b.*;$', text, re.M), address
+    assert 'access_log /var/cache/nginx/access.log stampd;' in text
+
+
+def test_what_somebody_has_edited_is_kept(stack, site):
+    site.write()
+    before = set(site.conf.parent.glob('nginx.conf.~*'))
+    site.write('--hsts', 60)
+    assert set(site.conf.parent.glob('nginx.conf.~*')) == before  # as it was written
+    site.conf.write_text(site.conf.read_text() + '# mine\n')
+    assert 'is kept as' in site.write()
+    (kept,) = set(site.conf.parent.glob('nginx.conf.~*')) - before
+    assert kept.read_text().endswith('# mine\n') and '# mine' not in site.conf.read_text()

@@ -1,0 +1,61 @@
+/* site: what `stampctl nginx` writes of the place on the internet: addresses, names, plain HTTP, own files.
+ */
+#ifndef STAMPD_CONTROL_SITE_H
+#define STAMPD_CONTROL_SITE_H
+
+#include "control/control.h"
+
+struct site {
+    struct option_words listen, http, names; /* addresses and ports; a port alone is one of all addresses */
+    const char *acme, *root, *include;       /* NULL: none */
+    int64_t hsts_s;                          /* 0: none */
+    bool is_proxied;                         /* connections begin with the line of a proxy */
+};
+
+/* The options of the site. */
+#define SITE_LINES(site)                                                                                     \
+    {.name = "listen",                                                                                       \
+     .argument = "ADDRESS:PORT",                                                                             \
+     .help = "HTTPS (default: 443); a port alone: of all addresses, IPv4 and IPv6.  May be repeated.",       \
+     .words = &(site)->listen},                                                                              \
+        {.name = "http",                                                                                     \
+         .argument = "ADDRESS:PORT",                                                                         \
+         .help = "Plain HTTP, which leads to HTTPS (default: none, 80 with --acme).  May be repeated.",      \
+         .words = &(site)->http},                                                                            \
+        {.name = "acme",                                                                                     \
+         .argument = "FOLDER",                                                                               \
+         .help = "Folder of what proves the name, /.well-known/acme-challenge/.",                            \
+         .text = &(site)->acme},                                                                             \
+        {.name = "hsts",                                                                                     \
+         .argument = "SECONDS",                                                                              \
+         .help = "Browsers are to use HTTPS only, for so long.",                                             \
+         .number = &(site)->hsts_s,                                                                          \
+         .least = 1,                                                                                         \
+         .most = 315360000},                                                                                 \
+        {.name = "root",                                                                                     \
+         .argument = "FOLDER",                                                                               \
+         .help = "Files for all addresses that are no namespace's.",                                         \
+         .text = &(site)->root},                                                                             \
+        {.name = "include",                                                                                  \
+         .argument = "FILES",                                                                                \
+         .help = "Own directives for the public server, as /etc/nginx/stampd.d/*.conf.",                     \
+         .text = &(site)->include},                                                                          \
+    {                                                                                                        \
+        .name = "name", .argument = "HOST", .help = "Name of the server (default: any).  May be repeated.",  \
+        .words = &(site)->names                                                                              \
+    }
+
+/* The directives `listen` of the public door. */
+const char *site_listen(struct arena *arena, const struct site *site);
+/* Its names, separated by blanks. */
+const char *site_names(struct arena *arena, const struct site *site);
+/* The header that keeps browsers to HTTPS, a line before which `indent` stands; "". */
+const char *site_hsts(struct arena *arena, const struct site *site, const char *indent);
+/* What is done with an address that is no namespace's: a file, or 404. */
+const char *site_stray(const struct site *site);
+/* Locations for files, and what else is included. */
+const char *site_locations(struct arena *arena, const struct site *site);
+/* The server of plain HTTP; "". */
+const char *site_http(struct arena *arena, const struct site *site);
+
+#endif
