@@ -4,6 +4,8 @@
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_SETTINGS more lines for stampd.conf
+#   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
+#   STACK_ACCESS_LOG  nginx's (off)
 #   STACK_DATABASE folder of PostgreSQL's socket (its own)
 #
 # In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log.
@@ -251,9 +253,11 @@ stampd_configure() {
         echo "queue_url = https://localhost:$STACK_PORT"
         echo "queue_ca_file = $STACK/etc/certificate.pem"
         echo "queue_socket = $STACK/run/stampd/hints.sock"
-        # The value of a setting may go on in indented lines; the command finds no nginx at the first start.
-        echo "nginx_reload = [ ! -s $STACK/run/nginx/nginx.pid ] ||"
-        echo "  kill -HUP \$(cat $STACK/run/nginx/nginx.pid) 2>/dev/null || true"
+        if [ "${STACK_RELOAD:-no}" = yes ]; then
+            # The value of a setting may go on in indented lines; the command finds no nginx at the first start.
+            echo "nginx_reload = [ ! -s $STACK/run/nginx/nginx.pid ] ||"
+            echo "  kill -HUP \$(cat $STACK/run/nginx/nginx.pid) 2>/dev/null || true"
+        fi
         # Load tests, histories and the demonstration send everything from one address: no limit of clients holds for it.
         # An attack that is to be limited comes from 127.0.0.2 and further.
         case ${STACK_SETTINGS:-} in

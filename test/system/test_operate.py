@@ -22,6 +22,14 @@ def stampctl(stack, *words, status=0, prefix=()):
     return done.stdout + done.stderr
 
 
+@pytest.fixture(autouse=True)
+def reload_command(stack):
+    conf = stack.path / 'etc/stampd.conf'
+    if 'nginx_reload' not in conf.read_text():
+        with conf.open('a') as file:
+            file.write(f'nginx_reload = kill -HUP $(cat {stack.path}/run/nginx/nginx.pid)\n')
+
+
 @pytest.fixture
 def admin(stack):
     return lambda *words, **more: stampctl(stack, *words, '--admin-conninfo', stack.conninfo_of_server(), **more)
