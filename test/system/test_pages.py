@@ -1,0 +1,55 @@
+"""What an administrator types from README.md and doc/operating.md exists: packages, commands, options, settings."""
+import re
+import shlex
+import subprocess
+
+from stack import BUILD, SOURCE
+
+PAGE = (SOURCE / 'doc/operating.md').read_text()
+BLOCKS = re.findall(r'^```sh\n(.*?)^```$', PAGE, re.M | re.S)
+IMPLIED = {'gcc', 'libc6-dev', 'make', 'openssl', 'ca-certificates'}  # by build-essential, libssl-dev's users, curl
+
+
+def commands():
+    """The command lines of the page, those that go on in the next line joined."""
+    for block in BLOCKS:
+        text = re.sub(r'<<END\n.*?^END$', '', block, flags=re.M | re.S).replace('\\\n', ' ')
+        for line in text.splitlines():
+            for part in re.split(r' && | \| |;', line):
+                words = shlex.split(part, comments=True)
+                if words[:1] == ['runuser']:
+                    words = words[words.index('--') + 1:]
+                if words:
+                    yield words
+
+
+def test_every_package_is_named():
+    named = {word for words in commands() if words[:2] == ['apt', 'install'] for word in words[2:]}
+    wanted = {line.split('#')[0].strip() for line in (SOURCE / 'scripts/lib/packages.run').read_text().splitlines()} - {''}
+    wanted = {re.sub(r'^(postgresql)(-client)?-15$', r'\1', one) for one in wanted}
+    assert wanted - IMPLIED <= named, wanted - IMPLIED - named
+
+
+def test_every_command_of_stampctl_takes_its_options():
+    found = 0
+    for words in commands():
+        if words[0] != 'stampctl':
+            continue
+        found += 1
+        name = next(count for count in (2, 1) if not words[count].startswith('-') and (count == 1 or words[1] in
+                    ('ns', 'key', 'push', 'schema', 'task', 'cron')))
+        said = subprocess.run([BUILD / 'src/stampctl', *words[1:1 + name], '--help'], capture_output=True, text=True, timeout=60)
+        assert said.returncode == 0, (words, said.stderr)
+        for word in words:
+            if word.startswith('--') and len(word) > 2:
+                assert re.search(rf'{word.split("=")[0]}\b', said.stdout), (words, word)
+    assert found >= 8
+
+
+def test_the_settings_of_the_page_are_settings(tmp_path):
+    (text,) = re.findall(r'stampd.conf <<END\n(.*?)^END$', PAGE, re.M | re.S)
+    known = subprocess.check_output([BUILD / 'src/stampd', '--settings'], text=True)
+    names = re.findall(r'^(\w+) = ', text, re.M)
+    assert {'user', 'queue_key_file', 'queue_url', 'nginx_reload'} <= set(names)
+    for name in names:
+        assert re.search(rf'^#{name} =', known, re.M), name
