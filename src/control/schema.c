@@ -156,6 +156,53 @@ static void show_fields(struct control *control, const struct schema_plan *plan)
     }
 }
 
+/* A line for each: what it is, of what, its state, how far it has come. */
+static const char show_sql[] =
+    "with classes as (select c.key as class, c.value as content from stampd.schema s cross join "
+    "json_each(s.content::json ->"
+    " 'classes') c where s.one),"
+    " total as (select c.class, (select count(*) from stampd.doc d where d.class = c.class and d.ctime <> 0) "
+    "as documents"
+    " from classes c where exists (select from stampd.schema_fill f where f.class = c.class))"
+    " select o.class || '.' || o.name, o.kind, case when o.is_ready then 'ready' else o.doing || coalesce(' "
+    "' || f.done || ' of ' || t.documents"
+    " || ' documents', '') end from ("
+    " select class, name, 'collection of ' || array_to_string(keys, ', ') || case when is_list then ', list' "
+    "else '' end"
+    " || case when is_mutable then ', mutable' else '' end as kind, is_ready, 1 as place, '' as iclass, "
+    "'filling' as doing from stampd.collection"
+    " union all select class, name, 'unique ' || array_to_string(keys, ', ') || case when is_global then ', "
+    "global' else '' end,"
+    " is_ready, 2, '', 'filling' from stampd.unique_property"
+    " union all select class, 'maxLife', property, is_ready, 3, '', 'filling' from stampd.ending_property"
+    " union all select class, 'release', coalesce(content ->> 'release', '1'), not exists (select from "
+    "stampd.schema_fill f"
+    " where f.class = c.class and f.iclass = '~'), 4, '~', 'rewriting' from classes c"
+    " union all select class, 'zombieDays', content ->> 'zombieDays', true, 5, '', '' from classes c where "
+    "content ->> 'zombieDays'"
+    " is not null"
+    " union all select f.class, f.iclass, 'side table', false, 0, f.iclass, 'filling' from "
+    "stampd.schema_fill f where f.iclass not in ('', '~')"
+    " ) o left join stampd.schema_fill f on f.class = o.class and f.iclass = o.iclass left join total t on "
+    "t.class = o.class"
+    " order by o.class, o.place, o.name";
+
+static bool show_rest(struct control *control, struct pg *pg)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading what is applied", show_sql, NULL, &rows))
+        return false;
+    if (pg_rows(rows))
+        printf("\n%-36s  %-40s  %s\n", "DECLARED", "AS", "STATE");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes name = pg_get_text(rows, row, 0), kind = pg_get_text(rows, row, 1),
+                     state = pg_get_text(rows, row, 2);
+        printf("%-36.*s  %-40.*s  %.*s\n", (int)name.size, name.data, (int)kind.size, kind.data,
+               (int)state.size, state.data);
+    }
+    return true;
+}
+
 static int schema_show(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -189,6 +236,8 @@ static int schema_show(struct control *control, int argc, char **argv)
         printf("%s: %zu classes, number %lld\n", words[0], plan.applied->class_count,
                (long long)plan.applied->number);
         show_fields(control, &plan);
+        if (!show_rest(control, target.pg))
+            return CONTROL_FAILED;
     }
     builder_free(&json);
     return CONTROL_DONE;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "control/schema_claims.h"
+#include "document/rewriting.h"
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */
@@ -68,25 +69,77 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
     }
 }
 
+/* Those that are left to do. */
+static bool count_documents(struct control *control, struct pg *pg, const struct step *step, int64_t *count_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, step->side.class);
+    pg_add_text(&params, step->side.item);
+    if (!control_query(control, pg, "counting the documents",
+                       "select count(*) from stampd.doc where class = $1::text and ctime <> 0 and id > "
+                       "coalesce((select after"
+                       " from stampd.schema_fill where class = $1::text and iclass = $2::text), '')",
+                       &params, &row))
+        return false;
+    *count_r = pg_get_i64(row, 0, 0);
+    return true;
+}
+
+/* The server goes on when this is killed: its keeper does the same. */
+static bool run_rewriting(struct control *control, struct pg *pg, const struct schema_plan *plan,
+                          const struct step *step, int64_t batch)
+{
+    const struct schema_class *class = schema_find_class(plan->wanted, step->side.class);
+    int64_t whole, total = 0, count = 1, said_ms = clock_monotonic_ms();
+    if (!count_documents(control, pg, step, &whole))
+        return false;
+    struct arena *arena = arena_create("rewriting");
+    enum fault fault = rewriting_prepare(pg, true);
+    while (!fault && count) {
+        fault = rewriting_run(pg, arena, class, (int32_t)batch, &count);
+        if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
+            fault = FAULT_NONE;
+            count = 1;
+            clock_sleep_ms(WAIT_PAUSE_MS);
+            continue;
+        }
+        total += count;
+        if (clock_monotonic_ms() - said_ms >= SAY_EVERY_MS) {
+            said_ms = clock_monotonic_ms();
+            fprintf(stderr, "  %lld of about %lld documents\n", (long long)total, (long long)whole);
+        }
+        arena_reset(arena);
+    }
+    arena_destroy(arena);
+    if (fault) {
+        say("%s: %s", step->what, pg_message(pg));
+        return false;
+    }
+    printf("  %lld documents\n", (long long)total);
+    return control_execute(pg, step->what, "deallocate all");
+}
+
 static bool run_fill(struct control *control, struct pg *pg, struct schema_plan *plan,
                      const struct step *step, int64_t batch)
 {
     static const struct pg_statement fills[] = {
         {"fill", "select stampd.fill_side($1::text, $2::text, $3::int)", 3},
         {"fill", "select stampd.fill_members($1::text, $2::int)", 2},
-        {"fill", "select stampd.mutate_documents($1::text, $2::int)", 2},
     };
-    bool is_mutation = bytes_equal(step->side.item, BYTES("~"));
-    bool is_side = step->side.item.size && !is_mutation;
-    const struct pg_statement *fill = &fills[is_mutation ? 2 : is_side ? 0 : 1];
+    bool is_side = step->side.item.size > 0;
+    const struct pg_statement *fill = &fills[is_side ? 0 : 1];
     struct pg_params params;
     struct pg_result *row;
-    int64_t total = 0, said_ms = clock_monotonic_ms();
+    int64_t total = 0, said_ms = clock_monotonic_ms(), whole;
+    if (!count_documents(control, pg, step, &whole))
+        return false;
     struct arena *arena = arena_create("fill");
     struct claiming *claiming = NULL;
     const char *problem = NULL;
     bool is_filling = pg_prepare(pg, fill, 1) == FAULT_NONE, is_done = false;
-    if (is_filling && !is_side && !is_mutation && !claiming_open(control, pg, &claiming))
+    if (is_filling && !is_side && !claiming_open(control, pg, &claiming))
         return false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
@@ -114,7 +167,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         total += is_filling ? pg_get_i64(row, 0, 0) : 0;
         if (clock_monotonic_ms() - said_ms >= SAY_EVERY_MS) {
             said_ms = clock_monotonic_ms();
-            fprintf(stderr, "  %lld documents\n", (long long)total);
+            fprintf(stderr, "  %lld of about %lld documents\n", (long long)total, (long long)whole);
         }
         arena_reset(arena);
     }
@@ -137,7 +190,9 @@ bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan 
         bool is_done = step->kind == STEP_LOCKED  ? run_locked(control, pg, step)
                        : step->kind == STEP_ALONE ? control_execute(pg, step->what, step->sql)
                        : step->kind == STEP_WAIT  ? schema_wait_for_older(control, pg)
-                                                  : run_fill(control, pg, plan, step, batch);
+                       : bytes_equal(step->side.item, BYTES("~"))
+                           ? run_rewriting(control, pg, plan, step, batch)
+                           : run_fill(control, pg, plan, step, batch);
         if (!is_done)
             return false;
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "control/schema_catalog.h"
+#include "document/mutation.h"
 
 /* "x_Class_Item", with "_field" when there is one. */
 static struct bytes table_name(struct arena *arena, const char *prefix, struct side_name name,
@@ -255,7 +256,7 @@ static bool is_mutated(struct planning *planning, const struct schema_class *cla
     *is_begun_r = catalog_fills(&planning->catalog, class->name, BYTES("~"));
     bool is_new = !applied || applied->release < class->release;
     *is_begun_r = *is_begun_r && !is_new;
-    return class->mutation_count && (is_new || *is_begun_r);
+    return mutation_applies(class) && (is_new || *is_begun_r);
 }
 
 /* Words for the classes that are read through their mutations from this turn on, and where their rewriting
@@ -527,13 +528,32 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
 }
 
+/* Rules lead forwards only: contents of the higher release would be taken for older ones. */
+static bool check_releases(const struct schema *applied, const struct schema *wanted)
+{
+    for (size_t c = 0; c < wanted->class_count; c++) {
+        const struct schema_class *class = &wanted->classes[c],
+                                  *before = schema_find_class(applied, class->name);
+        if (!before || before->release <= class->release)
+            continue;
+        say("classes.%.*s.release: release %lld is applied, %lld is declared: a release does not go back; "
+            "declare a higher one "
+            "whose rules make of the contents what is wanted",
+            (int)class->name.size, class->name.data, (long long)before->release, (long long)class->release);
+        return false;
+    }
+    return true;
+}
+
 bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
                       struct schema_plan *plan_r)
 {
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
-    if (!schema_read_applied(control, pg, plan_r) || !catalog_read(control, pg, &planning.catalog))
+    if (!schema_read_applied(control, pg, plan_r) || !catalog_read(control, pg, &planning.catalog) ||
+        !check_releases(plan_r->applied, wanted))
         return false;
+    plan_r->wanted = wanted;
     make_steps(&planning, wanted);
     return true;
 }

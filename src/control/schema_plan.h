@@ -22,7 +22,8 @@ struct step {
 
 struct schema_plan {
     const struct schema *applied; /* with its number */
-    struct bytes building;        /* fields that are not ready: "Class.Item.field …" */
+    const struct schema *wanted;
+    struct bytes building; /* fields that are not ready: "Class.Item.field …" */
     struct step *steps;
     size_t count;
     bool was_refused; /* a unique property could not be applied, and was taken back */

@@ -242,6 +242,26 @@ void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes ke
         put(draft, &(struct item){.iclass = iclass, .key = key});
 }
 
+static void mutate_changes(struct draft *draft, const struct change *tree,
+                           struct bytes (*mutate)(void *whose, const struct item *item), void *whose)
+{
+    if (!tree)
+        return;
+    mutate_changes(draft, tree->left, mutate, whose);
+    mutate_changes(draft, tree->right, mutate, whose);
+    if (!tree->differs || !is_live(&tree->item) || tree->item.raw)
+        return;
+    struct item wanted = tree->item;
+    wanted.content = mutate(whose, &tree->item);
+    put(draft, &wanted);
+}
+
+void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const struct item *item),
+                  void *whose)
+{
+    mutate_changes(draft, draft->changes, mutate, whose);
+}
+
 /* --- what the commit writes ---------------------------------------------------------------------- */
 
 /* The header of the row after the commit. */

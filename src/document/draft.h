@@ -37,6 +37,9 @@ void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, 
 /* The same of a content that another operation has made, at the stamp `vop`. */
 void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
                      struct bytes content, int64_t vop);
+/* Gives each content that was set to `mutate`, which returns it, or what is to be written in its place. */
+void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const struct item *item),
+                  void *whose);
 /* Removes an item; nothing when there is none (no life is begun). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 

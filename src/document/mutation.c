@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "edge/json.h"
 
 struct member {
@@ -76,8 +77,63 @@ static struct bytes write_members(struct arena *arena, const struct members *mem
     return result;
 }
 
-struct bytes mutation_apply(struct arena *arena, const struct schema_class *class, struct bytes item_class,
-                            struct bytes content)
+/* --- functions of applications ------------------------------------------------------------------- */
+
+static struct declared {
+    struct bytes class;
+    mutation_function *function;
+    void *whose;
+} * declared;
+static size_t declared_count;
+
+void mutation_declare(struct bytes document_class, mutation_function *function, void *whose)
+{
+    declared = realloc(declared, (declared_count + 1) * sizeof *declared);
+    if (!declared)
+        log_fatal("out of memory declaring a mutation");
+    declared[declared_count++] = (struct declared){document_class, function, whose};
+}
+
+static const struct declared *find_declared(struct bytes class)
+{
+    for (size_t i = 0; i < declared_count; i++)
+        if (bytes_equal(declared[i].class, class))
+            return &declared[i];
+    return NULL;
+}
+
+bool mutation_has_function(const struct schema_class *class)
+{
+    return find_declared(class->name) != NULL;
+}
+
+bool mutation_applies(const struct schema_class *class)
+{
+    return class->mutation_count || find_declared(class->name);
+}
+
+/* --- both ---------------------------------------------------------------------------------------- */
+
+/* May a rule change the text?  A name that does not stand in it, as it is, is no member of it; one that is
+ * written with escapes is told by the backslash. */
+static bool may_change(const struct schema_class *class, struct bytes item_class, struct bytes content)
+{
+    if (memchr(content.data, '\\', content.size))
+        return true;
+    for (size_t i = 0; i < class->mutation_count; i++)
+        for (size_t c = 0; c < class->mutations[i].change_count; c++) {
+            const struct schema_change *change = &class->mutations[i].changes[c];
+            if (!bytes_equal(class->mutations[i].item->name, item_class))
+                continue;
+            if (change->kind == CHANGE_DEFAULT ||
+                memmem(content.data, content.size, change->member.data, change->member.size))
+                return true;
+        }
+    return false;
+}
+
+static struct bytes apply_rules(struct arena *arena, const struct schema_class *class,
+                                struct bytes item_class, struct bytes content)
 {
     static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
     struct json *root;
@@ -86,7 +142,8 @@ struct bytes mutation_apply(struct arena *arena, const struct schema_class *clas
     for (size_t i = 0; i < class->mutation_count; i++)
         if (bytes_equal(class->mutations[i].item->name, item_class))
             more += class->mutations[i].change_count;
-    if (!more || json_read(arena, content, &limits, &root, &problem) || root->kind != JSON_OBJECT)
+    if (!more || !may_change(class, item_class, content) ||
+        json_read(arena, content, &limits, &root, &problem) || root->kind != JSON_OBJECT)
         return content;
     struct members members = {.list = ARENA_ARRAY(arena, struct member, root->count + more)};
     for (const struct json *one = root->first; one; one = one->next)
@@ -140,4 +197,12 @@ struct bytes mutation_find_return(struct arena *arena, const struct schema_mutat
             bytes_equal(traces[i - 1].member, traces[i].member))
             return traces[i].member;
     return NO_BYTES;
+}
+
+struct bytes mutation_apply(struct arena *arena, const struct schema_class *class, struct bytes item_class,
+                            struct bytes content)
+{
+    content = apply_rules(arena, class, item_class, content);
+    const struct declared *own = declared_count ? find_declared(class->name) : NULL;
+    return own ? own->function(own->whose, arena, item_class, content) : content;
 }

@@ -8,6 +8,15 @@
 #include "base/arena.h"
 #include "document/schema.h"
 
+/* What an application gives for one of its classes, applied behind the rules: the new text, in the arena, or
+ * `content` itself.  One that is of the newest release already must come back as it is. */
+typedef struct bytes mutation_function(void *whose, struct arena *arena, struct bytes item_class,
+                                       struct bytes content);
+void mutation_declare(struct bytes document_class, mutation_function *function, void *whose);
+/* May a content of the class be changed at all? */
+bool mutation_applies(const struct schema_class *class);
+bool mutation_has_function(const struct schema_class *class);
+
 /* The content of an item of the class in the newest release: `content` itself when nothing changes, else a
  * text in the arena. */
 struct bytes mutation_apply(struct arena *arena, const struct schema_class *class, struct bytes item_class,

@@ -107,7 +107,7 @@ struct schema {
     struct bytes secret; /* of the namespace: seals its cursors and tokens; of one that is applied */
     const struct schema_class *classes;
     size_t class_count;
-    bool has_old;    /* a class that is_old */
+    bool has_old;    /* a class whose contents may be of older releases */
     bool has_copies; /* an item that is copied */
     bool has_global; /* a property that is unique in all namespaces */
     bool wakes;      /* applied: commits wake the sessions that they touch (doc/subscriptions.md) */

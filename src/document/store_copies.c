@@ -25,7 +25,7 @@ static struct copy_source read_source(struct arena *arena, const struct schema *
     source.guard = source.vop ? source.vop : pg_get_i64(rows, row, DOCUMENT_VERSION) + 1;
     if (!source.content.data)
         source.vop = 0;
-    else if (class && class->is_old && !source.raw)
+    else if (class && mutation_applies(class) && !source.raw)
         source.content = mutation_apply(arena, class, source.iclass, source.content);
     source.copies = copies_find(schema, batch->class, source.iclass);
     if (source.copies)

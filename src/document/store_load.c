@@ -25,13 +25,15 @@ static const struct schema_class *old_class(const struct store_session *session,
 {
     const struct schema *schema = store_present_schema(session);
     const struct schema_class *class = schema->has_old ? schema_find_class(schema, name) : NULL;
-    return class && class->is_old ? class : NULL;
+    return class && mutation_applies(class) ? class : NULL;
 }
 
-/* A copy may have been read under another schema: it is of no use where contents are mutated. */
+/* A copy may have been read under another schema: it is of no use before all contents are rewritten.  Then
+ * all that was changed has a newer version. */
 static struct document *copy_of(const struct store_session *session, const struct load *load)
 {
-    return old_class(session, load->class) ? NULL : load->copy;
+    const struct schema_class *class = old_class(session, load->class);
+    return class && class->is_old ? NULL : load->copy;
 }
 
 static const struct pg_statement *statement_of(const struct store_session *session, const struct load *load,

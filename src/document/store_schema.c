@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "document/life.h"
+#include "document/mutation.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 #include "edge/json.h"
@@ -164,13 +165,14 @@ static void complete(struct known_schema *known, struct bytes building)
     for (size_t c = 0; c < schema->class_count; c++) {
         struct schema_class *class = (struct schema_class *)&schema->classes[c];
         class->is_old = is_rewriting(building, class->name);
-        schema->has_old |= class->is_old;
+        schema->has_old |= class->is_old || mutation_applies(class);
         for (size_t i = 0; i < class->item_count; i++) {
             const struct schema_item *item = &class->items[i];
             for (size_t f = 0; f < item->field_count; f++) {
                 struct schema_field *field = (struct schema_field *)&item->fields[f];
                 field->is_ready = !is_building(building, class->name, item->name, field->name) &&
-                                  !(class->is_old && is_mutated(class, item, field->name));
+                                  !(class->is_old &&
+                                    (mutation_has_function(class) || is_mutated(class, item, field->name)));
             }
             if (item->field_count)
                 add_side(known, class, item);
@@ -368,7 +370,7 @@ static void collect_document(struct store_sides *sides, struct side *side,
             continue;
         const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
         /* side tables were written of what is stored, not of what is read */
-        if (side->class->is_old || !is_same_export(sides->arena, side->item, before, item))
+        if (mutation_applies(side->class) || !is_same_export(sides->arena, side->item, before, item))
             add_item(sides, side, id, key);
     }
 }

@@ -113,7 +113,7 @@ static void read_page(const struct search *search, struct arena *arena, const st
                                       .version = pg_get_i64(result, row, SEARCH_VERSION),
                                       .content = pg_get_text(result, row, SEARCH_CONTENT),
                                       .raw = pg_get_bool(result, row, SEARCH_RAW)};
-        if (search->class->is_old)
+        if (mutation_applies(search->class))
             found[i].item.content =
                 mutation_apply(arena, search->class, search->item->name, found[i].item.content);
     }

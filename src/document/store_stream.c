@@ -57,7 +57,7 @@ static enum fault begin_rows(struct collection_stream *stream, const struct coll
         return fault;
     const struct schema *schema = store_present_schema(session);
     const struct schema_class *class = schema->has_old ? schema_find_class(schema, query->class) : NULL;
-    stream->old = class && class->is_old ? class : NULL;
+    stream->old = class && mutation_applies(class) ? class : NULL;
     struct pg_params params;
     pg_params_start(&params, query->arena);
     pg_add_i64(&params, number);

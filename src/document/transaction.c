@@ -472,6 +472,8 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         fault = store_schema(documents->store, transaction->space, transaction->arena, &schema);
     if (fault)
         return fault;
+    if (schema && schema->has_old)
+        transaction_mutate(transaction, schema);
     struct writing writing;
     prepare_writing(transaction, schema, &writing);
     crash_at(CRASH_COMMIT_CONNECTED);

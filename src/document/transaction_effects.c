@@ -1,5 +1,6 @@
 /* transaction_effects: what the commit of a try does besides writing documents: an answer that is kept, tasks
  * that it makes and ends, subscriptions that it touches. */
+#include "document/mutation.h"
 #include "document/transaction_private.h"
 
 void transaction_keep(struct transaction *transaction, const struct once *once)
@@ -86,4 +87,30 @@ void transaction_refused(const struct transaction *transaction, const char *part
         parts_r[count++] =
             arena_copy(transaction->arena, transaction->refused[i].data, transaction->refused[i].size);
     parts_r[count] = NULL;
+}
+
+/* --- releases --- */
+
+struct mutating {
+    struct arena *arena;
+    const struct schema_class *class;
+};
+
+static struct bytes mutate(void *whose, const struct item *item)
+{
+    const struct mutating *mutating = whose;
+    return mutation_apply(mutating->arena, mutating->class, item->iclass, item->content);
+}
+
+void transaction_mutate(struct transaction *transaction, const struct schema *schema)
+{
+    for (size_t i = 0; i < transaction->count; i++) {
+        struct asked *asked = &transaction->asked[i];
+        if (!asked->draft || !draft_is_changed(asked->draft))
+            continue;
+        struct mutating mutating = {transaction->arena,
+                                    schema_find_class(schema, draft_base(asked->draft)->header.class)};
+        if (mutating.class && mutation_applies(mutating.class))
+            draft_mutate(asked->draft, mutate, &mutating);
+    }
 }

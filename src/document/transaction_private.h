@@ -33,4 +33,7 @@ struct transaction {
     struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
 };
 
+/* Contents of older releases that are about to be written become those of the newest. */
+void transaction_mutate(struct transaction *transaction, const struct schema *schema);
+
 #endif

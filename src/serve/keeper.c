@@ -9,13 +9,15 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "document/kept.h"
+#include "document/rewriting.h"
 #include "edge/json.h"
 #include "edge/pg.h"
 
 enum {
     BATCH = 200,
-    PAUSE_MS = 20,      /* between two batches: others write too */
-    NAMESPACE_MS = 5000 /* of one round; what is left waits for the next */
+    PAUSE_MS = 20,        /* between two batches: others write too */
+    NAMESPACE_MS = 5000,  /* of one round; what is left waits for the next */
+    REWRITING_MS = 60000, /* of one class in a round */
 };
 
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
@@ -34,6 +36,23 @@ static const struct pg_statement namespaces = {
     "select content from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = '' and not raw"
     " and content is not null",
     0};
+static const struct pg_statement rewritings = {
+    "rewritings",
+    "select f.class, s.content from stampd.schema_fill f cross join stampd.schema s where f.iclass = '~' and "
+    "s.one"
+    " and f.class = any (select substr(w, 2) from unnest(string_to_array(s.building, ' ')) w where w like "
+    "'~%')",
+    0};
+static const struct pg_statement older = {
+    "older",
+    "select coalesce(string_agg(l.virtualxid, ' '), '') from pg_locks l join pg_stat_activity a on a.pid = "
+    "l.pid"
+    " and a.datname = current_database() where l.locktype = 'virtualxid' and l.pid <> pg_backend_pid()",
+    0};
+static const struct pg_statement still = {"still",
+                                          "select count(*) from pg_locks where locktype = 'virtualxid' and "
+                                          "virtualxid = any (string_to_array($1, ' '))",
+                                          1};
 static const struct pg_statement keep = {"keep", "select stampd.keep($1, $2::int, $3::bigint)", 3};
 
 /* False: it is told to stop. */
@@ -96,6 +115,67 @@ static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind,
     return true;
 }
 
+/* --- rewriting ----------------------------------------------------------------------------------- */
+
+/* Transactions that had begun before the release was declared may still write contents of the one before. */
+static bool wait_for_older(struct keeper *keeper, struct pg *pg)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, keeper->arena);
+    if (pg_run(pg, &older, &params, &row))
+        return false;
+    pg_add_text(&params, pg_get_text(row, 0, 0));
+    for (int64_t until_ms = clock_monotonic_ms() + NAMESPACE_MS; clock_monotonic_ms() < until_ms;) {
+        if (pg_run(pg, &still, &params, &row))
+            return false;
+        if (pg_get_i64(row, 0, 0) == 0)
+            return true;
+        if (!wait_ms(keeper, PAUSE_MS))
+            return false;
+    }
+    return false; /* in the next round */
+}
+
+static void rewrite_class(struct keeper *keeper, struct pg *pg, const struct schema_class *class)
+{
+    struct arena *arena = arena_create("rewriting");
+    int64_t until_ms = clock_monotonic_ms() + REWRITING_MS, count = 1, total = 0;
+    enum fault fault = FAULT_NONE;
+    while (!fault && count && clock_monotonic_ms() < until_ms && wait_ms(keeper, total ? PAUSE_MS : 0)) {
+        fault = rewriting_run(pg, arena, class, BATCH, &count);
+        total += count;
+        arena_reset(arena);
+    }
+    if (!fault && !count)
+        fault = rewriting_end(pg, arena, class->name);
+    if (total || !count)
+        log_info("%s the documents of a class in its newest release class=%.*s documents=%lld",
+                 count ? "rewrites" : "has rewritten", (int)class->name.size, class->name.data,
+                 (long long)total);
+    arena_destroy(arena);
+}
+
+/* What `stampctl schema apply` has begun and does not go on with. */
+static void rewrite(struct keeper *keeper, struct pg *pg)
+{
+    struct pg_params none;
+    struct pg_result *rows;
+    struct schema *schema;
+    struct schema_problem problem;
+    pg_params_start(&none, keeper->arena);
+    if (pg_prepare(pg, &rewritings, 1) || pg_run(pg, &rewritings, &none, &rows) || !pg_rows(rows))
+        return;
+    if (schema_read(keeper->arena, pg_get_text(rows, 0, 1), &schema, &problem) || pg_prepare(pg, &older, 1) ||
+        pg_prepare(pg, &still, 1) || rewriting_prepare(pg, false) || !wait_for_older(keeper, pg))
+        return;
+    for (int row = 0; row < pg_rows(rows) && stop_asked() == STOP_NOT && pg_is_usable(pg); row++) {
+        const struct schema_class *class = schema_find_class(schema, pg_get_text(rows, row, 0));
+        if (class)
+            rewrite_class(keeper, pg, class);
+    }
+}
+
 static void keep_database(struct keeper *keeper, const char *database)
 {
     struct pg *pg;
@@ -106,6 +186,8 @@ static void keep_database(struct keeper *keeper, const char *database)
     bool goes_on = pg_prepare(pg, &keep, 1) == FAULT_NONE;
     for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
         goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
+    if (goes_on)
+        rewrite(keeper, pg);
     pg_close(pg);
     struct builder words = {0};
     for (int kind = 0; kind < KEPT_COUNT; kind++) {
