@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 4
+#define STAMPD_ABI_MINOR 5
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -155,6 +155,13 @@ struct stampd_item_class {
     const void *reserved[2];
 };
 
+/* Makes a content of an older form one of the newest; as the rules of a schema do (doc/schema.md,
+ * "Releases"), and behind them.  Called for every JSON content of the class that comes from the database or
+ * is about to be written, and for all of them when the class has got a higher release; in workers, in the
+ * server's keeper and in stampctl, so it calls no function of stampd.  Returns the new text, JSON, made by
+ * malloc; NULL: the content is of the newest form.  Of a content that it has made itself it must say so. */
+typedef char *stampd_mutate(const char *item_class, const char *content, size_t size, size_t *size_r);
+
 /* A class of documents.  Those of a declared class have items of the declared classes only, whoever writes
  * them; those of other classes may have any. */
 struct stampd_document_class {
@@ -164,7 +171,8 @@ struct stampd_document_class {
      * their exported fields, collections, unique properties and so on.  `stampctl schema apply` applies it to
      * a namespace, which then must not declare the class itself.  NULL: nothing. */
     const char *schema;
-    const void *reserved[3];
+    stampd_mutate *mutate; /* only with a schema; NULL: nothing but the rules of the schema */
+    const void *reserved[2];
 };
 
 /* A search of the application's own, for what `find` cannot ask: one select in PostgreSQL's SQL.  It runs as

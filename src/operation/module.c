@@ -14,7 +14,9 @@
 #include "document/copies.h"
 #include "document/cron.h"
 #include "document/item.h"
+#include "document/mutation.h"
 #include "document/schema.h"
+#include "edge/json.h"
 #include "operation/classes.h"
 #include "operation/module_private.h"
 
@@ -172,6 +174,26 @@ static void free_items(struct item_class *items, size_t count)
     free(items);
 }
 
+/* What the function of a module has made must be what may be stored. */
+static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_class, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    const struct stampd_document_class *class = whose;
+    struct json *root;
+    struct json_problem problem;
+    size_t size = 0;
+    const char *item = arena_copy(arena, item_class.data, item_class.size);
+    char *text = class->mutate(item, arena_copy(arena, content.data, content.size), content.size, &size);
+    if (!text)
+        return content;
+    struct bytes made = {arena_copy(arena, text, size), size};
+    free(text);
+    if (!json_read(arena, made, &limits, &root, &problem))
+        return made;
+    log_error("the mutation of class %s has made what is no JSON: the content stays as it was", class->name);
+    return content;
+}
+
 static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class,
                       struct added_class *added_r)
 {
@@ -180,6 +202,8 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
         return refuse(judgement, "%s is no name of a class of documents", class->name);
     if (!is_zero(class->reserved, COUNT_OF(class->reserved)))
         return refuse(judgement, "class %s: a reserved member is set", class->name);
+    if (class->mutate && !class->schema)
+        return refuse(judgement, "class %s: a mutation needs a schema", class->name);
     if (!judge_items(judgement, class, &count) || (class->schema && !judge_schema(judgement, class, count)))
         return false;
     struct item_class *items = calloc(count + 1, sizeof *items);
@@ -194,6 +218,8 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
             return false;
         }
     }
+    if (class->mutate)
+        mutation_declare(bytes_of(class->name), mutate, (void *)(uintptr_t) class);
     *added_r = (struct added_class){class->name, items, count};
     if (classes_add(bytes_of(class->name), items, count, class->schema))
         return true;
