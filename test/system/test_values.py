@@ -187,3 +187,19 @@ def test_the_declaration_may_change_its_mind_without_being_filled_again(lab, sch
     schemas.apply('lab', {'Thing': THING})
     assert refused(lab, 'mind', {'born': 'here'})[0] == 'AFIXED'
     assert lab.psql('lab', "select number from collection where name = 'born'") == number
+
+
+def test_show_tells_all_that_is_applied_its_state_and_progress(lab, schemas):
+    declared = {'Thing': {**THING, 'release': 3, 'zombieDays': 40, 'maxLife': 'Main.until'}}
+    schemas.apply('lab', declared)
+    lines = [line.split() for line in schemas.run('show', 'lab').splitlines()]
+    for line in (['Thing.born', 'collection', 'of', 'Main.born', 'ready'], ['Thing.free', 'collection', 'of', 'Main.free,', 'mutable', 'ready'],
+                 ['Thing.tag', 'collection', 'of', 'Main.tags,', 'list', 'ready'], ['Thing.pair', 'unique', 'Main.a,', 'Main.b', 'ready'],
+                 ['Thing.world', 'unique', 'Main.world,', 'global', 'ready'], ['Thing.maxLife', 'Main.until', 'ready'], ['Thing.release', '3', 'applied'],
+                 ['Thing.zombieDays', '40', 'applied']):
+        assert line in lines, (line, lines)
+    lab.psql('lab', "update collection set is_ready = false where name = 'born'")
+    lab.psql('lab', "insert into schema_fill (class, iclass, after, done) values ('Thing', '', 'm', 5)")
+    total, = lab.psql('lab', "select count(*)::text from doc where class = 'Thing' and ctime <> 0")[0]
+    assert ['Thing.born', 'collection', 'of', 'Main.born', 'filling', '5', 'of', total, 'documents'] in [line.split() for line in schemas.run('show', 'lab').splitlines()]
+    schemas.apply('lab', {'Thing': {**THING, 'release': 3}})
