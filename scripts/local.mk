@@ -5,7 +5,7 @@ EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/chec
 	.clang-format
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
-DIST_FOLDERS = doc test/system test/bench test/sql test/race test/model test/fuzz test/history scripts
+DIST_FOLDERS = doc test/system test/bench test/sql test/race test/model test/mutants test/fuzz test/history scripts
 dist-hook:
 	@cd $(srcdir) && scripts/list-files $(DIST_FOLDERS) | while IFS= read -r file; do \
 		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \

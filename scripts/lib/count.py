@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Counts test cases for scripts/check: prints "passed failed" on standard output, the logs of failures on standard error.
-A program that make check skipped lacks what should be installed: it counts as failed.  A system test that was skipped does
-not concern this user: it is not counted.
+"""Counts test cases for scripts/check: prints "passed failed skipped" on standard output, the logs of failures and why tests were
+skipped on standard error.  A program that make check skipped lacks what should be installed: it counts as failed.
 
 usage: count.py automake BUILD_FOLDER EXIT_STATUS | count.py junit FILE EXIT_STATUS
 """
@@ -31,17 +30,22 @@ def automake(folder, status):
         log = (Path(folder) / 'check.log').read_text(errors='replace')
         print('--- make check:', *log.splitlines()[-LOG_LINES:], sep='\n', file=sys.stderr)
         failed = 1
-    return passed, failed
+    return passed, failed, 0
 
 
 def junit(path, status):
-    passed = failed = 0
+    passed = failed = skipped = 0
     if Path(path).exists():
-        for suite in xml.etree.ElementTree.parse(path).getroot().iter('testsuite'):
+        root = xml.etree.ElementTree.parse(path).getroot()
+        for suite in root.iter('testsuite'):
             bad = int(suite.get('failures')) + int(suite.get('errors'))
             failed += bad
+            skipped += int(suite.get('skipped'))
             passed += max(0, int(suite.get('tests')) - bad - int(suite.get('skipped')))
-    return passed, max(failed, 1 if status or not passed else 0)
+        for case in root.iter('testcase'):
+            for one in case.iter('skipped'):
+                print(f'skipped: {case.get("classname")}.{case.get("name")}: {one.get("message")}', file=sys.stderr)
+    return passed, max(failed, 1 if status or not passed else 0), skipped
 
 
 if __name__ == '__main__':

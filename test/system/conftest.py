@@ -1,7 +1,6 @@
 """Fixtures of the system tests.  A test file that takes `stack` has one of its own; its variable STACK may hold
 arguments of stack.Stack.  The folder is removed at the end, unless a test failed: then the ends of the logs are shown."""
 import os
-import re
 import shutil
 import signal
 import sys
@@ -16,7 +15,6 @@ sys.path.insert(0, os.path.dirname(__file__))
 from stack import BUILD, ROOM, Stack, StackError  # noqa: E402
 
 LOG_LINES = 40
-SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
 def interrupt(*_):
@@ -59,13 +57,12 @@ def stack(request):
         pytest.fail('\n'.join([str(error), f'kept: {stack.path}', *(f'{head}:\n{text}' for head, text in ends_of_logs(stack))]),
                     pytrace=False)
     yield stack
-    stack.stop()
-    reports = [line for line in stack.log().splitlines() if SANITIZER.search(line)]
-    if reports or getattr(request.node, 'has_failed', False):
-        print(f'kept: {stack.path}')
+    if getattr(request.node, 'has_failed', False):
+        stack.stop()
+        stack.keep()
+        assert not stack.reports(), stack.reports()
     else:
         stack.remove()
-    assert not reports, reports
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -34,6 +35,9 @@ def give(path):
     if SERVER_USER:
         shutil.chown(path, SERVER_USER['user'])
     return path
+
+
+SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
 class StackError(Exception):
@@ -150,9 +154,26 @@ class Stack:
         self.step('stop')
 
     def remove(self):
+        """Ends it; what a sanitizer or an assertion has reported of its processes is a failure, and its logs are kept."""
         self.close()
-        self.step('remove')
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.step('stop')
+        reports = self.reports()
+        if reports:
+            self.keep()
+        else:
+            self.step('remove')
+            shutil.rmtree(self.path, ignore_errors=True)
+        assert not reports, (str(self.path), reports)
+
+    def reports(self):
+        return [line for part in ('stampd', 'queue') for line in self.log(part).splitlines() if SANITIZER.search(line)]
+
+    def keep(self):
+        """What somebody will look at; not the databases, which are large: those only with STAMPD_KEEP=all."""
+        print(f'kept: {self.path}')
+        if os.environ.get('STAMPD_KEEP') != 'all':
+            for name in ('pg', 'pg.new'):
+                shutil.rmtree(self.path / name, ignore_errors=True)
 
     def close(self):
         self.http.close()

@@ -2,6 +2,7 @@
 written; what is remembered of deletions, by class.
 
 The minutes that pass are those of a file which the server adds to its clock."""
+import atexit
 import json
 import os
 import struct
@@ -16,6 +17,7 @@ from schema import Schemas
 from stack import BUILD, ROOM, Problem, wait_until
 
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
+atexit.register(CLOCK.unlink, missing_ok=True)
 STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK)}}
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Note': {'fields': {'n': 'int'}}},
         'collections': {'team': {'key': ['Main.team'], 'mutable': True}}, 'unique': {'mail': {'key': ['Main.mail']}},

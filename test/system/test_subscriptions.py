@@ -1,4 +1,5 @@
 """Subscriptions: what a session declares, what the answers to it tell, who is woken; a touched one is never missed."""
+import atexit
 import base64
 import json
 import os
@@ -20,6 +21,7 @@ from schema import Schemas
 from stack import BUILD, ROOM, Problem, wait_until
 
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
+atexit.register(CLOCK.unlink, missing_ok=True)
 MOST, MOST_WOKEN = 12000, 10000
 STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000, 'limit_subscriptions': MOST}}
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},

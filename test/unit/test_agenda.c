@@ -278,6 +278,44 @@ static void what_is_done_is_not_begun_by_old_news(void **state)
     agenda_destroy(agenda);
 }
 
+static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes(void **state)
+{
+    (void)state;
+    struct agenda *agenda = agenda_create(plenty, 100);
+    put_entry(agenda, "third", (struct agenda_entry){.start_ms = 300, .priority = 20});
+    put_entry(agenda, "fourth", (struct agenda_entry){.start_ms = 300, .priority = 20});
+    put_entry(agenda, "second", (struct agenda_entry){.start_ms = 200, .priority = 20});
+    put_entry(agenda, "first", (struct agenda_entry){.start_ms = 400, .priority = 1});
+    expect(agenda, 5000, "first");
+    expect(agenda, 5000, "second");
+    expect(agenda, 5000, "third");
+    expect(agenda, 5000, "fourth");
+    agenda_destroy(agenda);
+}
+
+/* So many that some lie side by side, however names are spread. */
+static void tasks_of_many_namespaces_may_have_one_name(void **state)
+{
+    (void)state;
+    enum { SPACES = 40, NAMES = 100 };
+    struct agenda *agenda = agenda_create(plenty, SPACES * NAMES);
+    char id[16];
+    for (int i = 0; i < NAMES; i++)
+        for (int space = 0; space < SPACES; space++) {
+            snprintf(id, sizeof id, "name%d", i);
+            put_entry(agenda, id, (struct agenda_entry){.space = space, .start_ms = 100});
+        }
+    int count = 0;
+    while (agenda_take(agenda, 5000))
+        count++;
+    assert_int_equal(count, plenty[0]);
+    for (int space = 0; space < SPACES; space++)
+        count += agenda_waiting(agenda, space);
+    assert_in_range(count, SPACES * NAMES,
+                    SPACES * NAMES + plenty[0]); /* those that run may be counted twice */
+    agenda_destroy(agenda);
+}
+
 static void what_a_scan_does_not_tell_of_has_gone(void **state)
 {
     (void)state;
@@ -369,6 +407,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_out_is_sorted),
         cmocka_unit_test(nothing_starts_too_early_nor_out_of_order),
+        cmocka_unit_test(of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes),
+        cmocka_unit_test(tasks_of_many_namespaces_may_have_one_name),
         cmocka_unit_test(a_task_told_of_twice_is_one),
         cmocka_unit_test(equal_names_in_two_namespaces_are_two_tasks),
         cmocka_unit_test(each_queue_has_its_places),
