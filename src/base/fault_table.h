@@ -9,7 +9,7 @@
 FAULT(AARG, "An argument is missing or is not of the expected kind.", 400, 400, false, "its name, or that of its member; of an unknown one also the nearest that is known")
 FAULT(AJSON, "The text is not valid JSON.", 400, 400, false, "the argument, or `body`; at which byte")
 FAULT(AUTF8, "The text is not valid UTF-8.", 400, 400, false, "the argument, `body` or `path`; at which byte")
-FAULT(ALIMIT, "A limit is exceeded.", 400, 400, false, "the limit, its value, what came; status 413 where the limit is `limit_body_bytes`")
+FAULT(ALIMIT, "A limit is exceeded.", 400, 400, false, "the limit, its value, what came; status 413 where the limit is `limit_body_bytes` or `limit_anonymous_body_bytes`")
 FAULT(AVERSION, "The document is not at the expected version.", 400, 412, false, "class, id, the present version")
 FAULT(AUNIQUE, "Another document has this value of a unique property.", 400, 409, false, "the property; class and id of the document that wants it")
 FAULT(AFIXED, "The document would leave a collection that is not mutable.", 400, 409, false, "the collection; class and id of the document")
@@ -46,5 +46,6 @@ FAULT(OTWIN, "The database is in use by another installation.", 400, 503, false,
 FAULT(OBUILDING, "What is asked for is being built.", 400, 503, false, "its name")
 FAULT(OPUSH, "Push is not set up on this server.", 400, 503, false, "")
 FAULT(SKEY, "The key is wrong.", 400, 403, false, "the argument")
+FAULT(SORIGIN, "A page of this origin may not change anything here.", 403, 403, false, "the origin")
 FAULT(SCLOSED, "This needs an authorisation that the request does not bear.", 400, 403, false, "the operation")
 /* clang-format on */

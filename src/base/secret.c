@@ -44,3 +44,15 @@ void secret_erase(struct secret *secret)
     free(secret->text);
     secret->text = NULL;
 }
+
+struct bytes secret_bearer(struct bytes header)
+{
+    static const char scheme[] = "Bearer";
+    size_t size = sizeof scheme - 1;
+    if (header.size < size || strncasecmp(header.data, scheme, size) != 0 ||
+        (header.size > size && header.data[size] != ' '))
+        return NO_BYTES;
+    while (size < header.size && header.data[size] == ' ')
+        size++;
+    return (struct bytes){header.data + size, header.size - size};
+}

@@ -3,6 +3,7 @@
 #define STAMPD_BASE_SECRET_H
 
 #include "base/base.h"
+#include "base/bytes.h"
 
 struct secret {
     char *text; /* NULL: none */
@@ -13,5 +14,9 @@ struct secret {
 MUST_USE bool secret_read(struct secret *secret, const char *setting, const char *path, char *problem,
                           size_t problem_size);
 void secret_erase(struct secret *secret);
+
+/* The key of a header `Authorization: Bearer KEY` (RFC 6750), a slice of it, empty when there is none behind
+ * the word; NO_BYTES: another scheme, or no header. */
+struct bytes secret_bearer(struct bytes header);
 
 #endif

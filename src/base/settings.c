@@ -306,6 +306,8 @@ static bool check_whole(struct reading *reading)
         return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
     if (!is_one_of(settings->debug_core, switches))
         return refuse(reading, "debug_core = %s: expected off or on", settings->debug_core);
+    if (!is_one_of(settings->get_writes, switches))
+        return refuse(reading, "get_writes = %s: expected off or on", settings->get_writes);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
     if (!is_one_of(settings->live, switches))
@@ -396,6 +398,13 @@ void settings_open_log(const struct settings *settings, const char *program)
         if (strcmp(settings->log_level, levels[i]) == 0)
             level = (enum log_level)i;
     log_open(program, level, strcmp(settings->log_to, "syslog") == 0);
+}
+
+int64_t settings_anonymous_body(const struct settings *settings)
+{
+    return settings->limit_anonymous_body_bytes < settings->limit_body_bytes
+               ? settings->limit_anonymous_body_bytes
+               : settings->limit_body_bytes;
 }
 
 int64_t settings_live_body(const struct settings *settings)

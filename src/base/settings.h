@@ -24,6 +24,8 @@ MUST_USE bool settings_load(struct settings *settings, const char *path, char *p
 void settings_free(struct settings *settings);
 /* Bytes of the largest body of a request to listen. */
 int64_t settings_live_body(const struct settings *settings);
+/* Bytes of the largest body of a request that may not change anything, without a key in its header. */
+int64_t settings_anonymous_body(const struct settings *settings);
 /* Opens the log of `program`, which is kept, as they say. */
 void settings_open_log(const struct settings *settings, const char *program);
 /* Writes every setting with unit, limits, default and description, as a commented sample file. */

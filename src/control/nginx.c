@@ -40,7 +40,11 @@ static const struct refusal {
     const char *args; /* variables of the template */
 } refusals[] = {
     {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", ""},
-    {403, "403", FAULT_SCLOSED, "This door is not for your address.", ""},
+    {401, "401", FAULT_SKEY, "The key in the header Authorization is not the right one.", ""},
+    {403, "403", FAULT_SCLOSED,
+     "Neither this address nor a body above limit_anonymous_body_bytes is for requests without a key that "
+     "permits it in the header Authorization.",
+     ""},
     {404, "404", FAULT_NPATH, NULL, ""},
     {405, "405", FAULT_AMETHOD, NULL, ""},
     {408, "408", FAULT_ABODY, "The request came too slowly.", ""},
@@ -259,6 +263,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
                            ? "off"
                            : arena_printf(arena, "%s stampd", options->access_log)},
+        {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
@@ -272,6 +277,8 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"FOLDER", options->folder},
         {"HOMES", homes_path(arena, options->map.path)},
         {"KEY", options->key},
+        {"LARGE_DIGITS",
+         arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
         {"HSTS", site_hsts(arena, &options->site, "        ")},

@@ -176,24 +176,119 @@ enum fault access_refuse_name(struct call *call, struct reply *reply)
                        arena_copy(call->arena, call->space.data, call->space.size), NULL);
 }
 
+/* A key that is wrong is refused, also where none is needed and beside a right one. */
+static enum fault check_keys(const struct workshop *workshop, struct call *call, struct reply *reply,
+                             bool *is_there_r)
+{
+    bool is_own = call->admin.size && call->admin.data != call->bearer.data;
+    *is_there_r = call->bearer.data || is_own;
+    if (call->bearer.data && !is_right_key(workshop, call->bearer))
+        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.",
+                           "Authorization", NULL);
+    if (is_own && !is_right_key(workshop, call->admin))
+        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
+                           NULL);
+    return FAULT_NONE;
+}
+
+static bool is_listed(const struct json *origins, struct bytes origin)
+{
+    for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
+        if (one->kind == JSON_STRING &&
+            (bytes_equal(one->value, origin) || bytes_equal(one->value, BYTES("*"))))
+            return true;
+    return false;
+}
+
+/* Is it the origin of the server's own pages?  Compared without the scheme, which a proxy may have changed.
+ */
+static bool is_own_origin(const struct browser *browser)
+{
+    const char *host =
+        browser->origin.size ? memmem(browser->origin.data, browser->origin.size, "://", 3) : NULL;
+    if (!host || !browser->host.size)
+        return false;
+    host += 3;
+    return bytes_equal((struct bytes){host, browser->origin.size - (size_t)(host - browser->origin.data)},
+                       browser->host);
+}
+
+static bool is_foreign(const struct browser *browser, const struct space_conf *conf)
+{
+    if (bytes_equal(browser->site, BYTES("same-origin")) || bytes_equal(browser->site, BYTES("none")))
+        return false;
+    if (!browser->origin.size)
+        return browser->site.size > 0;
+    if (!browser->site.size && is_own_origin(browser))
+        return false;
+    return !is_listed(conf->origins, browser->origin);
+}
+
 enum fault access_enter(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     struct space_conf conf;
-    bool has_key = call->admin.data && call->admin.size;
+    bool has_key;
     call->level = LEVEL_NOTHING;
+    call->is_entered = false;
     enum fault fault = access_configuration(workshop, call, &conf);
     if (fault)
         return fault;
     if (!access_is_namespace(workshop->settings, &conf, call->space, call->database))
         return access_refuse_name(call, reply);
-    if (has_key && !is_right_key(workshop, call->admin))
-        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
-                           NULL);
+    fault = check_keys(workshop, call, reply, &has_key);
+    if (fault)
+        return fault;
     if (!has_key && conf.off.size)
         return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
                            NULL);
     call->level = access_level(workshop->settings, &conf, call->database, has_key);
+    call->is_foreign = is_foreign(&call->browser, &conf);
+    call->is_entered = true;
     return FAULT_NONE;
+}
+
+/* What is to be written may be large, and so may be what an application takes; questions are not. */
+static bool takes_much(const struct call *call, const struct operation *operation)
+{
+    if (call->level == LEVEL_EVERYTHING)
+        return true;
+    if (operation->right == RIGHT_PUBLIC && operation->application)
+        return call->level >= LEVEL_PUBLIC;
+    return operation->right != RIGHT_ADMIN && !operation->is_safe && call->level >= LEVEL_WRITE;
+}
+
+enum fault access_admit(struct workshop *workshop, struct call *call, struct reply *reply,
+                        const struct operation *operation)
+{
+    const struct settings *settings = workshop->settings;
+    enum fault fault = access_enter(workshop, call, reply);
+    if (fault && fault != FAULT_OOFF)
+        return fault;
+    reply->fault = FAULT_NONE;
+    call->body_most = !fault && operation && takes_much(call, operation) ? settings->limit_body_bytes
+                                                                         : settings_anonymous_body(settings);
+    return FAULT_NONE;
+}
+
+enum fault access_check_method(struct workshop *workshop, struct call *call, struct reply *reply,
+                               const struct operation *operation)
+{
+    static const char *const names[] = {[CALL_POST] = "POST", [CALL_GET] = "GET", [CALL_HEAD] = "HEAD"};
+    bool may_get = call->method == CALL_POST ||
+                   (call->method == CALL_GET && strcmp(workshop->settings->get_writes, "on") == 0);
+    if (operation->is_safe)
+        return FAULT_NONE;
+    if (!call->resource && !may_get) {
+        reply->is_post_only = true;
+        return reply_fault(call, reply, FAULT_AMETHOD,
+                           "This operation may change something: send it by POST.", names[call->method],
+                           NULL);
+    }
+    if (!call->is_foreign)
+        return FAULT_NONE;
+    struct bytes origin = call->browser.origin;
+    return reply_fault(call, reply, FAULT_SORIGIN, NULL, arena_copy(call->arena, origin.data, origin.size),
+                       NULL);
 }
 
 static enum fault refuse(struct call *call, struct reply *reply, const char *what)

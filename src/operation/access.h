@@ -56,6 +56,16 @@ enum fault access_refuse_name(struct call *call, struct reply *reply);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
  * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF.  Recorded in the reply. */
 MUST_USE enum fault access_enter(struct workshop *workshop, struct call *call, struct reply *reply);
+/* Before the body is read: as access_enter, by the key in the header alone, and how large a body may be.  Who
+ * may run the operation, and may send it more than a few names, sends up to limit_body_bytes; everybody else
+ * up to limit_anonymous_body_bytes, since the key may be in the body.  FAULT_OOFF is left to the judgement
+ * after it. `operation` NULL: there is none of that name. */
+MUST_USE enum fault access_admit(struct workshop *workshop, struct call *call, struct reply *reply,
+                                 const struct operation *operation);
+/* FAULT_AMETHOD: the operation changes something, and the method says that nothing is changed; FAULT_SORIGIN:
+ * and a page of another origin asks.  Recorded in the reply. */
+MUST_USE enum fault access_check_method(struct workshop *workshop, struct call *call, struct reply *reply,
+                                        const struct operation *operation);
 /* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it asks for
  * beside it: synchronisations, a session.  Recorded in the reply. */
 MUST_USE enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation);

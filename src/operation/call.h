@@ -15,6 +15,7 @@ enum call_route {
     CALL_OPERATION,
     CALL_DOCUMENT,
     CALL_TASKS,   /* a queue manager's: task_door.h */
+    CALL_MAY,     /* may a request of this address and key, with so large a body, be sent? */
     CALL_OPTIONS, /* what may be done at an address that is one of the others */
     CALL_LIVE,
     CALL_READY,
@@ -62,6 +63,15 @@ enum access_level {
     LEVEL_EVERYTHING /* the administrator */
 };
 
+enum call_method { CALL_POST, CALL_GET, CALL_HEAD };
+
+/* Headers that pages cannot forge; empty: absent.  Other clients send none of them. */
+struct browser {
+    struct bytes origin; /* Origin */
+    struct bytes site;   /* Sec-Fetch-Site */
+    struct bytes host;   /* Host, with Origin only */
+};
+
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
@@ -81,8 +91,14 @@ struct call {
     size_t file_count;
     struct bytes build;           /* X-Stampd-Build; NO_BYTES: absent */
     struct bytes idempotency_key; /* Idempotency-Key; NO_BYTES: absent */
+    struct bytes bearer;          /* the key of the header Authorization; NO_BYTES: absent */
+    enum call_method method;      /* of CALL_OPERATION */
+    struct browser browser;       /* what a browser tells of the page that asks */
     enum access_level level;      /* set by access_enter; before it: nothing */
-    int64_t dhop_stamp;           /* dhop, checked before the operation; 0: absent */
+    bool is_entered;              /* the level is known */
+    bool is_foreign;         /* a page of an origin that is not the namespace's asks; set by access_enter */
+    int64_t body_most, body; /* most bytes that its body may have, set by operation_admit; CALL_MAY: it has */
+    int64_t dhop_stamp;      /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
     bool is_visitor;     /* another worker has a session for the namespace, and takes what needs one */
@@ -126,6 +142,7 @@ struct reply {
     int status;          /* of HTTP, where the fault does not decide it; 0: 200 */
     int fault_status;    /* of HTTP with a fault, in place of the fault's own; 0: that */
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
+    bool is_post_only;   /* of FAULT_AMETHOD: POST would be right */
     int64_t etag;        /* version of the document that the answer is about; 0: none */
     struct timing *timing; /* NULL: nothing is measured */
     struct outlet *outlet; /* NULL: the answer leaves whole, in `body` */

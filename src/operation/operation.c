@@ -173,19 +173,26 @@ static void limit_time(struct workshop *workshop, struct call *call, const struc
     documents_begin_request(workshop->documents, deadline_ms);
 }
 
+static const struct operation *find_operation(const struct call *call)
+{
+    return call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
+}
+
 static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
     if (call->build.data && !bytes_equal(call->build, bytes_of(build)))
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
-    const struct operation *operation =
-        call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
-    enum fault fault = access_enter(workshop, call, reply);
+    const struct operation *operation = find_operation(call);
+    bool is_judged = call->is_entered && (!call->admin.data || call->admin.data == call->bearer.data);
+    enum fault fault = is_judged ? FAULT_NONE : access_enter(workshop, call, reply);
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);
     if (!fault)
         fault = access_check(call, reply, operation);
+    if (!fault)
+        fault = access_check_method(workshop, call, reply, operation);
     if (!fault)
         fault = once_read_dhop(workshop, call, reply);
     if (!fault)
@@ -266,6 +273,7 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->fault_status = 0;
     reply->members = NULL;
     reply->etag = 0;
+    reply->is_post_only = false;
     documents_begin_request(workshop->documents, call->deadline_ms);
     store_clear_visitor(documents_store(workshop->documents));
     enum fault fault = run_call(workshop, call, reply);
@@ -273,4 +281,13 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
         reply->body->size = 0;
         note(call, reply, fault);
     }
+}
+
+enum fault operation_admit(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    documents_begin_request(workshop->documents, call->deadline_ms);
+    reply_enter(reply, PHASE_BEFORE);
+    enum fault fault = call->route == CALL_TASKS ? task_door_admit(workshop, call, reply)
+                                                 : access_admit(workshop, call, reply, find_operation(call));
+    return fault ? note(call, reply, fault) : FAULT_NONE;
 }

@@ -23,6 +23,10 @@ void operation_pause_before(int try);
 void operation_explain(struct call *call, struct reply *reply, const struct transaction *transaction,
                        enum fault fault);
 
+/* Judges a call before its body is read, by its address and the key in its header: how large its body may be
+ * (call->body_most), and whether it is wrong already, which is recorded in the reply. */
+MUST_USE enum fault operation_admit(struct workshop *workshop, struct call *call, struct reply *reply);
+
 /* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.
  */
 void operation_run(struct workshop *workshop, struct call *call, struct reply *reply);

@@ -15,20 +15,37 @@ enum { RUN_MOST = 1000, STATUS_FAILED = 500 };
 
 /* --- who asks --- */
 
-static bool has_key(const struct workshop *workshop, const struct call *call)
+static bool is_right_key(const struct workshop *workshop, struct bytes key)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     if (!*workshop->settings->queue_key_sha256)
         return false;
-    crypto_sha256_hex(call->key, digest);
+    crypto_sha256_hex(key, digest);
     return crypto_equal(bytes_of(digest), bytes_of(workshop->settings->queue_key_sha256));
+}
+
+static enum fault refuse_key(struct call *call, struct reply *reply, const char *where)
+{
+    return reply_fault(call, reply, FAULT_SKEY, "The queue's key is not this one.", where, NULL);
+}
+
+enum fault task_door_admit(struct workshop *workshop, struct call *call, struct reply *reply)
+{
+    const struct settings *settings = workshop->settings;
+    call->body_most = call->bearer.data ? settings->limit_body_bytes : settings_anonymous_body(settings);
+    if (call->bearer.data && !is_right_key(workshop, call->bearer))
+        return refuse_key(call, reply, "Authorization");
+    return FAULT_NONE;
 }
 
 static enum fault check(struct workshop *workshop, struct call *call, struct reply *reply)
 {
-    if (!has_key(workshop, call))
-        return reply_fault(call, reply, FAULT_SKEY, "The queue's key is not this one.", "key", NULL);
-    call->admin = NO_BYTES; /* it means nothing here: no task bears it */
+    bool is_right = call->bearer.data || call->key.data;
+    if (call->bearer.data && !is_right_key(workshop, call->bearer))
+        return refuse_key(call, reply, "Authorization");
+    if (!is_right || (call->key.data && !is_right_key(workshop, call->key)))
+        return refuse_key(call, reply, "key");
+    call->admin = call->bearer = NO_BYTES; /* the administrator's key means nothing here: no task bears it */
     return access_enter(workshop, call, reply);
 }
 

@@ -5,6 +5,8 @@
 
 #include "operation/operation.h"
 
+/* As operation_admit, for CALL_TASKS. */
+MUST_USE enum fault task_door_admit(struct workshop *workshop, struct call *call, struct reply *reply);
 /* Answers CALL_TASKS.  A fault is recorded in the reply. */
 MUST_USE enum fault task_door_answer(struct workshop *workshop, struct call *call, struct reply *reply);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "document/stamp.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
@@ -180,9 +181,17 @@ static enum fault take(struct door *door, const struct json *param)
     return FAULT_NONE;
 }
 
-static enum fault run(struct door *door, const struct form *form)
+/* The key stands in the header or in the body, and is right wherever it stands. */
+static bool is_allowed(const struct door *door, const struct form *form, struct bytes bearer)
 {
-    if (!form->key.data || !crypto_equal(form->key, door->manager->key))
+    struct bytes key = door->manager->key;
+    return (bearer.data || form->key.data) && (!bearer.data || crypto_equal(bearer, key)) &&
+           (!form->key.data || crypto_equal(form->key, key));
+}
+
+static enum fault run(struct door *door, const struct form *form, struct bytes bearer)
+{
+    if (!is_allowed(door, form, bearer))
         return FAULT_SKEY;
     if (bytes_equal(form->op, BYTES("list")))
         list(door);
@@ -230,7 +239,7 @@ static void serve(struct door *door, struct fcgi_request *request)
                           fcgi_parameter(request, "CONTENT_TYPE"), builder_bytes(&door->body), &form);
     if (!fault) {
         builder_add_text(&door->answer, "{\"out\":");
-        fault = run(door, &form);
+        fault = run(door, &form, secret_bearer(fcgi_parameter(request, "HTTP_AUTHORIZATION")));
         builder_add_text(&door->answer, "}");
     }
     compose(door, fault);

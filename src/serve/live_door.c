@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "edge/crypto.h"
 #include "serve/arguments.h"
 
@@ -124,16 +125,22 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
     return FAULT_NONE;
 }
 
+static enum fault check_one_key(struct asking *asking, struct reply *reply, struct bytes key,
+                                const char *where)
+{
+    const char *right = asking->live->settings->admin_key_sha256;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(key, digest);
+    asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
+    return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, where, NULL);
+}
+
 static enum fault check_key(struct asking *asking, struct reply *reply)
 {
     struct bytes admin = asking->opening->question.admin;
-    const char *right = asking->live->settings->admin_key_sha256;
-    char digest[CRYPTO_SHA256_HEX + 1];
-    if (!admin.size)
-        return FAULT_NONE;
-    crypto_sha256_hex(admin, digest);
-    asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
-    return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, "admin", NULL);
+    struct bytes bearer = secret_bearer(exchange_header(asking->exchange, "Authorization"));
+    enum fault fault = bearer.data ? check_one_key(asking, reply, bearer, "Authorization") : FAULT_NONE;
+    return fault || !admin.size ? fault : check_one_key(asking, reply, admin, "admin");
 }
 
 static enum fault refuse_share(struct asking *asking, struct reply *reply, enum fault fault,

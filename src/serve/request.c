@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/log.h"
 #include "serve/arguments.h"
 #include "serve/condition.h"
@@ -175,6 +176,13 @@ static bool find_act(struct bytes method, enum resource_act *act_r)
     return false;
 }
 
+static enum call_method read_call_method(struct bytes method)
+{
+    return bytes_equal(method, BYTES("HEAD"))  ? CALL_HEAD
+           : bytes_equal(method, BYTES("GET")) ? CALL_GET
+                                               : CALL_POST;
+}
+
 static bool is_allowed(struct bytes method, const struct call *call, struct resource *resource)
 {
     if (call->route == CALL_DOCUMENT)
@@ -190,6 +198,7 @@ static enum fault read_method(const struct request_source *source, struct reques
 {
     struct call *call = &request->call;
     struct bytes method = parameter(source, "REQUEST_METHOD");
+    call->method = read_call_method(method);
     request->form.is_resource = call->route == CALL_DOCUMENT;
     request->form.is_manager = call->route == CALL_TASKS;
     if (bytes_equal(method, BYTES("OPTIONS"))) {
@@ -263,10 +272,13 @@ static enum fault read_body(const struct settings *settings, const struct reques
                             struct call *call, struct builder *body, struct reply *reply)
 {
     int64_t size = 0;
-    enum fault fault = source->read_body(source->context, (size_t)settings->limit_body_bytes, body, &size);
+    bool is_whole = call->body_most == settings->limit_body_bytes;
+    enum fault fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
     if (fault == FAULT_ALIMIT)
-        return reply_fault(call, reply, fault, NULL, "limit_body_bytes",
-                           arena_printf(call->arena, "%lld", (long long)settings->limit_body_bytes),
+        return reply_fault(call, reply, fault,
+                           is_whole ? NULL : "A larger body needs a key in the header Authorization.",
+                           is_whole ? "limit_body_bytes" : "limit_anonymous_body_bytes",
+                           arena_printf(call->arena, "%lld", (long long)call->body_most),
                            arena_printf(call->arena, "%lld", (long long)size), NULL);
     return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;
 }
@@ -326,13 +338,52 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     call->holdings = arguments.holdings;
     call->account = arguments.account;
     call->key = arguments.key;
-    call->admin = arguments.admin;
+    if (arguments.admin.data)
+        call->admin = arguments.admin;
     call->lang = arguments.lang;
     call->dhop = arguments.dhop;
     call->session = arguments.session;
     call->files = arguments.files;
     call->file_count = arguments.file_count;
     return call->resource ? read_age(arguments.age, call, resource, reply) : FAULT_NONE;
+}
+
+/* --- before the body --- */
+
+/* The key, and the page that asks. */
+static void read_asker(const struct request_source *source, struct call *call)
+{
+    call->bearer = secret_bearer(parameter(source, "HTTP_AUTHORIZATION"));
+    call->browser = (struct browser){.origin = parameter(source, "HTTP_ORIGIN"),
+                                     .site = parameter(source, "HTTP_SEC_FETCH_SITE"),
+                                     .host = parameter(source, "STAMPD_HOST")};
+    if (call->route != CALL_TASKS)
+        call->admin = call->bearer;
+}
+
+/* nginx asks before it accepts a large body; it understands 401 and 403. */
+static bool is_question(const struct request_source *source)
+{
+    return bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("body"));
+}
+
+static enum fault answer_question(const struct settings *settings, const struct request_source *source,
+                                  struct call *call, struct reply *reply, enum fault fault)
+{
+    int64_t size;
+    if (fault) {
+        reply->fault_status = fault == FAULT_SKEY ? 401 : 403;
+        return fault;
+    }
+    /* One of unknown length may be the largest; then nginx counts. */
+    call->body = bytes_to_i64(parameter(source, "STAMPD_BODY"), &size) ? size : settings->limit_body_bytes;
+    call->route = CALL_MAY;
+    return FAULT_NONE;
+}
+
+static enum fault admit(const struct request_source *source, struct call *call, struct reply *reply)
+{
+    return source->admit ? source->admit(source->admit_context, call, reply) : FAULT_NONE;
 }
 
 enum fault request_read(const struct settings *settings, struct arena *arena,
@@ -350,11 +401,13 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .build = build.size ? build : NO_BYTES,
         .idempotency_key = key.size ? key : NO_BYTES,
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
+        .body_most = settings->limit_body_bytes,
     };
     enum fault fault = find_route(source, call, reply);
     struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
     if (!fault && call->space.size)
         call->client = read_client(source);
+    read_asker(source, call);
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
     if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)
@@ -363,6 +416,10 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         fault = begin_manager(settings, source, call, reply);
     if (!fault && call->route == CALL_DOCUMENT)
         fault = read_resource(source, request_r, resource, reply);
+    if (!fault)
+        fault = admit(source, call, reply);
+    if (is_question(source))
+        return answer_question(settings, source, call, reply, fault);
     if (!fault)
         fault = read_body(settings, source, call, body, reply);
     return fault ? fault : read_arguments(settings, source, call, resource, builder_bytes(body), reply);

@@ -20,6 +20,9 @@ struct request_source {
     /* Appends the body; as fcgi_read_body. */
     enum fault (*read_body)(void *context, size_t limit, struct builder *body, int64_t *size_r);
     void *context;
+    /* Before the body is read: operation_admit in the worker; NULL: any body of limit_body_bytes may come. */
+    enum fault (*admit)(void *context, struct call *call, struct reply *reply);
+    void *admit_context;
 };
 struct request_source request_from_fcgi(struct fcgi_request *fcgi);
 

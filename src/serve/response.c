@@ -15,6 +15,7 @@ static const char *status_words(int status)
         {201, "Created"},
         {204, "No Content"},
         {304, "Not Modified"},
+        {401, "Unauthorized"},
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
@@ -41,7 +42,8 @@ int response_status(const struct response_form *form, const struct reply *reply)
     if (reply->fault_status)
         return reply->fault_status;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
-        strcmp(reply->arguments[0], "limit_body_bytes") == 0)
+        (strcmp(reply->arguments[0], "limit_body_bytes") == 0 ||
+         strcmp(reply->arguments[0], "limit_anonymous_body_bytes") == 0))
         return 413;
     if (reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
@@ -177,9 +179,9 @@ static bool has_content(int status)
     return status != 204 && status != 304;
 }
 
-static const char *methods_of(const struct response_form *form)
+static const char *methods_of(const struct response_form *form, const struct reply *reply)
 {
-    if (form->is_manager)
+    if (form->is_manager || reply->is_post_only)
         return "POST, OPTIONS";
     if (form->is_live)
         return "GET, POST, OPTIONS";
@@ -196,10 +198,10 @@ static void add_origin(const struct response_form *form, const struct reply *rep
         return;
     add_header(head, "Access-Control-Allow-Origin", form->origin);
     if (status == 204) {
-        add_header(head, "Access-Control-Allow-Methods", methods_of(form));
+        add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",
-                   "Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, "
-                   "X-Stampd-Build");
+                   "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, "
+                   "X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
@@ -239,7 +241,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
                        struct builder *head)
 {
     if (status == 405 || status == 204)
-        add_header(head, "Allow", methods_of(form));
+        add_header(head, "Allow", methods_of(form, reply));
     if (status == 204 && form->is_resource)
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)

@@ -118,6 +118,9 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     case CALL_OPTIONS:
         reply->status = 204;
         break;
+    case CALL_MAY:
+        reply->status = request->call.body <= request->call.body_most ? 204 : 403;
+        break;
     default:
         operation_run(&worker->workshop, &request->call, reply);
         if (reply->fault == FAULT_STALE)
@@ -219,6 +222,13 @@ static bool is_visitor(const struct worker *worker, const struct fcgi_request *f
                      worker->settings->workers);
 }
 
+static enum fault admit(void *context, struct call *call, struct reply *reply)
+{
+    struct worker *worker = context;
+    log_set_request_id(call->request_id);
+    return operation_admit(&worker->workshop, call, reply);
+}
+
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
@@ -228,6 +238,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     }
     struct request request;
     struct request_source source = request_from_fcgi(fcgi);
+    source.admit = admit;
+    source.admit_context = worker;
     struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
     worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = send_piece},
                                            .worker = worker,

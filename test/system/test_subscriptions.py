@@ -241,7 +241,7 @@ def test_it_comes_with_forms_and_addresses_too(lab, session):
     param = json.dumps({'docs': [{'c': 'Note', 'id': 'forms', 'items': [{'c': 'T', 'j': session}]}]})
     assert lab.request('POST', '/lab/op/put', form={'param': param, 'session': session}).json()['subs'][0][0] == 'Note'
     param = json.dumps({'docs': [{'c': 'Note', 'id': 'forms', 'delete': True}]})
-    assert lab.request('GET', '/lab/op/put', query={'param': param, 'session': session}).json()['subs'][0][0] == 'Note'
+    assert lab.request('POST', '/lab/op/put', form={'param': param, 'session': session}).json()['subs'][0][0] == 'Note'
     resource = lab.request('PUT', '/lab/doc/Note/forms', json={'items': [], 'session': session})
     assert resource.status_code == 201 and list(resource.json()) == ['v']
 

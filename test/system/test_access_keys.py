@@ -1,0 +1,191 @@
+"""The key in the header, methods that never write, pages of other origins, and bodies that are judged before they are accepted."""
+import json
+import socket
+import ssl
+
+import pytest
+
+from fastcgi import Connection
+from stack import Problem, wait_until
+
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open'},
+         'settings': {'limit_anonymous_body_bytes': 262144}}
+SECRET = 'the-word-that-nobody-else-may-know'
+LARGE = 2_000_000
+
+
+@pytest.fixture(scope='module')
+def door(stack):
+    for ns in STACK['namespaces']:
+        stack.put(ns, {'c': 'Secret', 'id': 'one', 'items': [{'c': 'Main', 'j': SECRET}]}, admin=True)
+    return stack
+
+
+def bearer(key, scheme='Bearer'):
+    return {'Authorization': f'{scheme} {key}'}
+
+
+def doc(id_, **more):
+    return {'param': {'docs': [{'c': 'Doc', 'id': id_, **more}]}}
+
+
+def exists(stack, ns, id_, class_='Doc'):
+    return stack.get(ns, (class_, id_), admin=True)['v'] != 0
+
+
+# --- the key in the header ---
+
+def test_the_key_in_the_header(door):
+    for ns in STACK['namespaces']:
+        answer = door.request('POST', f'/{ns}/op/get', json={'param': {'docs': [{'c': 'Secret', 'id': 'one'}]}}, headers=bearer(door.key))
+        assert SECRET in answer.text
+        answer = door.request('GET', f'/{ns}/doc/Secret/one', headers=bearer(door.key, 'bearer'))
+        assert SECRET in answer.text and answer.headers['ETag']
+        again = door.request('GET', f'/{ns}/doc/Secret/one', headers={**bearer(door.key), 'If-None-Match': answer.headers['ETag']})
+        assert again.status_code == 304
+        assert door.request('PUT', f'/{ns}/doc/Doc/put', json={'items': []}, headers=bearer(door.key)).status_code in (200, 201, 204)
+    with door.http.get(f'{door.url}/shut/live', params={'def': 'Secret'}, headers=bearer(door.key), stream=True, timeout=30) as answer:
+        assert answer.status_code == 200 and answer.headers['Content-Type'].startswith('text/event-stream')
+
+
+@pytest.mark.parametrize('key', ['wrong', '', ' ', 'x' * 4000])
+def test_a_wrong_key_in_the_header(door, key):
+    """It is refused where none is needed too, and beside the right one in the body."""
+    for ns in STACK['namespaces']:
+        for method, path, body in (('POST', 'op/get', {}), ('GET', 'op/list', None), ('GET', 'doc/Secret/one', None), ('GET', 'live?def=Secret', None),
+                                   ('POST', 'op/get', {'admin': door.key}), ('POST', 'od', {'param': {'scan': {}}})):
+            answer = door.request(method, f'/{ns}/{path}', json=body, headers=bearer(key))
+            assert answer.json()['code'] == 'SKEY', (ns, path, answer.text)
+            assert answer.json()['args'] == ['Authorization'] or not path.startswith('op'), answer.text
+    answer = door.request('POST', '/shut/op/get', json={'admin': 'wrong'}, headers=bearer(door.key))
+    assert answer.json()['code'] == 'SKEY' and answer.json()['args'] == ['admin']
+    assert door.request('GET', '/demo/doc/Secret/one', headers={'Authorization': 'Basic eDp5'}).status_code == 200, 'another scheme is not ours'
+
+
+def test_no_key_is_in_a_log(door):
+    door.request('POST', '/shut/op/nothing', json={}, headers=bearer('a-key-that-is-wrong-and-long'))
+    for part in ('stampd', 'nginx', 'postgres'):
+        assert door.key not in door.log(part) and 'a-key-that-is-wrong' not in door.log(part)
+
+
+# --- methods ---
+
+def test_get_and_head_never_write(door):
+    for method in ('GET', 'HEAD'):
+        for ns, key in (('lab', {}), ('lab', bearer(door.key)), ('shut', bearer(door.key))):
+            for operation, param in (('put', doc(method)['param']), ('subs', {'defs': ['Doc']}), ('task', {'op': 'put', 'param': doc(method)['param']}),
+                                     ('tasks', {'list': {}})):
+                if operation == 'tasks' and not key:
+                    continue
+                answer = door.request(method, f'/{ns}/op/{operation}', query={'param': json.dumps(param), 'session': 'session-of-the-test'}, headers=key)
+                assert answer.status_code == 405 and answer.headers['Allow'] == 'POST, OPTIONS', (ns, operation, answer.text)
+        assert not exists(door, 'lab', method) and not exists(door, 'shut', method)
+    assert door.psql('lab', 'select count(*) from subs')[0][0] == 0
+    answer = door.request('GET', '/lab/op/put', query={'param': '{"docs":[]}'})
+    assert answer.json()['code'] == 'AMETHOD' and answer.json()['args'] == ['GET']
+    for operation, param in (('get', {'docs': [{'c': 'Secret', 'id': 'one'}]}), ('list', {'c': 'Secret'}), ('sync', {})):
+        answer = door.request('GET', f'/demo/op/{operation}', query={'param': json.dumps(param)})
+        assert answer.status_code == 200
+        assert door.request('HEAD', f'/demo/op/{operation}', query={'param': json.dumps(param)}).status_code == 200
+
+
+# --- pages of other origins ---
+
+FORM = {'param': '{"docs":[{"c":"Doc","id":"page"}]}'}
+
+
+@pytest.mark.parametrize('headers, is_foreign', [
+    ({}, False),
+    ({'Origin': 'https://evil.example'}, True),
+    ({'Origin': 'null'}, True),
+    ({'Origin': 'https://evil.example', 'Sec-Fetch-Site': 'cross-site'}, True),
+    ({'Origin': 'https://app.example', 'Sec-Fetch-Site': 'cross-site'}, False),
+    ({'Origin': 'https://app.example'}, False),
+    ({'Origin': 'https://app.example.evil.example'}, True),
+    ({'Sec-Fetch-Site': 'cross-site'}, True),
+    ({'Sec-Fetch-Site': 'same-site'}, True),
+    ({'Sec-Fetch-Site': 'same-origin'}, False),
+    ({'Sec-Fetch-Site': 'none'}, False),
+    ({'Origin': 'SELF'}, False),
+    ({'Origin': 'SELF', 'Sec-Fetch-Site': 'same-origin'}, False),
+])
+def test_pages_of_other_origins_do_not_write(door, headers, is_foreign):
+    """A form needs no preflight, so the server looks at what the browser tells of the page."""
+    conf = {'database': 'stampd_lab', 'access': 'open', 'origins': ['https://app.example']}
+    door.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf}]}, admin=True)
+    wait_until(lambda: door.request('GET', '/lab/op/list', headers={'Origin': 'https://app.example'}).headers.get('Access-Control-Allow-Origin'),
+               what='the origin')
+    headers = {name: value.replace('SELF', door.url) for name, value in headers.items()}
+    answers = [door.request('POST', '/lab/op/put', form=FORM, headers=headers), door.request('POST', '/lab/op/put', json=doc('page'), headers=headers),
+               door.request('PUT', '/lab/doc/Doc/page', json={'items': []}, headers=headers),
+               door.request('POST', '/lab/op/put', json=doc('page'), headers={**headers, **bearer(door.key)})]
+    for answer in answers:
+        assert (answer.status_code, answer.json().get('code')) == (403, 'SORIGIN') if is_foreign else answer.status_code < 300, answer.text
+    assert door.request('POST', '/lab/op/get', json={'param': {'docs': []}}, headers=headers).status_code == 200, 'reading is for CORS to judge'
+
+
+# --- bodies ---
+
+def refused_without_body(stack, path, headers, size=LARGE):
+    """The answer to a request whose body is announced and never sent: nginx decides by its head alone."""
+    context = ssl.create_default_context(cafile=str(stack.path / 'etc/certificate.pem'))
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=30) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as door:
+        lines = [f'POST {path} HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', f'Content-Length: {size}', 'Connection: close',
+                 *(f'{name}: {value}' for name, value in headers.items())]
+        door.sendall('\r\n'.join([*lines, '', '']).encode())
+        answer = b''
+        while more := door.recv(65536):
+            answer += more
+    head, _, body = answer.partition(b'\r\n\r\n')
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize('path, headers, status, code', [
+    ('/shut/op/put', {}, 403, 'SCLOSED'), ('/demo/op/put', {}, 403, 'SCLOSED'), ('/z/op/put', {}, 403, 'SCLOSED'),
+    ('/shut/op/pushkey', {}, 403, 'SCLOSED'), ('/shut/op/nothing', {}, 403, 'SCLOSED'), ('/demo/op/get', {}, 403, 'SCLOSED'),
+    ('/lab/op/get', {}, 403, 'SCLOSED'), ('/lab/op/put', {'Authorization': 'Bearer wrong'}, 401, 'SKEY'),
+    ('/shut/op/put', {'Authorization': 'Bearer wrong'}, 401, 'SKEY'), ('/shut/doc/Doc/x', {}, 403, 'SCLOSED'),
+    ('/nowhere/op/put', {}, 403, 'SCLOSED'), ('/demo/od', {}, 413, 'ALIMIT'),
+])
+def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, code):
+    answer = refused_without_body(door, path, headers)
+    assert answer[0] == status and answer[1]['code'] == code, answer
+
+
+def test_large_bodies_of_those_who_may_write(door):
+    content = 'x' * 900_000
+    items = [{'c': 'Line', 'k': str(i), 'j': content} for i in range(2)]
+    big = doc('big', items=items)
+    assert door.request('POST', '/lab/op/put', json=big).status_code == 200
+    assert door.request('PUT', '/lab/doc/Doc/put-big', json={'items': items}).status_code in (200, 201, 204)
+    for ns in ('shut', 'demo', 'z'):
+        assert door.request('POST', f'/{ns}/op/put', json=big, headers=bearer(door.key)).status_code == 200
+        assert door.request('POST', f'/{ns}/op/put', json=big, admin=True).json()['code'] == 'SCLOSED', 'the key stands in a body that is too large'
+        chunks = json.dumps(big).encode()
+        sent = door.http.post(f'{door.url}/{ns}/op/put', data=iter([chunks[:100], chunks[100:]]), timeout=30,
+                              headers={'Content-Type': 'application/json', **bearer(door.key)})
+        assert sent.status_code == 200, sent.text
+    small = door.http.post(f'{door.url}/demo/op/get', data=iter([b'{"param":', b'{"docs":[]}}']), headers={'Content-Type': 'application/json'}, timeout=30)
+    assert small.status_code == 200, 'a small body of unknown length needs no key'
+
+
+def test_between_the_limits(door):
+    """Up to limit_anonymous_body_bytes the key may stand in the body."""
+    padded = doc('padded', items=[{'c': 'Line', 'k': '1', 'j': 'x' * 200_000}])
+    assert door.request('POST', '/shut/op/put', json=padded, admin=True).status_code == 200
+    assert door.request('POST', '/shut/op/put', json=padded).json()['code'] == 'SCLOSED'
+    held = [{'c': 'Doc', 'id': f'{i:0100}', 'v': 261121103000123, 'ct': 261121103000123, 'dt': 261121103000123} for i in range(1000)]
+    assert len(door.op('demo', 'sync', syncs=held)['syncs']) == 1000
+
+
+def test_a_worker_judges_before_it_reads(door):
+    """At its own socket, where nginx does not stand before it."""
+    for ns, status in (('shut', 413), ('demo', 413), ('z', 413), ('lab', 200)):
+        with Connection(door.path / 'run/stampd/worker-0.sock') as worker:
+            body = json.dumps(doc('direct', items=[{'c': 'Line', 'k': '1', 'j': 'x' * 500_000}])).encode()
+            answer = worker.ask(f'/{ns}/op/put', method='POST', body=body, CONTENT_TYPE='application/json', STAMPD_NS=ns, STAMPD_DATABASE=f'stampd_{ns}')
+            assert answer.status == status, answer.body
+            if status == 413:
+                assert json.loads(answer.body)['args'][:2] == ['limit_anonymous_body_bytes', '262144']
+    with pytest.raises(Problem):
+        door.op('shut', 'get')
