@@ -12,7 +12,7 @@ from fastcgi import Connection
 from schema import Schemas
 from stack import BUILD, Problem, wait_until
 
-STACK = {'workers': 4, 'namespaces': {'z': 'open', 'lab': 'open', 'den': 'open'},
+STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'lab': 'open', 'den': 'open'},
          'settings': {'restart_young_ms': 0, 'segment_slots': 1024, 'lock_timeout_ms': 2000}}
 SPACES = ('lab', 'den')
 
@@ -35,7 +35,7 @@ def both(stack, schemas):
 
 
 def put(stack, ns, id_, **main):
-    return stack.put(ns, {'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': main}]})
+    return stack.put(ns, {'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': main}]}, admin=ns == 'z')
 
 
 def is_refused(stack, ns, id_, **main):
@@ -48,7 +48,7 @@ def is_refused(stack, ns, id_, **main):
 
 
 def drop(stack, ns, id_):
-    stack.put(ns, {'c': 'Person', 'id': id_, 'delete': True})
+    stack.put(ns, {'c': 'Person', 'id': id_, 'delete': True}, admin=ns == 'z')
 
 
 def claims(stack, value):
