@@ -264,6 +264,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
                            ? "off"
                            : arena_printf(arena, "%s stampd", options->access_log)},
         {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
+        {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},

@@ -20,9 +20,9 @@ struct draft {
     bool exists;
     bool goes_on; /* the base's life does: its items show through */
     struct change *changes;
-    size_t change_count; /* those that differ */
-    int64_t volume;
-    struct item *sealed; /* the rows' items, one behind the other */
+    size_t change_count;  /* those that differ */
+    int64_t volume, live; /* of the live items */
+    struct item *sealed;  /* the rows' items, one behind the other */
 };
 
 /* --- the tree ------------------------------------------------------------------------------------ */
@@ -81,6 +81,7 @@ struct draft *draft_open(struct arena *arena, struct document *base)
     draft->base = base;
     draft->exists = draft->goes_on = document_exists(base);
     draft->volume = base->header.v1;
+    draft->live = (int64_t)base->item_count - base->tombstone_count;
     return draft;
 }
 
@@ -104,12 +105,24 @@ void draft_delete(struct draft *draft)
     draft->exists = draft->goes_on = false;
     draft->changes = NULL;
     draft->change_count = 0;
-    draft->volume = 0;
+    draft->volume = draft->live = 0;
 }
 
 int64_t draft_volume(const struct draft *draft)
 {
     return draft->volume;
+}
+
+int64_t draft_items(const struct draft *draft)
+{
+    return draft->live;
+}
+
+int64_t draft_forget(const struct draft *draft, int64_t most)
+{
+    const struct document *base = draft->base;
+    bool is_more = draft->goes_on && (int64_t)(base->tombstone_count + draft->change_count) > most;
+    return is_more ? base->newest_tombstone : 0;
 }
 
 enum draft_act draft_act(const struct draft *draft)
@@ -211,6 +224,7 @@ static void put(struct draft *draft, const struct item *wanted)
     if (is_same(present, wanted))
         return;
     draft->volume += volume_of(wanted) - volume_of(present);
+    draft->live += (int64_t)is_live(wanted) - (int64_t)is_live(present);
     if (!change) {
         change = ARENA_NEW(draft->arena, struct change);
         *change = (struct change){.level = 1, .base = base, .item = *wanted};

@@ -45,6 +45,11 @@ void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes ke
 
 /* Bytes of the keys and contents of the live items, as they would be after the commit. */
 int64_t draft_volume(const struct draft *draft);
+/* Its live items, as they would be after the commit. */
+int64_t draft_items(const struct draft *draft);
+/* The stamp up to which removals are to be forgotten so that the document remembers about `most` of them at
+ * the most: those of before this commit go together.  0: there are fewer. */
+int64_t draft_forget(const struct draft *draft, int64_t most);
 
 enum draft_act draft_act(const struct draft *draft);
 /* Is there anything to write?  A life begun and ended in one operation is no change. */

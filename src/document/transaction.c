@@ -377,6 +377,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     size_t most = count + (transaction->copies ? transaction->copies->target_count : 0);
     int64_t now = stamp_now();
     int64_t horizon = stamp_add_ms(now, -1000 * transaction->documents->settings->tombstone_s);
+    int64_t tombstones = transaction->documents->settings->limit_tombstones;
     *writing = (struct writing){.commit = {.version = choose_version(transaction, now)}};
     writing->commit.documents = ARENA_ARRAY(arena, struct commit_document, count);
     writing->asked = ARENA_ARRAY(arena, struct asked *, count);
@@ -393,7 +394,8 @@ static void prepare_writing(struct transaction *transaction, const struct schema
         if (!draft_is_changed(asked->draft))
             continue;
         document->act = draft_act(asked->draft);
-        draft_seal(asked->draft, writing->commit.version, horizon, &document->rows);
+        draft_seal(asked->draft, writing->commit.version,
+                   max_i64(horizon, draft_forget(asked->draft, tombstones)), &document->rows);
         add_slot(writing, asked->found.slot);
         writing->written = writing->commit.version;
     }

@@ -99,10 +99,18 @@ static void run(struct stampd_call *call, enum stampd_outcome (*function)(struct
 
 static void check_volumes(struct stampd_call *call)
 {
-    int64_t most = settings_of(call)->limit_document_bytes;
-    for (const struct stampd_document *document = call->documents; document; document = document->next)
-        if (document->draft && draft_is_changed(document->draft) && draft_volume(document->draft) > most)
-            module_fail_limit(call, "limit_document_bytes", most, draft_volume(document->draft));
+    int64_t most = settings_of(call)->limit_document_bytes, items = settings_of(call)->limit_items;
+    for (const struct stampd_document *document = call->documents; document; document = document->next) {
+        const struct draft *draft = document->draft;
+        if (!draft || !draft_is_changed(draft))
+            continue;
+        const struct document *base = draft_base(draft); /* what is above a limit already may shrink */
+        if (draft_volume(draft) > most && draft_volume(draft) > base->header.v1)
+            module_fail_limit(call, "limit_document_bytes", most, draft_volume(draft));
+        if (draft_items(draft) > items &&
+            draft_items(draft) > (int64_t)base->item_count - (int64_t)base->tombstone_count)
+            module_fail_limit(call, "limit_items", items, draft_items(draft));
+    }
 }
 
 static void write_result(struct stampd_call *call)

@@ -182,3 +182,36 @@ def test_a_document_larger_than_the_limit_is_answered_alone(stack):
         assert len(items_of(client.op('lab', 'get', {'docs': [{'c': 'Huge', 'id': 'h'}]}).json['out']['docs'][0])) == 7
         removed = [{'c': 'More', 'k': str(number), 'del': True} for number in range(1, 7)]
         assert client.op('lab', 'put', {'docs': [{'c': 'Huge', 'id': 'h', 'items': removed}]}).status == 200, 'it can shrink'
+
+
+# --- what a document holds ---
+
+def test_items_are_limited_and_removals_forgotten(stack):
+    """60,000 items, written and removed, weighed nothing and stayed for 8 days."""
+    def write(client, first, count, **more):
+        items = [{'c': 'I', 'k': str(number), **(more or {'j': 0})} for number in range(first, first + count)]
+        return client.op('lab', 'put', {'docs': [{'c': 'Crowd', 'id': 'c', 'items': items}]})
+
+    with beside(stack), Client(stack, ATTACKER) as client:
+        assert write(client, 0, 20_000).status == 200
+        refused = write(client, 20_000, 1)
+        assert (refused.status, refused.code, refused.args) == (400, 'ALIMIT', ['limit_items', '20000', '20001'])
+        copy = Copy('Crowd', 'c')
+        copy.apply(client.op('lab', 'sync', syncs=[copy.request()]).json['syncs'][0])
+        for first in range(0, 15_000, 1_000):
+            assert write(client, first, 1_000, **{'del': True}).status == 200
+            (tombstones,), = stack.psql('lab', "select count(*) from item where class = 'Crowd' and content is null")
+            assert tombstones <= 2_000
+        copy.apply(client.op('lab', 'sync', syncs=[copy.request()]).json['syncs'][0])
+        assert set(copy.items) == {('I', str(number)) for number in range(15_000, 20_000)}, 'who held all knows what is left'
+
+
+def test_a_list_of_many_values_costs_what_it_holds(stack, tmp_path_factory):
+    """A list of 20,000 values made its document unwritable: each change took longer than a statement may."""
+    Schemas(stack, tmp_path_factory.mktemp('lists')).apply('demo', {'Many': {
+        'items': {'List': {'singleton': True}}, 'collections': {'tag': {'key': ['List.tags'], 'list': True, 'mutable': True}}}})
+    with beside(stack):
+        for turn in range(2):
+            values = [f'v{number}' for number in range(turn * 100, 20_000)]
+            stack.op('demo', 'put', {'docs': [{'c': 'Many', 'id': 'm', 'items': [{'c': 'List', 'j': {'tags': values}}]}]}, admin=True)
+            assert stack.psql('demo', 'select count(*) from member where not has_left') == [(len(values),)]

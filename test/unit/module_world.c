@@ -53,6 +53,8 @@ int start_world(void **state)
 {
     (void)state;
     static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .limit_items = 100000,
+                                           .limit_tombstones = 100000,
                                            .dhop_past_s = 1000,
                                            .limit_content_bytes = 100,
                                            .limit_depth = 8,

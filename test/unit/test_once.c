@@ -16,6 +16,8 @@ static int start(void **state)
 {
     (void)state;
     static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .limit_items = 100000,
+                                           .limit_tombstones = 100000,
                                            .dhop_future_ms = 5000,
                                            .dhop_past_s = 3600,
                                            .idempotency_s = 100,

@@ -19,6 +19,8 @@ static int start(void **state)
 {
     (void)state;
     static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                           .limit_items = 100000,
+                                           .limit_tombstones = 100000,
                                            .limit_content_bytes = 100,
                                            .limit_document_bytes = 200,
                                            .limit_documents = 32,

@@ -21,6 +21,8 @@ static int start(void **state)
     (void)state;
     static char none[] = "";
     static struct settings limits = {.limit_answer_bytes = 4 << 20,
+                                     .limit_items = 100000,
+                                     .limit_tombstones = 100000,
                                      .limit_content_bytes = 100,
                                      .limit_depth = 32,
                                      .limit_document_bytes = 200,

@@ -29,8 +29,12 @@ int world_start(void **state)
     int indexes[2], fd = mkstemp(path);
     close(fd);
     unlink(path);
-    settings = (struct settings){
-        .cache_mb = 1, .cache_age_s = 1000, .hosts = one_host, .limit_documents = 32, .tombstone_s = 100};
+    settings = (struct settings){.limit_tombstones = 1000,
+                                 .cache_mb = 1,
+                                 .cache_age_s = 1000,
+                                 .hosts = one_host,
+                                 .limit_documents = 32,
+                                 .tombstone_s = 100};
     if (!stamps_open_with_shelf(&stamps, path, 1024, 1 << 20, problem, sizeof problem))
         return fprintf(stderr, "%s\n", problem), -1;
     unlink(path);

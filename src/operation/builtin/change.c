@@ -72,7 +72,12 @@ enum fault change_items(struct attempt *attempt, struct draft *draft, const stru
             return fault;
     }
     int64_t volume = draft_volume(draft);
-    if (volume > reader.settings->limit_document_bytes)
+    int64_t count = draft_items(draft);
+    const struct document *base = draft_base(draft); /* what is above a limit already may shrink */
+    if (count > reader.settings->limit_items &&
+        count > (int64_t)base->item_count - (int64_t)base->tombstone_count)
+        return reader_over(&reader, items, "limit_items", reader.settings->limit_items, count);
+    if (volume > reader.settings->limit_document_bytes && volume > base->header.v1)
         return reader_over(&reader, items, "limit_document_bytes", reader.settings->limit_document_bytes,
                            volume);
     return FAULT_NONE;
