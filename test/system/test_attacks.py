@@ -11,7 +11,7 @@ from holder import Copy, items_of
 from schema import Schemas
 
 MIB = 1 << 20
-SETTINGS = {'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0}
+SETTINGS = {'limit_client_requests': 0, 'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0}
 STACK = {'workers': 2, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'}}
 ATTACKER, ORDINARY = '127.0.0.2', '127.0.0.3'
 
