@@ -92,7 +92,9 @@ static int start(void **state)
 {
     (void)state;
     static char queue_key[] = "";
-    static const struct settings limits = {.limit_content_bytes = 10,
+    static const struct settings limits = {.limit_items = 1000,
+                                           .limit_tombstones = 1000,
+                                           .limit_content_bytes = 10,
                                            .limit_document_bytes = 15,
                                            .limit_documents = 2,
                                            .limit_definitions = 3,

@@ -25,7 +25,9 @@ static int start(void **state)
 {
     (void)state;
     static char off[] = "off";
-    static const struct settings limits = {.debug_push_local = off,
+    static const struct settings limits = {.limit_items = 1000,
+                                           .limit_tombstones = 1000,
+                                           .debug_push_local = off,
                                            .limit_content_bytes = 100,
                                            .limit_definitions = 3,
                                            .limit_document_bytes = 200,
