@@ -208,11 +208,11 @@ extern STAMPD_EXPORT const struct stampd_module stampd_module;
 bool stampd_failed(const struct stampd_call *call);
 
 /* Raises an exception: fails the try with `code`.  Its first letter is its class: A the request, or what it
- * wants of these documents; N what is named does not exist (status 404, all others 400); B a bug; X the
- * unexpected; D another build; C contention; O closed; S not authorised.  Up to 15 capitals and digits
- * follow. B, X and C are tried again.  `detail` is one sentence for people, or NULL; then up to 8 arguments
- * (const char *), ended by NULL.  A code of the server itself (AARG, ALIMIT, AVERSION…) has the server's
- * meaning, words and status; XUNKNOWN is refused.  Returns STAMPD_FAULT. */
+ * wants of these documents; N what is named does not exist (status 404); B a bug (500); X the
+ * unexpected (500); D another build; C contention (409); O closed (503); S not authorised (403).  Up to 15
+ * capitals and digits follow. B, X and C are tried again.  `detail` is one sentence for people, or NULL; then
+ * up to 8 arguments (const char *), ended by NULL.  A code of the server itself (AARG, ALIMIT, AVERSION…) has
+ * the server's meaning, words and status; XUNKNOWN is refused.  Returns STAMPD_FAULT. */
 enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, const char *detail,
                                  ...) STAMPD_SENTINEL;
 

@@ -13,10 +13,10 @@ static const struct row rows[] = {
     [FAULT_##name] = {#name, words, status, resource, again},
 #include "base/fault_table.h"
 #undef FAULT
-    [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 400, 409, true},
-    [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 400, 500, false},
-    [FAULT_ELSEWHERE] = {"XELSEWHERE", "Another worker serves the namespace.", 400, 500, false},
-    [FAULT_FENCED] = {"XFENCED", "The task has been given to another attempt.", 400, 500, false},
+    [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 409, 409, true},
+    [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 500, 500, false},
+    [FAULT_ELSEWHERE] = {"XELSEWHERE", "Another worker serves the namespace.", 500, 500, false},
+    [FAULT_FENCED] = {"XFENCED", "The task has been given to another attempt.", 500, 500, false},
 };
 
 static_assert(COUNT_OF(rows) == FAULT_COUNT, "every fault has a row");
@@ -71,4 +71,39 @@ bool fault_is_retried(enum fault fault)
 int fault_status(enum fault fault, bool is_resource)
 {
     return is_resource ? row_of(fault)->resource_status : row_of(fault)->status;
+}
+
+int fault_seed_status(enum fault fault)
+{
+    switch (fault) {
+    case FAULT_NONE:
+    case FAULT_AMETHOD:
+    case FAULT_ATYPE:
+    case FAULT_XBUSY:
+    case FAULT_XCROWDED:
+    case FAULT_XINTERNAL:
+    case FAULT_SORIGIN:
+        return row_of(fault)->status;
+    default:
+        return fault_code(fault)[0] == 'N' ? 404 : 400;
+    }
+}
+
+int code_status(const char *code)
+{
+    switch (code[0]) {
+    case 'N':
+        return 404;
+    case 'B':
+    case 'X':
+        return 500;
+    case 'C':
+        return 409;
+    case 'O':
+        return 503;
+    case 'S':
+        return 403;
+    default:
+        return 400;
+    }
 }

@@ -30,5 +30,10 @@ int code_major(const char *code);
 bool fault_is_retried(enum fault fault);
 /* The status of HTTP, 200 for FAULT_NONE; documents as resources tell more by it than operations do. */
 int fault_status(enum fault fault, bool is_resource);
+/* The status of an operation's fault as seed 000 has it: 404 for what does not exist, 400 for nearly all
+ * else. */
+int fault_seed_status(enum fault fault);
+/* The status of an exception of an application, by the class of its code. */
+int code_status(const char *code);
 
 #endif

@@ -297,6 +297,7 @@ static bool check_whole(struct reading *reading)
 {
     static const char *const hosts[] = {"one", "many", NULL};
     static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
+    static const char *const statuses[] = {"http", "seed", NULL};
     static const char *const switches[] = {"off", "on", NULL};
     static const char *const logs[] = {"stderr", "syslog", NULL};
     const struct settings *settings = reading->settings;
@@ -310,6 +311,8 @@ static bool check_whole(struct reading *reading)
         return refuse(reading, "get_writes = %s: expected off or on", settings->get_writes);
     if (!is_one_of(settings->hosts, hosts))
         return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
+    if (!is_one_of(settings->fault_status, statuses))
+        return refuse(reading, "fault_status = %s: expected http or seed", settings->fault_status);
     if (!is_one_of(settings->live, switches))
         return refuse(reading, "live = %s: expected on or off", settings->live);
     if (!is_one_of(settings->log_level, levels))

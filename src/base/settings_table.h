@@ -19,6 +19,7 @@ NUMBER(dhop_future_ms, 5000, 0, 86400000, "ms", "A session's stamp of an operati
 NUMBER(dhop_past_s, 86400, 1, 315360000, "s", "A session's stamp of an operation (dhop) may be this old.")
 NUMBER(drain_s, 30, 1, 3600, "s", "A stopping worker may serve the connections that nginx keeps for this long.")
 TEXT(exempt_clients, "", "Addresses and networks of clients that no limit of clients holds for, separated by blanks: application servers, queue managers of other hosts.")
+TEXT(fault_status, "http", "http: operations answer faults with the statuses of HTTP; seed: with 404 for what does not exist and 400 for nearly all else.")
 TEXT(get_writes, "off", "off: operations that change something are refused unless they come by POST; on: by GET too, which links and images of any page can send.")
 TEXT(hosts, "one", "one: only workers of this host change documents, freshness is exact without asking the database; many: tolerance 0 verifies versions in the database.")
 NUMBER(idempotency_s, 86400, 1, 315360000, "s", "The answer to a request under an Idempotency-Key is kept this long.")

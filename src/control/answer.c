@@ -42,6 +42,8 @@ static enum answer_kind kind_of_code(const char *code)
     case 'X':
     case 'C':
         return ANSWER_AGAIN;
+    case 'O':
+        return strcmp(code, "OSTOPPING") == 0 ? ANSWER_AGAIN : ANSWER_HOPELESS;
     case 'A':
     case 'B':
         return ANSWER_REFUSED;

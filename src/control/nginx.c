@@ -38,50 +38,77 @@ static const struct refusal {
     enum fault fault;
     const char *detail;
     const char *args; /* variables of the template */
+    bool is_unknown;  /* whether the request was done */
 } refusals[] = {
-    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", ""},
-    {401, "401", FAULT_SKEY, "The key in the header Authorization is not the right one.", ""},
+    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", "", false},
+    {401, "401", FAULT_SKEY, "The key in the header Authorization is not the right one.", "", false},
     {403, "403", FAULT_SCLOSED,
      "Neither this address nor a body above limit_anonymous_body_bytes is for requests without a key that "
      "permits it in the header Authorization.",
-     ""},
-    {404, "404", FAULT_NPATH, NULL, ""},
-    {405, "405", FAULT_AMETHOD, NULL, ""},
-    {408, "408", FAULT_ABODY, "The request came too slowly.", ""},
-    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", ""},
-    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", ""},
-    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused"},
-    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", ""},
-    {500, "500", FAULT_XINTERNAL, NULL, ""},
-    {502, "502", FAULT_XAWAY, "The server ended before it answered.", ""},
-    {503, "503", FAULT_XAWAY, "The server cannot take the request at present.", ""},
-    {504, "504", FAULT_XAWAY, "The server did not answer in time.", ""},
+     "", false},
+    {404, "404", FAULT_NPATH, NULL, "", false},
+    {405, "405", FAULT_AMETHOD, NULL, "", false},
+    {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
+    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
+    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
+    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
+    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
+    {500, "500", FAULT_XINTERNAL, NULL, "", false},
+    {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
+    {503, "503", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
+    {504, "504", FAULT_XUNKNOWN, "The server did not answer in time.", "", true},
 };
 
 /* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
-static void add_refusal(struct builder *builder, const struct refusal *refusal, const char *hsts)
+static void add_return(struct builder *builder, const struct refusal *refusal)
 {
     const char *words = fault_words(refusal->fault);
-    builder_printf(
-        builder,
-        "        location = /.stampd/%d {\n"
-        "            internal;\n"
-        "            client_max_body_size 0;\n"
-        "            add_header Cache-Control no-store always;\n"
-        "            add_header X-Content-Type-Options nosniff always;\n"
-        "            add_header X-Request-Id $stampd_request_id always;\n"
-        "%s%s"
-        "            default_type application/problem+json;\n"
-        "            return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
-        "\"code\":\"%s\",\"major\":%d,\"phase\":0,\"message\":\"%s%s%s\",\"args\":[%s]",
-        refusal->status, hsts,
-        refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
-                                                         : "",
-        refusal->status, words, refusal->status, fault_code(refusal->fault), fault_major(refusal->fault),
-        words, refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
+    builder_printf(builder,
+                   "return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+                   "\"code\":\"%s\",\"major\":%d,%s\"message\":\"%s%s%s\",\"args\":[%s]",
+                   refusal->status, words, refusal->status, fault_code(refusal->fault),
+                   fault_major(refusal->fault), refusal->is_unknown ? "" : "\"phase\":0,", words,
+                   refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
     if (refusal->detail)
         builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
-    builder_add_text(builder, "}';\n        }");
+    builder_add_text(builder, "}';\n");
+}
+
+static const char *retry_of(const struct refusal *refusal)
+{
+    if (refusal->status == 502)
+        return "            add_header Retry-After $stampd_unreached always;\n";
+    return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
+                                                            : "";
+}
+
+/* When no process was reached the request was not done, for certain. */
+static void add_unreached(struct builder *builder)
+{
+    static const struct refusal unreached = {
+        503, "", FAULT_OSTOPPING, "No process of the server can be reached.", "", false};
+    builder_add_text(builder, "            if ($stampd_unreached) {\n                ");
+    add_return(builder, &unreached);
+    builder_add_text(builder, "            }\n");
+}
+
+static void add_refusal(struct builder *builder, const struct refusal *refusal, const char *hsts)
+{
+    builder_printf(builder,
+                   "        location = /.stampd/%d {\n"
+                   "            internal;\n"
+                   "            client_max_body_size 0;\n"
+                   "            add_header Cache-Control no-store always;\n"
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "            add_header X-Request-Id $stampd_request_id always;\n"
+                   "%s%s"
+                   "            default_type application/problem+json;\n",
+                   refusal->status, hsts, retry_of(refusal));
+    if (refusal->status == 502)
+        add_unreached(builder);
+    builder_add_text(builder, "            ");
+    add_return(builder, refusal);
+    builder_add_text(builder, "        }");
 }
 
 static const char *compose_refusals(struct arena *arena, const struct site *site)

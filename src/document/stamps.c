@@ -47,7 +47,7 @@ struct stamps_board {
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 10 };                                       /* changes with anything above */
+enum { LAYOUT = 11 };                                       /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -430,6 +430,7 @@ void stamps_release_entry(struct stamps *stamps, int index)
     atomic_store(&stamps_pulse(stamps, index)->request_since_ms, 0);
     atomic_store(&stamps_pulse(stamps, index)->deadline_ms, 0);
     atomic_store(&stamps_pulse(stamps, index)->limit_ms, 0);
+    atomic_store(&stamps_pulse(stamps, index)->may_have_changed, 0);
     atomic_store(&stamps_pulse(stamps, index)->task_claim, 0);
     atomic_store(&entry->pid, 0);
     atomic_store(&entry->state, ENTRY_FREE);

@@ -153,7 +153,9 @@ struct pulse {
     _Atomic int64_t
         limit_ms; /* of the present request, where it may take another time than an operation; 0 */
     _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it works at; 0: none */
-    _Atomic uint64_t tasks_done, tasks_failed, tasks_lost, reserved[3];
+    _Atomic uint64_t tasks_done, tasks_failed, tasks_lost;
+    /* Of the present request: what it does to the database may be done, or under way; 0: nothing is. */
+    _Atomic uint64_t may_have_changed, reserved[2];
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that runs it or ran last, for the log */

@@ -483,6 +483,8 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     crash_at(CRASH_COMMIT_BEGUN);
     stamps_mark(stamps, writing.slots, writing.slot_count, writing.own);
     crash_at(CRASH_COMMIT_MARKED);
+    uint64_t before = atomic_load(&documents->pulse->may_have_changed);
+    atomic_store(&documents->pulse->may_have_changed, 1);
     switch (store_commit(documents->store, transaction->space, transaction->arena, &writing.commit, &fault)) {
     case COMMIT_DONE:
         crash_at(CRASH_COMMIT_ANSWERED);
@@ -498,6 +500,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:
+        atomic_store(&documents->pulse->may_have_changed, before);
         crash_at(CRASH_COMMIT_REFUSED);
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)

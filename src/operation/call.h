@@ -106,12 +106,12 @@ struct call {
 
 enum { REPLY_ARGUMENTS_MAX = 8 };
 
-/* Phases of an operation (seed 000, "Phase de traitement"). */
-enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_SEND };
+/* Phases of an operation (seed 000, "Phase de traitement"); unknown: of a request whose worker ended. */
+enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_UNKNOWN };
 
 /* What the phases took, all tries together, in microseconds. */
 struct timing {
-    int64_t us[PHASE_SEND + 1];
+    int64_t us[PHASE_UNKNOWN + 1];
     int64_t since_us; /* monotonic: when the present phase began */
 };
 

@@ -24,12 +24,13 @@ struct token {
 struct place {
     _Alignas(64) struct token present;
     struct token graves[GRAVES];
+    _Atomic uint32_t fates[GRAVES];
     int64_t buried_ms[GRAVES]; /* for the writer alone */
     uint32_t next;
     _Atomic int64_t forgotten_ms; /* nothing that came before may be proven by this place */
 };
 
-enum { LAYOUT = 1 };
+enum { LAYOUT = 2 };
 
 struct begun {
     _Atomic uint32_t layout; /* 0: it is being made */
@@ -65,7 +66,7 @@ struct begun *begun_open(int places, int64_t now_ms, int *descriptor, bool is_al
     if (!begun || atomic_load(&begun->layout) != LAYOUT || begun->count != places)
         return NULL;
     for (int i = 0; is_alone && i < places; i++)
-        begun_bury(begun, i, now_ms);
+        begun_bury(begun, i, &(struct fate){.cause = LOSS_UNKNOWN}, now_ms);
     return begun;
 }
 
@@ -158,14 +159,21 @@ static bool is_untouched(const struct begun *begun, const uint64_t words[TOKEN_W
     return true;
 }
 
+static bool read_words(struct bytes token, uint64_t words_r[TOKEN_WORDS])
+{
+    memset(words_r, 0, TOKEN_BYTES);
+    if (!token.size || token.size > TOKEN_BYTES)
+        return false;
+    memcpy(words_r, token.data, token.size);
+    return true;
+}
+
 bool begun_start(struct begun *begun, int place, const struct handing *handing, int64_t now_ms)
 {
     static const uint64_t none[TOKEN_WORDS];
-    uint64_t words[TOKEN_WORDS] = {0};
+    uint64_t words[TOKEN_WORDS];
     struct token *present = &place_of(begun, place)->present;
-    bool has_token = handing->token.size && handing->token.size <= TOKEN_BYTES;
-    if (has_token)
-        memcpy(words, handing->token.data, handing->token.size);
+    bool has_token = read_words(handing->token, words);
     if (handing_is_again(handing) && (!has_token || !is_untouched(begun, words, handing, now_ms)))
         return false;
     write_token(present, has_token ? words : none);
@@ -178,7 +186,24 @@ void begun_end(struct begun *begun, int place)
     write_token(&place_of(begun, place)->present, none);
 }
 
-void begun_bury(struct begun *begun, int place, int64_t now_ms)
+enum { CAUSE_BITS = 8, BIT_APPLICATION = 1 << CAUSE_BITS, BIT_UNCHANGED = 2 << CAUSE_BITS };
+
+/* The fate of a grave changes only while no token is in it. */
+static void write_grave(struct place *place, uint32_t grave, const uint64_t words[TOKEN_WORDS],
+                        const struct fate *fate)
+{
+    static const uint64_t none[TOKEN_WORDS];
+    uint32_t bits = (uint32_t)fate->cause;
+    if (fate->in_application)
+        bits |= BIT_APPLICATION;
+    if (fate->is_unchanged)
+        bits |= BIT_UNCHANGED;
+    write_token(&place->graves[grave], none);
+    atomic_store(&place->fates[grave], bits);
+    write_token(&place->graves[grave], words);
+}
+
+void begun_bury(struct begun *begun, int place, const struct fate *fate, int64_t now_ms)
 {
     static const uint64_t none[TOKEN_WORDS];
     struct place *whose = place_of(begun, place);
@@ -189,7 +214,41 @@ void begun_bury(struct begun *begun, int place, int64_t now_ms)
     uint32_t grave = whose->next++ % GRAVES;
     if (whose->buried_ms[grave])
         atomic_store(&whose->forgotten_ms, whose->buried_ms[grave]);
-    write_token(&whose->graves[grave], words);
+    write_grave(whose, grave, words, fate);
     whose->buried_ms[grave] = now_ms;
     write_token(&whose->present, none);
+}
+
+bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r)
+{
+    uint64_t words[TOKEN_WORDS];
+    *fate_r = (struct fate){0};
+    if (!read_words(token, words))
+        return false;
+    for (int i = 0; i < begun->count; i++) {
+        const struct place *place = &begun->places[i];
+        for (int grave = 0; grave < GRAVES; grave++) {
+            if (!is_token(&place->graves[grave], words))
+                continue;
+            uint32_t bits = atomic_load(&place->fates[grave]);
+            if (!is_token(&place->graves[grave], words))
+                return false; /* forgotten just now */
+            *fate_r = (struct fate){.cause = (enum loss_cause)(bits & ((1U << CAUSE_BITS) - 1)),
+                                    .in_application = (bits & BIT_APPLICATION) != 0,
+                                    .is_unchanged = (bits & BIT_UNCHANGED) != 0};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool begun_is_present(const struct begun *begun, struct bytes token)
+{
+    uint64_t words[TOKEN_WORDS];
+    if (!read_words(token, words))
+        return false;
+    for (int i = 0; i < begun->count; i++)
+        if (is_token(&begun->places[i].present, words))
+            return true;
+    return false;
 }

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "document/losses.h"
 
 struct begun;
 
@@ -34,12 +35,23 @@ struct handing {
 void handing_forget_first(struct handing *handing);
 bool handing_is_again(const struct handing *handing);
 
+/* How a request ended that was begun and not answered. */
+struct fate {
+    enum loss_cause cause; /* why its worker ended */
+    bool in_application;   /* code of an application was running */
+    bool is_unchanged;     /* it had changed nothing, and does not any more */
+};
+
 /* The worker begins with it; false: somebody may have begun it before, it must not be done. */
 MUST_USE bool begun_start(struct begun *begun, int place, const struct handing *handing, int64_t now_ms);
 /* It is answered. */
 void begun_end(struct begun *begun, int place);
 /* It will never be answered: the worker is gone, or the answer could not be sent.  What is remembered is a
  * few for each place. */
-void begun_bury(struct begun *begun, int place, int64_t now_ms);
+void begun_bury(struct begun *begun, int place, const struct fate *fate, int64_t now_ms);
+/* What became of a request of this token: false while it is not buried, or when it was forgotten. */
+MUST_USE bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r);
+/* Is it at work somewhere, or is its worker dead and not buried yet? */
+bool begun_is_present(const struct begun *begun, struct bytes token);
 
 #endif

@@ -151,11 +151,15 @@ static void NORETURN live(struct crew *crew, const struct child *child, pid_t ma
     exit(status);
 }
 
-/* What of it is over: its entry. */
-static void bury(struct crew *crew, const struct child *child)
+/* What of it is over: its entry.  `loss` says why. */
+static void bury(struct crew *crew, const struct child *child, const struct loss *loss)
 {
     if (child->role == ROLE_WORKER) {
-        begun_bury(crew->begun, child->index, clock_monotonic_ms());
+        const struct pulse *pulse = stamps_pulse(crew->stamps, child->index);
+        const struct fate fate = {.cause = loss->cause,
+                                  .in_application = atomic_load(&pulse->deadline_ms) != 0,
+                                  .is_unchanged = !atomic_load(&pulse->may_have_changed)};
+        begun_bury(crew->begun, child->index, &fate, clock_monotonic_ms());
         instance_worker_gone(crew->instance, child->index);
     } else if (child->role == ROLE_HEIR) {
         instance_heir_gone(crew->instance, child->index);
@@ -204,7 +208,7 @@ static void start(struct crew *crew, enum role role, int position, int index)
     if (child.pid < 0) {
         log_error("cannot start a %s: %m", role_words[role]);
         slow_down(crew, &child);
-        bury(crew, &child);
+        bury(crew, &child, &(struct loss){0});
         return;
     }
     if (role == ROLE_WORKER)
@@ -495,13 +499,12 @@ static struct loss cause_of_death(const struct child *child, int status)
 }
 
 /* It died at a task: a scan will want to know why. */
-static void note_loss(const struct crew *crew, const struct child *child, int status)
+static void note_loss(const struct crew *crew, const struct child *child, struct loss loss)
 {
     if (child->role != ROLE_WORKER)
         return;
     struct losses *losses = stamps_losses(crew->stamps, child->index);
     int64_t claim = atomic_load(&stamps_pulse(crew->stamps, child->index)->task_claim);
-    struct loss loss = cause_of_death(child, status);
     loss.at_work = losses_shown(losses);
     if (claim)
         losses_note(losses, claim, &loss);
@@ -511,12 +514,13 @@ static void remove_child(struct crew *crew, struct child *child, int status)
 {
     report(child, status);
     report_application(crew, child);
-    note_loss(crew, child, status);
+    const struct loss loss = cause_of_death(child, status);
+    note_loss(crew, child, loss);
     if (child->told == STOP_NOT)
         slow_down(crew, child);
     struct child gone = *child;
     *child = crew->children[--crew->count];
-    bury(crew, &gone);
+    bury(crew, &gone, &loss);
 }
 
 void crew_reap(struct crew *crew)

@@ -62,6 +62,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
                       : token.size ? request_id_make(arena, token)
                                    : NULL,
         .build = *settings->build ? settings->build : PACKAGE_VERSION,
+        .has_seed_status = strcmp(settings->fault_status, "seed") == 0,
     };
     request->origin = parameter(source, "HTTP_ORIGIN");
 }

@@ -26,7 +26,9 @@ static const char *status_words(int status)
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {500, "Internal Server Error"},
+        {502, "Bad Gateway"},
         {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
         {507, "Insufficient Storage"},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -45,9 +47,16 @@ int response_status(const struct response_form *form, const struct reply *reply)
         (strcmp(reply->arguments[0], "limit_body_bytes") == 0 ||
          strcmp(reply->arguments[0], "limit_anonymous_body_bytes") == 0))
         return 413;
-    if (reply->fault == FAULT_RAISED)
+    bool is_operation = !form->is_resource && !form->is_manager;
+    if (is_operation && form->has_seed_status && reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
-    return fault_status(reply->fault, form->is_resource || form->is_manager);
+    if (is_operation && form->has_seed_status)
+        return fault_seed_status(reply->fault);
+    if (reply->fault == FAULT_RAISED)
+        return code_status(reply_code(reply));
+    if (reply->fault == FAULT_SCLOSED && !form->has_credentials)
+        return 401;
+    return fault_status(reply->fault, !is_operation);
 }
 
 /* --- the text of a fault --- */
@@ -90,7 +99,8 @@ static void write_problem(const struct reply *reply, int status, struct builder 
     add_number(out, "status", status);
     add_member(out, "code", bytes_of(reply_code(reply)));
     add_number(out, "major", reply_major(reply));
-    add_number(out, "phase", reply->phase);
+    if (reply->phase != PHASE_UNKNOWN)
+        add_number(out, "phase", reply->phase);
     add_member(out, "message", builder_bytes(&message));
     builder_add_text(out, ",\"args\":[");
     for (int i = 0; i < reply->argument_count; i++) {
@@ -246,6 +256,8 @@ static void add_advice(const struct response_form *form, const struct reply *rep
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)
         add_header(head, "Location", form->location);
+    if (status == 401)
+        add_header(head, "WWW-Authenticate", "Bearer realm=\"stampd\"");
     if (status == 503 || status == 429)
         add_number_header(head, "Retry-After", RETRY_AFTER_S);
     if (reply->etag && !reply->fault) {

@@ -12,6 +12,8 @@ struct response_form {
     bool is_for_people;     /* a browser's GET: faults as plain text */
     bool is_resource;       /* a document: its own methods, and more statuses */
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
+    bool has_seed_status;   /* setting fault_status = seed: an operation's faults are 400 or 404 */
+    bool has_credentials;   /* the request bears some: what is closed for them is 403, else 401 */
     bool is_live;           /* live events: GET and POST */
     const char *request_id; /* given back when it has the form of one; may be NULL */
     const char *build;      /* of the server */
@@ -20,7 +22,8 @@ struct response_form {
     const char *location;   /* path of what a PUT may create; NULL: another method */
 };
 
-/* The reply's own status, or that of its fault as the table of faults says; 413 for a body over its limit. */
+/* The reply's own status, or that of its fault as the table of faults says; 413 for a body over its limit,
+ * 401 for what is closed without credentials. */
 int response_status(const struct response_form *form, const struct reply *reply);
 
 /* Appends the CGI head, with its empty line, to `head`.  A fault's text is written to reply->body, which must

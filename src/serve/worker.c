@@ -20,6 +20,7 @@
 #include "serve/memory.h"
 #include "serve/cors.h"
 #include "serve/home.h"
+#include "serve/lost.h"
 #include "serve/probe.h"
 #include "serve/request.h"
 #include "serve/response.h"
@@ -31,6 +32,8 @@ enum {
     BODY_KEEP = 256 * 1024, /* memory kept for the next request */
     HEAD_KEEP = 4 * 1024,
     STATUS_IN_DOUBT = 3,
+    BURIAL_MS = 1000, /* by then the master has noticed that a worker is dead */
+    BURIAL_STEP_MS = 5,
 };
 
 struct worker {
@@ -208,8 +211,8 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
         log_info("a request whose worker is gone %s", may_begin
                                                           ? "had not been begun: it is done now"
                                                           : "may have been begun: it is not done again");
-    if (may_begin)
-        atomic_store(&worker->pulse->request_since_ms, now_ms);
+    atomic_store(&worker->pulse->may_have_changed, 0);
+    atomic_store(&worker->pulse->request_since_ms, now_ms);
     return may_begin;
 }
 
@@ -229,13 +232,24 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
     return operation_admit(&worker->workshop, call, reply);
 }
 
+/* The request was begun before, and its worker is gone: what is known of it. */
+static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, struct request *request,
+                        struct reply *reply)
+{
+    const struct begun *begun = worker->heritage->begun;
+    struct bytes token = fcgi_parameter(fcgi, "STAMPD_TOKEN");
+    int64_t until_ms = clock_monotonic_ms() + BURIAL_MS;
+    struct fate fate;
+    while (!begun_find(begun, token, &fate) && begun_is_present(begun, token) &&
+           clock_monotonic_ms() < until_ms)
+        clock_sleep_ms(BURIAL_STEP_MS);
+    lost_explain(&request->call, reply, &fate);
+}
+
 static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
-    if (!begin_request(worker, fcgi)) {
-        fcgi_abandon(fcgi);
-        return;
-    }
+    bool may_begin = begin_request(worker, fcgi);
     struct request request;
     struct request_source source = request_from_fcgi(fcgi);
     source.admit = admit;
@@ -254,17 +268,25 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         log_set_request_id(request.call.request_id);
         request.call.is_visitor = is_visitor(worker, fcgi);
         worker->streaming.outlet.is_head = request.form.is_head;
-        if (request.call.route == CALL_TASKS)
+        if (request.call.route == CALL_TASKS) {
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
-        run_call(worker, &request, &reply);
+            atomic_store(&worker->pulse->may_have_changed, 1); /* claims are made at once */
+        }
+        if (may_begin)
+            run_call(worker, &request, &reply);
+        else
+            answer_lost(worker, fcgi, &request, &reply);
     }
     if (reply.fault && reply.fault != FAULT_ELSEWHERE)
         pulse_count(&worker->pulse->faults, 1);
+    const struct call *call = &request.call;
+    request.form.has_credentials = call->admin.size || call->key.size || call->account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {
         begun_end(heritage->begun, heritage->index);
     } else {
         log_debug("the client has gone");
-        begun_bury(heritage->begun, heritage->index, clock_monotonic_ms());
+        const struct fate fate = {.is_unchanged = !atomic_load(&worker->pulse->may_have_changed)};
+        begun_bury(heritage->begun, heritage->index, &fate, clock_monotonic_ms());
     }
     crash_at(CRASH_REPLY_SENT);
     end_request(worker);

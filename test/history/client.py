@@ -18,7 +18,7 @@ NS = 'lab'
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
 # What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AREFUSED', 'AVERSION', 'CONTENTION', 'XAWAY', 'XDATABASE', 'ODATABASE', 'XTIME', 'NDOCUMENT'}
+NOT_DONE = {'AREFUSED', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
 
@@ -365,7 +365,9 @@ def judge(status, headers, text):
     body = json.loads(text)
     if status in (200, 201):
         return Answer('ok', body, status)
-    code, phase = body['code'], body['phase']
+    code, phase = body['code'], body.get('phase')
+    if phase is None:
+        return Answer('unknown', body, status, code)
     if phase >= 3:
         return Answer('ok', None, status, code)  # done; only what comes after it failed
     if code == 'XUNKNOWN':

@@ -10,7 +10,7 @@ TOGETHER_MOST = 8
 PAUSE_S = 0.05
 LONG_AGO = 200101000000000
 # Why no attempt was made, while others do harm.
-NOT_NOW = {'XAWAY', 'XDATABASE', 'ODATABASE', 'XTIME', 'CONTENTION', 'XUNKNOWN'}
+NOT_NOW = {'OSTOPPING', 'XAWAY', 'XDATABASE', 'ODATABASE', 'XTIME', 'CONTENTION', 'XUNKNOWN'}
 
 
 class Tasks:
@@ -50,7 +50,7 @@ class Tasks:
             wire.close()
             raise Lost(True)
         status, headers, text = wire.receive()
-        if 'X-Stampd-Build' not in headers and status in (502, 503, 504):
+        if status in (502, 504) or ('X-Stampd-Build' not in headers and status == 503):
             raise Lost(True)
         answer = json.loads(text)
         if status == 200 or (status == 500 and 'tasks' in answer):

@@ -111,17 +111,17 @@ def test_several_documents_are_one_commit(stack, name):
     others = [(name[0], f'{name[1]}.{i}') for i in range(5)]
     version = stack.put('lab', *(doc(other, item('Head', None, other[1])) for other in others))
     assert [found['v'] for found in stack.get('lab', *others)] == [version] * 5
-    refused('AVERSION', 400, stack.put, 'lab', doc(others[0], item('Head', None, 'new')), doc(others[1], **{'if': 1}))
+    refused('AVERSION', 409, stack.put, 'lab', doc(others[0], item('Head', None, 'new')), doc(others[1], **{'if': 1}))
     assert items_of(stack.get('lab', others[0])) == {('Head', None): others[0][1]}
 
 
 # --- expected versions ---
 
 def test_if_refuses_another_version(stack, name):
-    refused('AVERSION', 400, stack.put, 'lab', doc(name, item('Head', None, 1), **{'if': 5}))
+    refused('AVERSION', 409, stack.put, 'lab', doc(name, item('Head', None, 1), **{'if': 5}))
     version = stack.put('lab', doc(name, item('Head', None, 1), **{'if': 0}))
-    refused('AVERSION', 400, stack.put, 'lab', doc(name, item('Head', None, 2), **{'if': 0}))
-    refused('AVERSION', 400, stack.put, 'lab', doc(name, item('Head', None, 2), **{'if': version - 1}))
+    refused('AVERSION', 409, stack.put, 'lab', doc(name, item('Head', None, 2), **{'if': 0}))
+    refused('AVERSION', 409, stack.put, 'lab', doc(name, item('Head', None, 2), **{'if': version - 1}))
     assert items_of(stack.get('lab', name)) == {('Head', None): 1}
     assert stack.put('lab', doc(name, item('Head', None, 2), **{'if': version})) > version
 
@@ -134,7 +134,7 @@ def test_a_deleted_document_does_not_exist(stack, name):
     assert deleted > first
     document = stack.get('lab', name)
     assert document['v'] == document['ct'] == 0 and not document.get('items')
-    refused('AVERSION', 400, stack.put, 'lab', doc(name, **{'if': first}))
+    refused('AVERSION', 409, stack.put, 'lab', doc(name, **{'if': first}))
 
 
 def test_a_new_life_has_another_birth(stack, name):
@@ -301,7 +301,7 @@ def test_access_without_a_key(stack, ns, reads, writes):
         if allowed:
             stack.op(ns, operation, param, syncs=[])
         else:
-            refused('SCLOSED', 400, stack.op, ns, operation, param, syncs=[])
+            refused('SCLOSED', 401, stack.op, ns, operation, param, syncs=[])
 
 
 @pytest.mark.parametrize('ns', ['z', 'demo', 'lab'])
@@ -313,7 +313,7 @@ def test_the_administrator_may_everything(stack, ns):
 @pytest.mark.parametrize('ns', ['z', 'demo', 'lab'])
 def test_a_wrong_key_opens_nothing(stack, ns):
     for wrong in ('wrong', stack.key + ' ', stack.key[:-1], 'é'):
-        refused('SKEY', 400, stack.op, ns, 'get', READS[0][1], admin=wrong)
+        refused('SKEY', 403, stack.op, ns, 'get', READS[0][1], admin=wrong)
 
 
 def test_namespaces_are_apart(stack, name):

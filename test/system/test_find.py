@@ -278,7 +278,7 @@ def test_what_is_being_built_cannot_be_sought(stack, schemas):
     try:
         with pytest.raises(Problem) as refused:
             one_page(stack, where('name', 'eq', 'a'))
-        assert (refused.value.code, refused.value.status) == ('OBUILDING', 400)
+        assert (refused.value.code, refused.value.status) == ('OBUILDING', 503)
         one_page(stack, where('size', 'eq', 1))
     finally:
         stack.psql('lab', "update schema set number = number + 1, building = ''")

@@ -229,7 +229,8 @@ def test_a_server_that_is_down_is_told(stack):
     try:
         answer = stack.request('GET', '/ping', headers={'X-Request-Id': 'mine'})
         assert answer.headers['X-Request-Id'] == 'mine'
-        problem_of(answer, 502, 'XAWAY')
+        problem_of(answer, 503, 'OSTOPPING')
+        assert answer.headers['Retry-After'] == '5' and answer.json()['phase'] == 0
     finally:
         stack.step('stampd', 'start')
 

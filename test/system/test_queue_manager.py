@@ -259,8 +259,8 @@ def test_suspended_nothing_new_starts(server, start):
 
 def test_the_door_wants_the_key_in_a_post(server, start):
     manager = start()
-    assert manager.ask('list', key='another').status == 400
-    assert manager.ask('list', key='').status == 400
+    assert manager.ask('list', key='another').status == 403
+    assert manager.ask('list', key='').status == 403
     assert json.loads(manager.ask('list', key='another').body)['code'] == 'SKEY'
     assert json.loads(manager.ask('erase').body)['code'] == 'NOPERATION'
     assert json.loads(manager.ask('scan', {'ns': 'nowhere'}).body)['code'] == 'NNAMESPACE'

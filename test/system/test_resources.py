@@ -261,14 +261,14 @@ def test_methods_are_told(stack, note):
 def test_rights_are_those_of_the_operations(stack, name):
     reader = Resource(stack, name, ns='demo')
     reader.refuse('GET', 404, 'NDOCUMENT')
-    assert reader.refuse('PUT', 403, 'SCLOSED', [])['args'] == ['PUT']
-    reader.refuse('DELETE', 403, 'SCLOSED')
+    assert reader.refuse('PUT', 401, 'SCLOSED', [])['args'] == ['PUT']
+    reader.refuse('DELETE', 401, 'SCLOSED')
     reader.refuse('PUT', 403, 'SKEY', json={'items': []}, admin='wrong')
     reader.ask('PUT', 201, json={'items': []}, admin=True)
     reader.ask('GET', 200)
     reader.ask('DELETE', 200, admin=True)
     closed = Resource(stack, name, ns='z')
-    closed.refuse('GET', 403, 'SCLOSED')
+    closed.refuse('GET', 401, 'SCLOSED')
 
 
 def test_an_older_client_is_told(note):

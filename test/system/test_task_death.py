@@ -137,7 +137,7 @@ def lose(ledger, task):
     """One attempt that dies; what the scan says of it."""
     try:
         answer = ledger.manager.post(task)
-        assert answer.status_code == 502
+        assert answer.status_code in (502, 503, 504)
     except requests.ConnectionError:
         pass
     return wait_for_scan(ledger, lambda found: [lost for lost in found['lost'] if lost['id'] == task])[0]

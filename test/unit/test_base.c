@@ -408,7 +408,10 @@ static void faults_know_their_class(void **state)
     assert_false(fault_is_retried(FAULT_XUNKNOWN));
     assert_string_equal(fault_code(FAULT_STALE), "CONTENTION");
     assert_int_equal(fault_status(FAULT_NONE, false), 200);
-    assert_int_equal(fault_status(FAULT_AVERSION, false), 400);
+    assert_int_equal(fault_status(FAULT_AVERSION, false), 409);
+    assert_int_equal(fault_seed_status(FAULT_AVERSION), 400);
+    assert_int_equal(fault_seed_status(FAULT_NDOCUMENT), 404);
+    assert_int_equal(fault_seed_status(FAULT_ATYPE), 415);
     assert_int_equal(fault_status(FAULT_AVERSION, true), 412);
     assert_int_equal(fault_status(FAULT_STALE, true), 409);
     for (int i = 0; i < FAULT_COUNT; i++)

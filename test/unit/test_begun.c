@@ -14,6 +14,7 @@
 enum { PLACES = 3, BORN_MS = 10000, NOW_MS = 60000, GRAVES = 8 };
 
 static struct begun *begun;
+static const struct fate fate = {.cause = LOSS_CRASH, .in_application = true};
 
 static int start(void **state)
 {
@@ -82,7 +83,17 @@ static void what_somebody_began_is_not(void **state)
     (void)state;
     assert_true(hand(1, 7, NULL, NOW_MS));
     assert_false(is_done_again(0, 7)); /* it is under way, or its worker has just died */
-    begun_bury(begun, 1, NOW_MS);
+    struct fate found;
+    assert_true(begun_is_present(begun, bytes_of(token(7))));
+    assert_false(begun_find(begun, bytes_of(token(7)), &found));
+    begun_bury(begun, 1, &fate, NOW_MS);
+    assert_false(begun_is_present(begun, bytes_of(token(7))));
+    assert_true(begun_find(begun, bytes_of(token(7)), &found));
+    assert_int_equal(found.cause, LOSS_CRASH);
+    assert_true(found.in_application);
+    assert_false(found.is_unchanged);
+    assert_false(begun_find(begun, bytes_of(token(8)), &found));
+    assert_false(begun_find(begun, BYTES(""), &found));
     assert_false(is_done_again(0, 7));
     assert_false(is_done_again(1, 7));
     assert_true(is_done_again(0, 8));
@@ -93,7 +104,7 @@ static void what_is_handed_in_once_more_is_begun(void **state)
 {
     (void)state;
     assert_true(hand(0, 5, "1.000", NOW_MS));
-    begun_bury(begun, 0, NOW_MS);
+    begun_bury(begun, 0, &fate, NOW_MS);
     assert_false(is_done_again(1, 5));
 }
 
@@ -103,7 +114,7 @@ static void a_worker_that_rested_had_begun_nothing(void **state)
     assert_true(hand(1, 7, NULL, NOW_MS));
     begun_end(begun, 1);
     for (int i = 0; i < 2 * GRAVES; i++)
-        begun_bury(begun, 1, NOW_MS);
+        begun_bury(begun, 1, &fate, NOW_MS);
     assert_true(is_done_again(0, 9));
 }
 
@@ -112,13 +123,13 @@ static void what_is_forgotten_proves_nothing(void **state)
     (void)state;
     for (int i = 0; i < GRAVES; i++) {
         assert_true(hand(2, 100 + i, NULL, NOW_MS));
-        begun_bury(begun, 2, NOW_MS - 3000);
+        begun_bury(begun, 2, &fate, NOW_MS - 3000);
     }
     for (int i = 0; i < GRAVES; i++)
         assert_false(is_done_again(0, 100 + i));
     assert_true(is_done_again(0, 1));
     assert_true(hand(2, 200, NULL, NOW_MS));
-    begun_bury(begun, 2, NOW_MS); /* the oldest is overwritten */
+    begun_bury(begun, 2, &fate, NOW_MS); /* the oldest is overwritten */
     assert_false(is_done_again(0, 100));
     assert_false(is_done_again(0, 1)); /* came five seconds ago: could be one of those */
     assert_true(hand(0, 1, "1.999", NOW_MS));
@@ -176,7 +187,7 @@ static void in_doubt_it_is_not_done(void **state)
     assert_false(begun_start(begun, 0, &nameless, NOW_MS));
     assert_false(begun_start(begun, 0, &long_name, NOW_MS));
     assert_true(begun_start(begun, 0, &(struct handing){.token = BYTES("")}, NOW_MS));
-    begun_bury(begun, 0, NOW_MS); /* nothing to remember */
+    begun_bury(begun, 0, &fate, NOW_MS); /* nothing to remember */
     assert_true(is_done_again(0, 1));
 }
 

@@ -104,13 +104,16 @@ static void faults_have_their_status(void **state)
         {FAULT_ALIMIT, "limit_depth", 400, "Status: 400 Bad Request"},
         {FAULT_ALIMIT, NULL, 400, "Status: 400 Bad Request"},
         {FAULT_AARG, "c", 400, "Status: 400 Bad Request"},
-        {FAULT_BINTERNAL, NULL, 400, "Status: 400 Bad Request"},
-        {FAULT_XAWAY, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_BINTERNAL, NULL, 500, "Status: 500 Internal Server Error"},
+        {FAULT_XAWAY, NULL, 503, "Status: 503 Service Unavailable"},
         {FAULT_DBUILD, NULL, 400, "Status: 400 Bad Request"},
-        {FAULT_CONTENTION, NULL, 400, "Status: 400 Bad Request"},
-        {FAULT_OOFF, NULL, 400, "Status: 400 Bad Request"},
-        {FAULT_SKEY, NULL, 400, "Status: 400 Bad Request"},
-        {FAULT_STALE, NULL, 400, "Status: 400 Bad Request"},
+        {FAULT_CONTENTION, NULL, 409, "Status: 409 Conflict"},
+        {FAULT_OOFF, NULL, 503, "Status: 503 Service Unavailable"},
+        {FAULT_SKEY, NULL, 403, "Status: 403 Forbidden"},
+        {FAULT_STALE, NULL, 409, "Status: 409 Conflict"},
+        {FAULT_SCLOSED, NULL, 401, "WWW-Authenticate: Bearer realm=\"stampd\""},
+        {FAULT_AVERSION, NULL, 409, "Status: 409 Conflict"},
+        {FAULT_XFULL, NULL, 507, "Status: 507 Insufficient Storage"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct response_form form = {0};
@@ -124,6 +127,30 @@ static void faults_have_their_status(void **state)
         assert_int_equal(has_line("Allow: GET, HEAD, POST, OPTIONS"), cases[i].status == 405);
         assert_true(
             has_line(cases[i].fault ? "Cache-Control: no-store" : "Cache-Control: private, no-cache"));
+    }
+}
+
+static void the_seed_has_few_statuses(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fault fault;
+        const char *code;
+        int status, of_http;
+    } cases[] = {
+        {FAULT_AVERSION, NULL, 400, 409},   {FAULT_XAWAY, NULL, 400, 503},
+        {FAULT_SCLOSED, NULL, 400, 403},    {FAULT_NDOCUMENT, NULL, 404, 404},
+        {FAULT_ATYPE, NULL, 415, 415},      {FAULT_AMETHOD, NULL, 405, 405},
+        {FAULT_RAISED, "AQUOTA", 400, 400}, {FAULT_RAISED, "NQUOTA", 404, 404},
+        {FAULT_RAISED, "BQUOTA", 400, 500}, {FAULT_RAISED, "CQUOTA", 400, 409},
+        {FAULT_RAISED, "OQUOTA", 400, 503}, {FAULT_RAISED, "SQUOTA", 400, 403},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct response_form form = {.has_seed_status = true, .has_credentials = true};
+        struct reply reply = {.fault = cases[i].fault, .code = cases[i].code};
+        assert_int_equal(response_status(&form, &reply), cases[i].status);
+        form.has_seed_status = false;
+        assert_int_equal(response_status(&form, &reply), cases[i].of_http);
     }
 }
 
@@ -157,7 +184,7 @@ static void resources_tell_more_by_their_status(void **state)
         {FAULT_XFULL, "Status: 507 Insufficient Storage"},
         {FAULT_XAWAY, "Retry-After: 5"},
         {FAULT_OOFF, "Status: 503 Service Unavailable"},
-        {FAULT_SCLOSED, "Status: 403 Forbidden"},
+        {FAULT_SCLOSED, "Status: 401 Unauthorized"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct response_form form = {.is_resource = true, .location = "/l/doc/A/a"};
@@ -257,7 +284,7 @@ static void timings_are_told_when_they_were_taken(void **state)
     (void)state;
     struct response_form form = {.origin = "*"};
     struct timing timing = {.us = {[PHASE_WORK] = 1500, [PHASE_SYNC] = 7}};
-    struct reply reply = {.phase = PHASE_SEND};
+    struct reply reply = {.phase = PHASE_UNKNOWN};
     builder_clear(&body, 0);
     compose(&form, &reply);
     assert_false(has_header("Server-Timing") || has_header("Timing-Allow-Origin"));
@@ -301,6 +328,7 @@ static void fault_is_told_to_programs(void **state)
         .argument_count = 3,
         .arguments = {"Note", "say \"hi\"\n", "\xFF"},
         .detail = "It was changed.",
+        .at = "/param/docs/0/if",
     };
     builder_clear(&body, 0);
     compose(&form, &reply);
@@ -308,12 +336,13 @@ static void fault_is_told_to_programs(void **state)
     const struct json *root = read_problem(arena);
     assert_member(root, "type", "about:blank");
     assert_member(root, "title", "The document is not at the expected version.");
-    assert_member(root, "status", "400");
+    assert_member(root, "status", "409");
     assert_member(root, "code", "AVERSION");
     assert_member(root, "major", "1");
     assert_member(root, "phase", "1");
     assert_member(root, "message", "The document is not at the expected version. It was changed.");
     assert_member(root, "detail", "It was changed.");
+    assert_member(root, "at", "/param/docs/0/if");
     const struct json *arguments = json_member(root, "args");
     assert_non_null(arguments);
     assert_int_equal(arguments->kind, JSON_ARRAY);
@@ -321,6 +350,18 @@ static void fault_is_told_to_programs(void **state)
     assert_true(bytes_equal(arguments->first->value, BYTES("Note")));
     assert_true(bytes_equal(arguments->first->next->value, BYTES("say \"hi\"\n")));
     assert_true(bytes_equal(arguments->first->next->next->value, BYTES("?")));
+    arena_destroy(arena);
+}
+
+static void an_unknown_phase_is_left_out(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create("test");
+    struct response_form form = {0};
+    struct reply reply = {.fault = FAULT_XCRASH, .phase = PHASE_UNKNOWN};
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    assert_member(read_problem(arena), "phase", NULL);
     arena_destroy(arena);
 }
 
@@ -336,6 +377,7 @@ static void verification_that_failed_is_contention(void **state)
     assert_member(root, "code", "CONTENTION");
     assert_member(root, "major", "5");
     assert_member(root, "phase", "2");
+    assert_member(root, "at", NULL);
     assert_member(root, "detail", NULL);
     assert_int_equal(json_member(root, "args")->count, 0);
     char line[64];
@@ -391,6 +433,7 @@ int main(void)
         cmocka_unit_test(success_is_sent_as_it_is),
         cmocka_unit_test(nobody_knows_how_long_a_stream_will_be),
         cmocka_unit_test(faults_have_their_status),
+        cmocka_unit_test(the_seed_has_few_statuses),
         cmocka_unit_test(status_of_a_probe_is_its_own),
         cmocka_unit_test(resources_tell_more_by_their_status),
         cmocka_unit_test(resources_bear_their_version),
@@ -399,6 +442,7 @@ int main(void)
         cmocka_unit_test(origins_are_told_when_they_are_allowed),
         cmocka_unit_test(timings_are_told_when_they_were_taken),
         cmocka_unit_test(fault_is_told_to_programs),
+        cmocka_unit_test(an_unknown_phase_is_left_out),
         cmocka_unit_test(verification_that_failed_is_contention),
         cmocka_unit_test(fault_is_told_to_people),
         cmocka_unit_test(who_dies_young_waits_longer_each_time),

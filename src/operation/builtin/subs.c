@@ -245,6 +245,12 @@ static enum fault refuse_one_more(const struct asking *asking, const char *limit
     return reader_over(&asking->reader, NULL, limit, most, most + 1);
 }
 
+static struct pulse *pulse_of(const struct attempt *attempt)
+{
+    struct stamps *stamps = attempt->workshop->stamps;
+    return stamps_pulse(stamps, stamps_index(stamps));
+}
+
 static enum fault look_or_change(struct asking *asking)
 {
     struct attempt *attempt = asking->attempt;
@@ -255,6 +261,8 @@ static enum fault look_or_change(struct asking *asking)
     enum fault fault = asking->param && asking->param->first ? read_change(asking) : FAULT_NONE;
     if (fault)
         return fault;
+    if (asking->param && asking->param->first)
+        atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     if (asking->param && asking->param->first)
         fault = store_change_subscription(store, attempt->space, asking->arena, attempt->call->session,
                                           &asking->change, &subscription, &is_there, &limit);
@@ -294,6 +302,7 @@ static enum fault subs_work(struct attempt *attempt)
     enum fault fault = check_members(&asking, &is_drop);
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&asking);
+    atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     return store_drop_subscription(documents_store(attempt->workshop->documents), attempt->space,
                                    asking.arena, attempt->call->session);
 }

@@ -220,6 +220,8 @@ static enum fault do_deed(const struct inquiry *inquiry, enum statement statemen
                           struct bytes id, const char *done)
 {
     struct pg_result *rows;
+    struct stamps *stamps = inquiry->attempt->workshop->stamps;
+    atomic_store(&stamps_pulse(stamps, stamps_index(stamps))->may_have_changed, 1);
     enum fault fault = ask(inquiry, statement, params, &rows);
     if (fault)
         return fault;

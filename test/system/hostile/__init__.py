@@ -11,6 +11,8 @@ BODY_BYTES = 16 << 20  # limit_body_bytes
 TELLTALE = b'telltale-5b1d'
 ADMIN = b'@' * 64
 JSON, FORM = 'application/json', 'application/x-www-form-urlencoded'
+# Of HTTP, where a refusal is not 400.
+STATUS = {'AVERSION': 409, 'AKEYREUSED': 422, 'SKEY': 403, 'SCLOSED': 401, 'OOFF': 503}
 TIMEOUT_S = 2  # of a head and of a body, in the configuration of nginx that the test makes
 
 
@@ -22,6 +24,7 @@ class Case:
 
     def __init__(self, name, send, status, code='', back=None):
         self.name, self.send, self.code, self.back = name, send, code, back
+        status = STATUS.get(code, 400) if status == 400 and isinstance(code, str) else status
         self.status = status if isinstance(status, tuple) else (status,)
 
     def __repr__(self):

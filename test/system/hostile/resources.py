@@ -7,7 +7,7 @@ from hostile.addresses import METACHARACTERS
 from hostile.json_texts import MALFORMED, NO_UTF8
 
 AT = '/lab/doc/Hostile/x'
-STATUS = {'ATYPE': 415, 'AMETHOD': 405, 'AVERSION': 412, 'NDOCUMENT': 404, 'NPATH': 404, 'NNAMESPACE': 404, 'SCLOSED': 403, 'SKEY': 403}
+STATUS = {'ATYPE': 415, 'AMETHOD': 405, 'AVERSION': 412, 'NDOCUMENT': 404, 'NPATH': 404, 'NNAMESPACE': 404, 'SCLOSED': 401, 'SKEY': 403}
 
 
 def items(content=b'1', more=b''):
@@ -52,7 +52,7 @@ def methods():
             yield refused(f'of {ns} without a key', 'SCLOSED', items().replace(ADMIN, b''), method=method, target=f'/{ns}/doc/Hostile/x')
             yield refused(f'of {ns} with a wrong key', 'SKEY', items().replace(ADMIN, b'wrong'), method=method, target=f'/{ns}/doc/Hostile/x')
     for method in ('GET', 'HEAD'):
-        yield Case(f'{method} of z without a key', request(method=method, target='/z/doc/Namespace/lab'), 403, None if method == 'HEAD' else 'SCLOSED')
+        yield Case(f'{method} of z without a key', request(method=method, target='/z/doc/Namespace/lab'), 401, None if method == 'HEAD' else 'SCLOSED')
 
 
 def conditions():
