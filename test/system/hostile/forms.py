@@ -122,7 +122,7 @@ def many():
 def files():
     """Files are for operations of applications: others take no notice, whatever they are."""
     contents = {'nothing': b'', 'NULs': bytes(1000), 'every byte': bytes(range(256)), 'line ends': b'\r\n\r\n\n\r', 'hyphens': b'--', 'almost the boundary': b'\r\n--' + BOUNDARY[:-1], 'the boundary without its hyphens': BOUNDARY,
-                'a form': joined(field('x', '1'), boundary='other'), 'a bomb': bytes.fromhex('1f8b08') + bytes(1000), '8 MiB': bytes(8 << 20)}
+                'a form': joined(field('x', '1'), boundary='other'), 'a bomb': bytes.fromhex('1f8b08') + bytes(1000), '256 KiB': bytes(1 << 18)}
     for what, content in contents.items():
         yield taken(f'file of {what}', joined(file('x', content)))
     for name in ('', '../../etc/passwd', '/etc/passwd', 'C:\\\\x', 'a.php', '.htaccess', 'x' * 4000, 'é', '\u202egnp.exe', '<script>', "'; drop table doc;--", 'con', '%00', '\\"', '$(id)', 'a;b', 'a/b'):
