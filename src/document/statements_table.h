@@ -237,17 +237,22 @@ STATEMENT(SUBS_TOUCH, "subs_touch", 7,
 
 /* $1 session, $2 the present minute. */
 STATEMENT(SUBS_SHOW, "subs_show", 2,
-          "select def, version, until, endpoint, p256dh, auth, context from subs_show($1, $2)")
+          "select def, version, until, endpoint, p256dh, auth, context, trial from subs_show($1, $2)")
+/* The same: it has returned. */
+STATEMENT(SUBS_RETURN, "subs_return", 2, "select subs_return($1, $2)")
 
 /* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 may it be created, $6 are all definitions
  * replaced (0, 1), $7 key[], $8 def[], $9 key[] of those that go, $10 at most, $11 is the address ($12: three
- * texts) another, $13 is the context ($14) another, $15 subscriptions at most, $16 with an address.  ST006:
- * too many definitions; ST007, ST008: subscriptions, addresses. */
+ * texts) another, $13 is the context ($14) another, $15 subscriptions at most, $16 with an address, $17
+ * address of the client, $18 minutes of trial, $19 at most: subscriptions and definitions of the client,
+ * definitions and bytes of the namespace.  ST006 to ST008, ST021 to ST024: which is exceeded (store_subs.c).
+ */
 STATEMENT(
-    SUBS_PUT, "subs_put", 16,
-    "select def, version, until, endpoint, p256dh, auth, context"
+    SUBS_PUT, "subs_put", 19,
+    "select def, version, until, endpoint, p256dh, auth, context, trial"
     " from subs_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], $9::text[], $10,"
-    " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14)")
+    " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14,"
+    " $17, $18, $19::bigint[])")
 
 /* $1 session. */
 STATEMENT(SUBS_DROP, "subs_drop", 1, "select subs_drop($1)")

@@ -2,19 +2,25 @@
  * it is whole and at once. */
 #include "document/store_subs.h"
 
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/schedule.h"
 #include "document/stamp.h"
 #include "document/statements.h"
 #include "document/store_private.h"
 
+enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
+
 /* --- a session's subscription -------------------------------------------------------------------- */
 
 /* Of subs_show: one of the subscription, then one a definition. */
-static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription)
+static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription,
+                      bool *may_return_r)
 {
-    enum { DEF, VERSION, UNTIL, ENDPOINT, P256DH, AUTH, CONTEXT };
+    enum { DEF, VERSION, UNTIL, ENDPOINT, P256DH, AUTH, CONTEXT, TRIAL };
     *subscription = (struct subscription){0};
+    *may_return_r = false;
     if (!pg_rows(rows))
         return false;
     subscription->version = pg_get_i64(rows, 0, VERSION);
@@ -23,6 +29,8 @@ static bool read_rows(const struct pg_result *rows, struct arena *arena, struct 
     subscription->push.p256dh = pg_get_text(rows, 0, P256DH);
     subscription->push.auth = pg_get_text(rows, 0, AUTH);
     subscription->context = pg_get_text(rows, 0, CONTEXT);
+    subscription->is_on_trial = pg_get_i64(rows, 0, TRIAL) != TRIAL_NOT;
+    *may_return_r = pg_get_i64(rows, 0, TRIAL) == TRIAL_PASSES;
     subscription->definitions = ARENA_ARRAY(arena, struct bytes, (size_t)pg_rows(rows));
     for (int row = 1; row < pg_rows(rows); row++)
         subscription->definitions[subscription->count++] = pg_get_text(rows, row, DEF);
@@ -30,20 +38,26 @@ static bool read_rows(const struct pg_result *rows, struct arena *arena, struct 
 }
 
 enum fault store_read_subscription(struct store *store, int space, struct arena *arena, struct bytes session,
-                                   struct subscription *subscription_r, bool *is_there_r)
+                                   bool by_session, struct subscription *subscription_r, bool *is_there_r)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     pg_add_i64(&params, clock_present_minute());
-    enum fault fault = store_run_again(store, space, STATEMENT_SUBS_SHOW, &params, &rows);
-    if (!fault)
-        *is_there_r = read_rows(rows, arena, subscription_r);
+    bool may_return = true;
+    enum fault fault = FAULT_NONE;
+    for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
+        fault = turn ? store_run_again(store, space, STATEMENT_SUBS_RETURN, &params, &rows) : FAULT_NONE;
+        if (!fault)
+            fault = store_run_again(store, space, STATEMENT_SUBS_SHOW, &params, &rows);
+        if (!fault)
+            *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
+    }
     return fault;
 }
 
-static void add_change(struct pg_params *params, struct bytes session,
+static void add_change(struct pg_params *params, struct arena *arena, struct bytes session,
                        const struct subscription_change *change, const struct settings *settings)
 {
     const struct push_address *push = change->push;
@@ -65,6 +79,13 @@ static void add_change(struct pg_params *params, struct bytes session,
     pg_add_text(params, change->context ? *change->context : NO_BYTES);
     pg_add_i64(params, settings->limit_subscriptions);
     pg_add_i64(params, settings->limit_push_subscriptions);
+    const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
+    const int64_t mosts[] = {settings->limit_client_subscriptions, settings->limit_client_definitions,
+                             settings->limit_namespace_definitions,
+                             settings->limit_namespace_definitions_mb << 20};
+    pg_add_text(params, bytes_of(client));
+    pg_add_i64(params, settings->subscription_trial_min);
+    pg_add_i64_array(params, mosts, COUNT_OF(mosts));
 }
 
 /* The setting whose limit the database found exceeded; NULL: none. */
@@ -74,7 +95,11 @@ static const char *limit_of(const char *sqlstate)
         const char *state, *setting;
     } limits[] = {{"ST006", "limit_definitions"},
                   {"ST007", "limit_subscriptions"},
-                  {"ST008", "limit_push_subscriptions"}};
+                  {"ST008", "limit_push_subscriptions"},
+                  {"ST021", "limit_client_subscriptions"},
+                  {"ST022", "limit_client_definitions"},
+                  {"ST023", "limit_namespace_definitions"},
+                  {"ST024", "limit_namespace_definitions_mb"}};
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         if (strcmp(sqlstate, limits[i].state) == 0)
             return limits[i].setting;
@@ -89,10 +114,11 @@ enum fault store_change_subscription(struct store *store, int space, struct aren
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    add_change(&params, session, change, store->settings);
+    add_change(&params, arena, session, change, store->settings);
     enum fault fault = store_run_again(store, space, STATEMENT_SUBS_PUT, &params, &rows);
+    bool may_return;
     if (!fault)
-        *is_there_r = read_rows(rows, arena, subscription_r);
+        *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
     const struct pg *pg = store->sessions[space].pg;
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
         return FAULT_CONTENTION;

@@ -21,12 +21,14 @@ struct subscription {
     size_t count;
     struct push_address push;
     struct bytes context; /* NO_BYTES: none */
+    bool is_on_trial;     /* it ends early, unless its session returns in a later minute */
 };
 
-/* `is_there_r` false: there is none, or its life is over. */
+/* `by_session`: the session asks, so it has returned.  `is_there_r` false: there is none, or its life is
+ * over. */
 MUST_USE enum fault store_read_subscription(struct store *store, int space, struct arena *arena,
-                                            struct bytes session, struct subscription *subscription_r,
-                                            bool *is_there_r);
+                                            struct bytes session, bool by_session,
+                                            struct subscription *subscription_r, bool *is_there_r);
 
 struct subscription_change {
     bool may_create;
@@ -38,6 +40,7 @@ struct subscription_change {
     const struct push_address *push; /* NULL: stays */
     const struct bytes *context;     /* NULL: stays */
     int64_t life;                    /* minutes from now; negative: as many at least */
+    uint64_t client;                 /* who asks (call.h); 0: nobody that is counted */
 };
 /* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: `limit_r` names the
  * setting. */

@@ -23,7 +23,7 @@ from stack import BUILD, ROOM, Problem, wait_until
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
 atexit.register(CLOCK.unlink, missing_ok=True)
 MOST, MOST_WOKEN = 12000, 10000
-STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000, 'limit_subscriptions': MOST}}
+STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000, 'limit_subscriptions': MOST, 'subscription_trial_min': 0}}
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
                           'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},

@@ -236,8 +236,8 @@ enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct 
 struct fake_subs subs;
 
 enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
-                                   struct bytes session UNUSED, struct subscription *subscription_r,
-                                   bool *is_there_r)
+                                   struct bytes session UNUSED, bool by_session UNUSED,
+                                   struct subscription *subscription_r, bool *is_there_r)
 {
     subs.reads++;
     *subscription_r = subs.subscription;

@@ -177,7 +177,7 @@ static enum fault push_work(struct attempt *attempt)
             store_take_touched(pushing.store, attempt->space, pushing.arena, pushing.session, &pushing.list);
     if (fault || !pushing.list.count)
         return fault;
-    fault = store_read_subscription(pushing.store, attempt->space, pushing.arena, pushing.session,
+    fault = store_read_subscription(pushing.store, attempt->space, pushing.arena, pushing.session, false,
                                     &subscription, &is_there);
     if (fault)
         return fault;

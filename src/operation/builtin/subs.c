@@ -9,6 +9,7 @@
 
 #include "document/definition.h"
 #include "document/store_subs.h"
+#include "operation/access.h"
 #include "operation/classes.h"
 #include "operation/push_send.h"
 #include "operation/reader.h"
@@ -214,6 +215,8 @@ static enum fault read_change(struct asking *asking)
         fault = read_life(asking);
     if (!fault)
         fault = read_push(asking);
+    if (!access_is_administrator(asking->attempt->call))
+        asking->change.client = asking->attempt->call->client;
     return fault ? fault : read_context(asking);
 }
 
@@ -233,16 +236,33 @@ static void write_subscription(struct builder *body, const struct subscription *
         builder_add_text(body, ",\"context\":");
         json_add_string(body, subscription->context);
     }
+    if (subscription->is_on_trial)
+        builder_add_text(body, ",\"trial\":true");
     builder_add_text(body, "}");
 }
 
 static enum fault refuse_one_more(const struct asking *asking, const char *limit)
 {
     const struct settings *settings = asking->reader.settings;
-    int64_t most = strcmp(limit, "limit_definitions") == 0     ? settings->limit_definitions
-                   : strcmp(limit, "limit_subscriptions") == 0 ? settings->limit_subscriptions
-                                                               : settings->limit_push_subscriptions;
-    return reader_over(&asking->reader, NULL, limit, most, most + 1);
+    const struct {
+        const char *name;
+        int64_t most;
+        bool is_share; /* of a client: it may be free another time */
+    } limits[] = {
+        {"limit_definitions", settings->limit_definitions, false},
+        {"limit_subscriptions", settings->limit_subscriptions, false},
+        {"limit_push_subscriptions", settings->limit_push_subscriptions, false},
+        {"limit_client_subscriptions", settings->limit_client_subscriptions, true},
+        {"limit_client_definitions", settings->limit_client_definitions, true},
+        {"limit_namespace_definitions", settings->limit_namespace_definitions, false},
+        {"limit_namespace_definitions_mb", settings->limit_namespace_definitions_mb, false},
+    };
+    size_t i = 0;
+    while (i + 1 < COUNT_OF(limits) && strcmp(limits[i].name, limit) != 0)
+        i++;
+    return limits[i].is_share
+               ? reader_busy(&asking->reader, limits[i].name, limits[i].most)
+               : reader_over(&asking->reader, NULL, limits[i].name, limits[i].most, limits[i].most + 1);
 }
 
 static struct pulse *pulse_of(const struct attempt *attempt)
@@ -267,7 +287,7 @@ static enum fault look_or_change(struct asking *asking)
         fault = store_change_subscription(store, attempt->space, asking->arena, attempt->call->session,
                                           &asking->change, &subscription, &is_there, &limit);
     else
-        fault = store_read_subscription(store, attempt->space, asking->arena, attempt->call->session,
+        fault = store_read_subscription(store, attempt->space, asking->arena, attempt->call->session, true,
                                         &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
         return refuse_one_more(asking, limit);
