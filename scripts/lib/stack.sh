@@ -264,6 +264,10 @@ stampd_configure() {
             *exempt_clients*) ;;
             *) echo "exempt_clients = 127.0.0.1" ;;
         esac
+        case ${STACK_SETTINGS:-} in
+            *push_services*) ;;
+            *) echo "push_services = *" ;; # tests have services of their own
+        esac
         printf '%s\n' "${STACK_SETTINGS:-}"
     } >"$STACK/etc/stampd.conf"
 }

@@ -78,6 +78,7 @@ TEXT(modules, "", "Applications to load at start: paths of shared objects, separ
 TEXT(nginx_reload, "", "Command that makes nginx read its files again, as `systemctl reload nginx`; stampctl runs it in a shell when it has changed the map of namespaces; empty: none.")
 TEXT(push_contact, "", "Where push services reach the people behind this server: mailto:address or https://address.")
 TEXT(push_key_file, "", "File with the key by which push services know this server, on its first line; empty: there is no push.")
+TEXT(push_services, "fcm.googleapis.com updates.push.services.mozilla.com *.push.apple.com *.notify.windows.com", "Hosts of push services that messages are sent to, separated by blanks; *.x: hosts that end with .x; *: all.")
 NUMBER(push_ttl_s, 86400, 0, 2419200, "s", "A push service keeps a message this long for a browser that cannot be reached.")
 TEXT(queue_ca_file, "", "Authorities that vouch for the server at queue_url, PEM; empty: the system's.")
 TEXT(queue_code, "qm", "Code of the queue manager: the address of its door, and the namespaces that name it as theirs.")

@@ -4,12 +4,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/siphash.h"
 #include "edge/crypto.h"
 #include "edge/http.h"
 
 enum {
-    TIMEOUT_MS = 10000,
-    CONNECT_TIMEOUT_MS = 5000,
+    TIMEOUT_MS = 3000,
+    CONNECT_TIMEOUT_MS = 2000,
     ANSWER_MOST = 64 << 10,
     WORDS_MOST = 300,
     PADDED = 512, /* texts are padded to a multiple of this: their size tells little */
@@ -20,6 +21,77 @@ bool push_may_be_local(const struct settings *settings)
 {
     return strcmp(settings->debug_push_local, "on") == 0;
 }
+
+/* --- which services ------------------------------------------------------------------------------ */
+
+static bool ends_with(struct bytes text, struct bytes end)
+{
+    return text.size > end.size && memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
+}
+
+/* `word` is a host, "*." and what hosts end with, or "*". */
+static bool matches(struct bytes host, struct bytes word)
+{
+    if (bytes_equal(word, BYTES("*")) || bytes_equal(word, host))
+        return true;
+    return word.size > 2 && memcmp(word.data, "*.", 2) == 0 &&
+           ends_with(host, (struct bytes){word.data + 1, word.size - 1});
+}
+
+static bool is_loopback(struct bytes host)
+{
+    return bytes_equal(host, BYTES("localhost")) || (host.size > 4 && memcmp(host.data, "127.", 4) == 0) ||
+           (host.size >= 5 && memcmp(host.data, "[::1]", 5) == 0);
+}
+
+const char *push_refuse_service(const struct settings *settings, struct bytes origin)
+{
+    const char *slashes = memmem(origin.data, origin.size, "//", 2);
+    assert(slashes);
+    struct bytes host = {slashes + 2, (size_t)(origin.data + origin.size - slashes - 2)};
+    if (push_may_be_local(settings) && is_loopback(host))
+        return NULL;
+    const char *word = settings->push_services;
+    for (word += strspn(word, " "); *word; word += strspn(word, " ")) {
+        size_t size = strcspn(word, " ");
+        if (matches(host, (struct bytes){word, size}))
+            return NULL;
+        word += size;
+    }
+    return "The address is of no push service that this server sends to (push_services).";
+}
+
+/* --- services that do not answer ----------------------------------------------------------------- */
+
+enum { RESTS = 64, FAILURES_LEAST = 2, REST_LEAST_MS = 5000, REST_DOUBLINGS = 7 };
+
+/* By hash of the origin; who shares a place with another rests with it. */
+static struct rest {
+    int failures; /* in a row */
+    int64_t until_ms;
+} rests[RESTS];
+
+static struct rest *rest_of(struct bytes origin)
+{
+    static const struct siphash_key key;
+    uint64_t digest[2];
+    siphash(&key, origin, digest);
+    return &rests[digest[0] % RESTS];
+}
+
+static void note(struct rest *rest, bool has_answered)
+{
+    if (has_answered) {
+        *rest = (struct rest){0};
+        return;
+    }
+    int more = ++rest->failures - FAILURES_LEAST;
+    if (more >= 0)
+        rest->until_ms = clock_monotonic_ms() +
+                         ((int64_t)REST_LEAST_MS << (more < REST_DOUBLINGS ? more : REST_DOUBLINGS));
+}
+
+/* --- a message ----------------------------------------------------------------------------------- */
 
 static struct http *get_client(const struct settings *settings)
 {
@@ -91,6 +163,14 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
                const struct curve_key *key, struct bytes text, const char *topic,
                struct push_outcome *outcome_r)
 {
+    struct rest *rest = rest_of(target->origin);
+    int64_t rest_ms = rest->until_ms - clock_monotonic_ms();
+    if (rest_ms > 0) {
+        *outcome_r = (struct push_outcome){.verdict = PUSH_LATER,
+                                           .retry_after_s = rest_ms / 1000 + 1,
+                                           .words = "The push service has not answered lately."};
+        return;
+    }
     struct bytes proof =
         webpush_authorization(arena, key, target->origin, settings->push_contact, clock_wall_ms());
     const char *const headers[] = {
@@ -111,6 +191,7 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
     };
     struct http_result result;
     http_ask(get_client(settings), &request, &result);
+    note(rest, result.status || result.is_out_of_reach);
     *outcome_r = (struct push_outcome){
         .verdict = verdict_of(&result),
         .retry_after_s =

@@ -22,9 +22,14 @@ struct push_outcome {
 /* May an address lie on the loopback, and be http:?  In tests only. */
 bool push_may_be_local(const struct settings *settings);
 
-/* At most about 10 seconds, in which the process does nothing else.  Where the service keeps a message with
- * the same `topic` (up to 32 letters of base64; NULL: none) that the browser has not fetched, this one takes
- * its place. */
+/* Is the origin, "https://host", that of a push service that the setting push_services lists?  A refusal in
+ * one sentence; NULL: it is, or is on the loopback where that may be. */
+const char *push_refuse_service(const struct settings *settings, struct bytes origin);
+
+/* At most some 3 seconds, in which the process does nothing else.  A service that has not answered several
+ * times in a row is left alone for a while, which doubles each time: then it is PUSH_LATER at once.  Where
+ * the service keeps a message with the same `topic` (up to 32 letters of base64; NULL: none) that the browser
+ * has not fetched, this one takes its place. */
 void push_send(const struct settings *settings, struct arena *arena, const struct webpush_target *target,
                const struct curve_key *key, struct bytes text, const char *topic,
                struct push_outcome *outcome_r);

@@ -81,7 +81,8 @@ static struct webpush_target target_at(const char *endpoint)
     curve_make_key(&key);
     memcpy(target.point, key.point, sizeof target.point);
     target.endpoint = bytes_of(endpoint);
-    target.origin = BYTES("http://127.0.0.1");
+    target.origin =
+        (struct bytes){endpoint, strcspn(endpoint + strlen("https://"), "/") + strlen("https://")};
     return target;
 }
 
@@ -188,6 +189,52 @@ static void the_request_is_one_of_web_push(void **state)
     assert_null(strstr(request, "changed"));
 }
 
+/* Labels are compared whole, and a port is none of a vendor's service. */
+static void only_services_of_the_list_are_sent_to(void **state)
+{
+    (void)state;
+    static char list[] = "fcm.googleapis.com  *.push.apple.com", all[] = "*", none[] = "";
+    static const struct settings listed = {.push_services = list, .debug_push_local = off},
+                                 any = {.push_services = all, .debug_push_local = off},
+                                 nobody = {.push_services = none, .debug_push_local = off},
+                                 tried = {.push_services = none, .debug_push_local = on};
+    static const char *const good[] = {"https://fcm.googleapis.com", "https://web.push.apple.com",
+                                       "https://a.b.push.apple.com"};
+    static const char *const wrong[] = {"https://push.apple.com",          "https://xpush.apple.com",
+                                        "https://evilfcm.googleapis.com",  "https://a.fcm.googleapis.com",
+                                        "https://fcm.googleapis.com.evil", "https://fcm.googleapis.com:8443",
+                                        "https://web.push.apple.com.evil", "https://victim.example",
+                                        "https://web.push.apple.com:22"};
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        assert_null(push_refuse_service(&listed, bytes_of(good[i])));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        assert_non_null(push_refuse_service(&listed, bytes_of(wrong[i])));
+        assert_null(push_refuse_service(&any, bytes_of(wrong[i])));
+        assert_non_null(push_refuse_service(&nobody, bytes_of(wrong[i])));
+    }
+    assert_null(push_refuse_service(&tried, BYTES("http://127.0.0.1:9")));
+    assert_non_null(push_refuse_service(&nobody, BYTES("http://127.0.0.1:9")));
+}
+
+/* One that does not answer is asked twice, then no more for a while; others are asked meanwhile. */
+static void a_service_that_does_not_answer_is_left_alone(void **state)
+{
+    (void)state;
+    static const char *const answers[] = {"HTTP/1.1 201 Created\r\n" EMPTY, NULL};
+    struct service service;
+    const char *endpoint = "http://127.0.0.1:1/a/secret"; /* nobody listens there */
+    start(&service, answers);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(send_to(&local, endpoint, NULL).words,
+                            "No answer of the push service: it does not let us connect.");
+    struct push_outcome outcome = send_to(&local, endpoint, NULL);
+    assert_int_equal(outcome.verdict, PUSH_LATER);
+    assert_string_equal(outcome.words, "The push service has not answered lately.");
+    assert_in_range(outcome.retry_after_s, 1, 6);
+    assert_int_equal(send_to(&local, endpoint_of(&service), NULL).verdict, PUSH_TAKEN);
+    finish(&service);
+}
+
 static void send_into_ourselves(void *argument)
 {
     static const struct settings strict = {.push_contact = contact, .debug_push_local = off};
@@ -222,6 +269,8 @@ int main(void)
         cmocka_unit_test(the_loopback_is_for_tests_only),
         cmocka_unit_test(the_answer_decides_what_becomes_of_it),
         cmocka_unit_test(the_request_is_one_of_web_push),
+        cmocka_unit_test(only_services_of_the_list_are_sent_to),
+        cmocka_unit_test(a_service_that_does_not_answer_is_left_alone),
         cmocka_unit_test(nothing_goes_where_only_we_can_reach),
     };
     arena = arena_create("test");

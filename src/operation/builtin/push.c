@@ -32,8 +32,8 @@ struct pushing {
     struct attempt *attempt;
     struct arena *arena;
     struct store *store;
-    struct bytes session;
-    bool is_again; /* it is sent now, whoever listens */
+    struct bytes session, context; /* of the subscription; NO_BYTES: it has none */
+    bool is_again;                 /* it is sent now, whoever listens */
     struct touched_list list;
 };
 
@@ -44,6 +44,10 @@ static struct bytes compose(const struct pushing *pushing, bool with_all)
     json_add_string(&text, pushing->attempt->call->space);
     builder_add_text(&text, ",\"session\":");
     json_add_string(&text, pushing->session);
+    if (pushing->context.data) {
+        builder_add_text(&text, ",\"context\":");
+        json_add_string(&text, pushing->context);
+    }
     builder_add_text(&text, ",\"changed\":[");
     for (size_t i = 0; with_all && i < pushing->list.count && text.size <= MESSAGE_MOST; i++) {
         const struct touched_definition *touched = &pushing->list.touched[i];
@@ -145,6 +149,8 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     struct curve_key key;
     const char *refusal = webpush_read_target(pushing->arena, address->endpoint, address->p256dh,
                                               address->auth, push_may_be_local(settings), &target);
+    if (!refusal)
+        refusal = push_refuse_service(settings, target.origin);
     if (refusal) {
         log_warning("an address of push is dropped: %s", refusal);
         return end_address(pushing, &target);
@@ -181,6 +187,7 @@ static enum fault push_work(struct attempt *attempt)
                                     &subscription, &is_there);
     if (fault)
         return fault;
+    pushing.context = subscription.context;
     if (!is_there || !subscription.push.endpoint.data)
         return forget(&pushing);
     if (!pushing.is_again && ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))

@@ -177,6 +177,8 @@ static enum fault read_push(struct asking *asking)
     const char *refusal =
         webpush_read_target(asking->arena, asking->push.endpoint, asking->push.p256dh, asking->push.auth,
                             push_may_be_local(reader->settings), &target);
+    if (!refusal)
+        refusal = push_refuse_service(reader->settings, target.origin);
     if (refusal)
         return reader_wrong_value(reader, push, "push", refusal);
     return FAULT_NONE;
