@@ -127,6 +127,18 @@ def test_check_config_looks_at_the_key(lab, tmp_path):
 
 # --- what is told ---
 
+def test_the_message_has_the_context_of_the_subscription(lab, manager, subscribe):
+    session = subscribe('Note')
+    session.say(context='inbox "of" ann')
+    version = write(lab, 'a')
+    assert manager.run(session.task())['result'] == 'done'
+    session.check({**session.told(('Note', version)), 'context': 'inbox "of" ann'})
+    session.say(context=None)
+    version = write(lab, 'a')
+    assert manager.run(session.task())['result'] == 'done'
+    assert session.browser.messages[1:] == [session.told(('Note', version))]
+
+
 def test_a_commit_wakes_who_wants_to_hear_of_it(lab, manager, subscribe):
     one, other = subscribe('Note', 'Note/a'), subscribe('Note/b')
     version = write(lab, 'a')

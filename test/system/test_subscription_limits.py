@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from push_service import Browser, PushService
 from stack import ROOM, Problem
 
 CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
@@ -14,7 +15,7 @@ CLIENT, CLIENT_DEFS, DEFS, TRIAL, DAY = 10, 40, 60, 60, 24 * 60
 STACK = {'workers': 2, 'settings': {
     'debug_clock': str(CLOCK), 'limit_client_subscriptions': CLIENT, 'limit_client_definitions': CLIENT_DEFS,
     'limit_namespace_definitions': DEFS, 'limit_namespace_definitions_mb': 1, 'limit_definitions': 1000,
-    'subscription_trial_min': TRIAL, 'exempt_clients': '', 'trusted_proxies': '127.0.0.1'}}
+    'push_services': 'push.example *.push.example', 'subscription_trial_min': TRIAL, 'exempt_clients': '', 'trusted_proxies': '127.0.0.1'}}
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -114,3 +115,13 @@ def test_a_change_in_a_later_minute_is_a_return(stack, minute):
     minute(2)
     second = subs(stack, session, {'add': ['Other']})
     assert first['trial'] is True and 'trial' not in second and second['until'] >= first['until'] + 29 * DAY
+
+
+def test_only_services_of_the_list_are_taken(stack, minute):
+    service = PushService('mailto:ops@example.net')
+    push = Browser(service).subscription
+    service.close()
+    for host, is_taken in (('push.example', True), ('a.push.example', True), ('push.example:8443', False), ('evilpush.example', False),
+                           ('push.example.evil', False), ('fcm.googleapis.com', False), ('127.0.0.1', False)):
+        out = subs(stack, new(), {'defs': ['Note'], 'push': {**push, 'endpoint': f'https://{host}/x'}}, '198.51.100.5')
+        assert out['push'] is True if is_taken else out[0] == 'AARG', host
