@@ -504,7 +504,13 @@ struct stampd_task {
         *resource;      /* while a task of the operation waits for the resource, no other is made: that one
                            takes the new param and info, the later start, the smaller priority; NULL: none */
     const char *domain; /* tasks of a domain run one at a time, by priority and start; NULL: none */
-    const void *reserved[4];
+    /* "strict": in its domain it starts after all that were created before it with strict order, also while
+     * one of those waits for its next try or is parked; NULL: as above. */
+    const char *order;
+    /* With a resource: later requests for it move the start at most so far behind the first one's; 0: as far
+     * as they say, so that it may never start. */
+    int64_t longest_wait_s;
+    const void *reserved[2];
 };
 
 /* At most limit_tasks in one operation.  Texts are not copied: they must live as the request. */

@@ -274,15 +274,42 @@ static bool check_push(struct reading *reading)
            refuse(reading, "push_key_file needs push_contact");
 }
 
+/* Addresses of managers, without credentials: the key goes in the body. */
+static bool are_addresses(const char *text)
+{
+    for (const char *at = text; *at;) {
+        size_t size = strcspn(at, " \t");
+        bool has_scheme = strncmp(at, "https://", 8) == 0 || strncmp(at, "http://", 7) == 0;
+        if (size && (!has_scheme || memchr(at, '@', size) || memchr(at, '?', size)))
+            return false;
+        at += size + strspn(at + size, " \t");
+    }
+    return true;
+}
+
+bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES])
+{
+    const char *path = settings->queue_socket;
+    int size = *path ? snprintf(path_r, SETTINGS_PATH_BYTES, "%s", path)
+                     : snprintf(path_r, SETTINGS_PATH_BYTES, "%s/%s.wake", settings->run_directory,
+                                settings->queue_code);
+    return strcmp(path, "off") != 0 && size > 0 && size < SETTINGS_PATH_BYTES;
+}
+
 static bool check_tasks(struct reading *reading)
 {
     const struct settings *settings = reading->settings;
     if (!is_digest(settings->queue_key_sha256))
         return refuse(reading, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
-    if (*settings->queue_socket &&
+    if (*settings->queue_socket && strcmp(settings->queue_socket, "off") != 0 &&
         (*settings->queue_socket != '/' || strlen(settings->queue_socket) > SOCKET_PATH_MAX))
-        return refuse(reading, "queue_socket = %s: expected an absolute path of at most %d bytes",
+        return refuse(reading, "queue_socket = %s: expected an absolute path of at most %d bytes, or off",
                       settings->queue_socket, SOCKET_PATH_MAX);
+    if (!are_addresses(settings->queue_remotes))
+        return refuse(reading, "queue_remotes = %s: expected https://host/code, separated by blanks",
+                      settings->queue_remotes);
+    if (*settings->queue_remotes && !*settings->queue_key_file)
+        return refuse(reading, "queue_remotes needs queue_key_file");
     if (!schedule_is_queues(settings->task_queues))
         return refuse(reading, "task_queues = %s: expected Name=number, numbers from 0 to %d",
                       settings->task_queues, SCHEDULE_QUEUES - 1);

@@ -26,6 +26,10 @@ void settings_free(struct settings *settings);
 int64_t settings_live_body(const struct settings *settings);
 /* Bytes of the largest body of a request that may not change anything, without a key in its header. */
 int64_t settings_anonymous_body(const struct settings *settings);
+/* Where the queue manager of this host hears wake-ups: the setting queue_socket, or the manager's place in
+ * run_directory; false: they are off. */
+enum { SETTINGS_PATH_BYTES = 108 };
+bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES]);
 /* Opens the log of `program`, which is kept, as they say. */
 void settings_open_log(const struct settings *settings, const char *program);
 /* Writes every setting with unit, limits, default and description, as a commented sample file. */

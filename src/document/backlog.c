@@ -1,6 +1,8 @@
 /* backlog: numbers as atomic words; the time of the look comes last. */
 #include "document/backlog.h"
 
+#include "document/stamp.h"
+
 enum { NUMBERS = sizeof(struct backlog_numbers) / sizeof(int64_t), CODE_WORDS = BACKLOG_CODE_BYTES / 8 };
 _Static_assert(NUMBERS == 6, "nothing but numbers");
 
@@ -20,8 +22,33 @@ static bool has_any(const int64_t words[NUMBERS])
     return false;
 }
 
-void backlog_write(struct backlog *backlog, struct bytes code,
-                   const struct backlog_numbers numbers[BACKLOG_QUEUES], int64_t now_ms)
+/* What is committed meanwhile may have an earlier start by so much; from the beginning so often. */
+enum { MARGIN_MS = 30000, WHOLE_MS = 600000 };
+
+int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms)
+{
+    int64_t low = atomic_exchange(&backlog->low, STAMP_MAX);
+    int64_t whole_ms = atomic_load(&backlog->whole_ms);
+    bool is_known = low && low != STAMP_MAX && whole_ms && now_ms - whole_ms < WHOLE_MS;
+    if (!is_known)
+        atomic_store(&backlog->whole_ms, now_ms > 0 ? now_ms : 1);
+    return is_known ? low : 0;
+}
+
+void backlog_lower(struct backlog *backlog, int64_t start)
+{
+    int64_t low = atomic_load(&backlog->low);
+    while (start < low && !atomic_compare_exchange_weak(&backlog->low, &low, start))
+        ;
+}
+
+void backlog_end_scan(struct backlog *backlog, int64_t oldest)
+{
+    int64_t latest = stamp_add_ms(stamp_now(), -MARGIN_MS);
+    backlog_lower(backlog, oldest < latest ? oldest : latest);
+}
+
+static void write_code(struct backlog *backlog, struct bytes code)
 {
     char text[BACKLOG_CODE_BYTES] = {0};
     uint64_t words[CODE_WORDS];
@@ -30,6 +57,32 @@ void backlog_write(struct backlog *backlog, struct bytes code,
     memcpy(words, text, sizeof words);
     for (int i = 0; i < CODE_WORDS; i++)
         atomic_store(&backlog->code[i], words[i]);
+}
+
+void backlog_want(struct backlog *backlog, struct bytes code, enum backlog_whom whom)
+{
+    if (code.size > BACKLOG_CODE_BYTES)
+        return;
+    if (code.size)
+        write_code(backlog, code);
+    if (whom == BACKLOG_LOCAL)
+        atomic_fetch_add(&backlog->lost, 1);
+    atomic_fetch_or(&backlog->wanted, whom);
+}
+
+bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[BACKLOG_CODE_BYTES + 1])
+{
+    if (!(atomic_load(&backlog->wanted) & whom))
+        return false;
+    atomic_fetch_and(&backlog->wanted, ~(uint32_t)whom);
+    backlog_read_code(backlog, code_r);
+    return *code_r;
+}
+
+void backlog_write(struct backlog *backlog, struct bytes code,
+                   const struct backlog_numbers numbers[BACKLOG_QUEUES], int64_t now_ms)
+{
+    write_code(backlog, code);
     for (int queue = 0; queue < BACKLOG_QUEUES; queue++) {
         int64_t values[NUMBERS];
         memcpy(values, &numbers[queue], sizeof values);

@@ -21,8 +21,27 @@ struct backlog {
     _Alignas(64) _Atomic int64_t looked_ms; /* monotonic; 0: never */
     _Atomic uint64_t code[BACKLOG_CODE_BYTES / 8];
     _Atomic uint32_t queues_seen; /* a bit for each that ever had a task */
+    _Atomic uint32_t wanted;      /* wake-ups to be sent */
+    _Atomic uint64_t lost;        /* wake-ups that a full socket did not take */
+    _Atomic uint64_t expired;     /* parked tasks that were deleted */
+    _Atomic int64_t low;          /* stamp: nothing waits with an earlier start; 0: not known */
+    _Atomic int64_t whole_ms;     /* monotonic: of the last scan that looked from the beginning; 0 */
     _Atomic int64_t numbers[BACKLOG_QUEUES][sizeof(struct backlog_numbers) / sizeof(int64_t)];
 };
+
+/* Who is to be woken, because tasks of the namespace start soon: the manager of this host, whose socket was
+ * full; the managers of other hosts. */
+enum backlog_whom { BACKLOG_LOCAL = 1, BACKLOG_REMOTE = 2 };
+void backlog_want(struct backlog *backlog, struct bytes code, enum backlog_whom whom);
+/* Takes the wish; false: there is none, or the code is not known yet. */
+bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[BACKLOG_CODE_BYTES + 1]);
+
+/* A scan begins: from which start on it looks, so as to read no rows of tasks that were done before; 0: from
+ * the beginning, now and then and whenever nothing is known.  It ends: the earliest start that it has seen
+ * wait, STAMP_MAX: none; 0: it has failed.  Whoever makes a task wait with an earlier start says so. */
+int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms);
+void backlog_end_scan(struct backlog *backlog, int64_t oldest);
+void backlog_lower(struct backlog *backlog, int64_t start);
 
 /* How old the look is; -1: nobody has looked. */
 int64_t backlog_age_ms(const struct backlog *backlog, int64_t now_ms);

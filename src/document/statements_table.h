@@ -374,23 +374,27 @@ STATEMENT(TASK_STEP, "task_step", 4,
 
 /* Tasks that the operation asks for, in the order of their resources; a task that waits for the resource
  * already takes their place (task_create in sql/ has the same rule).  $1 taskid[], $2 opname[], $3 param[],
- * $4 info[], $5 startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created. */
+ * $4 info[], $5 startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created,
+ * $12 strict[] (0, 1), $13 asker (0: none), $14 latest[]. */
 STATEMENT(
-    TASK_MAKE, "task_make", 11,
+    TASK_MAKE, "task_make", 14,
     "insert into taskqueue as t"
-    " (taskid, number, opname, param, info, startat, qn, priority, batch, resource, domain, created)"
+    " (taskid, number, opname, param, info, startat, qn, priority, batch, resource, domain, created, strict, "
+    "asker, latest)"
     " select s.taskid, s.number, s.opname, s.param, s.info, s.startat, s.qn, s.priority, s.batch, "
     "s.resource, s.domain,"
-    " $11::bigint from (select o.*, nextval('task_number') as number from unnest($1::text[], $2::text[],"
-    " $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::text[], $10::text[]) with "
-    "ordinality"
-    " o(taskid, opname, param, info, startat, qn, priority, batch, resource, domain, place) order by o.place "
+    " $11::bigint, s.strict <> 0, nullif($13::bigint, 0), nullif(s.latest, 0) from (select o.*, "
+    "nextval('task_number') as number from unnest($1::text[], $2::text[],"
+    " $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::text[], $10::text[],"
+    " $12::int[], $14::bigint[]) with ordinality"
+    " o(taskid, opname, param, info, startat, qn, priority, batch, resource, domain, strict, latest, place) "
+    "order by o.place "
     "offset 0) s"
     " order by s.resource collate \"C\", s.opname collate \"C\""
     " on conflict (opname, resource) where starttime is null and resource is not null do update"
     " set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),"
-    " startat = case when t.startat < 991231235959999 or t.exc = 'HELD' then greatest(t.startat, "
-    "excluded.startat)"
+    " startat = case when t.startat < 991231235959999 or t.exc = 'HELD'"
+    " then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))"
     " else excluded.startat end,"
     " retry = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.retry else 0 end,"
     " exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,"
@@ -398,10 +402,13 @@ STATEMENT(
     " returning taskid, opname, resource, startat, priority, retry")
 
 /* One task without a resource: nothing can take its place.  $1 taskid, $2 opname, $3 param, $4 info,
- * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created. */
-STATEMENT(TASK_MAKE_ONE, "task_make_one", 10,
-          "insert into taskqueue (taskid, opname, param, info, startat, qn, priority, batch, domain, created)"
-          " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10)")
+ * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created, $11 strict (0, 1),
+ * $12 asker (0: none). */
+STATEMENT(
+    TASK_MAKE_ONE, "task_make_one", 12,
+    "insert into taskqueue"
+    " (taskid, opname, param, info, startat, qn, priority, batch, domain, created, strict, asker)"
+    " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10, $11::int <> 0, nullif($12::bigint, 0))")
 
 /* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */
 STATEMENT(TASK_NEXT, "task_next", 2,
@@ -449,9 +456,29 @@ STATEMENT(
     "select (select step from taskqueue where taskid = $1 and starttime = $2 and retry = $3),"
     " exists (select from task_history where taskid = $1 and starttime = $2 and retry = $3 and exc is null)")
 
-/* $1 at most, $2 latest start. */
-STATEMENT(TASK_DUE, "task_due", 2,
-          "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2)")
+/* $1 at most, $2 latest start, $3 earliest. */
+STATEMENT(
+    TASK_DUE, "task_due", 3,
+    "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2, $3)")
+
+/* $1 earliest start. */
+STATEMENT(TASK_OLDEST, "task_oldest", 1, "select tasks_oldest($1)")
+
+/* Failures of which nobody was told.  $1 least number of them, $2 at most.  $1 taskid, $2 its
+ * failures: now they are. */
+STATEMENT(TASK_UNTOLD, "task_untold", 2,
+          "select taskid, opname, info, retry, startat, exc, report from tasks_untold($1::int, $2::int)")
+STATEMENT(TASK_TOLD, "task_told", 2, "select task_told($1, $2::int)")
+
+/* $1 stamp, $2 at most. */
+STATEMENT(TASK_EXPIRE, "task_expire", 2, "select task_expire($1, $2::int)")
+
+/* Tasks that clients have asked for.  $1 client, $2 at most of it, $3 at most of all. */
+STATEMENT(TASK_ASKED, "task_asked", 3, "select of_client, of_all from tasks_asked($1, $2::int, $3::int)")
+
+/* What this server declares.  $1 opname[], $2 qn[], $3 batch[], $4 largest param. */
+STATEMENT(TASK_OPERATIONS, "task_operations", 4,
+          "select task_operations($1::text[], $2::int[], $3::int[], $4::int)")
 
 STATEMENT(TASK_RUNNING, "task_running", 0,
           "select taskid, opname, qn, starttime, retry, holder, startat from tasks_running()")

@@ -87,6 +87,11 @@ static bool is_lone(const struct commit *commit)
     return commit->task_count == 1 && !commit->tasks->resource.data;
 }
 
+static void add_asker(struct pg_params *params, const struct task *task)
+{
+    pg_add_i64(params, task->asker);
+}
+
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
 {
     pg_add_text(params, task->id);
@@ -99,13 +104,20 @@ static void add_lone(struct pg_params *params, const struct task *task, int64_t 
     pg_add_i32(params, task->batch);
     pg_add_text(params, task->domain);
     pg_add_i64(params, created);
+    pg_add_i32(params, task->is_strict);
+    add_asker(params, task);
 }
 
 static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
 {
     int64_t *starts = ARENA_ARRAY(params->arena, int64_t, count);
-    for (size_t i = 0; i < count; i++)
+    int64_t *latest = ARENA_ARRAY(params->arena, int64_t, count);
+    int32_t *strict = ARENA_ARRAY(params->arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
         starts[i] = tasks[i].start;
+        latest[i] = tasks[i].latest;
+        strict[i] = tasks[i].is_strict;
+    }
     add_texts(params, tasks, count, offsetof(struct task, id));
     add_texts(params, tasks, count, offsetof(struct task, operation));
     add_texts(params, tasks, count, offsetof(struct task, param));
@@ -117,6 +129,9 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_texts(params, tasks, count, offsetof(struct task, resource));
     add_texts(params, tasks, count, offsetof(struct task, domain));
     pg_add_i64(params, created);
+    pg_add_i32_array(params, strict, count);
+    add_asker(params, tasks); /* one operation, one who asks */
+    pg_add_i64_array(params, latest, count);
 }
 
 /* Whose next task may be looked for: an ended one with a domain is alone in its commit. */

@@ -231,13 +231,14 @@ enum fault store_next_task(struct store *store, int space, struct arena *arena, 
 }
 
 enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit, int64_t before,
-                           struct task **tasks_r, size_t *count_r)
+                           int64_t since, struct task **tasks_r, size_t *count_r)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
     pg_add_i32(&params, (int32_t)limit);
     pg_add_i64(&params, before);
+    pg_add_i64(&params, since);
     enum fault fault = store_run_again(store, space, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;
@@ -246,6 +247,18 @@ enum fault store_due_tasks(struct store *store, int space, struct arena *arena, 
     for (size_t i = 0; i < *count_r; i++)
         (*tasks_r)[i] = store_read_due(rows, (int)i);
     return FAULT_NONE;
+}
+
+enum fault store_oldest_task(struct store *store, int space, struct arena *arena, int64_t since,
+                             int64_t *start_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_i64(&params, since);
+    enum fault fault = store_run_again(store, space, STATEMENT_TASK_OLDEST, &params, &row);
+    *start_r = fault || pg_is_null(row, 0, 0) ? STAMP_MAX : pg_get_i64(row, 0, 0);
+    return fault;
 }
 
 enum fault store_running_tasks(struct store *store, int space, struct arena *arena,

@@ -48,10 +48,39 @@ MUST_USE enum fault store_look_at_task(struct store *store, int space, struct ar
 MUST_USE enum fault store_next_task(struct store *store, int space, struct arena *arena, struct bytes domain,
                                     struct task *task_r);
 
-/* What may start at `before`, at most `limit` a queue, by queue, priority, start.  Of each: id, operation,
- * queue, priority, start, attempt, batch, domain. */
+/* What may start at `before`, at most `limit` a queue, by queue, priority, start, without what was to start
+ * before `since`.  Of each: id, operation, queue, priority, start, attempt, batch, domain. */
 MUST_USE enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit,
-                                    int64_t before, struct task **tasks_r, size_t *count_r);
+                                    int64_t before, int64_t since, struct task **tasks_r, size_t *count_r);
+/* The earliest start from `since` on among what waits; STAMP_MAX: nothing does. */
+MUST_USE enum fault store_oldest_task(struct store *store, int space, struct arena *arena, int64_t since,
+                                      int64_t *start_r);
+
+/* A task of whose failures nobody was told. */
+struct failed_task {
+    struct bytes id, operation, info, code, report;
+    int64_t failures, start;
+};
+MUST_USE enum fault store_untold_tasks(struct store *store, int space, struct arena *arena, int64_t failures,
+                                       int64_t limit, struct failed_task **tasks_r, size_t *count_r);
+/* Somebody was told that the task has failed so often. */
+MUST_USE enum fault store_tell_task(struct store *store, int space, struct arena *arena, struct bytes id,
+                                    int64_t failures);
+/* Deletes tasks that were parked before the stamp; how many. */
+MUST_USE enum fault store_expire_tasks(struct store *store, int space, struct arena *arena, int64_t before,
+                                       int64_t batch, int64_t *count_r);
+/* How many tasks there are that clients have asked for: of one, counted up to `most_of_client`, of all. */
+MUST_USE enum fault store_asked_tasks(struct store *store, int space, struct arena *arena, int64_t client,
+                                      int64_t most_of_client, int64_t most, int64_t *of_client_r,
+                                      int64_t *of_all_r);
+/* The operations of this server, for those that make tasks by SQL. */
+struct task_declaration {
+    struct bytes operation;
+    int32_t queue, batch;
+};
+MUST_USE enum fault store_declare_operations(struct store *store, int space, struct arena *arena,
+                                             const struct task_declaration *operations, size_t count,
+                                             int64_t param_bytes);
 /* What runs.  Of each: id, operation, queue, claim, attempt, start, and who holds it. */
 struct held_task {
     struct task task;

@@ -35,8 +35,10 @@ void task_join(struct task *waiting, const struct task *newer)
 {
     waiting->param = newer->param;
     waiting->info = newer->info;
-    if (newer->start > waiting->start)
-        waiting->start = newer->start;
+    int64_t latest = waiting->latest ? waiting->latest : STAMP_MAX;
+    int64_t start = newer->start < latest ? newer->start : latest;
+    if (start > waiting->start)
+        waiting->start = start;
     if (newer->priority < waiting->priority)
         waiting->priority = newer->priority;
 }

@@ -33,6 +33,9 @@ struct task {
     int64_t step;                  /* commits made so far */
     int64_t created;
     int queue, priority, batch;
+    bool is_strict; /* in its domain it starts after all that were created before it so */
+    int64_t asker;  /* the client that has asked for it and is limited; 0: none has */
+    int64_t latest; /* behind which no later request for its resource moves it; 0: no bound */
 };
 
 /* An attempt's hold on its task: the commit happens only while the row is still this attempt's. */

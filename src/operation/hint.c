@@ -1,6 +1,7 @@
-/* hint: one datagram a task, or one for all when they are many. */
+/* hint: one datagram a task, or one for all when they are more than a few. */
 #include "operation/hint.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -8,7 +9,8 @@
 #include "base/log.h"
 #include "edge/json.h"
 
-enum { HINTS_MOST = 16 };
+/* The kernel keeps ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
+enum { HINTS_MOST = 4 };
 
 void hint_add_members(struct builder *out, const struct task *task)
 {
@@ -25,7 +27,7 @@ void hint_add_members(struct builder *out, const struct task *task)
     }
 }
 
-/* A socket for each process, made when it is first needed; without one nothing is told. */
+/* A socket for each process, made when it is first needed; without one nothing is sent. */
 static int get_socket(void)
 {
     static int descriptor = -1;
@@ -34,19 +36,24 @@ static int get_socket(void)
     return descriptor;
 }
 
-static void send_text(const char *path, struct bytes text)
+/* False: the manager is there, but its socket is full. */
+static bool send_text(const char *path, struct bytes text)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t size = strlen(path);
     if (size >= sizeof address.sun_path)
-        return;
+        return true;
     memcpy(address.sun_path, path, size);
     if (sendto(get_socket(), text.data, text.size, MSG_DONTWAIT | MSG_NOSIGNAL,
-               (const struct sockaddr *)&address, sizeof address) < 0)
-        log_debug("the queue manager does not listen: %m");
+               (const struct sockaddr *)&address, sizeof address) >= 0)
+        return true;
+    if (errno == EAGAIN || errno == ENOBUFS)
+        return false;
+    log_debug("no queue manager listens at %s: %m", path);
+    return true;
 }
 
-static void send_hint(const char *path, struct bytes space, const struct task *task)
+static bool send_hint(const char *path, struct bytes space, const struct task *task)
 {
     struct builder text = {0};
     builder_add_text(&text, "{\"ns\":");
@@ -56,8 +63,9 @@ static void send_hint(const char *path, struct bytes space, const struct task *t
         hint_add_members(&text, task);
     }
     builder_add_text(&text, "}");
-    send_text(path, builder_bytes(&text));
+    bool is_sent = send_text(path, builder_bytes(&text));
     builder_free(&text);
+    return is_sent;
 }
 
 static int64_t soon(const struct settings *settings)
@@ -67,32 +75,67 @@ static int64_t soon(const struct settings *settings)
 
 void hint_space(const struct settings *settings, struct bytes space, int64_t start)
 {
-    if (*settings->queue_socket && start <= soon(settings))
-        send_hint(settings->queue_socket, space, NULL);
+    char path[SETTINGS_PATH_BYTES];
+    if (start <= soon(settings) && settings_wakeup_path(settings, path))
+        (void)send_hint(path, space, NULL);
 }
 
-void hint_tasks(const struct workshop *workshop, struct bytes space, const struct task *tasks, size_t count)
+static size_t count_soon(const struct task *tasks, size_t count, int64_t latest)
 {
-    const char *path = workshop->settings->queue_socket;
-    if (!count || !*path)
-        return;
-    int64_t latest = soon(workshop->settings);
-    size_t sent = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (tasks[i].start > latest)
-            continue;
-        if (sent++ < HINTS_MOST)
-            send_hint(path, space, &tasks[i]);
-    }
-    if (sent > HINTS_MOST)
-        send_hint(path, space, NULL);
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += tasks[i].start <= latest;
+    return found;
 }
 
-void hint_commit(const struct workshop *workshop, struct bytes space, const struct transaction *transaction)
+void hint_tasks(const struct workshop *workshop, int number, struct bytes space, const struct task *tasks,
+                size_t count)
+{
+    char path[SETTINGS_PATH_BYTES];
+    const struct settings *settings = workshop->settings;
+    if (!count)
+        return;
+    int64_t latest = soon(settings);
+    size_t near = count_soon(tasks, count, latest);
+    if (!near)
+        return;
+    struct backlog *backlog = stamps_backlog(workshop->stamps, number);
+    for (size_t i = 0; i < count; i++)
+        backlog_lower(backlog, tasks[i].start);
+    if (*settings->queue_remotes)
+        backlog_want(backlog, space, BACKLOG_REMOTE);
+    if (!settings_wakeup_path(settings, path))
+        return;
+    bool is_sent = near <= HINTS_MOST || send_hint(path, space, NULL);
+    for (size_t i = 0; i < count && near <= HINTS_MOST; i++)
+        if (tasks[i].start <= latest)
+            is_sent &= send_hint(path, space, &tasks[i]);
+    if (!is_sent)
+        backlog_want(backlog, space, BACKLOG_LOCAL);
+}
+
+void hint_commit(const struct workshop *workshop, int number, struct bytes space,
+                 const struct transaction *transaction)
 {
     size_t count;
     const struct task *tasks = transaction_tasks(transaction, &count);
     const struct touch *touch = transaction_touch(transaction);
-    hint_tasks(workshop, space, tasks, count);
-    hint_tasks(workshop, space, touch->woken, touch->woken_count);
+    hint_tasks(workshop, number, space, tasks, count);
+    hint_tasks(workshop, number, space, touch->woken, touch->woken_count);
+}
+
+void hint_again(const struct settings *settings, struct stamps *stamps)
+{
+    char path[SETTINGS_PATH_BYTES], code[BACKLOG_CODE_BYTES + 1];
+    if (!settings_wakeup_path(settings, path))
+        return;
+    for (int i = 0; i < stamps_space_count(stamps); i++) {
+        struct backlog *backlog = stamps_backlog(stamps, i);
+        if (!backlog_take(backlog, BACKLOG_LOCAL, code))
+            continue;
+        if (send_hint(path, bytes_of(code), NULL))
+            continue;
+        backlog_want(backlog, bytes_of(code), BACKLOG_LOCAL);
+        return; /* it is full: the next turn */
+    }
 }

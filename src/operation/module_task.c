@@ -26,6 +26,14 @@ static const char *wrong_with(const struct stampd_task *task, const struct opera
         return "A task was asked for, with a priority that is none:";
     if (!is_text(task->info) || !is_text(task->resource) || !is_text(task->domain))
         return "A task was asked for, with words that are no UTF-8:";
+    if (task->resource && *task->resource == '~')
+        return "A task was asked for, with a resource that begins as those of clients do:";
+    if (task->domain && *task->domain == '~')
+        return "A task was asked for, with a domain that begins as those of clients do:";
+    if (task->order && (strcmp(task->order, "strict") != 0 || !task->domain))
+        return "A task was asked for, with an order that is none, or without a domain:";
+    if (task->longest_wait_s < 0 || task->longest_wait_s > delay_most_s)
+        return "A task was asked for, with a longest wait that is none:";
     for (size_t i = 0; i < COUNT_OF(task->reserved); i++)
         if (task->reserved[i])
             return "A task was asked for, with a reserved member:";
@@ -70,6 +78,8 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
                                          .domain = bytes_of(task->domain),
                                          .start = task->start,
                                          .delay_ms = task->delay_s * 1000,
+                                         .longest_ms = task->longest_wait_s * 1000,
+                                         .is_strict = task->order != NULL,
                                          .priority = priority_of(task)};
     if (task_ask(call->attempt, &request, &excess))
         module_fail_limit(call, excess.limit, excess.most, excess.value);

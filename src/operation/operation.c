@@ -119,7 +119,7 @@ static void unwrap(struct builder *body, size_t out)
 static void tell_of_tasks(const struct attempt *attempt)
 {
     if (attempt->transaction)
-        hint_commit(attempt->workshop, attempt->call->space, attempt->transaction);
+        hint_commit(attempt->workshop, attempt->space, attempt->call->space, attempt->transaction);
 }
 
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)

@@ -71,6 +71,11 @@ const struct operation *registry_get_builtin(size_t place)
     return place < COUNT_OF(builtin) ? builtin[place] : NULL;
 }
 
+const struct operation *registry_get(size_t place)
+{
+    return place < COUNT_OF(builtin) ? builtin[place] : registry_get_added(place - COUNT_OF(builtin));
+}
+
 const struct operation *registry_get_added(size_t place)
 {
     return place < added_count ? added[place] : NULL;

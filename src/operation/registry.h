@@ -44,6 +44,8 @@ struct operation {
     /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
      * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
+    /* Is the call's param one that work could take?  Reads no document; NULL: only work knows. */
+    enum fault (*check)(struct attempt *attempt);
     bool is_bare;    /* the answer is what work leaves: no envelope, no synchronisation */
     bool only_reads; /* also under a right that is not about reading */
     bool
@@ -60,7 +62,8 @@ const struct operation *registry_get_resource(enum resource_act act);
 MUST_USE bool registry_add(const struct operation *operation);
 /* The operation number `place` of those that are built in, NULL from the end on. */
 const struct operation *registry_get_builtin(size_t place);
-/* The operation number `place` of those that modules bring, NULL from the end on. */
+/* The same of all, and of those that modules bring. */
+const struct operation *registry_get(size_t place);
 const struct operation *registry_get_added(size_t place);
 
 #endif

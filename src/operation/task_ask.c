@@ -3,10 +3,17 @@
 
 #include "base/schedule.h"
 
+enum { OWNER_BYTES = 18 }; /* before the names that clients choose */
+
 static enum fault over(struct task_excess *excess, const char *limit, int64_t most, size_t value)
 {
     *excess = (struct task_excess){limit, most, (int64_t)value};
     return FAULT_ALIMIT;
+}
+
+static int64_t owner_bytes(struct bytes name)
+{
+    return name.size && *name.data == '~' ? OWNER_BYTES : 0;
 }
 
 static enum fault check_limits(const struct settings *settings, const struct attempt *attempt,
@@ -20,7 +27,7 @@ static enum fault check_limits(const struct settings *settings, const struct att
     if ((int64_t)request->param.size > settings->limit_task_param_bytes)
         return over(excess, "limit_task_param_bytes", settings->limit_task_param_bytes, request->param.size);
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if ((int64_t)words[i].size > settings->limit_name_bytes)
+        if ((int64_t)words[i].size > settings->limit_name_bytes + owner_bytes(words[i]))
             return over(excess, "limit_name_bytes", settings->limit_name_bytes, words[i].size);
     return FAULT_NONE;
 }
@@ -34,6 +41,7 @@ enum fault task_ask(struct attempt *attempt, const struct task_request *request,
         return fault;
     int64_t start = request->start ? request->start : stamp_add_ms(stamp_now(), request->delay_ms);
     struct bytes name = bytes_of(operation->name);
+    bool is_bounded = request->resource.data && request->longest_ms;
     const struct task task = {
         .id = task_draw_id(attempt->call->arena),
         .operation = name,
@@ -42,6 +50,9 @@ enum fault task_ask(struct attempt *attempt, const struct task_request *request,
         .resource = request->resource,
         .domain = request->domain,
         .start = start < TASK_PARKED ? start : TASK_PARKED - 1,
+        .latest = is_bounded ? stamp_add_ms(start, request->longest_ms) : 0,
+        .is_strict = request->is_strict,
+        .asker = request->asker,
         .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
         .priority = request->priority,
         .batch = request->domain.data || !operation->task.batch ? 1 : operation->task.batch,

@@ -11,7 +11,10 @@ struct task_request {
     struct bytes info, resource, domain; /* NO_BYTES: none */
     int64_t start;                       /* stamp; 0: `delay_ms` from now */
     int64_t delay_ms;
+    int64_t longest_ms; /* later requests for the resource move the start at most so far; 0: any */
     int priority;
+    bool is_strict; /* order in the domain */
+    int64_t asker;  /* a limited client; 0: none */
 };
 
 /* What is over a limit: the setting's name, its value, what came. */

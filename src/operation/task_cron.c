@@ -6,6 +6,7 @@
 #include "document/cron.h"
 #include "document/stamp.h"
 #include "document/store_cron.h"
+#include "document/store_tasks.h"
 #include "operation/registry.h"
 
 /* All that the modules of this server declare. */
@@ -23,6 +24,27 @@ static size_t collect(struct arena *arena, struct cron_declaration **declaration
                                           bytes_of(operation->task.module)};
     }
     return count;
+}
+
+/* Those of the server and of its modules, for task_create in SQL. */
+static enum fault declare(struct workshop *workshop, struct arena *arena, int space)
+{
+    const struct settings *settings = workshop->settings;
+    size_t all = 0;
+    while (registry_get(all))
+        all++;
+    struct task_declaration *declarations = ARENA_ARRAY(arena, struct task_declaration, all);
+    for (size_t i = 0; i < all; i++) {
+        const struct operation *operation = registry_get(i);
+        struct bytes name = bytes_of(operation->name);
+        declarations[i] = (struct task_declaration){
+            .operation = name,
+            .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
+            .batch = operation->task.batch ? operation->task.batch : 1,
+        };
+    }
+    return store_declare_operations(documents_store(workshop->documents), space, arena, declarations, all,
+                                    settings->limit_task_param_bytes);
 }
 
 static enum fault plan(struct workshop *workshop, struct arena *arena, int space,
@@ -55,6 +77,8 @@ enum fault task_cron(struct workshop *workshop, const struct call *call, int spa
         count = 0;
     enum fault fault = store_scan_rules(documents_store(workshop->documents), space, call->arena,
                                         declarations, count, &rules, &count);
+    if (!fault)
+        fault = declare(workshop, call->arena, space);
     for (size_t i = 0; !fault && i < count; i++)
         fault = plan(workshop, call->arena, space, &rules[i]);
     return fault;

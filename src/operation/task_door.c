@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "document/store_tasks.h"
 #include "edge/crypto.h"
 #include "operation/access.h"
 #include "operation/hint.h"
@@ -171,6 +172,28 @@ static enum fault run_many(struct workshop *workshop, struct call *call, struct 
     return fault;
 }
 
+/* The administrators have been told of these failures. */
+static enum fault note_told(struct workshop *workshop, struct call *call, struct reply *reply, int space)
+{
+    const struct reader reader = {workshop->settings, call, reply};
+    const struct json *list = json_member(call->param, "told");
+    if (list->kind != JSON_ARRAY || list->is_shallow || list->count > RUN_MOST)
+        return reader_wrong_value(&reader, list, "told",
+                                  "An array of at most 1000 objects {id, retry} is expected.");
+    enum fault fault = FAULT_NONE;
+    for (const struct json *row = list->first; row && !fault; row = row->next) {
+        const struct json *id = json_member(row, "id");
+        int64_t failures;
+        if (!id || id->kind != JSON_STRING || !task_is_id(id->value) ||
+            !json_is_i64(json_member(row, "retry"), &failures))
+            return reader_wrong_value(&reader, row, "told", "Objects {id, retry} are expected.");
+        fault =
+            store_tell_task(documents_store(workshop->documents), space, call->arena, id->value, failures);
+    }
+    builder_add_text(reply->body, "{}");
+    return fault;
+}
+
 enum fault task_door_answer(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     const struct reader reader = {workshop->settings, call, reply};
@@ -180,7 +203,7 @@ enum fault task_door_answer(struct workshop *workshop, struct call *call, struct
     int space = documents_space(workshop->documents, call->database);
     if (space < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
-    fault = reader_members(&reader, call->param, call->task_id.data ? "" : "run scan");
+    fault = reader_members(&reader, call->param, call->task_id.data ? "" : "run scan told");
     if (fault)
         return fault;
     if (call->task_id.data)
@@ -189,5 +212,7 @@ enum fault task_door_answer(struct workshop *workshop, struct call *call, struct
         return run_many(workshop, call, reply, space);
     if (json_member(call->param, "scan"))
         return task_scan(workshop, call, reply, space);
-    return reader_wrong_value(&reader, call->param, "param", "A member run or scan is expected.");
+    if (json_member(call->param, "told"))
+        return note_told(workshop, call, reply, space);
+    return reader_wrong_value(&reader, call->param, "param", "A member run, scan or told is expected.");
 }

@@ -92,7 +92,7 @@ static void put_back(const struct run *run, struct work *work, const struct task
     struct task waiting = *work->task;
     waiting.start = outcome->start;
     waiting.attempt = outcome->attempt;
-    hint_tasks(run->workshop, run->call->space, &waiting, 1);
+    hint_tasks(run->workshop, run->space, run->call->space, &waiting, 1);
     find_next(run, work);
 }
 
@@ -227,7 +227,7 @@ static enum fault try_once(struct run *run, struct work *const *works, size_t co
 
 static void tell_of_new(const struct run *run, const struct transaction *transaction)
 {
-    hint_commit(run->workshop, run->call->space, transaction);
+    hint_commit(run->workshop, run->space, run->call->space, transaction);
 }
 
 /* --- alone --- */

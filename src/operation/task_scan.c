@@ -16,7 +16,14 @@
 #include "operation/task_holder.h"
 #include "operation/task_run.h"
 
-enum { LIMIT_STANDARD = 1000, LIMIT_MOST = 10000, PURGE_BATCH = 1000, PURGE_MS = 500 };
+enum {
+    LIMIT_STANDARD = 1000,
+    LIMIT_MOST = 10000,
+    UNTOLD_MOST = 1000,
+    PURGE_BATCH = 1000,
+    PURGE_MS = 500,
+    DAY_MS = 86400000
+};
 
 struct scan {
     struct workshop *workshop;
@@ -104,6 +111,7 @@ static enum fault give_up(const struct scan *scan, struct lost_task *lost)
         .code = counts ? BYTES("LOST") : BYTES("MORE"),
         .report = report_of(scan, lost),
     };
+    backlog_lower(stamps_backlog(scan->workshop->stamps, scan->space), end.start);
     crash_at(CRASH_TASK_LOST);
     enum fault fault = store_put_task_back(scan->store, scan->space, scan->arena, &fence, &end, &lost->start);
     if (!fault && lost->start)
@@ -184,7 +192,14 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
 {
     struct task *tasks;
     size_t count;
-    enum fault fault = store_due_tasks(scan->store, scan->space, scan->arena, limit, before, &tasks, &count);
+    struct backlog *backlog = stamps_backlog(scan->workshop->stamps, scan->space);
+    bool is_alone = strcmp(scan->workshop->settings->hosts, "one") == 0;
+    int64_t since = is_alone ? backlog_begin_scan(backlog, clock_monotonic_ms()) : 0, oldest = 0;
+    enum fault fault =
+        store_due_tasks(scan->store, scan->space, scan->arena, limit, before, since, &tasks, &count);
+    if (!fault && is_alone)
+        fault = store_oldest_task(scan->store, scan->space, scan->arena, since, &oldest);
+    backlog_end_scan(backlog, fault ? 0 : oldest);
     if (fault)
         return fault;
     builder_add_text(scan->out, ",\"due\":[");
@@ -195,6 +210,55 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
     }
     builder_add_text(scan->out, "]");
     return FAULT_NONE;
+}
+
+/* Failures of which nobody was told, for a manager that sends mails. */
+static enum fault list_untold(const struct scan *scan, int64_t most, int64_t failures)
+{
+    struct failed_task *tasks;
+    size_t count;
+    if (!most)
+        return FAULT_NONE;
+    enum fault fault =
+        store_untold_tasks(scan->store, scan->space, scan->arena, failures, most, &tasks, &count);
+    if (fault)
+        return fault;
+    builder_add_text(scan->out, ",\"untold\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct failed_task *task = &tasks[i];
+        const struct {
+            const char *name;
+            struct bytes text;
+        } members[] = {{"\"op\":", task->operation},
+                       {"\"info\":", task->info},
+                       {"\"code\":", task->code},
+                       {"\"report\":", task->report}};
+        builder_printf(scan->out, "%s{\"retry\":%" PRId64 ",\"startat\":%" PRId64 ",\"id\":", i ? "," : "",
+                       task->failures, task->start);
+        json_add_string(scan->out, task->id);
+        for (size_t k = 0; k < COUNT_OF(members); k++) {
+            builder_printf(scan->out, ",%s", members[k].name);
+            json_add_string(scan->out, members[k].text.data ? members[k].text : BYTES(""));
+        }
+        builder_add_text(scan->out, "}");
+    }
+    builder_add_text(scan->out, "]");
+    return FAULT_NONE;
+}
+
+/* Parked tasks that nobody cared for. */
+static enum fault expire(const struct scan *scan)
+{
+    int64_t days = scan->workshop->settings->task_parked_days, count = 0;
+    if (!days)
+        return FAULT_NONE;
+    int64_t before = stamp_add_ms(stamp_now(), -days * DAY_MS);
+    enum fault fault = store_expire_tasks(scan->store, scan->space, scan->arena, before, PURGE_BATCH, &count);
+    if (count)
+        log_warning("parked tasks have expired namespace=%.*s count=%" PRId64, (int)scan->call->space.size,
+                    scan->call->space.data, count);
+    atomic_fetch_add(&stamps_backlog(scan->workshop->stamps, scan->space)->expired, (uint64_t)count);
+    return fault;
 }
 
 /* In small pieces, and not for long: the next scan goes on. */
@@ -229,20 +293,28 @@ enum fault task_scan(struct workshop *workshop, struct call *call, struct reply 
     struct scan scan = {workshop,    call,       space, documents_store(workshop->documents),
                         call->arena, reply->body};
     struct pulse *pulse = stamps_pulse(workshop->stamps, stamps_index(workshop->stamps));
-    int64_t now = stamp_now(), limit, before;
+    int64_t now = stamp_now(), limit, before, untold, failures;
     uint64_t lost = 0;
     if (wish->kind != JSON_OBJECT)
         return reader_wrong_value(&reader, wish, "scan", "An object is expected.");
-    enum fault fault = reader_members(&reader, wish, "limit before");
+    enum fault fault = reader_members(&reader, wish, "limit before untold failures");
     if (!fault)
         fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault)
         fault = reader_integer(&reader, wish, "before", STAMP_MIN, STAMP_MAX, now, &before);
+    if (!fault)
+        fault = reader_integer(&reader, wish, "untold", 0, UNTOLD_MOST, 0, &untold);
+    if (!fault)
+        fault = reader_integer(&reader, wish, "failures", 1, INT32_MAX, INT32_MAX, &failures);
     if (fault)
         return fault;
     builder_printf(scan.out, "{\"t\":%" PRId64 ",", now);
     fault = sort_running(&scan, &lost);
     pulse_count(&pulse->tasks_lost, lost);
+    if (!fault)
+        fault = list_untold(&scan, untold, failures); /* before a rule moves its parked task */
+    if (!fault)
+        fault = expire(&scan);
     if (!fault)
         fault = follow_rules(&scan);
     if (!fault)

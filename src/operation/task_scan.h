@@ -5,7 +5,7 @@
 
 #include "operation/operation.h"
 
-/* The member scan of the call's param: {"before","limit"}.  Writes the answer. */
+/* The member scan of the call's param: {"before","limit","untold","failures"}.  Writes the answer. */
 MUST_USE enum fault task_scan(struct workshop *workshop, struct call *call, struct reply *reply, int space);
 
 #endif

@@ -1,16 +1,18 @@
-/* agenda: a table of all tasks by name, a heap by start of those that are not due, and for each queue one
- * by priority of those that are. */
+/* agenda: a table of all tasks by name, a heap by start of those that are not due, and for each queue and
+ * namespace one by priority of those that are. */
 #include "queue/agenda.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 
-enum { SPACES = 256, BUCKETS_LEAST = 1024 };
+enum { SPACES = 256, BUCKETS_LEAST = 1024, RESERVE = 1000 /* tasks that a namespace may always note */ };
 
 struct queue {
-    struct heap due;
+    struct heap due[SPACES];
+    size_t due_count;
     int concurrency, running;
+    int turn; /* the namespace that was served last */
 };
 
 struct agenda {
@@ -52,7 +54,10 @@ struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
     struct agenda *agenda = allocate(1, sizeof *agenda);
     int total = 0;
     for (int i = 0; i < AGENDA_QUEUES; i++) {
-        agenda->queues[i] = (struct queue){.due.is_before = goes_first, .concurrency = concurrency[i]};
+        agenda->queues[i].concurrency = concurrency[i];
+        agenda->queues[i].turn = SPACES - 1; /* the first one is the next */
+        for (int space = 0; space < SPACES; space++)
+            agenda->queues[i].due[space].is_before = goes_first;
         total += concurrency[i];
     }
     assert(concurrency[0] > 0);
@@ -125,7 +130,8 @@ static void start_waiting(struct agenda *agenda, struct agenda_task *task)
 
 static void stop_waiting(struct agenda *agenda, struct agenda_task *task)
 {
-    heap_remove(task->is_due ? &queue_of(agenda, task)->due : &agenda->later, &task->link);
+    heap_remove(task->is_due ? &queue_of(agenda, task)->due[task->space] : &agenda->later, &task->link);
+    queue_of(agenda, task)->due_count -= task->is_due;
     agenda->waiting--;
     agenda->waiting_of[task->space]--;
 }
@@ -195,7 +201,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     if (task) {
         stop_waiting(agenda, task);
     } else {
-        if (agenda->waiting >= agenda->most)
+        if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->space] >= RESERVE)
             return false;
         task = allocate(1, sizeof *task);
         memcpy(task->id, entry->id.data, entry->id.size);
@@ -221,7 +227,8 @@ void agenda_pass(struct agenda *agenda, int64_t now_ms)
             return;
         heap_remove(&agenda->later, first);
         task->is_due = true;
-        heap_add(&queue_of(agenda, task)->due, first);
+        heap_add(&queue_of(agenda, task)->due[task->space], first);
+        queue_of(agenda, task)->due_count++;
     }
 }
 
@@ -240,13 +247,27 @@ static void start(struct agenda *agenda, struct agenda_task *task)
     task->is_told_again = false;
 }
 
+/* Namespaces come one after the other, however many tasks one of them has; within each the first is. */
+static struct agenda_task *first_of_next_space(struct queue *queue)
+{
+    for (int i = 1; i <= SPACES; i++) {
+        int space = (queue->turn + i) % SPACES;
+        struct heap_link *first = heap_first(&queue->due[space]);
+        if (first) {
+            queue->turn = space;
+            return (struct agenda_task *)first;
+        }
+    }
+    return NULL;
+}
+
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 {
     agenda_pass(agenda, now_ms);
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         struct queue *queue = &agenda->queues[i];
-        while (queue->running < queue->concurrency && queue->due.count) {
-            struct agenda_task *task = (struct agenda_task *)heap_first(&queue->due);
+        while (queue->running < queue->concurrency && queue->due_count) {
+            struct agenda_task *task = first_of_next_space(queue);
             if (is_domain_busy(agenda, task)) {
                 forget(agenda, task); /* who ends the domain's turn asks for the next */
                 continue;
@@ -260,10 +281,10 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
     return NULL;
 }
 
-size_t agenda_share(const struct agenda *agenda, int queue)
+size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task)
 {
-    const struct queue *from = &agenda->queues[queue];
-    return 1 + from->due.count / (size_t)from->concurrency;
+    const struct queue *from = &agenda->queues[task->queue];
+    return 1 + from->due[task->space].count / (size_t)from->concurrency;
 }
 
 static bool may_share(const struct agenda_task *task, const struct agenda_task *first)
@@ -278,7 +299,8 @@ static bool may_share(const struct agenda_task *task, const struct agenda_task *
 struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
 {
     agenda_pass(agenda, now_ms);
-    struct agenda_task *task = (struct agenda_task *)heap_first(&agenda->queues[first->queue].due);
+    struct agenda_task *task =
+        (struct agenda_task *)heap_first(&agenda->queues[first->queue].due[first->space]);
     return task && may_share(task, first) ? task : NULL;
 }
 
@@ -387,7 +409,8 @@ void agenda_destroy(struct agenda *agenda)
             free(task);
         }
     for (int i = 0; i < AGENDA_QUEUES; i++)
-        heap_free(&agenda->queues[i].due);
+        for (int space = 0; space < SPACES; space++)
+            heap_free(&agenda->queues[i].due[space]);
     heap_free(&agenda->later);
     free(agenda->buckets);
     free(agenda->running);

@@ -1,8 +1,9 @@
 /* agenda: the tasks that a manager knows: which is to be run next, and when something will be due.
  *
  * It knows what scans and hints have told, for a short while ahead; the databases have the rest.  A task is
- * due at its start; of those due in a queue the one with the smallest priority goes first, then the earliest
- * start.  A queue runs as many at once as it may, a domain one.  Pure: the time is an argument. */
+ * due at its start.  In a queue the namespaces take turns, a request each; of those due in a namespace the
+ * one with the smallest priority goes first, then the earliest start.  A queue runs as many at once as it
+ * may, a domain one.  Pure: the time is an argument. */
 #ifndef STAMPD_QUEUE_AGENDA_H
 #define STAMPD_QUEUE_AGENDA_H
 
@@ -52,8 +53,9 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
 void agenda_pass(struct agenda *agenda, int64_t now_ms);
 /* The next to be run, marked as running; NULL: nothing is due, or no place is free for what is. */
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms);
-/* How many of a queue's due tasks each of its places has to do, one at least. */
-size_t agenda_share(const struct agenda *agenda, int queue);
+/* How many of the due tasks of the task's queue and namespace each place of the queue has to do, one at
+ * least. */
+size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task);
 /* The next one due of the queue when it may share the request of `first`: of its namespace, each in no
  * domain, and both of one operation whose tasks share commits, or both of such as do not and never tried
  * before. */

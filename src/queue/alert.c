@@ -13,13 +13,31 @@
 #include "document/stamp.h"
 #include "edge/crypto.h"
 
-enum { RECEIVERS_MAX = 16, KNOWN = 64, TIMEOUT_MS = 60000, WORDS_MAX = 2000 };
+enum {
+    RECEIVERS_MAX = 16,
+    KNOWN = 64,
+    TIMEOUT_MS = 60000,
+    WORDS_MAX = 2000,
+    NOTES_MAX = 2000,       /* the server tells again of what is left out */
+    LISTED_MAX = 20,        /* tasks that a mail names */
+    REMEMBERED_MS = 120000, /* a scan that began before the mail may tell of it once more */
+    PAUSE_LEAST_MS = 5000,
+    PAUSE_MOST_MS = 600000,
+};
+
+/* A failure to be told of. */
+struct note {
+    struct note *next;
+    uint64_t name;            /* of its operation */
+    struct alert_cause cause; /* with texts of its own */
+    bool is_sent;             /* in the mail under way */
+    int64_t told_ms;          /* monotonic; 0: not yet */
+};
 
 /* The last mail about an operation. */
 struct told {
     uint64_t name; /* hash of namespace and operation */
     int64_t at_ms; /* monotonic */
-    int64_t untold;
 };
 
 struct alert {
@@ -28,7 +46,13 @@ struct alert {
     char *receivers; /* the setting mail_to, cut into words */
     const char *to[RECEIVERS_MAX + 1];
     struct told told[KNOWN];
-    int pending;
+    struct note *notes; /* in the order of their coming */
+    size_t note_count;
+    bool is_sending;
+    uint64_t name_sent; /* of the mail under way */
+    int failures;       /* of mails, in a row */
+    int64_t not_before_ms;
+    struct alert_counts counts;
 };
 
 struct alert *alert_create(const struct settings *settings, char *problem, size_t problem_size)
@@ -50,10 +74,31 @@ struct alert *alert_create(const struct settings *settings, char *problem, size_
     return alert;
 }
 
+static void free_text(const void *text)
+{
+    free((void *)(uintptr_t)text); /* it was made by keep() */
+}
+
+static void forget(struct alert *alert, struct note **at)
+{
+    struct note *note = *at;
+    *at = note->next;
+    free_text(note->cause.space);
+    free_text(note->cause.task);
+    free_text(note->cause.operation.data);
+    free_text(note->cause.code.data);
+    free_text(note->cause.words.data);
+    free_text(note->cause.detail.data);
+    free(note);
+    alert->note_count--;
+}
+
 void alert_destroy(struct alert *alert)
 {
     if (!alert)
         return;
+    while (alert->notes)
+        forget(alert, &alert->notes);
     secret_erase(&alert->password);
     free(alert->receivers);
     free(alert);
@@ -86,9 +131,68 @@ static struct told *find_told(struct alert *alert, uint64_t name)
     return oldest;
 }
 
+/* --- what is to be told --- */
+
+static const char *keep(const char *text, size_t size)
+{
+    char *copy = strndup(text ? text : "", size < WORDS_MAX ? size : WORDS_MAX);
+    if (!copy)
+        log_fatal("out of memory");
+    return copy;
+}
+
+static struct bytes keep_bytes(struct bytes text)
+{
+    return bytes_of(keep(text.data, text.size));
+}
+
 static bool is_worth_telling(const struct alert *alert, const struct alert_cause *cause)
 {
-    return *alert->to && (cause->failures == alert->settings->mail_failures || cause->startat >= STAMP_MAX);
+    return cause->startat &&
+           (cause->failures == alert->settings->mail_failures || cause->startat >= STAMP_MAX);
+}
+
+static bool is_about(const struct note *note, const struct alert_cause *cause)
+{
+    return strcmp(note->cause.task, cause->task) == 0 && strcmp(note->cause.space, cause->space) == 0;
+}
+
+/* Is it known?  What was told long ago, and an older failure that still waits to be told, make room. */
+static bool is_known(struct alert *alert, const struct alert_cause *cause, int64_t now_ms)
+{
+    for (struct note **at = &alert->notes; *at;) {
+        struct note *note = *at;
+        bool is_same = is_about(note, cause) && note->cause.failures == cause->failures;
+        bool is_old = note->told_ms && now_ms - note->told_ms > REMEMBERED_MS;
+        if (is_same && !is_old)
+            return true;
+        if (is_old || (is_about(note, cause) && !note->is_sent && !note->told_ms))
+            forget(alert, at);
+        else
+            at = &note->next;
+    }
+    return false;
+}
+
+void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_untold)
+{
+    if (!*alert->to || !(is_untold || is_worth_telling(alert, cause)) ||
+        is_known(alert, cause, clock_monotonic_ms()) || alert->note_count >= NOTES_MAX)
+        return;
+    struct note **at = &alert->notes, *note = calloc(1, sizeof *note);
+    if (!note)
+        log_fatal("out of memory");
+    *note = (struct note){.name = hash_of(cause), .cause = *cause};
+    note->cause.space = keep(cause->space, strlen(cause->space));
+    note->cause.task = keep(cause->task, strlen(cause->task));
+    note->cause.operation = keep_bytes(cause->operation);
+    note->cause.code = keep_bytes(cause->code);
+    note->cause.words = keep_bytes(cause->words);
+    note->cause.detail = keep_bytes(cause->detail);
+    while (*at)
+        at = &(*at)->next;
+    *at = note;
+    alert->note_count++;
 }
 
 /* --- what --- */
@@ -171,9 +275,35 @@ static void add_advice(struct builder *mail, const struct alert_cause *cause)
                    cause->space, cause->task);
 }
 
-void alert_compose(struct builder *mail, const struct settings *settings, const struct alert_cause *cause,
-                   int64_t untold, int64_t now_ms)
+static void add_next_try(struct builder *mail, const struct alert_cause *cause)
 {
+    if (cause->startat >= STAMP_MAX)
+        builder_add_text(mail, "none: it is parked until an administrator decides");
+    else if (cause->startat)
+        add_stamp(mail, cause->startat);
+    else
+        builder_add_text(mail, "not known");
+}
+
+static void add_others(struct builder *mail, const struct alert_cause *causes, size_t count, size_t more)
+{
+    if (count > 1)
+        builder_add_text(mail, "\r\nThe same has happened to other tasks of this operation:\r\n");
+    for (size_t i = 1; i < count; i++) {
+        builder_printf(mail, "    %s  %s after %lld failure%s, ", causes[i].task,
+                       causes[i].startat >= STAMP_MAX ? "parked" : "waits", (long long)causes[i].failures,
+                       causes[i].failures == 1 ? "" : "s");
+        add_words(mail, causes[i].code);
+        builder_add_text(mail, "\r\n");
+    }
+    if (more)
+        builder_printf(mail, "and to %zu more.\r\n", more);
+}
+
+void alert_compose(struct builder *mail, const struct settings *settings, const struct alert_cause *causes,
+                   size_t count, size_t more, int64_t now_ms)
+{
+    const struct alert_cause *cause = causes;
     add_head(mail, settings, cause, now_ms);
     builder_printf(mail, "A task has failed %lld time%s.\r\n\r\n", (long long)cause->failures,
                    cause->failures == 1 ? "" : "s");
@@ -184,25 +314,20 @@ void alert_compose(struct builder *mail, const struct settings *settings, const 
     add_line(mail, "message", cause->words);
     add_line(mail, "detail", cause->detail);
     builder_printf(mail, "%-12s", "next try");
-    if (cause->startat >= STAMP_MAX)
-        builder_add_text(mail, "none: it is parked until an administrator decides");
-    else
-        add_stamp(mail, cause->startat);
+    add_next_try(mail, cause);
     builder_add_text(mail, "\r\n");
+    add_others(mail, causes, count, more);
     add_advice(mail, cause);
-    if (untold)
-        builder_printf(mail,
-                       "\r\n%lld more failures of this operation were not told since the last mail.\r\n",
-                       (long long)untold);
 }
 
 /* --- sending --- */
 
-static void send(struct alert *alert, struct http *http, const struct alert_cause *cause, int64_t untold)
+static void send(struct alert *alert, struct http *http, const struct alert_cause *causes, size_t count,
+                 size_t more)
 {
     const struct settings *settings = alert->settings;
     struct builder text = {0};
-    alert_compose(&text, settings, cause, untold, clock_wall_ms());
+    alert_compose(&text, settings, causes, count, more, clock_wall_ms());
     struct http_mail mail = {
         .server = settings->mail_server,
         .from = settings->mail_from,
@@ -215,35 +340,76 @@ static void send(struct alert *alert, struct http *http, const struct alert_caus
         .timeout_ms = TIMEOUT_MS,
     };
     http_send_mail(http, &mail);
-    alert->pending++;
+    alert->is_sending = true;
     builder_free(&text);
 }
 
-void alert_tell(struct alert *alert, struct http *http, const struct alert_cause *cause)
+/* One mail about all that waits of an operation. */
+static void send_all_of(struct alert *alert, struct http *http, uint64_t name)
 {
-    if (!is_worth_telling(alert, cause))
-        return;
-    struct told *told = find_told(alert, hash_of(cause));
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - told->at_ms < alert->settings->mail_interval_s * 1000) {
-        told->untold++;
-        return;
+    struct alert_cause causes[LISTED_MAX];
+    size_t count = 0, more = 0;
+    for (struct note *note = alert->notes; note; note = note->next) {
+        if (note->name != name || note->told_ms)
+            continue;
+        note->is_sent = true;
+        if (count < LISTED_MAX)
+            causes[count++] = note->cause;
+        else
+            more++;
     }
-    send(alert, http, cause, told->untold);
-    told->at_ms = now_ms;
-    told->untold = 0;
+    alert->name_sent = name;
+    send(alert, http, causes, count, more);
 }
 
-void alert_end(struct alert *alert, const struct http_result *result)
+void alert_send_due(struct alert *alert, struct http *http)
 {
-    alert->pending--;
-    if (result->status)
+    int64_t now_ms = clock_monotonic_ms(), interval_ms = alert->settings->mail_interval_s * 1000;
+    if (alert->is_sending || now_ms < alert->not_before_ms || http_is_full(http))
+        return;
+    for (struct note *note = alert->notes; note; note = note->next)
+        if (!note->told_ms && now_ms - find_told(alert, note->name)->at_ms >= interval_ms) {
+            send_all_of(alert, http, note->name);
+            return;
+        }
+}
+
+void alert_end(struct alert *alert, const struct http_result *result,
+               void (*told)(void *context, const struct alert_cause *cause), void *context)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    alert->is_sending = false;
+    if (result->status) {
         log_info("mail sent status=%d", result->status);
-    else
-        log_error("mail could not be sent: %s", result->problem);
+        find_told(alert, alert->name_sent)->at_ms = now_ms;
+        alert->failures = 0;
+        alert->counts.sent++;
+    } else {
+        int64_t pause_ms = alert->failures > 7 ? PAUSE_MOST_MS : PAUSE_LEAST_MS << alert->failures;
+        pause_ms = pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS;
+        alert->failures++;
+        alert->counts.failed++;
+        alert->not_before_ms = now_ms + pause_ms;
+        log_error("mail could not be sent again_ms=%lld: %s", (long long)pause_ms, result->problem);
+    }
+    for (struct note *note = alert->notes; note; note = note->next) {
+        if (note->is_sent && result->status) {
+            note->told_ms = now_ms;
+            told(context, &note->cause);
+        }
+        note->is_sent = false;
+    }
 }
 
-int alert_pending(const struct alert *alert)
+bool alert_is_sending(const struct alert *alert)
 {
-    return alert->pending;
+    return alert->is_sending;
+}
+
+struct alert_counts alert_count(const struct alert *alert)
+{
+    struct alert_counts counts = alert->counts;
+    for (const struct note *note = alert->notes; note; note = note->next)
+        counts.waiting += !note->told_ms;
+    return counts;
 }

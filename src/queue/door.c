@@ -12,6 +12,7 @@
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
 #include "edge/json.h"
+#include "queue/alert.h"
 #include "queue/form.h"
 #include "queue/manager_private.h"
 #include "queue/registry.h"
@@ -124,12 +125,16 @@ static void list(struct door *door)
 {
     const struct manager *manager = door->manager;
     struct agenda_counts counts = agenda_count(manager->agenda);
+    struct alert_counts mails = alert_count(manager->alert);
     struct listing listing = {.door = door};
-    builder_printf(
-        &door->answer,
-        "{\"qm\":\"%s\",\"suspended\":%s,\"later\":%zu,\"due\":%zu,\"running\":%zu,\"namespaces\":[",
-        manager->settings->queue_code, manager->is_suspended ? "true" : "false", counts.later, counts.due,
-        counts.running);
+    builder_printf(&door->answer,
+                   "{\"qm\":\"%s\",\"suspended\":%s,\"later\":%zu,\"due\":%zu,\"running\":%zu,\"places\":%d,"
+                   "\"places_used\":%d,\"requests_failed\":%llu,\"mails_sent\":%llu,\"mails_failed\":%llu,"
+                   "\"failures_untold\":%zu,\"namespaces\":[",
+                   manager->settings->queue_code, manager->is_suspended ? "true" : "false", counts.later,
+                   counts.due, counts.running, manager->places, agenda_running(manager->agenda),
+                   (unsigned long long)manager->failed_requests, (unsigned long long)mails.sent,
+                   (unsigned long long)mails.failed, mails.waiting);
     const char *comma = "";
     for (int i = 0; i < manager->space_count; i++) {
         const struct space *space = &manager->spaces[i];

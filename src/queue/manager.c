@@ -22,6 +22,7 @@
 enum {
     TURN_MS = 1000, /* the longest time without a look at the clock, which may be set */
     SCAN_PLACES = 2,
+    MAIL_PLACES = 24, /* a mail, and words to the server of what it has told */
     CONNECT_TIMEOUT_MS = 5000,
     KNOWN_MOST = 100000, /* tasks that wait in memory */
     HINTS_AT_ONCE = 256,
@@ -48,12 +49,12 @@ static void take_named_spaces(struct manager *manager)
 static void open_hints(struct manager *manager)
 {
     char problem[PROBLEM_BYTES];
-    const char *path = manager->settings->queue_socket;
-    if (!*path)
+    char path[SETTINGS_PATH_BYTES];
+    if (!settings_wakeup_path(manager->settings, path))
         return;
     manager->hints = hints_open(path, problem, sizeof problem);
     if (!manager->hints)
-        log_warning("no hints are heard, tasks wait for scans: %s", problem);
+        log_warning("cannot open the socket for wake-ups, tasks wait for scans: %s", problem);
 }
 
 static void make_key_body(struct manager *manager)
@@ -80,9 +81,10 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
     manager->key = bytes_of(key->text);
     make_key_body(manager);
     int places = schedule_concurrency(settings->queue_concurrency, concurrency);
+    manager->places = places;
     manager->agenda = agenda_create(concurrency, KNOWN_MOST);
     manager->http = http_open(&(struct http_options){
-        .parallel = places + SCAN_PLACES,
+        .parallel = places + SCAN_PLACES + MAIL_PLACES,
         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
     });
@@ -155,6 +157,7 @@ static void renew_spaces(struct manager *manager)
 static int64_t begin_due(struct manager *manager)
 {
     int64_t wait_ms = TURN_MS, now_ms = clock_monotonic_ms();
+    alert_send_due(manager->alert, manager->http);
     if (manager->stopping != STOP_NOT)
         return wait_ms;
     int64_t scan_ms = spaces_scan_due(manager) - now_ms;
@@ -214,7 +217,7 @@ static bool is_over(const struct manager *manager, int64_t *since_ms)
         return false;
     if (!*since_ms)
         *since_ms = clock_monotonic_ms();
-    return !alert_pending(manager->alert) || clock_monotonic_ms() - *since_ms > LAST_MAIL_MS;
+    return !alert_is_sending(manager->alert) || clock_monotonic_ms() - *since_ms > LAST_MAIL_MS;
 }
 
 int manager_run(const struct settings *settings)

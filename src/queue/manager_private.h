@@ -43,6 +43,8 @@ struct manager {
     int scans;              /* under way */
     struct errand *errands; /* all requests under way */
     bool is_suspended;
+    uint64_t failed_requests; /* scans and runs that no worker answered */
+    int places;               /* of all queues */
     enum stop stopping;
 };
 

@@ -13,6 +13,7 @@
 enum {
     SCAN_LIMIT = 5000, /* tasks of a queue that a scan may tell of */
     SCAN_TIMEOUT_MS = 60000,
+    UNTOLD_LIMIT = 100,
     RUN_GRACE_S = 25, /* beyond limit_task_s, nginx's own included */
     EARLY_MS = 1000,  /* our clock is ahead: until the next try */
     BUSY_MS = 100,
@@ -25,7 +26,7 @@ enum {
 /* A request under way. */
 struct errand {
     struct errand *next, *previous; /* of all */
-    bool is_scan;
+    bool is_scan, is_note;          /* is_note: that administrators were told */
     int space;
     int64_t before_ms;          /* of a scan */
     int64_t begun_us, guess_us; /* of a run whose tasks have commits of their own */
@@ -119,7 +120,7 @@ static int64_t guess_us(const struct manager *manager, const struct agenda_task 
 /* One, and when more wait than there are places for: its share of them, as long as they are quick. */
 static void run_with_commits(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
-    size_t share = agenda_share(manager->agenda, first->queue);
+    size_t share = agenda_share(manager->agenda, first);
     size_t room = share < ALONG_MAX ? share : ALONG_MAX;
     struct errand *errand = create_errand(manager, first->space, room);
     errand->begun_us = clock_monotonic_us();
@@ -155,8 +156,12 @@ void runner_scan(struct manager *manager, int space, int64_t before_ms)
     errand->before_ms = before_ms;
     builder_add_text(&errand->body, "{\"key\":");
     json_add_string(&errand->body, manager->key);
-    builder_printf(&errand->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d}}}",
+    builder_printf(&errand->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d",
                    (long long)stamp_from_epoch_ms(before_ms), SCAN_LIMIT);
+    if (*manager->settings->mail_to)
+        builder_printf(&errand->body, ",\"untold\":%d,\"failures\":%lld", UNTOLD_LIMIT,
+                       (long long)manager->settings->mail_failures);
+    builder_add_text(&errand->body, "}}}");
     manager->scans++;
     agenda_begin_scan(manager->agenda, space);
     send(manager, errand, NULL, builder_bytes(&errand->body), SCAN_TIMEOUT_MS);
@@ -256,13 +261,13 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         .words = text_of(told, "message"),
         .detail = text_of(told, "detail"),
         .failures = number_of(member, "retry", 0),
-        .startat = number_of(member, "startat", STAMP_MAX),
+        .startat = number_of(member, "startat", 0), /* none: it could not be put back, a scan tells */
     };
     log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.space, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
              (long long)cause.failures);
-    alert_tell(manager->alert, manager->http, &cause);
-    if (cause.startat < STAMP_MAX)
+    alert_tell(manager->alert, &cause, false);
+    if (cause.startat && cause.startat < STAMP_MAX)
         again(manager, task, member, stamp_to_epoch_ms(cause.startat));
 }
 
@@ -360,7 +365,27 @@ static void tell_of_lost(struct manager *manager, int space, const struct json *
             .startat = number_of(row, "startat", STAMP_MAX),
         };
         log_info("lost namespace=%s task=%s", cause.space, cause.task);
-        alert_tell(manager->alert, manager->http, &cause);
+        alert_tell(manager->alert, &cause, false);
+    }
+}
+
+/* Those that nobody was told of, by this manager or another, now or before its start. */
+static void tell_of_untold(struct manager *manager, int space, const struct json *untold)
+{
+    for (const struct json *row = untold ? untold->first : NULL; row; row = row->next) {
+        struct bytes id = text_of(row, "id");
+        struct alert_cause cause = {
+            .space = manager->spaces[space].code,
+            .operation = text_of(row, "op"),
+            .code = text_of(row, "code"),
+            .words = text_of(row, "report"),
+            .failures = number_of(row, "retry", 0),
+            .startat = number_of(row, "startat", 0),
+        };
+        if (!is_id(id))
+            continue;
+        cause.task = arena_copy(manager->arena, id.data, id.size);
+        alert_tell(manager->alert, &cause, true);
     }
 }
 
@@ -395,18 +420,37 @@ static void end_scan(struct manager *manager, struct errand *errand, const struc
     space->failures = 0;
     take_due(manager, errand->space, due, errand->before_ms);
     tell_of_lost(manager, errand->space, json_member(answer, "lost"));
+    tell_of_untold(manager, errand->space, json_member(answer, "untold"));
     if (space->is_wanted)
         spaces_want_scan(manager, errand->space);
+}
+
+/* The server is to know that the administrators do. */
+static void note_told(void *context, const struct alert_cause *cause)
+{
+    struct manager *manager = context;
+    int space = spaces_find(manager, bytes_of(cause->space));
+    if (space < 0 || http_is_full(manager->http))
+        return;
+    struct errand *errand = create_errand(manager, space, 0);
+    errand->is_note = true;
+    builder_add_text(&errand->body, "{\"key\":");
+    json_add_string(&errand->body, manager->key);
+    builder_printf(&errand->body, ",\"param\":{\"told\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
+                   (long long)cause->failures);
+    send(manager, errand, NULL, builder_bytes(&errand->body), SCAN_TIMEOUT_MS);
 }
 
 void runner_end(struct manager *manager, const struct http_result *result)
 {
     struct errand *errand = result->owner;
     if (!errand) {
-        alert_end(manager->alert, result);
+        alert_end(manager->alert, result, note_told, manager);
         return;
     }
-    if (errand->is_scan)
+    if (errand->is_note)
+        ; /* should it be lost, they are told once more */
+    else if (errand->is_scan)
         end_scan(manager, errand, result);
     else
         end_run(manager, errand, result);

@@ -111,15 +111,22 @@ static void begin(struct manager *manager, int number, int64_t now_ms)
 
 int64_t spaces_scan_due(struct manager *manager)
 {
-    int64_t now_ms = clock_monotonic_ms(), next_ms = INT64_MAX;
-    for (int i = 0; i < manager->space_count; i++) {
-        int64_t when_ms = when(manager, i);
-        if (when_ms <= now_ms && manager->scans < SCANS_AT_ONCE)
-            begin(manager, i, now_ms);
-        else if (when_ms < next_ms && manager->scans < SCANS_AT_ONCE)
-            next_ms = when_ms;
+    int64_t now_ms = clock_monotonic_ms();
+    while (manager->scans < SCANS_AT_ONCE) {
+        int first = -1;
+        int64_t first_ms = INT64_MAX;
+        for (int i = 0; i < manager->space_count; i++) {
+            int64_t when_ms = when(manager, i);
+            if (when_ms < first_ms) {
+                first_ms = when_ms;
+                first = i;
+            }
+        }
+        if (first_ms > now_ms)
+            return first_ms;
+        begin(manager, first, now_ms); /* the one that waits longest */
     }
-    return next_ms;
+    return INT64_MAX;
 }
 
 /* --- rest --- */
@@ -142,6 +149,7 @@ void spaces_rest(struct manager *manager, int number, const char *what, const st
     if (now_ms < space->rests_until_ms)
         return; /* several requests have met the same trouble */
     space->failures++;
+    manager->failed_requests++;
     space->was_cut = false;
     space->scan_at_ms = space->rests_until_ms = now_ms + pause_ms(space->failures);
     log_warning("%s failed namespace=%s status=%d failures=%d again_ms=%lld%s%s", what, space->code,

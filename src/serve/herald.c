@@ -13,6 +13,8 @@
 #include "document/notice.h"
 #include "document/session.h"
 #include "edge/pg.h"
+#include "operation/hint.h"
+#include "serve/wakeups.h"
 
 enum {
     ABSENT_MS = 60000,          /* between two looks for a database that does not exist */
@@ -32,6 +34,7 @@ struct herald {
     const struct settings *settings;
     struct stamps *stamps;
     struct arena *arena; /* of one batch of notifications */
+    struct wakeups *wakeups;
     struct ear ears[STAMPS_NAMESPACES];
 };
 
@@ -52,6 +55,14 @@ static void hear(struct herald *herald, int space, struct bytes payload)
         look_for_absent(herald);
 }
 
+/* Tasks were made or moved by others than workers: managers look for them. */
+static void want_scan(struct herald *herald, int space)
+{
+    struct backlog *backlog = stamps_backlog(herald->stamps, space);
+    backlog_lower(backlog, 0);
+    atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL | BACKLOG_REMOTE);
+}
+
 static void put_off(struct ear *ear)
 {
     pg_close(ear->pg);
@@ -66,7 +77,10 @@ static void drain(struct herald *herald, int space)
     struct ear *ear = &herald->ears[space];
     struct bytes channel, payload;
     while (pg_next_notification(ear->pg, herald->arena, &channel, &payload)) {
-        hear(herald, space, payload);
+        if (bytes_equal(channel, BYTES("stampd_task")))
+            want_scan(herald, space);
+        else
+            hear(herald, space, payload);
         arena_reset(herald->arena);
     }
     if (pg_is_alive(ear->pg))
@@ -90,7 +104,8 @@ static void connect(struct herald *herald, int space)
     };
     options.is_absence_known = ear->is_absent;
     enum fault fault = pg_open(&options, &ear->pg);
-    if (fault || pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd")) {
+    if (fault ||
+        pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd; listen stampd_task")) {
         put_off(ear);
         if (fault == FAULT_ODATABASE)
             ear->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
@@ -102,6 +117,7 @@ static void connect(struct herald *herald, int space)
     ear->is_absent = false;
     crash_at(CRASH_HERALD_LISTENS);
     stamps_move_all(herald->stamps);
+    want_scan(herald, space);
     ear->failures = 0;
     log_info("herald listens database=%s", options.database);
     drain(herald, space);
@@ -126,18 +142,22 @@ static int connect_due(struct herald *herald, int count, int *turn)
 
 void herald_run(const struct settings *settings, struct stamps *stamps)
 {
-    struct herald herald = {.settings = settings, .stamps = stamps, .arena = arena_create("herald")};
+    struct herald herald = {.settings = settings,
+                            .stamps = stamps,
+                            .arena = arena_create("herald"),
+                            .wakeups = wakeups_create(settings)};
     struct pollfd sockets[STAMPS_NAMESPACES + 1];
     (void)prctl(PR_SET_NAME, "stampd-herald"); /* for administrators */
     sockets[STAMPS_NAMESPACES] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
     for (int turn = 0; stop_asked() == STOP_NOT;) {
         int count = stamps_space_count(stamps);
         int wait_ms = connect_due(&herald, count, &turn);
+        hint_again(settings, stamps);
         struct pollfd *first = &sockets[STAMPS_NAMESPACES - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)
             first[i] = (struct pollfd){.fd = herald.ears[i].pg ? pg_socket(herald.ears[i].pg) : -1,
                                        .events = POLLIN};
-        if (poll(first, (nfds_t)count + 1, wait_ms) <= 0)
+        if (!wakeups_wait(herald.wakeups, stamps, wait_ms, first, (size_t)count + 1))
             continue;
         for (int i = 0; i < count; i++)
             if (first[i].revents)
@@ -145,5 +165,6 @@ void herald_run(const struct settings *settings, struct stamps *stamps)
     }
     for (int i = 0; i < STAMPS_NAMESPACES; i++)
         pg_close(herald.ears[i].pg);
+    wakeups_destroy(herald.wakeups);
     arena_destroy(herald.arena);
 }

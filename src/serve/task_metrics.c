@@ -96,6 +96,21 @@ static void write_ages(const struct page *page, const struct stamps *stamps)
     write_age(page, "", least_ms);
 }
 
+static void write_counter(const struct page *page, const struct stamps *stamps, const char *name,
+                          const char *help, size_t offset)
+{
+    builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s counter\n", name, help, name);
+    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
+        const struct backlog *backlog = stamps_backlog(stamps, space);
+        char code[BACKLOG_CODE_BYTES + 1];
+        if (!is_told(page, backlog))
+            continue;
+        backlog_read_code(backlog, code);
+        builder_printf(page->out, "stampd_%s{ns=\"%s\"} %" PRIu64 "\n", name, code,
+                       atomic_load((const _Atomic uint64_t *)((const char *)backlog + offset)));
+    }
+}
+
 static void write_head(const struct page *page, const char *name, const char *help)
 {
     builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s gauge\n", name, help, name);
@@ -112,4 +127,9 @@ void task_metrics_write(const struct stamps *stamps, struct builder *out)
         &page, "tasks_look_age_seconds",
         "Age of these numbers: time since the last scan; ns=\"\": of any namespace, or since the start.");
     write_ages(&page, stamps);
+    write_counter(&page, stamps, "task_wakeups_lost_total",
+                  "Wake-ups that the full socket of the queue manager did not take; they are sent again.",
+                  offsetof(struct backlog, lost));
+    write_counter(&page, stamps, "tasks_expired_total", "Parked tasks that were deleted.",
+                  offsetof(struct backlog, expired));
 }

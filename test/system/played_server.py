@@ -30,6 +30,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.RLock()
         self.tasks, self.runs, self.scans, self.batches, self.works, self.lost = {}, [], [], [], {}, []
         self.retries = []  # of the tasks of each batch
+        self.told = set()  # (id, failures): administrators were told
         self.running, self.most_running = set(), 0
         self.trouble = None  # a status in place of every answer
         self.scan_limit = 1000
@@ -70,7 +71,7 @@ class Server(ThreadingHTTPServer):
                 del self.tasks[ns, id]
             elif member['result'] == 'failed':
                 task['retry'] += 1
-                task['startat'] = member['startat']
+                task['startat'] = member.get('startat', PARKED - 1)
                 member = {**member, 'retry': task['retry']}
             if 'domain' in task:
                 member = {**member, **{'next': row for row in self.due(ns, stamp()) if row.get('domain') == task['domain']}}
@@ -92,7 +93,11 @@ class Server(ThreadingHTTPServer):
         with self.lock:
             self.scans.append(ns)
             lost, self.lost = self.lost, []
-            return {'t': stamp(), 'due': self.due(ns, wanted['before'])[:wanted['limit']], 'running': [], 'lost': lost, 'purged': 0}
+            untold = [{'code': 'XBROKEN', 'report': 'It is broken.', **task} for (of, id), task in self.tasks.items()
+                      if of == ns and (id, task['retry']) not in self.told and (of, id) not in self.running and task['retry']
+                      and (task['startat'] == PARKED or task['retry'] >= wanted['failures'])] if 'untold' in wanted else []
+            return {'t': stamp(), 'due': self.due(ns, wanted['before'])[:wanted['limit']], 'running': [], 'lost': lost, 'purged': 0,
+                    'untold': untold}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -116,6 +121,10 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(500 if failed else 200, {'tasks': [member], **failed})
             if 'scan' in body['param']:
                 return self.answer(200, server.scan(ns, body['param']['scan']))
+            if 'told' in body['param']:
+                with server.lock:
+                    server.told |= {(row['id'], row['retry']) for row in body['param']['told']}
+                return self.answer(200, {})
             with server.lock:
                 server.batches.append(len(body['param']['run']))
                 server.retries.append([server.tasks[ns, one]['retry'] for one in body['param']['run'] if (ns, one) in server.tasks])

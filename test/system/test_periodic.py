@@ -482,6 +482,27 @@ def test_cron_and_curl_run_them(stack, manager):
     assert (done.returncode, done.stderr) == (0, '') and counted(stack) == 1
 
 
+def test_a_slow_task_and_a_bad_namespace_hold_up_nobody(stack, manager, kit):
+    folder = kit.path / 'slow'
+    folder.mkdir()
+    folder.chmod(0o777)
+    gate, here = folder / 'gate', folder / 'here'
+    stack.psql('lab', "select task_create('Gate', %s, qn => 5)", (f'{{"id":"slow","gate":"{gate}","here":"{here}"}}',))
+    done = []
+    thread = threading.Thread(target=lambda: done.append(run_due_tasks(stack, '--seconds', '3', 'nowhere', 'lab', 'demo')))
+    thread.start()
+    try:
+        wait_until(here.is_symlink, 60, 'the slow task')
+        stack.psql('lab', "select task_create('Count', %s) from generate_series(1, 12)", ('{"id":"beside"}',))
+        wait_until(lambda: counted(stack, 'beside') == 12, 60, 'the others of its namespace')
+        assert not done and stack.psql('lab', "select count(*) from taskqueue where opname = 'Gate'") == [(1,)]
+    finally:
+        gate.touch()
+        thread.join(60)
+    assert done[0].returncode == 1 and 'NNAMESPACE' in done[0].stderr
+    assert counted(stack, 'slow') == 1
+
+
 def test_cron_and_curl_say_what_is_wrong(stack, tmp_path):
     key = tmp_path / 'key'
     key.write_text('wrong\n')
@@ -489,5 +510,5 @@ def test_cron_and_curl_say_what_is_wrong(stack, tmp_path):
     assert done.returncode == 1 and 'SKEY' in done.stderr
     done = run_due_tasks(stack, 'nowhere')
     assert done.returncode == 1 and 'NNAMESPACE' in done.stderr
-    for words in ([], ['--seconds', 'x', 'lab'], ['--what', 'lab'], ['--url']):
+    for words in ([], ['--seconds', 'x', 'lab'], ['--concurrency', '1 x', 'lab'], ['--what', 'lab'], ['--url']):
         assert run_due_tasks(stack, *words).returncode == 2

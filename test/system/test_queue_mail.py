@@ -34,7 +34,7 @@ def open_office():
 
     def open_office(**more):
         office = Office()
-        controller = Controller(office, hostname='127.0.0.1', port=free_port(),
+        controller = Controller(office, hostname='127.0.0.1', port=more.pop('port', None) or free_port(),
                                 **{**more, **({'authenticator': office.log_in} if more else {})})
         controller.start()
         controllers.append(controller)
@@ -51,7 +51,7 @@ def settings(office, **more):
 
 
 def failing(task):
-    return {'result': 'failed', 'code': 'XBROKEN', 'startat': PARKED if task['retry'] >= FAILURES + 1 else stamp()}
+    return {'result': 'failed', 'code': 'XBROKEN', 'startat': PARKED if task['retry'] >= FAILURES + 1 else stamp(0.5)}
 
 
 def test_the_third_failure_and_the_end_are_told(server, start, open_office):  # noqa: F811
@@ -83,11 +83,77 @@ def test_one_mail_an_operation_and_interval(server, start, open_office):  # noqa
 
 def test_a_lost_attempt_is_told(server, start, open_office):  # noqa: F811
     office = open_office()
-    task = server.add(1, op='Gone', delay_s=3, retry=FAILURES)
-    server.lost = [{'id': task['id'], 'startat': task['startat']}]
+    task = server.add(1, op='Gone', delay_s=600)
+    server.lost = [{'id': task['id'], 'op': 'Gone', 'startat': task['startat'], 'retry': FAILURES, 'why': 'crash',
+                    'report': 'Its worker crashed. Signal 6 (Aborted).'}]
     start(**settings(office))
     wait(lambda: office.mails, 'the mail')
-    assert 'Gone failed with LOST' in office.mails[0][2]
+    assert 'Gone failed with LOST' in office.mails[0][2] and f'A task has failed {FAILURES} times.' in office.mails[0][2]
+    assert 'Signal 6' in office.mails[0][2]
+
+
+def subjects(office):
+    return [text.split('Subject: ')[1].splitlines()[0] for _, _, text, _ in office.mails]
+
+
+def test_losses_of_two_operations_are_two_mails(server, start, open_office):  # noqa: F811
+    office = open_office()
+    server.lost = [{'id': f'lost{n}abcd', 'op': f'Crash{n}', 'startat': PARKED, 'retry': 5, 'why': 'crash', 'report': 'Gone.'} for n in (1, 2)]
+    start(**settings(office))
+    wait(lambda: len(office.mails) == 2, 'two mails')
+    assert sorted(subjects(office)) == ['stampd lab: Crash1 is parked after LOST', 'stampd lab: Crash2 is parked after LOST']
+
+
+def test_a_mail_that_is_not_taken_is_sent_again(server, start, open_office):  # noqa: F811
+    port = free_port()
+    server.works['Fail'] = lambda task: {'result': 'failed', 'code': 'XBROKEN', 'startat': PARKED}
+    for number in (1, 2):
+        server.add(number, op='Fail')
+    manager = start(**{**settings(type('No', (), {'url': f'smtp://127.0.0.1:{port}'})())})
+    wait(lambda: 'mail could not be sent' in manager.log, 'the failure of the mail')
+    office = open_office(port=port)
+    wait(lambda: office.mails, 'the mail')
+    (text,) = [mail[2] for mail in office.mails]
+    assert 'task000001' in text and 'task000002' in text, 'one mail about both'
+    wait(lambda: server.told == {('task000001', 1), ('task000002', 1)}, 'the server to know')
+    assert manager.out('list')['mails_failed'] >= 1 and manager.out('list')['mails_sent'] == 1
+
+
+def test_what_nobody_was_told_of_is_told_by_the_next_manager(server, start, open_office):  # noqa: F811
+    office = open_office()
+    server.add(1, op='Old', retry=5)['startat'] = PARKED
+    server.add(2, op='Old', retry=5)['startat'] = PARKED
+    server.told.add(('task000002', 5))
+    manager = start(**settings(office))
+    wait(lambda: ('task000001', 5) in server.told, 'the server to know')
+    manager.out('scan')
+    wait(lambda: len(server.scans) > 1, 'another scan')
+    assert subjects(office) == ['stampd lab: Old is parked after XBROKEN'] and 'task000002' not in office.mails[0][2]
+
+
+def test_the_second_of_an_interval_is_told_when_it_ends(server, start, open_office):  # noqa: F811
+    office = open_office()
+    server.works['Fail'] = lambda task: {'result': 'failed', 'code': 'XBROKEN', 'startat': PARKED}
+    server.add(1, op='Fail')
+    manager = start(mail_interval_s=3, **settings(office))
+    wait(lambda: len(office.mails) == 1, 'the first mail')
+    for number in (2, 3):
+        manager.hint(server.add(number, op='Fail'))
+    wait(lambda: len(office.mails) == 2, 'the second mail')
+    assert 'task000002' in office.mails[1][2] and 'task000003' in office.mails[1][2]
+
+
+def test_a_failure_that_could_not_be_recorded_is_no_parking(server, start, open_office):  # noqa: F811
+    """The database was away: the answer has no start; a scan finds the attempt lost, and it is made again."""
+    office = open_office()
+    server.works['Fail'] = lambda task: {'result': 'failed', 'code': 'XBROKEN'}
+    server.add(1, op='Fail')
+    manager = start(**settings(office))
+    wait(lambda: 'failed namespace=lab' in manager.log, 'the failure')
+    server.lost = [{'id': 'task000001', 'op': 'Fail', 'startat': stamp(600), 'retry': 1, 'why': 'unrecorded', 'report': 'Not recorded.'}]
+    manager.out('scan')
+    wait(lambda: 'lost namespace=lab' in manager.log, 'the loss')
+    assert not office.mails and not manager.out('list')['failures_untold']
 
 
 def certificate(home):

@@ -214,6 +214,89 @@ def test_a_task_has_an_operation_and_an_object(stack):
             create(stack, **arguments)
 
 
+@pytest.mark.parametrize('start', [999999999999999, 261399999999999, 270229000000000, 5, -1, 0, PARKED, 260101240000000])
+def test_no_task_starts_at_what_is_no_stamp(stack, start):
+    with pytest.raises(psycopg2.Error):
+        create(stack, startat=start)
+    task = create(stack)
+    with pytest.raises(psycopg2.Error):
+        stack.psql('lab', 'select task_move(%s, %s)', (task, start))
+
+
+@pytest.mark.parametrize('arguments', [
+    {'param': '{"a":"' + 'x' * 65530 + '"}'}, {'info': 'x' * 273}, {'resource': 'x' * 273}, {'domain': 'x' * 256}, {'param': '{"a":"\\u0000"}'},
+    {'param': '{"a":' * 33 + '1' + '}' * 33}, {'strict': True}])
+def test_what_the_server_would_refuse_is_refused_in_sql(stack, arguments):
+    with pytest.raises(psycopg2.Error):
+        create(stack, **arguments)
+    assert create(stack, param='{"a":["}\\"]{",{"b":[[]]}]}', info='x' * 255, domain='d', strict=True)
+
+
+def test_queue_and_batch_are_those_that_the_server_declares(stack):
+    stack.psql('lab', "select task_operations('{Op,Other}', '{3,1}', '{50,1}', 100)")
+    assert row(stack, create(stack), 'qn, batch') == (3, 50)
+    assert row(stack, create(stack, qn=5, batch=7), 'qn, batch') == (5, 7)
+    assert row(stack, create(stack, domain='d'), 'qn, batch') == (3, 1)
+    assert row(stack, create(stack, opname='Unknown'), 'qn, batch') == (0, 1)
+    with pytest.raises(psycopg2.Error):
+        create(stack, param='{"a":"' + 'x' * 100 + '"}')
+    stack.psql('lab', "select task_operations('{Other}', '{1}', '{1}', 100)")
+    assert row(stack, create(stack), 'qn, batch') == (0, 1)
+    stack.psql('lab', 'truncate task_operation')
+
+
+def test_strict_order_is_that_of_creation_whatever_becomes_of_the_first(stack):
+    first = create(stack, startat=EARLY + 9, priority=200, domain='d', strict=True)
+    second = create(stack, startat=EARLY, priority=0, domain='d', strict=True)
+    third = create(stack, startat=EARLY + 1, domain='d', strict=True)
+
+    def turn():
+        return stack.psql('lab', "select task_next('d', stamp_now())")[0][0]
+    assert turn() == first
+    claim(stack, first)
+    put_back(stack, first)  # failed: it waits for its next try
+    assert turn() is None and due(stack) == []
+    stack.psql('lab', 'select task_hold(%s)', (first,))
+    assert turn() is None, 'parked'
+    loose = create(stack, startat=EARLY + 5, domain='d')
+    assert turn() == loose, 'those without strict order pass'
+    stack.psql('lab', 'select task_drop(%s)', (loose,))
+    stack.psql('lab', 'select task_move(%s, %s)', (first, EARLY))
+    assert turn() == first
+    stack.psql('lab', 'select task_drop(%s)', (first,))
+    assert turn() == second
+    stack.psql('lab', 'select task_drop(%s)', (second,))
+    assert turn() == third and due(stack) == [third]
+
+
+def test_domains_of_strict_order_are_found_behind_others_that_wait(stack):
+    stack.psql('lab', "select task_create('Op', startat => %s, domain => 'a', strict => true) from generate_series(1, 1500)", (EARLY,))
+    behind = create(stack, startat=EARLY + 1, domain='b', strict=True)
+    assert due(stack)[1:] == [behind]
+
+
+def test_what_is_done_is_not_read_again(stack):
+    """A transaction that is open keeps the dead rows: a scan does not go through them."""
+    stack.psql('lab', "select task_create('Op', startat => stamp_of(now() - interval '1 hour')) from generate_series(1, 20000)")
+    reader = psycopg2.connect(stack.conninfo('lab'))
+    reader.set_session(isolation_level='REPEATABLE READ')
+    reader.cursor().execute('select count(*) from stampd.taskqueue')
+    try:
+        stack.psql('lab', 'delete from taskqueue')
+        create(stack)
+
+        def pages(since):
+            ((plan,),) = stack.psql('lab', f'explain (analyze, buffers, format json) select * from tasks_due(1000, null, {since})')
+            return plan[0]['Plan']['Shared Hit Blocks'] + plan[0]['Plan']['Shared Read Blocks'], plan[0]['Plan']['Actual Rows']
+        since = stack.psql('lab', "select stamp_of(now() - interval '1 minute')")[0][0]
+        pages(0)
+        (whole, found), (part, also) = pages(0), pages(since)
+        assert found == also == 1
+        assert whole > 100 and part < whole / 5, (whole, part)
+    finally:
+        reader.close()
+
+
 def test_the_backlog_counts_by_queue(stack):
     create(stack, startat=EARLY)
     create(stack, startat=EARLY + 1, domain='d')

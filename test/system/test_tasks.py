@@ -169,9 +169,9 @@ def test_who_may_ask(stack, manager):
     ask(stack, 'Count', {'id': 'x'})
     refused('SCLOSED', ask, stack, 'Secret')
     refused('SCLOSED', ask, stack, 'Quiet')
-    refused('SCLOSED', ask, stack, 'put')
+    refused('SCLOSED', ask, stack, 'put', {'docs': [{'c': 'Doc', 'id': 'x'}]})
     for op in ('Secret', 'Quiet', 'put'):
-        ask(stack, op, admin=True)
+        ask(stack, op, {'docs': [{'c': 'Doc', 'id': 'x'}]} if op == 'put' else None, admin=True)
     refused('BREADONLY', stack.op, 'demo', 'Look', {'tasks': [{'op': 'Count'}]})
     refused('BMODULE', stack.op, 'demo', 'Checkpoint')
 

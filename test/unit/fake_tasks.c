@@ -172,9 +172,9 @@ enum fault store_next_task(struct store *store, int space, struct arena *arena, 
 /* --- scans --- */
 
 enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit, int64_t before,
-                           struct task **tasks_r, size_t *count_r)
+                           int64_t since, struct task **tasks_r, size_t *count_r)
 {
-    (void)store, (void)space, (void)limit, (void)before;
+    (void)store, (void)space, (void)limit, (void)before, (void)since;
     *tasks_r = ARENA_ARRAY(arena, struct task, queue.count);
     *count_r = 0;
     for (size_t i = 0; i < queue.count; i++)
@@ -201,6 +201,54 @@ enum fault store_purge_history(struct store *store, int space, struct arena *are
 {
     (void)store, (void)space, (void)arena, (void)before, (void)batch;
     *count_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_oldest_task(struct store *store, int space, struct arena *arena, int64_t since,
+                             int64_t *start_r)
+{
+    (void)store, (void)space, (void)arena, (void)since;
+    *start_r = STAMP_MAX;
+    return FAULT_NONE;
+}
+
+enum fault store_untold_tasks(struct store *store, int space, struct arena *arena, int64_t failures,
+                              int64_t limit, struct failed_task **tasks_r, size_t *count_r)
+{
+    (void)store, (void)space, (void)arena, (void)failures, (void)limit;
+    *tasks_r = NULL;
+    *count_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_tell_task(struct store *store, int space, struct arena *arena, struct bytes id,
+                           int64_t failures)
+{
+    (void)store, (void)space, (void)arena, (void)id, (void)failures;
+    return FAULT_NONE;
+}
+
+enum fault store_expire_tasks(struct store *store, int space, struct arena *arena, int64_t before,
+                              int64_t batch, int64_t *count_r)
+{
+    (void)store, (void)space, (void)arena, (void)before, (void)batch;
+    *count_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_asked_tasks(struct store *store, int space, struct arena *arena, int64_t client,
+                             int64_t most_of_client, int64_t most, int64_t *of_client_r, int64_t *of_all_r)
+{
+    (void)store, (void)space, (void)arena, (void)client, (void)most_of_client, (void)most;
+    *of_client_r = *of_all_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_declare_operations(struct store *store, int space, struct arena *arena,
+                                    const struct task_declaration *operations, size_t count,
+                                    int64_t param_bytes)
+{
+    (void)store, (void)space, (void)arena, (void)operations, (void)count, (void)param_bytes;
     return FAULT_NONE;
 }
 

@@ -100,6 +100,32 @@ static void nothing_starts_too_early_nor_out_of_order(void **state)
     agenda_destroy(agenda);
 }
 
+static void namespaces_take_turns(void **state)
+{
+    (void)state;
+    enum { MANY = 4000, FEW = 20 };
+    static const int one[AGENDA_QUEUES] = {1};
+    struct agenda *agenda = agenda_create(one, MANY);
+    char id[16];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(id, sizeof id, "many%d", i);
+        put_entry(agenda, id, (struct agenda_entry){.space = 3}); /* of the best priority */
+    }
+    for (int i = 0; i < FEW; i++) { /* beyond what may be known in all, too */
+        snprintf(id, sizeof id, "few%d", i);
+        put_entry(agenda, id, (struct agenda_entry){.space = i % 2 ? 0 : 7, .start_ms = 50, .priority = 200});
+    }
+    int few = 0, places = 0;
+    for (struct agenda_task *task; few < FEW; places++) {
+        task = agenda_take(agenda, 100);
+        assert_non_null(task);
+        few += *task->id == 'f';
+        agenda_end(agenda, task, true, true);
+    }
+    assert_in_range(places, FEW, FEW * 3 / 2 + 1);
+    agenda_destroy(agenda);
+}
+
 static void a_task_told_of_twice_is_one(void **state)
 {
     (void)state;
@@ -164,8 +190,8 @@ static void of_a_domain_one_runs(void **state)
     put_entry(agenda, "b1", (struct agenda_entry){.domain = BYTES("b"), .start_ms = 3});
     put_entry(agenda, "other", (struct agenda_entry){.space = 1, .domain = BYTES("a"), .start_ms = 4});
     struct agenda_task *first = expect(agenda, 9, "a1");
+    expect(agenda, 9, "other"); /* of another namespace, whose turn it is */
     expect(agenda, 9, "b1");
-    expect(agenda, 9, "other"); /* of another namespace */
     assert_null(agenda_take(agenda, 9));
     agenda_end(agenda, first, true, false);
     put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a")}); /* told with the end of the first */
@@ -212,7 +238,7 @@ static void who_has_failed_goes_alone(void **state)
     put_entry(agenda, "a4", (struct agenda_entry){.operation = BYTES("A"), .start_ms = 4});
     put_entry(agenda, "c5", (struct agenda_entry){.operation = BYTES("C"), .batch = 2, .start_ms = 5});
     struct agenda_task *first = expect(agenda, 9, "a1");
-    assert_int_equal(agenda_share(agenda, 0), 3);
+    assert_int_equal(agenda_share(agenda, first), 3);
     struct agenda_task *second = agenda_see_along(agenda, first, 9);
     assert_string_equal(second->id, "b2"); /* of another operation */
     agenda_take_along(agenda, second);
@@ -222,7 +248,7 @@ static void who_has_failed_goes_alone(void **state)
     agenda_end(agenda, first, true, true);
     agenda_end(agenda, second, false, true);
     first = expect(agenda, 9, "a4");
-    assert_int_equal(agenda_share(agenda, 0), 1);
+    assert_int_equal(agenda_share(agenda, first), 1);
     assert_null(agenda_see_along(agenda, first, 9)); /* it shares its commit */
     agenda_destroy(agenda);
 }
@@ -332,8 +358,8 @@ static void what_a_scan_does_not_tell_of_has_gone(void **state)
     agenda_end_scan(agenda, 0, 500);
     assert_int_equal(agenda_waiting(agenda, 0), 3);
     agenda_end(agenda, running, true, false);
-    expect(agenda, 999, "stays");
     expect(agenda, 999, "foreign");
+    expect(agenda, 999, "stays");
     expect(agenda, 999, "new");
     expect(agenda, 999, "far");
     assert_null(agenda_take(agenda, 999));
@@ -409,6 +435,7 @@ int main(void)
         cmocka_unit_test(nothing_starts_too_early_nor_out_of_order),
         cmocka_unit_test(of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes),
         cmocka_unit_test(tasks_of_many_namespaces_may_have_one_name),
+        cmocka_unit_test(namespaces_take_turns),
         cmocka_unit_test(a_task_told_of_twice_is_one),
         cmocka_unit_test(equal_names_in_two_namespaces_are_two_tasks),
         cmocka_unit_test(each_queue_has_its_places),

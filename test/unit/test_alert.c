@@ -12,12 +12,12 @@
 #include "queue/alert.h"
 #include "queue/form.h"
 
-static const char *composed(struct builder *mail, const struct alert_cause *cause, int64_t untold)
+static const char *composed(struct builder *mail, const struct alert_cause *causes, size_t count, size_t more)
 {
     static char from[] = "stampd@example.org", to[] = "one@example.org  two@example.org";
     struct settings settings = {.mail_from = from, .mail_to = to};
     builder_clear(mail, 1 << 20);
-    alert_compose(mail, &settings, cause, untold, stamp_to_epoch_ms(INT64_C(261120103000000)));
+    alert_compose(mail, &settings, causes, count, more, stamp_to_epoch_ms(INT64_C(261120103000000)));
     builder_add(mail, "", 1);
     return mail->data;
 }
@@ -34,7 +34,7 @@ static void a_mail_says_what_and_what_to_do(void **state)
                                 .detail = BYTES("on /srv"),
                                 .failures = 3,
                                 .startat = INT64_C(261120113000000)};
-    const char *text = composed(&mail, &cause, 0);
+    const char *text = composed(&mail, &cause, 1, 0);
     static const char *const parts[] = {
         "From: stampd <stampd@example.org>\r\n",
         "To: one@example.org, two@example.org\r\n",
@@ -50,14 +50,16 @@ static void a_mail_says_what_and_what_to_do(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         assert_non_null(strstr(text, parts[i]));
-    assert_null(strstr(text, "more failures"));
+    assert_null(strstr(text, "more"));
     for (const char *end = text; (end = strchr(end, '\n')) != NULL; end++)
         assert_int_equal(end[-1], '\r');
     cause.startat = STAMP_MAX;
-    text = composed(&mail, &cause, 12);
+    struct alert_cause causes[] = {
+        cause, {.task = "second99", .code = BYTES("XNET"), .failures = 1, .startat = STAMP_MAX}};
+    text = composed(&mail, causes, 2, 12);
     assert_non_null(strstr(text, "Subject: stampd demo: Report is parked after XDISK\r\n"));
     assert_non_null(strstr(text, "next try    none"));
-    assert_non_null(strstr(text, "12 more failures"));
+    assert_non_null(strstr(text, "    second99  parked after 1 failure, XNET\r\nand to 12 more.\r\n"));
     builder_free(&mail);
 }
 
@@ -71,7 +73,7 @@ static void no_exception_writes_headers(void **state)
                                 .code = BYTES("X\nY"),
                                 .words = BYTES("a\r\n\r\n.\r\nMAIL FROM:<x>"),
                                 .failures = 1};
-    const char *text = composed(&mail, &cause, 0);
+    const char *text = composed(&mail, &cause, 1, 0);
     assert_null(strstr(text, "\nBcc"));
     assert_null(strstr(text, "\n.\r\n"));
     assert_null(strstr(text, "\nMAIL"));

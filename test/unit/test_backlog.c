@@ -1,5 +1,6 @@
 /* backlog: what was written is read, by queue; queues that never had a task stay out; ages. */
 #include "document/backlog.h"
+#include "document/stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,12 +59,52 @@ static void a_queue_that_is_empty_again_is_told(void **state)
     assert_true(backlog_age_ms(backlog, 1) == 0); /* a clock at 0 is no absence */
 }
 
+static void a_scan_looks_from_where_something_may_wait(void **state)
+{
+    (void)state;
+    struct backlog *backlog = fresh();
+    int64_t now = stamp_now(), early = stamp_add_ms(now, -3600000);
+    assert_true(backlog_begin_scan(backlog, 1000) == 0); /* nothing is known */
+    backlog_end_scan(backlog, STAMP_MAX);
+    int64_t since = backlog_begin_scan(backlog, 2000);
+    assert_true(since > early && since < now); /* what is being committed has time */
+    backlog_lower(backlog, early);             /* meanwhile */
+    backlog_end_scan(backlog, STAMP_MAX);
+    assert_true(backlog_begin_scan(backlog, 3000) == early);
+    assert_true(backlog_begin_scan(backlog, 3000) == 0); /* two at once */
+    backlog_end_scan(backlog, early);
+    assert_true(backlog_begin_scan(backlog, 4000) == early);
+    backlog_end_scan(backlog, 0); /* it has failed */
+    assert_true(backlog_begin_scan(backlog, 5000) == 0);
+    backlog_end_scan(backlog, now);
+    assert_true(backlog_begin_scan(backlog, 5000 + 599999) != 0);
+    backlog_end_scan(backlog, now);
+    assert_true(backlog_begin_scan(backlog, 5000 + 600000) == 0); /* now and then from the beginning */
+}
+
+static void a_wish_to_wake_is_taken_once(void **state)
+{
+    (void)state;
+    struct backlog *backlog = fresh();
+    char code[BACKLOG_CODE_BYTES + 1];
+    assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));
+    backlog_want(backlog, BYTES("lab"), BACKLOG_LOCAL);
+    backlog_want(backlog, BYTES("lab"), BACKLOG_REMOTE);
+    assert_true(backlog_take(backlog, BACKLOG_LOCAL, code));
+    assert_string_equal(code, "lab");
+    assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));
+    assert_true(backlog_take(backlog, BACKLOG_REMOTE, code));
+    assert_true(atomic_load(&backlog->lost) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_has_looked),
         cmocka_unit_test(a_look_is_read_back),
         cmocka_unit_test(a_queue_that_is_empty_again_is_told),
+        cmocka_unit_test(a_scan_looks_from_where_something_may_wait),
+        cmocka_unit_test(a_wish_to_wake_is_taken_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,9 @@ static int start(void **state)
                                      .limit_documents = 32,
                                      .limit_name_bytes = 16,
                                      .limit_syncs = 50};
-    limits.queue_socket = limits.task_queues = limits.task_retries = none;
+    limits.queue_remotes = none;
+    limits.queue_socket = limits.run_directory = limits.queue_code = limits.task_queues =
+        limits.task_retries = none;
     if (workshop_world_open(&limits))
         return -1;
     configure("{\"access\":\"open\"}");

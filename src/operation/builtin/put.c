@@ -107,6 +107,19 @@ static enum fault put_work(struct attempt *attempt)
     return fault;
 }
 
+static enum fault put_check(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    const struct reader reader = {settings, attempt->call, attempt->reply};
+    const struct json *docs;
+    struct order order;
+    enum fault fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                                    settings->limit_documents, &docs);
+    for (const struct json *element = fault ? NULL : docs->first; element && !fault; element = element->next)
+        fault = read_order(&reader, element, &order);
+    return fault;
+}
+
 static enum fault put_afterwork(struct attempt *attempt)
 {
     if (attempt->version)
@@ -117,5 +130,6 @@ static enum fault put_afterwork(struct attempt *attempt)
 const struct operation builtin_put = {.name = "put",
                                       .right = RIGHT_WRITE,
                                       .work = put_work,
+                                      .check = put_check,
                                       .afterwork = put_afterwork,
                                       .task = {.may_clients_schedule = true}};

@@ -1,10 +1,13 @@
 /* task: asks for a task (doc/tasks.md).
- * param {"op","param","delay":seconds|"start":stamp,"info","priority","resource","domain"} → out
+ * param {"op","param","delay":seconds|"start":stamp,"info","priority","resource","domain","order"} → out
  * {"id","startat"}: of the task that waits for the resource already, when there is one.  Whoever asks must be
  * allowed to run the operation itself; of modules only operations that say so, without the administrator's
  * key. */
 #include "operation/builtin/builtin.h"
 
+#include <inttypes.h>
+
+#include "document/store_tasks.h"
 #include "operation/access.h"
 #include "operation/reader.h"
 #include "operation/task_ask.h"
@@ -47,9 +50,72 @@ static enum fault read_words(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-static enum fault read_start(const struct reader *reader, const struct json *param,
-                             struct task_request *request)
+/* What strangers name is apart from what modules and administrators name, and each has names of its own: else
+ * one could replace, empty or hold up the tasks of another. */
+static enum fault read_names(struct attempt *attempt, const struct reader *reader,
+                             struct task_request *request, bool is_trusted)
 {
+    struct call *call = attempt->call;
+    struct bytes *const names[] = {&request->resource, &request->domain};
+    struct bytes order;
+    for (size_t i = 0; i < COUNT_OF(names) && !is_trusted; i++)
+        if (names[i]->data)
+            *names[i] = bytes_of(arena_printf(call->arena, "~%016" PRIx64 "/%.*s", call->client,
+                                              (int)names[i]->size, names[i]->data));
+    enum fault fault = reader_text(reader, call->param, "order", &order);
+    if (fault || !order.data)
+        return fault;
+    if (!bytes_equal(order, BYTES("strict")))
+        return reader_wrong(reader, call->param, "order", "The word strict is expected.");
+    if (!request->domain.data)
+        return reader_wrong(reader, call->param, "domain", "Strict order is that of a domain.");
+    request->is_strict = true;
+    return FAULT_NONE;
+}
+
+/* How many a client, and all of them, may have asked for. */
+static enum fault check_share(struct attempt *attempt, const struct reader *reader,
+                              struct task_request *request)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    int64_t client = (int64_t)(attempt->call->client & INT64_MAX), of_client, of_all;
+    request->asker = client;
+    enum fault fault = store_asked_tasks(documents_store(attempt->workshop->documents), attempt->space,
+                                         attempt->call->arena, client, settings->limit_client_tasks,
+                                         settings->limit_tasks_waiting, &of_client, &of_all);
+    if (fault)
+        return fault;
+    if (of_client >= settings->limit_client_tasks)
+        return reader_busy(reader, "limit_client_tasks", settings->limit_client_tasks);
+    if (of_all >= settings->limit_tasks_waiting)
+        return reader_busy(reader, "limit_tasks_waiting", settings->limit_tasks_waiting);
+    return FAULT_NONE;
+}
+
+/* As the task will read it. */
+static enum fault check_param(struct attempt *attempt, const struct task_request *request)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    const struct json_limits limits = {
+        .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
+    struct json_problem problem = {0};
+    struct call call = *attempt->call;
+    struct attempt inner = *attempt;
+    struct json *param;
+    if (!request->operation->check)
+        return FAULT_NONE;
+    if (json_read(call.arena, request->param.data ? request->param : BYTES("{}"), &limits, &param, &problem))
+        return reply_fault(attempt->call, attempt->reply, FAULT_AARG, problem.what, "param", NULL);
+    call.param = param;
+    inner.call = &call;
+    inner.operation = request->operation;
+    return request->operation->check(&inner);
+}
+
+static enum fault read_start(const struct reader *reader, const struct json *param,
+                             struct task_request *request, bool is_trusted)
+{
+    const int64_t day_s = 86400, days = reader->settings->limit_task_delay_days;
     int64_t delay_s = 0, priority;
     enum fault fault = reader_integer(reader, param, "delay", 0, AGE_MOST, 0, &delay_s);
     if (!fault)
@@ -59,9 +125,16 @@ static enum fault read_start(const struct reader *reader, const struct json *par
     if (!fault && request->start && delay_s)
         fault = reader_wrong(reader, param, "delay", "Either start or delay is expected.");
     if (!fault)
-        fault = reader_integer(reader, param, "priority", 0, TASK_PRIORITY_MOST, TASK_PRIORITY, &priority);
+        fault = reader_integer(reader, param, "priority", is_trusted ? 0 : TASK_PRIORITY, TASK_PRIORITY_MOST,
+                               TASK_PRIORITY, &priority);
     if (fault)
         return fault;
+    int64_t latest = stamp_add_ms(stamp_now(), days * day_s * 1000);
+    if (!is_trusted && (delay_s > days * day_s || request->start > latest))
+        return reader_over(reader, json_member(param, request->start ? "start" : "delay"),
+                           "limit_task_delay_days", days,
+                           request->start ? days + 1 : (delay_s + day_s - 1) / day_s);
+    request->longest_ms = is_trusted ? 0 : reader->settings->task_postpone_s * 1000;
     request->delay_ms = delay_s * 1000;
     request->priority = (int)priority;
     return FAULT_NONE;
@@ -91,18 +164,27 @@ static enum fault task_work(struct attempt *attempt)
     const struct json *param = attempt->call->param, *own = json_member(param, "param");
     struct task_request request = {0};
     struct task_excess excess;
-    enum fault fault = reader_members(&reader, param, "op param delay start info priority resource domain");
+    bool is_trusted = !attempt->call->client || access_is_administrator(attempt->call);
+    enum fault fault =
+        reader_members(&reader, param, "op param delay start info priority resource domain order");
     if (!fault)
         fault = read_operation(attempt, &reader, &request.operation);
     if (!fault)
         fault = read_words(&reader, param, &request);
     if (!fault)
-        fault = read_start(&reader, param, &request);
+        fault = read_start(&reader, param, &request, is_trusted);
+    if (!fault)
+        fault = read_names(attempt, &reader, &request, is_trusted);
     if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
         fault = reader_wrong(&reader, param, "param", "An object is expected.");
     if (fault)
         return fault;
     request.param = own && own->kind == JSON_OBJECT ? own->text : NO_BYTES;
+    fault = check_param(attempt, &request);
+    if (!fault && !is_trusted)
+        fault = check_share(attempt, &reader, &request);
+    if (fault)
+        return fault;
     fault = task_ask(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);

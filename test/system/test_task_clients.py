@@ -1,0 +1,132 @@
+"""Tasks that strangers ask for: how many, how late, how urgent, and apart from those of others."""
+import shutil
+
+import pytest
+
+from client import Client
+from kit import Kit
+from manager import PARKED, Manager
+
+STACK = {'workers': 3, 'settings': {}}
+MOST, MOST_OF_ALL = 20, 30
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings'] = {'modules': kit.build('tasks.c'), 'limit_client_tasks': MOST, 'limit_tasks_waiting': MOST_OF_ALL,
+                         'limit_task_delay_days': 30, 'task_postpone_s': 3600, 'task_parked_days': 10}
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+@pytest.fixture
+def manager(stack):
+    stack.psql('lab', 'truncate taskqueue, task_history')
+    return Manager(stack, 'lab')
+
+
+@pytest.fixture
+def clients(stack, manager):
+    made = []
+
+    def client(number):
+        made.append(Client(stack, f'127.0.0.{number}'))
+        return made[-1]
+    yield client
+    for one in made:
+        one.close()
+
+
+def ask(client, op='Count', param=None, **more):
+    return client.op('lab', 'task', {'op': op, 'param': param or {'id': 'x'}, **more})
+
+
+def asked(client, **more):
+    reply = ask(client, **more)
+    assert reply.status == 200, reply
+    return reply.json['out']
+
+
+def rows(stack, columns):
+    return stack.psql('lab', f'select {columns} from taskqueue order by number')
+
+
+def test_a_client_and_all_of_them_may_ask_for_so_many(stack, clients, manager):
+    greedy, other, third = clients(2), clients(3), clients(4)
+    for _ in range(MOST):
+        asked(greedy)
+    reply = ask(greedy)
+    assert (reply.status, reply.code, reply.args) == (429, 'XBUSY', ['limit_client_tasks', str(MOST)])
+    for _ in range(MOST_OF_ALL - MOST):
+        asked(other)
+    assert (ask(third).code, ask(third).args) == ('XBUSY', ['limit_tasks_waiting', str(MOST_OF_ALL)])
+    assert stack.op('lab', 'task', {'op': 'Count', 'param': {'id': 'x'}}, admin=True)['out'], 'an administrator is not limited'
+    stack.op('lab', 'Plan', {'tasks': [{'op': 'Count', 'param': {'id': 'x'}}] * 50})
+    assert len(rows(stack, '1')) == MOST_OF_ALL + 51
+    manager.work()
+    assert asked(greedy) and asked(third)
+
+
+@pytest.mark.parametrize('more, code, args', [
+    ({'priority': 19}, 'AARG', ['priority']), ({'delay': 31 * 86400}, 'ALIMIT', ['limit_task_delay_days', '30', '31']),
+    ({'start': 981231000000000}, 'ALIMIT', ['limit_task_delay_days', '30', '31']), ({'order': 'strict'}, 'AARG', ['domain']),
+    ({'order': 'loose', 'domain': 'd'}, 'AARG', ['order']),
+    ({'op': 'put', 'param': {'docs': 'x'}}, 'AARG', ['docs']), ({'op': 'put', 'param': {'docs': [{'c': 'Doc'}]}}, 'AARG', ['id'])])
+def test_what_strangers_may_not_wish(stack, clients, manager, more, code, args):
+    reply = ask(clients(2), **more)
+    assert reply.code == code and reply.args[:len(args)] == args, reply
+    assert rows(stack, '1') == []
+
+
+def test_strangers_do_not_touch_each_others_resources_and_domains(stack, clients, manager):
+    param = {'id': 'own'}
+    stack.op('lab', 'task', {'op': 'Count', 'param': param, 'resource': 'r', 'delay': 60, 'info': 'admins'}, admin=True)
+    stack.op('lab', 'Plan', {'tasks': [{'op': 'Count', 'param': param, 'resource': 'm', 'domain': 'd', 'delay': 60}]})
+    before = rows(stack, '*')
+    names = set()
+    for number in (2, 3):
+        for resource in ('r', 'm'):
+            out = asked(clients(number), param={'id': 'theirs'}, resource=resource, domain='d', delay=86400)
+            assert asked(clients(number), param={'id': 'again'}, resource=resource, domain='d', delay=86400)['id'] == out['id']
+            names.add(out['id'])
+    assert len(names) == 4 and rows(stack, '*')[:2] == before
+    assert len(set(rows(stack, 'domain'))) == 4  # none, d, and one of each
+
+
+def test_a_resource_asked_for_again_and_again_starts_in_the_end(stack, clients, manager):
+    client = clients(2)
+    first = asked(client, resource='r', delay=60)
+    for delay in (600, 86400, 20 * 86400):
+        last = asked(client, resource='r', delay=delay)
+    assert last['id'] == first['id'] and first['startat'] < last['startat'] == rows(stack, 'latest')[0][0]
+
+
+def test_parked_tasks_expire_and_held_ones_do_not(stack, clients, manager):
+    fail = {'op': 'Once', 'param': {'id': 'x', 'times': 9}}
+    gone, held, young = asked(clients(2), **fail), asked(clients(2)), asked(clients(2), **fail)
+    for task in (gone, young):
+        assert manager.post(task['id']).status_code == 500
+    stack.psql('lab', 'select task_hold(%s)', (held['id'],))
+    stack.psql('lab', "update taskqueue set parked = stamp_of(now() - interval '11 days') where taskid = any (%s)", ([gone['id'], held['id']],))
+    manager.scan()
+    assert rows(stack, 'taskid, startat') == [(held['id'], PARKED), (young['id'], PARKED)]
+    assert stack.psql('lab', "select taskid, exc from task_history where exc = 'EXPIRED'") == [(gone['id'], 'EXPIRED')]
+    assert 'stampd_tasks_expired_total{ns="lab"} 1' in stack.probe('/metrics').text
+
+
+def test_what_nobody_was_told_of_is_listed_until_somebody_is(stack, manager):
+    parked, waits = [stack.op('lab', 'task', {'op': op, 'param': {'id': 'x', 'times': 9}})['out']['id'] for op in ('Once', 'Fail')]
+    for task in (parked, waits):
+        assert manager.post(task).status_code == 500
+
+    def listed(failures):
+        return sorted((row['id'], row['retry'], row['code']) for row in manager.scan(untold=9, failures=failures)['untold'])
+    assert listed(2) == [(parked, 1, 'AFAIL')]
+    assert listed(1) == sorted([(parked, 1, 'AFAIL'), (waits, 1, 'AFAIL')])
+    assert manager.post(param={'told': [{'id': parked, 'retry': 1}, {'id': waits, 'retry': 0}]}).status_code == 200
+    assert listed(1) == [(waits, 1, 'AFAIL')], 'of the other failure nobody was told'
+    stack.psql('lab', 'select task_run(%s)', (parked,))
+    assert manager.post(parked).status_code == 500
+    assert listed(9) == [(parked, 1, 'AFAIL')], 'parked once more'
+    assert 'untold' not in manager.scan()
