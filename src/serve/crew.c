@@ -258,6 +258,8 @@ static void kill_overdue(struct crew *crew, struct child *child, int64_t now_ms)
     int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
     /* One that is replaced may end the task that it is at: that has a time limit of its own. */
     bool is_at_task = crew->stopping == STOP_NOT && own_ms && since_ms;
+    if (is_at_task && child->told != STOP_NOT)
+        child->told_ms = now_ms; /* then it has the time to leave */
     if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
         cause = LOSS_STOP;
         log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
