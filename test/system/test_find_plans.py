@@ -50,7 +50,7 @@ SEARCHES = [
     ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
     ('element and column', [{'f': 'depends', 't': 'eq', 'v1': 'd5'}, {'f': 'size', 't': 'lt', 'v1': 4000}], {}, 'v_Package_Sta_depends', False, 70),
     ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', True, 700),
-    ('ids', [], {'id': {'t': 'sw', 'v1': 'p0001'}}, 'x_Package_Sta_pkey', False, 10),
+    ('ids', [], {'id': {'t': 'sw', 'v1': 'p0001'}}, 'k_Package_Sta', False, 10),
     ('items', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {'want': 'items', 'limit': 20}, 'v_Package_Sta_section', False, 25),
 ]
 
