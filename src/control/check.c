@@ -180,26 +180,41 @@ static void check_databases(struct check *check)
 
 /* --- nginx --- */
 
+/* The largest is of bodies that a worker has judged, the others are of those that it has not. */
 static void check_body_size(struct check *check, struct bytes text)
 {
-    int64_t limit = check->control->settings.limit_body_bytes, bytes;
-    struct bytes value;
-    bool is_there = false;
+    const struct settings *settings = &check->control->settings;
+    int64_t limit = settings->limit_body_bytes, anonymous = settings_anonymous_body(settings);
+    int64_t bytes, largest = -1, smallest = INT64_MAX;
+    struct bytes value, large = {0}, small = {0};
     for (size_t position = 0; directive_next(text, "client_max_body_size", &position, &value);) {
         if (bytes_equal(value, BYTES("0"))) /* where no body is read */
             continue;
-        bool is_live =
-            directive_bytes(value, &bytes) && bytes == settings_live_body(&check->control->settings);
-        if (is_live && bytes != limit) /* of one location */
-            continue;
-        is_there = true;
-        if (!directive_bytes(value, &bytes) || bytes != limit) {
-            find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)value.size,
-                 value.data, (long long)limit);
+        if (!directive_bytes(value, &bytes)) {
+            find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size, value.data);
             return;
         }
+        if (bytes == settings_live_body(settings) && bytes != limit) /* of one location */
+            continue;
+        if (bytes > largest) {
+            largest = bytes;
+            large = value;
+        }
+        if (bytes < smallest) {
+            smallest = bytes;
+            small = value;
+        }
     }
-    find(check, is_there, "nginx: client_max_body_size%s", is_there ? "" : " is not set");
+    if (largest < 0)
+        find(check, false, "nginx: client_max_body_size is not set");
+    else if (largest != limit)
+        find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)large.size,
+             large.data, (long long)limit);
+    else if (smallest < anonymous)
+        find(check, false, "nginx: client_max_body_size %.*s, limit_anonymous_body_bytes is %lld",
+             (int)small.size, small.data, (long long)anonymous);
+    else
+        find(check, true, "nginx: client_max_body_size");
 }
 
 static void check_read_timeout(struct check *check, struct bytes text)

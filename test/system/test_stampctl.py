@@ -351,6 +351,7 @@ def test_what_was_on_the_way_is_loaded_again(tmp_path):
         loading.communicate()
         held.clear()
         before = len(server.come)
+        words[words.index('--parallel') + 1] = '1'  # of several that are sent at once any may come first
         assert run(*words).status == 0
         assert server.come[before] == 'p0'
 
@@ -387,6 +388,10 @@ def test_check_config_finds_what_does_not_agree(stack, tmp_path):
     outcome = run('check-config', '--config', config, '--nginx', changed, status=1)
     assert [line for line in outcome.out.splitlines() if line.startswith('FAIL')] == [
         'FAIL  nginx: client_max_body_size 1m, limit_body_bytes is 16777216']
+    changed.write_text(nginx.read_text().replace('client_max_body_size 524288;', 'client_max_body_size 511k;'))
+    outcome = run('check-config', '--config', config, '--nginx', changed, status=1)
+    assert [line for line in outcome.out.splitlines() if line.startswith('FAIL')] == [
+        'FAIL  nginx: client_max_body_size 511k, limit_anonymous_body_bytes is 524288']
 
 
 def test_a_key_is_made_once_and_for_its_owner(tmp_path):
