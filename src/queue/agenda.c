@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-enum { SPACES = 256, BUCKETS_LEAST = 1024, RESERVE = 1000 /* tasks that a namespace may always note */ };
+enum { SPACES = 256, BUCKETS_LEAST = 1024 };
 
 struct queue {
     struct heap due[SPACES];
@@ -201,7 +201,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     if (task) {
         stop_waiting(agenda, task);
     } else {
-        if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->space] >= RESERVE)
+        if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->space] >= AGENDA_RESERVE)
             return false;
         task = allocate(1, sizeof *task);
         memcpy(task->id, entry->id.data, entry->id.size);

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "queue/heap.h"
 
-enum { AGENDA_QUEUES = 16, AGENDA_ID_MAX = 64 };
+enum { AGENDA_QUEUES = 16, AGENDA_ID_MAX = 64, AGENDA_RESERVE = 1000 };
 
 struct agenda;
 
@@ -42,8 +42,8 @@ struct agenda_counts {
     size_t later, due, running;
 };
 
-/* `most` bounds the tasks that wait; `concurrency` has a number for each queue, 0: its tasks go to the queue
- * before it, the first queue has at least 1. */
+/* `most` bounds the tasks that wait, though each namespace may always note AGENDA_RESERVE; `concurrency` has
+ * a number for each queue, 0: its tasks go to the queue before it, the first queue has at least 1. */
 struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most);
 void agenda_destroy(struct agenda *agenda);
 
