@@ -30,7 +30,7 @@
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 
 static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many",
-                                                  live_on[] = "on";
+                                                  live_on[] = "on", queue_off[] = "off", no_remotes[] = "";
 static struct settings settings;
 static struct stamps *stamps;
 static int space;
@@ -552,6 +552,8 @@ int main(void)
     snprintf(database, sizeof database, "session_test_%d", (int)getpid());
     snprintf(workers_conninfo, sizeof workers_conninfo, "%s user=stampd", server);
     settings = (struct settings){.live = live_on,
+                                 .queue_socket = queue_off,
+                                 .queue_remotes = no_remotes,
                                  .connect_timeout_s = 2,
                                  .statement_timeout_ms = 5000,
                                  .lock_timeout_ms = 1000,

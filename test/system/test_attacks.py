@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from client import Client
+from door_client import Client
 from holder import Copy, items_of
 from schema import Schemas
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from client import Client
+from door_client import Client
 
 STACK = {'workers': 2, 'settings': {'limit_client_connections': 5, 'limit_client_requests': 1, 'limit_client_burst': 20, 'trusted_proxies': '127.0.0.9'}}
 MANY = 60

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from client import Client
+from door_client import Client
 from kit import Kit
 from manager import PARKED, Manager
 
