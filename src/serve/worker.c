@@ -32,7 +32,7 @@ enum {
     BODY_KEEP = 256 * 1024, /* memory kept for the next request */
     HEAD_KEEP = 4 * 1024,
     STATUS_IN_DOUBT = 3,
-    BURIAL_MS = 1000, /* by then the master has noticed that a worker is dead */
+    BURIAL_MS = 5000, /* by then the master has noticed that a worker is dead, on a busy machine too */
     BURIAL_STEP_MS = 5,
 };
 
