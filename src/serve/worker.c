@@ -220,9 +220,9 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
  * never when it is handed in again. */
 static bool is_visitor(const struct worker *worker, const struct fcgi_request *fcgi)
 {
-    return !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size &&
-           !home_has(fcgi_parameter(fcgi, "STAMPD_HOME"), worker->heritage->position,
-                     worker->settings->workers);
+    struct bytes home = fcgi_parameter(fcgi, "STAMPD_HOME"); /* none where there are few namespaces */
+    return !home_has(home, worker->heritage->position, worker->settings->workers) &&
+           !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size;
 }
 
 static enum fault admit(void *context, struct call *call, struct reply *reply)
