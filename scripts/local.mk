@@ -1,7 +1,7 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
-	test/house/test_checks.sh test/house/test_manuals.sh test/house/test_hardening.sh
-EXTRA_DIST += $(HOUSE_CHECKS) scripts/c-text.awk scripts/list-files scripts/check-dist \
+	test/house/test_checks.sh test/house/test_manuals.sh
+EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/check-dist \
 	.clang-format
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
@@ -13,7 +13,8 @@ dist-hook:
 	done
 	@$(srcdir)/scripts/check-dist $(srcdir) $(distdir)
 
-# test_hardening asks what configure has chosen.
+# test_hardening asks what configure has chosen; a build with the sanitizers is not hardened.
 if HARDENED
+HOUSE_CHECKS += test/house/test_hardening.sh
 AM_TESTS_ENVIRONMENT = HARDENED=yes; HARDEN_CFLAGS='$(HARDEN_CFLAGS)'; export HARDENED HARDEN_CFLAGS;
 endif

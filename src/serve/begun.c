@@ -219,12 +219,9 @@ void begun_bury(struct begun *begun, int place, const struct fate *fate, int64_t
     write_token(&whose->present, none);
 }
 
-bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r)
+/* false: it is in no grave, or was forgotten just now. */
+static bool find_grave(const struct begun *begun, const uint64_t words[TOKEN_WORDS], struct fate *fate_r)
 {
-    uint64_t words[TOKEN_WORDS];
-    *fate_r = (struct fate){0};
-    if (!read_words(token, words))
-        return false;
     for (int i = 0; i < begun->count; i++) {
         const struct place *place = &begun->places[i];
         for (int grave = 0; grave < GRAVES; grave++) {
@@ -232,7 +229,7 @@ bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate
                 continue;
             uint32_t bits = atomic_load(&place->fates[grave]);
             if (!is_token(&place->graves[grave], words))
-                return false; /* forgotten just now */
+                return false;
             *fate_r = (struct fate){.cause = (enum loss_cause)(bits & ((1U << CAUSE_BITS) - 1)),
                                     .in_application = (bits & BIT_APPLICATION) != 0,
                                     .is_unchanged = (bits & BIT_UNCHANGED) != 0};
@@ -242,13 +239,23 @@ bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate
     return false;
 }
 
-bool begun_is_present(const struct begun *begun, struct bytes token)
+static bool is_present(const struct begun *begun, const uint64_t words[TOKEN_WORDS])
 {
-    uint64_t words[TOKEN_WORDS];
-    if (!read_words(token, words))
-        return false;
     for (int i = 0; i < begun->count; i++)
         if (is_token(&begun->places[i].present, words))
             return true;
     return false;
+}
+
+enum found_fate begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r)
+{
+    uint64_t words[TOKEN_WORDS];
+    *fate_r = (struct fate){0};
+    if (!read_words(token, words))
+        return FATE_NONE;
+    /* In this order: begun_bury() digs the grave before it clears the place. */
+    bool was_present = is_present(begun, words);
+    if (find_grave(begun, words, fate_r))
+        return FATE_FOUND;
+    return was_present ? FATE_LATER : FATE_NONE;
 }

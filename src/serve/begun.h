@@ -49,9 +49,13 @@ void begun_end(struct begun *begun, int place);
 /* It will never be answered: the worker is gone, or the answer could not be sent.  What is remembered is a
  * few for each place. */
 void begun_bury(struct begun *begun, int place, const struct fate *fate, int64_t now_ms);
-/* What became of a request of this token: false while it is not buried, or when it was forgotten. */
-MUST_USE bool begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r);
-/* Is it at work somewhere, or is its worker dead and not buried yet? */
-bool begun_is_present(const struct begun *begun, struct bytes token);
+/* What became of a request of this token. */
+enum found_fate {
+    FATE_FOUND, /* it is buried */
+    FATE_LATER, /* it is at work somewhere, or its worker is dead and it is not buried yet */
+    FATE_NONE,  /* it never was begun, was answered, or is forgotten */
+};
+/* fate_r is LOSS_UNKNOWN when it is not found. */
+MUST_USE enum found_fate begun_find(const struct begun *begun, struct bytes token, struct fate *fate_r);
 
 #endif

@@ -240,8 +240,7 @@ static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, 
     struct bytes token = fcgi_parameter(fcgi, "STAMPD_TOKEN");
     int64_t until_ms = clock_monotonic_ms() + BURIAL_MS;
     struct fate fate;
-    while (!begun_find(begun, token, &fate) && begun_is_present(begun, token) &&
-           clock_monotonic_ms() < until_ms)
+    while (begun_find(begun, token, &fate) == FATE_LATER && clock_monotonic_ms() < until_ms)
         clock_sleep_ms(BURIAL_STEP_MS);
     lost_explain(&request->call, reply, &fate);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,19 +85,43 @@ static void what_somebody_began_is_not(void **state)
     assert_true(hand(1, 7, NULL, NOW_MS));
     assert_false(is_done_again(0, 7)); /* it is under way, or its worker has just died */
     struct fate found;
-    assert_true(begun_is_present(begun, bytes_of(token(7))));
-    assert_false(begun_find(begun, bytes_of(token(7)), &found));
+    assert_int_equal(begun_find(begun, bytes_of(token(7)), &found), FATE_LATER);
     begun_bury(begun, 1, &fate, NOW_MS);
-    assert_false(begun_is_present(begun, bytes_of(token(7))));
-    assert_true(begun_find(begun, bytes_of(token(7)), &found));
+    assert_int_equal(begun_find(begun, bytes_of(token(7)), &found), FATE_FOUND);
     assert_int_equal(found.cause, LOSS_CRASH);
     assert_true(found.in_application);
     assert_false(found.is_unchanged);
-    assert_false(begun_find(begun, bytes_of(token(8)), &found));
-    assert_false(begun_find(begun, BYTES(""), &found));
+    assert_int_equal(begun_find(begun, bytes_of(token(8)), &found), FATE_NONE);
+    assert_int_equal(begun_find(begun, BYTES(""), &found), FATE_NONE);
     assert_false(is_done_again(0, 7));
     assert_false(is_done_again(1, 7));
     assert_true(is_done_again(0, 8));
+}
+
+enum { BURIALS = 3000 };
+
+static void *bury(void *place)
+{
+    begun_bury(begun, *(const int *)place, &fate, NOW_MS);
+    return NULL;
+}
+
+/* Between its place and its grave a request is never out of sight. */
+static void what_is_being_buried_is_found(void **state)
+{
+    (void)state;
+    int last = PLACES - 1;
+    for (int i = 0; i < BURIALS; i++) {
+        assert_true(hand(last, i, NULL, NOW_MS));
+        pthread_t master;
+        assert_int_equal(pthread_create(&master, NULL, bury, &last), 0);
+        struct fate found;
+        enum found_fate answer;
+        while ((answer = begun_find(begun, bytes_of(token(i)), &found)) == FATE_LATER) {
+        }
+        assert_int_equal(answer, FATE_FOUND);
+        assert_int_equal(pthread_join(master, NULL), 0);
+    }
 }
 
 /* It was begun by the second worker: there is no third. */
@@ -234,6 +259,7 @@ int main(void)
         TEST(what_nobody_began_is_done),
         TEST(what_somebody_began_is_not),
         TEST(what_a_former_server_began_is_not),
+        TEST(what_is_being_buried_is_found),
         TEST(what_is_handed_in_once_more_is_begun),
         TEST(a_worker_that_rested_had_begun_nothing),
         TEST(what_is_forgotten_proves_nothing),
