@@ -4,7 +4,7 @@
  * NUMBER(name, default, least, most, unit, description) */
 /* clang-format off */
 TEXT(admin_key_sha256, "", "SHA-256 of the administrator's key, 64 hexadecimal digits; empty: nobody is administrator.")
-TEXT(build, "", "Build name that clients are compared with; empty: the program's version.")
+TEXT(build, "", "Build name that clients are compared with; empty: none, and answers name no build.")
 NUMBER(cache_age_s, 7200, 1, 864000, "s", "A cached document that was not used for this long is dropped.")
 NUMBER(cache_mb, 64, 1, 65536, "MiB", "Memory that the documents cached by one worker may take.")
 TEXT(client_address_header, "X-Forwarded-For", "Header in which a trusted proxy passes the client's address; proxy_protocol: by the PROXY protocol.")

@@ -180,8 +180,8 @@ static const struct operation *find_operation(const struct call *call)
 
 static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
 {
-    const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
-    if (call->build.data && !bytes_equal(call->build, bytes_of(build)))
+    const char *build = workshop->settings->build;
+    if (*build && call->build.data && !bytes_equal(call->build, bytes_of(build)))
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
     const struct operation *operation = find_operation(call);
@@ -211,9 +211,8 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
 
 static void write_ping(const struct workshop *workshop, struct builder *body)
 {
-    const char *build = *workshop->settings->build ? workshop->settings->build : PACKAGE_VERSION;
     builder_printf(body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
-    json_add_string(body, bytes_of(build));
+    json_add_string(body, bytes_of(workshop->settings->build));
 }
 
 static bool is_database_there(struct workshop *workshop, struct call *call)

@@ -50,7 +50,7 @@ static struct live_opening *begin_opening(struct live *live, const struct exchan
     opening->form = (struct response_form){
         .is_live = true,
         .request_id = id.size && id.size <= REQUEST_ID_MOST ? arena_copy(arena, id.data, id.size) : NULL,
-        .build = *live->settings->build ? live->settings->build : PACKAGE_VERSION,
+        .build = live->settings->build,
     };
     return opening;
 }

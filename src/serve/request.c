@@ -61,7 +61,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
         .request_id = given.size   ? arena_copy(arena, given.data, given.size)
                       : token.size ? request_id_make(arena, token)
                                    : NULL,
-        .build = *settings->build ? settings->build : PACKAGE_VERSION,
+        .build = settings->build,
         .has_seed_status = strcmp(settings->fault_status, "seed") == 0,
     };
     request->origin = parameter(source, "HTTP_ORIGIN");

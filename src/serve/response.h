@@ -16,7 +16,7 @@ struct response_form {
     bool has_credentials;   /* the request bears some: what is closed for them is 403, else 401 */
     bool is_live;           /* live events: GET and POST */
     const char *request_id; /* given back when it has the form of one; may be NULL */
-    const char *build;      /* of the server */
+    const char *build;      /* the setting; "": none is announced */
     bool has_origins;       /* the answer depends on the origin of the request */
     const char *origin;     /* whose pages may read the answer, or "*"; NULL: nobody's of another origin */
     const char *location;   /* path of what a PUT may create; NULL: another method */

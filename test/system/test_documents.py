@@ -370,9 +370,10 @@ def test_text_that_is_not_utf8_is_refused(stack):
     assert (answer.status_code, answer.json()['code']) == (400, 'AUTF8')
 
 
-def test_another_build_is_told_so(stack):
+def test_without_a_build_none_is_compared(stack):
+    """Where the setting `build` is empty, there is nothing to compare with; test_door.py sets it."""
     answer = stack.request('POST', '/lab/op/sync', json={'syncs': []}, headers={'X-Stampd-Build': 'another'})
-    assert (answer.status_code, answer.json()['code']) == (400, 'DBUILD')
+    assert answer.status_code == 200
 
 
 def test_a_problem_says_what_where_and_why(stack):
@@ -405,7 +406,7 @@ def test_ping(stack):
     before = now_stamp()
     answer = stack.ping().json()
     assert before <= answer['t'] <= now_stamp()
-    assert answer['b']
+    assert answer['b'] == ''
     assert stack.ping('lab').json()['db'] == 'ok'
 
 
