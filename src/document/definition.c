@@ -3,6 +3,7 @@
 
 #include "document/item.h"
 #include "document/schema.h"
+#include "document/value.h"
 
 static int digit_value(char digit)
 {
@@ -13,7 +14,7 @@ static int digit_value(char digit)
     return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* An id or a value: decoded, well-formed, no longer than one may be. */
+/* An id or a value: decoded, well-formed. */
 static bool take_piece(struct arena *arena, struct bytes text, struct bytes *piece_r)
 {
     char *decoded = arena_alloc(arena, text.size + 1);
@@ -33,7 +34,7 @@ static bool take_piece(struct arena *arena, struct bytes text, struct bytes *pie
         decoded[size++] = byte;
     }
     *piece_r = (struct bytes){decoded, size};
-    return size <= DEFINITION_PIECE_MOST && bytes_is_utf8(*piece_r);
+    return bytes_is_utf8(*piece_r);
 }
 
 /* As stampd.property_joined() of the database does it. */
@@ -50,8 +51,8 @@ static bool take_values(struct arena *arena, struct bytes text, struct definitio
         if (!is_right)
             break;
         definition->value_count++;
-        builder_printf(&joined, "%zu:", value.size);
-        builder_add_bytes(&joined, value);
+        value = value_of_member(arena, value);
+        value_join(&joined, value);
         text.data += piece.size + !is_last;
         text.size -= piece.size + !is_last;
     }
@@ -77,7 +78,8 @@ bool definition_read(struct arena *arena, struct bytes text, struct definition *
     struct bytes rest = {slash + 1, text.size - definition_r->class.size - 1};
     const char *at = rest.size ? memchr(rest.data, '@', rest.size) : NULL;
     if (!at)
-        return take_piece(arena, rest, &definition_r->id) && definition_r->id.size;
+        return take_piece(arena, rest, &definition_r->id) && definition_r->id.size &&
+               definition_r->id.size <= DEFINITION_ID_MOST;
     definition_r->collection = (struct bytes){rest.data, (size_t)(at - rest.data)};
     struct bytes values = {at + 1, rest.size - definition_r->collection.size - 1};
     return schema_is_field_name(definition_r->collection) && take_values(arena, values, definition_r);

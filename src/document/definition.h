@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 
 enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
-enum { DEFINITION_VALUES_MOST = 4, DEFINITION_TEXT_MOST = 2048, DEFINITION_PIECE_MOST = 255 };
+enum { DEFINITION_VALUES_MOST = 4, DEFINITION_TEXT_MOST = 2048, DEFINITION_ID_MOST = 255 };
 
 struct definition {
     struct bytes text; /* as it was written */

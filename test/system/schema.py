@@ -1,4 +1,5 @@
 """What a namespace's schema promises, said again in Python: which values of contents are exported."""
+import hashlib
 import json
 import math
 import os
@@ -7,7 +8,7 @@ import subprocess
 
 from stack import BUILD, SOURCE
 
-STRING_MOST, LIST_MOST = 1024, 1000
+STRING_MOST, LIST_MOST = 1024, 1000  # of a string that stands for itself
 BOUNDS = {'int': 2**31, 'long': 2**63}
 COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision'}
 
@@ -23,7 +24,7 @@ def read(text):
 def export_one(value, kind):
     """The value of a field; None: there is none."""
     if kind == 'string':
-        return value if isinstance(value, str) and not isinstance(value, Number) and len(value.encode()) <= STRING_MOST else None
+        return value if isinstance(value, str) and not isinstance(value, Number) else None
     if not isinstance(value, Number):
         return None
     if kind == 'double':
@@ -34,6 +35,16 @@ def export_one(value, kind):
         return None
     number = int(value)
     return number if -BOUNDS[kind] <= number < BOUNDS[kind] else None
+
+
+def stored(value):
+    """What a column has for it: of a long string its first characters, a mark and its SHA-256."""
+    if isinstance(value, list):
+        return [stored(one) for one in value]
+    octets = value.encode() if isinstance(value, str) else b''
+    if len(octets) <= STRING_MOST:
+        return value
+    return octets[:STRING_MOST].decode(errors='ignore') + '\U0010ffff' + hashlib.sha256(octets).hexdigest()
 
 
 def export(value, kind):
@@ -55,7 +66,7 @@ def check_side(stack, ns, document_class, item_class, fields):
     """The side table is what the contents say; returns how many rows it has."""
     table = f'x_{document_class}_{item_class}'
     columns = ', '.join(f'"{name}"' for name in fields)
-    wanted = {(id, key): export_content(content, fields) for id, key, content in stack.psql(
+    wanted = {(id, key): {name: stored(value) for name, value in export_content(content, fields).items()} for id, key, content in stack.psql(
         ns, 'select id, key, content from item where class = %s and iclass = %s and content is not null and not raw',
         (document_class, item_class))}
     found = {(row[0], row[1]): dict(zip(fields, row[2:])) for row in stack.psql(ns, f'select id, key, {columns} from "{table}"')}

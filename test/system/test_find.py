@@ -18,7 +18,7 @@ CLASSES = {'Person': {'items': {'Adr': {'fields': FIELDS}, 'Main': {'singleton':
 # Texts at the borders of what a prefix can be followed by.
 TEXTS = ['', 'a', 'ab', 'abc', 'b', 'B', 'é', 'éa', 'e\u0301', '\x7f', '\x80', '\u07ff', '\u0800', '\ud7ff', '\ud7ffx', '\ue000', '\uffff', '\U00010000',
          '\U0010ffff', '\U0010ffff\U0010ffff', 'a\U0010ffff', 'a\U0010ffffb', 'a\ud7ff', 'a\ud7ffz', '"', '\\', '%', '_', "'", '1 or 1=1',
-         'x' * 1024, 'x' * 1023 + 'y', 'x' * 1025]
+         'x' * 1024, 'x' * 1023 + 'y', 'x' * 1025, 'x' * 1023 + 'é', 'x' * 5000]
 NUMBERS = {'int': [0, 1, -1, 2, 2**31 - 1, -2**31, 7], 'long': [0, -1, 2**53 + 1, 2**63 - 1, -2**63, 2**31],
            'double': [0, 0.5, -0.5, 1e300, -1e300, 5e-324, 3, 0.1]}
 TESTS = ['eq', 'sw', 'lt', 'le', 'ge', 'gt', 'gele', 'gelt', 'gtle', 'gtlt']
@@ -63,7 +63,9 @@ def some_content(chance, fields):
 
 def some_condition(chance, kind):
     test = chance.choice([test for test in TESTS if test != 'sw' or kind.startswith('string')])
-    # What is sought is no longer than what can be exported.
+    if test == 'eq':
+        return {'t': test, 'v1': some_value(chance, kind)}
+    # Order and prefixes are sought with what stands for itself.
     values = [value for value in (some_value(chance, kind) for _ in range(6)) if len(str(value).encode('utf-8', 'surrogatepass')) <= 1024][:2]
     if len(test) == 2:
         return {'t': test, 'v1': values[0]}
@@ -206,7 +208,8 @@ REFUSED = [
     (where('name', 'eq', 1), 'AARG', ['v1']),
     (where('name', 'eq', ['a']), 'AARG', ['v1']),
     (where('tags', 'eq', ['a']), 'AARG', ['v1']),
-    (where('name', 'eq', 'x' * 1025), 'AARG', ['v1']),
+    (where('name', 'sw', 'x' * 1025), 'AARG', ['v1']),
+    ({**FIND, 'id': {'t': 'eq', 'v1': 'x' * 1025}}, 'AARG', ['v1']),
     (where('size', 'eq', '1'), 'AARG', ['v1']),
     (where('size', 'eq', 1.5), 'AARG', ['v1']),
     (where('size', 'eq', 2**31), 'AARG', ['v1']),

@@ -13,49 +13,51 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "document/value.h"
 #include "operation/answer.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
 #include "operation/seal.h"
 
-enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, VALUE_MOST = 255, KEYS_MOST = 4 };
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 
 /* --- the question -------------------------------------------------------------------------------- */
 
-static bool take_text(const struct json *json, struct bytes *text_r)
+static bool take_text(struct arena *arena, const struct json *json, struct bytes *text_r)
 {
     bool is_value = json->kind == JSON_STRING || json->kind == JSON_NUMBER || json->kind == JSON_TRUE ||
                     json->kind == JSON_FALSE;
-    *text_r = json->kind == JSON_TRUE    ? BYTES("true")
-              : json->kind == JSON_FALSE ? BYTES("false")
-                                         : json->value;
-    return is_value && text_r->size <= VALUE_MOST;
+    if (is_value)
+        *text_r = json->kind == JSON_TRUE    ? BYTES("true")
+                  : json->kind == JSON_FALSE ? BYTES("false")
+                                             : value_of_member(arena, json->value);
+    return is_value;
 }
 
 /* As stampd.property_joined() of the database does it. */
 static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r)
 {
     static const char expected[] =
-        "A value of up to 255 bytes is expected; of several properties, their array.";
+        "A string, a number or a truth value is expected; of several properties, their array.";
+    struct arena *arena = reader->call->arena;
     const struct json *value = json_member(param, "value");
     if (!value)
         return reader_wrong(reader, param, "value", expected);
     if (value->kind != JSON_ARRAY)
-        return take_text(value, value_r) ? FAULT_NONE : reader_wrong(reader, param, "value", expected);
+        return take_text(arena, value, value_r) ? FAULT_NONE : reader_wrong(reader, param, "value", expected);
     if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
         return reader_wrong(reader, param, "value", expected);
     struct builder joined = {0};
     struct bytes text = NO_BYTES;
     for (const struct json *one = value->first; one; one = one->next) {
-        if (!take_text(one, &text)) {
+        if (!take_text(arena, one, &text)) {
             builder_free(&joined);
             return reader_wrong_value(reader, one, "value", expected);
         }
-        builder_printf(&joined, "%zu:", text.size);
-        builder_add_bytes(&joined, text);
+        value_join(&joined, text);
     }
     struct bytes whole = value->count == 1 ? text : builder_bytes(&joined);
-    *value_r = (struct bytes){arena_copy(reader->call->arena, whole.data, whole.size), whole.size};
+    *value_r = (struct bytes){arena_copy(arena, whole.data, whole.size), whole.size};
     builder_free(&joined);
     return FAULT_NONE;
 }

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "document/value.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
 
-enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, TEXT_MOST = 1024 };
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 
 static const char *const tests[SEARCH_TESTS] = {
     [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",    [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
@@ -59,16 +60,30 @@ static enum fault read_integer(const struct reader *reader, const struct json *e
                         is_int ? "An integer of 32 bits is expected." : "An integer of 64 bits is expected.");
 }
 
-static enum fault read_value(const struct reader *reader, const struct json *element, const char *member,
-                             enum field_type type, struct search_value *value)
+/* Texts of any length are equal or not; a longer one has no place in the order of what stands for others. */
+static enum fault read_text(const struct reader *reader, const struct json *element, const char *member,
+                            const struct search_condition *condition, struct bytes *text_r)
 {
     const struct json *json = json_member(element, member);
+    bool is_equality = condition->field && condition->test == SEARCH_EQ;
+    if (!json || json->kind != JSON_STRING)
+        return reader_wrong(reader, element, member, "A string is expected.");
+    if (!is_equality && json->value.size > VALUE_FIELD_MOST)
+        return reader_wrong(
+            reader, element, member,
+            "A string of up to 1,024 bytes is expected: only eq, of a field, takes a longer one.");
+    *text_r = is_equality ? value_of_field(reader->call->arena, json->value) : json->value;
+    return FAULT_NONE;
+}
+
+static enum fault read_value(const struct reader *reader, const struct json *element, const char *member,
+                             const struct search_condition *condition, struct search_value *value)
+{
+    const struct json *json = json_member(element, member);
+    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
-        if (!json || json->kind != JSON_STRING || json->value.size > TEXT_MOST)
-            return reader_wrong(reader, element, member, "A string of up to 1,024 bytes is expected.");
-        value->text = json->value;
-        return FAULT_NONE;
+        return read_text(reader, element, member, condition, &value->text);
     case FIELD_LONG:
     case FIELD_INT:
         if (!json)
@@ -105,14 +120,14 @@ static enum fault read_condition(const struct reader *reader, const struct json 
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     enum fault fault = read_test(reader, element, condition);
     if (!fault)
-        fault = read_value(reader, element, "v1", type, &condition->values[0]);
+        fault = read_value(reader, element, "v1", condition, &condition->values[0]);
     if (fault)
         return fault;
     if (!search_has_two(condition->test))
         return json_member(element, "v2")
                    ? reader_wrong(reader, element, "v2", "This test has one value, v1.")
                    : FAULT_NONE;
-    fault = read_value(reader, element, "v2", type, &condition->values[1]);
+    fault = read_value(reader, element, "v2", condition, &condition->values[1]);
     if (!fault && is_reversed(type, condition->values))
         fault = reader_wrong(reader, element, "v2", "A value that is not below v1 is expected.");
     return fault;
