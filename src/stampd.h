@@ -62,7 +62,7 @@
 /* A module built for another major version, or for a higher minor one, is refused at start.  What a major
  * version has stays as it is; a minor one adds. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 5
+#define STAMPD_ABI_MINOR 6
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -244,6 +244,10 @@ int64_t stampd_time_left_ms(const struct stampd_call *call);
 
 /* In afterwork: version of the commit; 0: nothing was written, everything was as wanted.  In work: 0. */
 int64_t stampd_commit_version(const struct stampd_call *call);
+/* In afterwork: the version that a document has since the commit, whether the operation has changed it or
+ * left it as it was; 0: it does not exist.  A client that sends it as `if` succeeds while nobody else writes.
+ * Of a document that work has fetched, else BMODULE.  Since 1.6. */
+int64_t stampd_version_after(struct stampd_call *call, const char *document_class, const char *id);
 
 /* The present as a stamp; stamps as milliseconds since 1970 UTC, and back. */
 int64_t stampd_now(void);

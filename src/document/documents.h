@@ -99,6 +99,16 @@ const struct touch *transaction_touch(const struct transaction *transaction);
  * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
  * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
+/* How a document that the try fetched stands after its commit. */
+struct standing {
+    struct name name;
+    int64_t version; /* 0: it does not exist */
+    bool is_written; /* the version is that of the commit, which is not known yet: `version` is 0 */
+};
+/* After the last change: all that were fetched, in the order in which they were asked for.  Contents of older
+ * releases become those of the newest here, so that what is no change then is none. */
+MUST_USE enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r,
+                                      size_t *count_r);
 /* After FAULT_AUNIQUE or FAULT_AFIXED: the unique property or collection, the class and the id of the
  * document; ended by NULL, or by what is not known. */
 void transaction_refused(const struct transaction *transaction,

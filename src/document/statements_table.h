@@ -146,16 +146,18 @@ STATEMENT(
 
 /* What is kept under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
 STATEMENT(ONCE_FIND, "once_find", 3,
-          "select digest, mime, answer, version from once where account = $1 and key = $2 and at >= $3")
+          "select digest::text, mime::text, answer::bytea, version::bigint, standings::text from once"
+          " where account = $1 and key = $2 and (at >= $3) is not false")
 
 /* The first statement of its commit: a twin waits here, before it holds anything.  ST003: an answer is kept
  * already.  One that is too old is replaced.  $1 account, $2 key, $3 digest, $4 mime, $5 answer, $6 version,
- * $7 at; $8: older ones are too old. */
-STATEMENT(ONCE, "once", 8,
-          "with kept as (insert into once as o (account, key, digest, mime, answer, version, at)"
-          " values ($1, $2, $3, $4, $5, $6, $7) on conflict (account, key) do update"
+ * $7 at; $8: older ones are too old; $9 standings. */
+STATEMENT(ONCE, "once", 9,
+          "with kept as (insert into once as o (account, key, digest, mime, answer, version, at, standings)"
+          " values ($1, $2, $3, $4, $5, $6, $7, $9) on conflict (account, key) do update"
           " set digest = excluded.digest, mime = excluded.mime, answer = excluded.answer,"
-          " version = excluded.version, at = excluded.at where o.at < $8 returning 1)"
+          " version = excluded.version, at = excluded.at, standings = excluded.standings where o.at < $8 "
+          "returning 1)"
           " select case when count(*) = 0 then fail('ST003', 'once') end from kept")
 
 /* The last statement of that commit: more answers go than one came, so that the table is as large as what is

@@ -105,6 +105,7 @@ struct once {
     struct bytes digest;       /* of the request */
     struct bytes mime, answer; /* what work gave */
     int64_t version;           /* of the commit; 0: nothing was changed */
+    struct bytes standings;    /* of its documents: operation/standing.h; may be empty */
 };
 /* Finds the answer kept under `account` and `key`, unless it is older than idempotency_s; fills in the rest.
  */

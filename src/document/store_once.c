@@ -7,7 +7,7 @@
 #include "document/store_private.h"
 
 /* Columns of ONCE_FIND. */
-enum { DIGEST, MIME, ANSWER, VERSION };
+enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
 
 /* What was kept before is too old. */
 static int64_t oldest(const struct store *store, int64_t now)
@@ -39,6 +39,7 @@ enum fault store_find_once(struct store *store, int space, struct arena *arena, 
     once->mime = pg_get_text(row, 0, MIME);
     once->answer = pg_get_text(row, 0, ANSWER);
     once->version = pg_get_i64(row, 0, VERSION);
+    once->standings = pg_get_text(row, 0, STANDINGS);
     *found_r = true;
     return FAULT_NONE;
 }
@@ -56,6 +57,7 @@ void store_add_once(struct once_params *params, const struct store *store, struc
     pg_add_i64(&params->keep, once->version);
     pg_add_i64(&params->keep, now);
     pg_add_i64(&params->keep, oldest(store, now));
+    pg_add_text(&params->keep, once->standings.data ? once->standings : BYTES(""));
     pg_params_start(&params->purge, arena);
     pg_add_i64(&params->purge, oldest(store, now));
 }

@@ -474,7 +474,9 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         fault = store_schema(documents->store, transaction->space, transaction->arena, &schema);
     if (fault)
         return fault;
-    if (schema && schema->has_old)
+    if (schema && transaction->stood && schema->number != transaction->stood->number)
+        return FAULT_STALE; /* what was said of its documents may not hold under this one */
+    if (schema && schema->has_old && !transaction->stood)
         transaction_mutate(transaction, schema);
     struct writing writing;
     prepare_writing(transaction, schema, &writing);

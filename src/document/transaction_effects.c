@@ -114,3 +114,44 @@ void transaction_mutate(struct transaction *transaction, const struct schema *sc
             draft_mutate(asked->draft, mutate, &mutating);
     }
 }
+
+/* --- what it leaves ------------------------------------------------------------------------------ */
+
+static bool is_any_changed(const struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))
+            return true;
+    return false;
+}
+
+static struct standing stand(const struct asked *asked)
+{
+    const struct header *header = &asked->found.document->header;
+    struct standing standing = {.name = {header->class, header->id}};
+    if (draft_is_changed(asked->draft))
+        standing.is_written = draft_exists(asked->draft);
+    else if (document_exists(asked->found.document))
+        standing.version = header->version;
+    return standing;
+}
+
+enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r, size_t *count_r)
+{
+    struct documents *documents = transaction->documents;
+    *standings_r = NULL;
+    *count_r = 0;
+    if (is_any_changed(transaction)) {
+        enum fault fault =
+            store_schema(documents->store, transaction->space, transaction->arena, &transaction->stood);
+        if (fault)
+            return fault;
+        if (transaction->stood->has_old)
+            transaction_mutate(transaction, transaction->stood);
+    }
+    *standings_r = ARENA_ARRAY(transaction->arena, struct standing, transaction->fetched);
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->asked[i].draft)
+            (*standings_r)[(*count_r)++] = stand(&transaction->asked[i]);
+    return FAULT_NONE;
+}

@@ -30,6 +30,7 @@ struct transaction {
     struct task next;
     struct bytes session;                       /* of the caller; NO_BYTES: none is named */
     struct touch touch;                         /* what the commit has touched */
+    const struct schema *stood;                 /* under which it stands: transaction_stand; NULL: none */
     struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
 };
 

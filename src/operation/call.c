@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 
+enum { MIME_MOST = 127 };
+
 void reply_enter(struct reply *reply, enum phase phase)
 {
     if (reply->timing) {
@@ -37,6 +39,14 @@ enum fault reply_wrong_argument(struct call *call, struct reply *reply, const ch
     enum fault fault = reply_fault(call, reply, FAULT_AARG, expected, argument, NULL);
     reply->at = arena_printf(call->arena, "/%s", argument);
     return fault;
+}
+
+bool reply_is_mime(struct bytes mime)
+{
+    for (size_t i = 0; i < mime.size; i++)
+        if (mime.data[i] < ' ' || mime.data[i] > '~')
+            return false;
+    return mime.size && mime.size <= MIME_MOST && memchr(mime.data, '/', mime.size);
 }
 
 void reply_add_argument(struct call *call, struct reply *reply, const char *argument)

@@ -160,6 +160,8 @@ enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault,
 enum fault reply_wrong_argument(struct call *call, struct reply *reply, const char *argument,
                                 const char *expected);
 
+/* Can it stand in a header as the type of an answer? */
+bool reply_is_mime(struct bytes mime);
 #define MIME_JSON  "application/json"
 #define MIME_LINES "application/x-ndjson" /* a JSON text a line */
 

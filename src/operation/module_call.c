@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "document/stamp.h"
 #include "operation/access.h"
+#include "operation/standing.h"
 
 bool stampd_failed(const struct stampd_call *call)
 {
@@ -142,6 +143,20 @@ int64_t stampd_time_left_ms(const struct stampd_call *call)
 int64_t stampd_commit_version(const struct stampd_call *call)
 {
     return call->is_afterwork ? call->attempt->version : 0;
+}
+
+int64_t stampd_version_after(struct stampd_call *call, const char *document_class, const char *id)
+{
+    const struct attempt *attempt = call->attempt;
+    int64_t version = 0;
+    if (!call->is_afterwork)
+        module_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
+                    document_class);
+    else if (!attempt->standing_count && attempt->reply->is_replayed)
+        version = attempt->version; /* kept by a release before 1.6 */
+    else if (!standing_find(attempt, (struct name){bytes_of(document_class), bytes_of(id)}, &version))
+        module_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
+    return version;
 }
 
 /* --- stamps --- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Of arrays and objects that are open in one text. */
-enum { DEPTH_MOST = 128, MIME_MOST = 127 };
+enum { DEPTH_MOST = 128 };
 
 struct stampd_writer {
     struct stampd_call *call;
@@ -220,19 +220,9 @@ enum stampd_outcome stampd_result_json(struct stampd_call *call, struct stampd_b
     return set_result(call, MIME_JSON, bytes_from(text));
 }
 
-/* A media type as it can stand in a header; JSON has functions of its own. */
-static bool is_mime(const char *mime)
-{
-    size_t size = strlen(mime);
-    for (size_t i = 0; i < size; i++)
-        if (mime[i] < ' ' || mime[i] > '~')
-            return false;
-    return size && size <= MIME_MOST && strchr(mime, '/') && strcmp(mime, MIME_JSON) != 0;
-}
-
 static enum stampd_outcome set_plain(struct stampd_call *call, const char *mime, struct stampd_bytes result)
 {
-    if (!is_mime(mime))
+    if (!reply_is_mime(bytes_of(mime)) || strcmp(mime, MIME_JSON) == 0) /* JSON has functions of its own */
         module_fail(call, FAULT_BMODULE, "A result has no type that it could have.", NULL);
     else if (!result.data)
         module_fail(call, FAULT_BMODULE, "A result is nothing at all.", NULL);

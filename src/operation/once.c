@@ -7,8 +7,9 @@
 #include "document/stamp.h"
 #include "edge/crypto.h"
 #include "operation/reader.h"
+#include "operation/standing.h"
 
-enum { KEY_BYTES_MAX = 255 };
+enum { KEY_BYTES_MAX = 255, ANSWER_DEPTH_MOST = 1000 };
 
 /* --- dhop --- */
 
@@ -111,6 +112,38 @@ enum fault once_open(struct workshop *workshop, struct call *call, struct reply 
 
 /* --- the answer --- */
 
+/* The row is not as it was written: it was altered, by hand or by a fault of the machine. */
+static enum fault refuse_kept(struct attempt *attempt, const char *column)
+{
+    log_error("a row of the table once is not as it was written column=%s", column);
+    reply_enter(attempt->reply, PHASE_AFTERWORK); /* the request was done */
+    return reply_fault(
+        attempt->call, attempt->reply, FAULT_BCONTENT,
+        "The request was done; the answer that is kept under its Idempotency-Key cannot be read.", "once",
+        column, NULL);
+}
+
+static bool is_json(struct arena *arena, struct bytes text)
+{
+    const struct json_limits limits = {.depth = ANSWER_DEPTH_MOST};
+    struct json *root;
+    struct json_problem problem;
+    return !json_read(arena, text, &limits, &root, &problem);
+}
+
+static enum fault check_kept(struct attempt *attempt, const struct once *kept)
+{
+    bool is_plain = attempt->operation->is_bare || !bytes_equal(kept->mime, BYTES(MIME_JSON));
+    if (!reply_is_mime(kept->mime))
+        return refuse_kept(attempt, "mime");
+    if (!kept->answer.data ||
+        (!is_plain && kept->answer.size && !is_json(attempt->call->arena, kept->answer)))
+        return refuse_kept(attempt, "answer");
+    if (kept->version < 0 || kept->version > STAMP_MAX)
+        return refuse_kept(attempt, "version");
+    return standing_unpack(attempt, kept->standings) ? FAULT_NONE : refuse_kept(attempt, "standings");
+}
+
 enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r)
 {
     struct call *call = attempt->call;
@@ -125,6 +158,9 @@ enum fault once_recall(struct attempt *attempt, const struct once *once, bool *f
     if (!bytes_equal(kept.digest, once->digest))
         return reply_fault(call, reply, FAULT_AKEYREUSED, NULL,
                            arena_copy(call->arena, once->key.data, once->key.size), NULL);
+    fault = check_kept(attempt, &kept);
+    if (fault)
+        return fault;
     reply->fault = FAULT_NONE;
     reply->argument_count = 0;
     reply->detail = NULL;
@@ -143,6 +179,7 @@ enum fault once_keep(struct attempt *attempt, struct once *once)
     const struct reader reader = {settings, attempt->call, attempt->reply};
     const struct builder *body = attempt->reply->body;
     once->mime = bytes_of(attempt->reply->mime);
+    once->standings = attempt->standing_count ? standing_pack(attempt) : BYTES("");
     once->answer = (struct bytes){body->data + attempt->out, body->size - attempt->out};
     if ((int64_t)once->answer.size > settings->limit_kept_bytes)
         return reader_over(&reader, NULL, "limit_kept_bytes", settings->limit_kept_bytes,
@@ -158,14 +195,15 @@ enum fault once_settle(struct attempt *attempt, const struct once *once, enum fa
     if (is_unknown && documents_must_exit(attempt->workshop->documents))
         return fault; /* the old backend may still commit: nothing can be proven */
     enum fault looked = once_recall(attempt, once, &is_found);
-    if (is_found || looked == FAULT_AKEYREUSED) {
+    if (is_found || looked == FAULT_AKEYREUSED || looked == FAULT_BCONTENT) {
         if (is_unknown)
-            log_info("commit did happen key=%.*s", (int)once->key.size, once->key.data);
+            log_info("commit did happen, its answer was kept");
+        *again_r = false;
         return looked;
     }
     if (looked || !is_unknown)
         return fault;
-    log_info("commit did not happen key=%.*s", (int)once->key.size, once->key.data);
+    log_info("commit did not happen, no answer was kept");
     *again_r = true;
     return FAULT_XAWAY;
 }

@@ -18,7 +18,7 @@ MUST_USE enum fault once_read_dhop(struct workshop *workshop, struct call *call,
 MUST_USE enum fault once_open(struct workshop *workshop, struct call *call, struct reply *reply,
                               const struct operation *operation, struct once **once_r);
 /* Looks for the answer.  Found: body, type and version of the attempt are as after its work and validation.
- * FAULT_AKEYREUSED: it answers another request. */
+ * FAULT_AKEYREUSED: it answers another request.  FAULT_BCONTENT: it cannot be read. */
 MUST_USE enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r);
 /* After work: its validation is to keep what it gave.  FAULT_ALIMIT: more than limit_kept_bytes. */
 MUST_USE enum fault once_keep(struct attempt *attempt, struct once *once);

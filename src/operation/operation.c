@@ -10,6 +10,7 @@
 #include "operation/access.h"
 #include "operation/once.h"
 #include "operation/registry.h"
+#include "operation/standing.h"
 #include "operation/subs.h"
 #include "operation/sync.h"
 #include "operation/task_door.h"
@@ -69,6 +70,8 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
     fault = operation->work ? operation->work(attempt) : FAULT_NONE;
     if (!fault && is_late(attempt->call))
         fault = FAULT_XTIME;
+    if (!fault && operation->afterwork)
+        fault = standing_note(attempt);
     if (!fault && once)
         fault = once_keep(attempt, once);
     if (!fault) {

@@ -16,10 +16,12 @@ struct attempt {
     int space;
     const struct schema *schema; /* of this try, see classes_schema; NULL: not asked for */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
-    size_t out;                  /* where the operation's own part of reply->body begins */
-    bool is_final;               /* a task that said that it is not to be tried again */
-    const struct grant *grants;  /* of this try: operation/sync.h */
-    int64_t retry_after_s;       /* a task that fails is not to be tried again sooner; 0: as settings say */
+    struct standing *standings;  /* in afterwork: how its documents stand (operation/standing.h) */
+    size_t standing_count;
+    size_t out;                 /* where the operation's own part of reply->body begins */
+    bool is_final;              /* a task that said that it is not to be tried again */
+    const struct grant *grants; /* of this try: operation/sync.h */
+    int64_t retry_after_s;      /* a task that fails is not to be tried again sooner; 0: as settings say */
 };
 
 /* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but
@@ -42,7 +44,8 @@ struct operation {
     /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
     enum fault (*work)(struct attempt *attempt);
     /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
-     * from `out` on, which it completes or replaces: an answer that is remembered goes through it again. */
+     * from `out` on, which it completes or replaces, and of how the documents of the work stand
+     * (operation/standing.h): an answer that is remembered goes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
     /* Is the call's param one that work could take?  Reads no document; NULL: only work knows. */
     enum fault (*check)(struct attempt *attempt);

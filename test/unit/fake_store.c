@@ -45,7 +45,8 @@ void fake_keep(const struct once *kept)
                                             .digest = copy(kept->digest),
                                             .mime = copy(kept->mime),
                                             .answer = copy(kept->answer),
-                                            .version = kept->version};
+                                            .version = kept->version,
+                                            .standings = copy(kept->standings)};
 }
 
 static const struct once *find_kept(struct bytes account, struct bytes key)
@@ -65,7 +66,8 @@ void fake_forget_kept(void)
 {
     while (answer_count) {
         struct once *once = &answers[--answer_count];
-        struct bytes texts[] = {once->account, once->key, once->digest, once->mime, once->answer};
+        struct bytes texts[] = {once->account, once->key,    once->digest,
+                                once->mime,    once->answer, once->standings};
         for (size_t i = 0; i < COUNT_OF(texts); i++)
             free((void *)(uintptr_t)texts[i].data);
     }

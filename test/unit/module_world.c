@@ -52,7 +52,9 @@ int open_world(void **state)
 int start_world(void **state)
 {
     (void)state;
-    static const struct settings limits = {.limit_answer_bytes = 4 << 20,
+    static const struct settings limits = {.limit_kept_bytes = 1000,
+                                           .idempotency_s = 100,
+                                           .limit_answer_bytes = 4 << 20,
                                            .limit_items = 100000,
                                            .limit_tombstones = 100000,
                                            .dhop_past_s = 1000,

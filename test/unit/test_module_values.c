@@ -305,6 +305,59 @@ static enum stampd_outcome tell_version(struct stampd_call *call)
     return stampd_result(call, result);
 }
 
+/* Firm f is changed or left as it is, g is only looked at, h does not exist. */
+static enum stampd_outcome look_at_three(struct stampd_call *call)
+{
+    stampd_version(stampd_fetch(call, "Firm", "g"));
+    stampd_version(stampd_fetch(call, "Firm", "h"));
+    return write_and_tell(call);
+}
+
+static enum stampd_outcome tell_three(struct stampd_call *call)
+{
+    struct stampd_writer *result = stampd_write_array(call);
+    stampd_add_boolean(result, NULL, stampd_version_after(call, "Firm", "f") == fake_version("Firm", "f"));
+    stampd_add_boolean(result, NULL, stampd_version_after(call, "Firm", "f") == stampd_commit_version(call));
+    stampd_add_integer(result, NULL, stampd_version_after(call, "Firm", "g"));
+    stampd_add_integer(result, NULL, stampd_version_after(call, "Firm", "h"));
+    return stampd_result(call, result);
+}
+
+static enum stampd_outcome tell_another(struct stampd_call *call)
+{
+    stampd_version_after(call, "Firm", "never fetched");
+    return STAMPD_DONE;
+}
+
+static enum stampd_outcome tell_too_early(struct stampd_call *call)
+{
+    stampd_fetch(call, "Firm", "f");
+    stampd_version_after(call, "Firm", "f");
+    return STAMPD_DONE;
+}
+
+static void afterwork_sees_the_version_of_each_document(void **state)
+{
+    (void)state;
+    afterwork = tell_three;
+    fake_change("Firm", "g", 261121103000123, "1");
+    work = look_at_three;
+    for (int i = 0; i < 2; i++) {
+        run_call("Trial", NULL,
+                 (struct call){.idempotency_key = BYTES("k")}); /* the second gets the answer */
+        assert_int_equal(reply.is_replayed, i);
+        expect_body("{\"out\":[true,true,261121103000123,0]}");
+    }
+    run(look_at_three, NULL); /* all is as wanted: nothing is written */
+    expect_body("{\"out\":[true,false,261121103000123,0]}");
+    afterwork = tell_another;
+    run(write_and_tell, NULL);
+    assert_string_equal(reply_code(&reply), "BMODULE");
+    run(tell_too_early, NULL);
+    assert_string_equal(reply_code(&reply), "BMODULE");
+    assert_int_equal(reply.phase, PHASE_WORK);
+}
+
 static enum stampd_outcome fetch_too_late(struct stampd_call *call)
 {
     stampd_fetch(call, "Firm", "f");
@@ -382,6 +435,7 @@ int main(void)
         TEST(results_are_of_every_kind),
         TEST(exceptions_bear_code_arguments_and_detail),
         TEST(afterwork_sees_the_version),
+        TEST(afterwork_sees_the_version_of_each_document),
         TEST(a_call_tells_about_its_request),
     };
     return cmocka_run_group_tests_name("module values", tests, open_world, NULL);

@@ -64,9 +64,10 @@ static const char *answer(void)
     return arena_copy(arena, body.data, body.size);
 }
 
-static const char *answer_of(int64_t version)
+static const char *answer_of(const char *id, int64_t version)
 {
-    return arena_printf(arena, "{\"out\":{\"v\":%lld}}", (long long)version);
+    return arena_printf(arena, "{\"out\":{\"v\":%lld,\"docs\":[{\"c\":\"Doc\",\"id\":\"%s\",\"v\":%lld}]}}",
+                        (long long)version, id, (long long)version);
 }
 
 /* --- the answer kept --- */
@@ -78,7 +79,7 @@ static void a_request_sent_again_gets_its_answer_again(void **state)
     assert_false(reply.is_replayed);
     const char *first = answer();
     int64_t version = fake_version("Doc", "a");
-    assert_string_equal(first, answer_of(version));
+    assert_string_equal(first, answer_of("a", version));
     assert_non_null(fake_kept("k1"));
     /* what others did meanwhile neither changes the answer nor is undone */
     assert_int_equal(put("a", "2", NULL), FAULT_NONE);
@@ -113,18 +114,18 @@ static void what_changes_nothing_is_kept_too(void **state)
     assert_int_equal(put("a", "1", NULL), FAULT_NONE);
     int64_t version = fake_version("Doc", "a");
     assert_int_equal(put("a", "1", "same"), FAULT_NONE);
-    assert_string_equal(answer(), answer_of(version));
+    assert_string_equal(answer(), answer_of("a", version));
     assert_int_equal(fake.commits, 2);
     assert_true(fake_version("Doc", "a") == version);
     assert_non_null(fake_kept("same"));
     assert_int_equal(fake_kept("same")->version, 0);
     assert_int_equal(put("a", "2", NULL), FAULT_NONE);
     assert_int_equal(put("a", "1", "same"), FAULT_NONE);
-    assert_string_equal(answer(), answer_of(version));
+    assert_string_equal(answer(), answer_of("a", version));
     assert_true(reply.is_replayed);
     /* no document at all */
     assert_int_equal(run(call_of("put", "{\"docs\":[]}", "none")), FAULT_NONE);
-    assert_string_equal(answer(), "{\"out\":{\"v\":0}}");
+    assert_string_equal(answer(), "{\"out\":{\"v\":0,\"docs\":[]}}");
     assert_int_equal(run(call_of("put", "{\"docs\":[]}", "none")), FAULT_NONE);
     assert_true(reply.is_replayed);
 }
@@ -188,7 +189,7 @@ static void synchronisations_are_computed_anew(void **state)
     call.syncs = parse("[{\"c\":\"Doc\",\"id\":\"a\"}]");
     assert_int_equal(run(call), FAULT_NONE);
     assert_true(reply.is_replayed);
-    const char *out = arena_printf(arena, "{\"out\":{\"v\":%lld},\"syncs\":[", (long long)version);
+    const char *out = arena_printf(arena, "{\"out\":{\"v\":%lld,\"docs\":[", (long long)version);
     assert_int_equal(strncmp(body.data, out, strlen(out)), 0);
     assert_non_null(strstr(body.data, "\"j\":22"));
 }
@@ -275,7 +276,7 @@ static void a_quicker_twin_gives_the_answer(void **state)
     fake.after_find = twin_commits; /* this one looked too early */
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
     assert_true(reply.is_replayed);
-    assert_string_equal(answer(), answer_of(fake_version("Doc", "a")));
+    assert_string_equal(answer(), answer_of("a", fake_version("Doc", "a")));
     assert_int_equal(fake.commits, 2);
 }
 
@@ -299,7 +300,7 @@ static void a_quicker_twin_makes_a_fault_an_answer(void **state)
     fake.after_find = born_by_twin;
     assert_int_equal(run(call_of("put", born, "b")), FAULT_NONE);
     assert_true(reply.is_replayed);
-    assert_string_equal(answer(), answer_of(fake_version("Doc", "b")));
+    assert_string_equal(answer(), answer_of("b", fake_version("Doc", "b")));
     assert_int_equal(fake.commits, 1);
 }
 
@@ -326,7 +327,7 @@ static void a_lost_commit_that_happened_gives_its_answer(void **state)
     fake.is_lost = true;
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
     assert_int_equal(fake.commits, 1);
-    assert_string_equal(answer(), answer_of(fake_version("Doc", "a")));
+    assert_string_equal(answer(), answer_of("a", fake_version("Doc", "a")));
     heal();
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
     assert_int_equal(fake.commits, 1);

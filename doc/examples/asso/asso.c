@@ -97,11 +97,12 @@ static enum stampd_outcome resign(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* What a client wants to know of a commit: its version. */
+/* What a client wants to know: the version that the association has now, also when nothing had to change. */
 static enum stampd_outcome tell_version(struct stampd_call *call)
 {
+    const char *id = stampd_read_text(call, stampd_param(call), "asso", 1, ID_MOST);
     struct stampd_writer *result = stampd_write_object(call);
-    stampd_add_integer(result, "v", stampd_commit_version(call));
+    stampd_add_integer(result, "v", stampd_version_after(call, "Asso", id));
     return stampd_result(call, result);
 }
 

@@ -1,14 +1,15 @@
 /* put: documents created, changed, deleted, all in one commit.
  * param {"docs":[{"c","id","if":version,"items":[{"c","k","j"|"s"} | {"c","k","del":true}],"delete":true}]} →
- * out {"v"}. Items named are set or removed ("j":null removes too), the others stay; a document that does not
- * exist is created, without items too; delete ends its life, and with items a new life begins.  `v`: the
- * version of the commit, or, when everything was as wanted already, the highest version among the documents
- * named. */
+ * out {"v","docs":[{"c","id","v"}]}. Items named are set or removed ("j":null removes too), the others stay;
+ * a document that does not exist is created, without items too; delete ends its life, and with items a new
+ * life begins.  `v`: the version of the commit, or, when everything was as wanted already, the highest
+ * version among the documents named; that of `docs`: of each document, as `if` takes it. */
 #include "operation/builtin/builtin.h"
 
 #include "document/stamp.h"
 #include "operation/builtin/change.h"
 #include "operation/reader.h"
+#include "operation/standing.h"
 
 /* One document of the request. */
 struct order {
@@ -64,13 +65,26 @@ static enum fault apply_order(struct attempt *attempt, const struct reader *read
     return change_items(attempt, draft, has_items ? order->items : NULL, true);
 }
 
-static void write_version(struct attempt *attempt, int64_t version)
+#define LEFT "{\"v\":"
+
+/* What work leaves: the version when nothing is written. */
+static void leave_version(struct attempt *attempt, int64_t version)
 {
     struct builder *body = attempt->reply->body;
     body->size = attempt->out;
-    builder_add_text(body, "{\"v\":");
+    builder_add_text(body, LEFT);
     builder_add_i64(body, version);
     builder_add_text(body, "}");
+}
+
+/* False: the text was kept, and is not what work leaves. */
+static bool read_version(const struct attempt *attempt, int64_t *version_r)
+{
+    const struct builder *body = attempt->reply->body;
+    const size_t size = body->size - attempt->out, around = sizeof LEFT;
+    const char *left = body->data + attempt->out;
+    return size > around && memcmp(left, LEFT, around - 1) == 0 && left[size - 1] == '}' &&
+           bytes_to_i64((struct bytes){left + around - 1, size - around}, version_r);
 }
 
 static enum fault put_work(struct attempt *attempt)
@@ -103,7 +117,7 @@ static enum fault put_work(struct attempt *attempt)
             highest = present;
         fault = apply_order(attempt, &reader, &orders[i], drafts[i]);
     }
-    write_version(attempt, highest);
+    leave_version(attempt, highest);
     return fault;
 }
 
@@ -120,11 +134,52 @@ static enum fault put_check(struct attempt *attempt)
     return fault;
 }
 
+static void write_standing(struct builder *body, struct name name, int64_t version)
+{
+    builder_add_text(body, "{\"c\":");
+    json_add_string(body, name.class);
+    builder_add_text(body, ",\"id\":");
+    json_add_string(body, name.id);
+    builder_add_text(body, ",\"v\":");
+    builder_add_i64(body, version);
+    builder_add_text(body, "}");
+}
+
+/* An answer that a release before this one has kept has none. */
+static enum fault write_standings(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    struct builder *body = attempt->reply->body;
+    const struct json *docs = json_member(attempt->call->param, "docs");
+    if (docs->count && !attempt->standing_count)
+        return FAULT_NONE;
+    builder_add_text(body, ",\"docs\":[");
+    for (const struct json *element = docs->first; element; element = element->next) {
+        struct name name;
+        int64_t version = 0;
+        enum fault fault = reader_name(&reader, element, &name);
+        if (!fault && !standing_find(attempt, name, &version))
+            fault = reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "standings", NULL);
+        if (fault)
+            return fault;
+        if (element != docs->first)
+            builder_add_text(body, ",");
+        write_standing(body, name, version);
+    }
+    builder_add_text(body, "]");
+    return FAULT_NONE;
+}
+
 static enum fault put_afterwork(struct attempt *attempt)
 {
-    if (attempt->version)
-        write_version(attempt, attempt->version);
-    return FAULT_NONE;
+    int64_t version;
+    if (!read_version(attempt, &version))
+        return reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "answer", NULL);
+    leave_version(attempt, attempt->version ? attempt->version : version);
+    attempt->reply->body->size--; /* the brace */
+    enum fault fault = write_standings(attempt);
+    builder_add_text(attempt->reply->body, "}");
+    return fault;
 }
 
 const struct operation builtin_put = {.name = "put",

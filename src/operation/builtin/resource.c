@@ -3,6 +3,7 @@
  * named; DELETE ends its life.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
 #include "operation/builtin/builtin.h"
 
+#include "document/stamp.h"
 #include "operation/builtin/change.h"
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
@@ -166,7 +167,8 @@ static enum fault write_afterwork(struct attempt *attempt)
     struct bytes status = {left.data, 3}, present = {left.data + 4, left.size - 4};
     int64_t number, version;
     bool is_whole = left.size > 4 && bytes_to_i64(status, &number) && bytes_to_i64(present, &version);
-    assert(is_whole);
+    if (!is_whole || (number != STATUS_OK && number != STATUS_CREATED) || version < 0 || version > STAMP_MAX)
+        return reply_fault(attempt->call, reply, FAULT_BCONTENT, NULL, "answer", NULL); /* it was kept */
     if (attempt->version)
         version = attempt->version;
     reply->status = (int)number;
