@@ -79,7 +79,7 @@ def test_examples(page):
     found = list(examples(page))
     stamps = {}
     assert len(found) >= 3
-    with Stack('protocol', workers=2) as stack:
+    with Stack('protocol', workers=2, settings={'build': 'web-7'}) as stack:
         Schemas(stack, None).apply('lab', SCHEMA)
         for example in found:
             request = STAMP.sub(lambda match: stamps.get(match[0], match[0]), example.request).replace(DEMONSTRATION, '$URL')

@@ -9,7 +9,7 @@ import pytest
 from holder import items_of
 from stack import wait_until
 
-STACK = {'workers': 3}
+STACK = {'workers': 3, 'settings': {'build': 'of-today'}}
 numbers = itertools.count(1)
 
 
