@@ -345,6 +345,10 @@ plant 'setting that is none' check-docs '.limit_none. is no setting' \
     'printf "\nSee \`limit_none\`.\n" >>README.md'
 plant 'page that is none' check-docs '^src/base/low.c:2: there is no page design.md' \
     'insert src/base/low.c 1 "/* design.md 6 says why. */"'
+plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is no test' \
+    'printf "\nShown by \`test_none.py::test_none\`.\n" >>README.md'
+plant 'claim without a test' check-docs '^SECURITY.md:3: the claim names no test' \
+    'printf "# Security\n\n- Nobody can read anything.\n" >SECURITY.md'
 plant 'private path' check-docs "a path of somebody's machine" \
     'printf "\nSee /home/%s/x.\n" joe >>README.md'
 

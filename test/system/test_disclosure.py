@@ -1,5 +1,6 @@
 """What answers to strangers disclose of the server: no version, no build, no data; and what they do disclose, which SECURITY.md lists."""
 import re
+import stat
 import subprocess
 
 import pytest
@@ -66,3 +67,12 @@ def test_a_manager_that_is_not_there(stack):
 @pytest.mark.parametrize('path', ['/metrics', '/ready', '/live', '/stub_status'])
 def test_the_probes_are_not_at_the_public_address(stack, path):
     assert stack.request('GET', path).status_code == 404
+
+
+def test_other_users_of_the_host_open_nothing(stack):
+    """Neither the sockets, nor the segment, nor a key: their modes leave others nothing."""
+    run = stack.path / 'run/stampd'
+    files = [*run.glob('*.sock'), run / 'segment', *run.glob('instance*'), stack.path / 'etc/queue.key', stack.path / 'etc/certificate.key']
+    assert len(files) >= 6 and {'segment', 'worker-0.sock', 'live.sock'} <= {file.name for file in files}
+    for file in files:
+        assert stat.S_IMODE(file.stat().st_mode) & 0o007 == 0, (file, oct(file.stat().st_mode))
