@@ -1,6 +1,9 @@
-/* kept: what the keepers of the segment have deleted, counted in it for the metrics. */
+/* kept: what the keepers of the segment have deleted, counted in it for the metrics; and which namespaces may
+ * have documents that end by themselves (serve/ends.h). */
 #ifndef STAMPD_DOCUMENT_KEPT_H
 #define STAMPD_DOCUMENT_KEPT_H
+
+#include <stdatomic.h>
 
 #include "base/base.h"
 
@@ -18,12 +21,37 @@
 enum kept_kind { KEPT_KINDS(KEPT_ENUM) KEPT_COUNT };
 #undef KEPT_ENUM
 
+enum { KEPT_WORDS = 4 };
+
 struct kept_board {
     _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
     _Atomic uint64_t rounds;                  /* through all namespaces */
     _Atomic int64_t round_s;                  /* of the epoch: when the last one ended; 0: none has */
-    _Atomic uint64_t reserved[6];
+    _Atomic uint64_t may_end[KEPT_WORDS];     /* a bit for each namespace: to be looked at each minute */
+    _Atomic uint64_t reserved[2];
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its place");
+
+static inline void kept_note_ends(struct kept_board *board, int space, bool may_end)
+{
+    uint64_t bit = UINT64_C(1) << (space % 64);
+    if (may_end)
+        atomic_fetch_or(&board->may_end[space / 64], bit);
+    else
+        atomic_fetch_and(&board->may_end[space / 64], ~bit);
+}
+
+static inline bool kept_may_end(const struct kept_board *board, int space)
+{
+    return atomic_load(&board->may_end[space / 64]) >> (space % 64) & 1;
+}
+
+static inline bool kept_any_ends(const struct kept_board *board)
+{
+    bool any = false;
+    for (int word = 0; word < KEPT_WORDS; word++)
+        any |= atomic_load(&board->may_end[word]) != 0;
+    return any;
+}
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "document/kept.h"
 #include "document/notice.h"
 #include "document/session.h"
 #include "edge/pg.h"
@@ -50,7 +51,8 @@ static void hear(struct herald *herald, int space, struct bytes payload)
 {
     struct bytes class = NO_BYTES, id;
     crash_at(CRASH_HERALD_HEARD);
-    (void)notice_publish(herald->stamps, space, payload, &class, &id);
+    if (!notice_publish(herald->stamps, space, payload, &class, &id))
+        kept_note_ends(herald->stamps->kept, space, true); /* the schema, perhaps */
     if (class.data && bytes_equal(class, BYTES("Namespace")))
         look_for_absent(herald);
 }
@@ -117,6 +119,7 @@ static void connect(struct herald *herald, int space)
     ear->is_absent = false;
     crash_at(CRASH_HERALD_LISTENS);
     stamps_move_all(herald->stamps);
+    kept_note_ends(herald->stamps->kept, space, true);
     want_scan(herald, space);
     ear->failures = 0;
     log_info("herald listens database=%s", options.database);

@@ -11,7 +11,8 @@
 #include "document/kept.h"
 #include "document/rewriting.h"
 #include "edge/json.h"
-#include "edge/pg.h"
+#include "serve/ends.h"
+#include "serve/keeper_private.h"
 
 enum {
     BATCH = 200,
@@ -28,7 +29,9 @@ struct keeper {
     const struct settings *settings;
     struct kept_board *board;
     struct arena *arena; /* of a round */
-    int stop;            /* readable: look for signals */
+    struct ends *ends;
+    bool is_ending; /* ends_run is under way */
+    int stop;       /* readable: look for signals */
 };
 
 static const struct pg_statement namespaces = {
@@ -55,25 +58,50 @@ static const struct pg_statement still = {"still",
                                           1};
 static const struct pg_statement keep = {"keep", "select stampd.keep($1, $2::int, $3::bigint)", 3};
 
+static bool wait_ms(struct keeper *keeper, int64_t pause_ms);
+
+static bool pause_ending(void *keeper)
+{
+    return wait_ms(keeper, PAUSE_MS);
+}
+
+/* Whatever else is done, ends come with their minute: they are looked for in every pause. */
+static int64_t ends_left_ms(struct keeper *keeper)
+{
+    if (keeper->is_ending)
+        return INT32_MAX;
+    if (ends_due_ms(keeper->ends) <= clock_monotonic_ms()) {
+        keeper->is_ending = true;
+        ends_run(keeper->ends, pause_ending, keeper);
+        keeper->is_ending = false;
+    }
+    return ends_due_ms(keeper->ends) - clock_monotonic_ms();
+}
+
 /* False: it is told to stop. */
-static bool wait_ms(const struct keeper *keeper, int64_t pause_ms)
+static bool wait_ms(struct keeper *keeper, int64_t pause_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + pause_ms;
-    for (int64_t left_ms; stop_asked() == STOP_NOT && (left_ms = until_ms - clock_monotonic_ms()) > 0;)
+    while (stop_asked() == STOP_NOT) {
+        int64_t wait_ms = ends_left_ms(keeper), left_ms = until_ms - clock_monotonic_ms();
+        if (left_ms <= 0 || stop_asked() != STOP_NOT)
+            break;
+        wait_ms = wait_ms < 0 ? 0 : wait_ms < left_ms ? wait_ms : left_ms;
         (void)poll(&(struct pollfd){.fd = keeper->stop, .events = POLLIN}, 1,
-                   left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+                   wait_ms < INT32_MAX ? (int)wait_ms : INT32_MAX);
+    }
     return stop_asked() == STOP_NOT;
 }
 
-static enum fault open_database(const struct keeper *keeper, const char *database, struct pg **pg_r)
+enum fault keeper_open(const struct settings *settings, const char *database, struct pg **pg_r)
 {
     const struct pg_options options = {
-        .conninfo = keeper->settings->database,
+        .conninfo = settings->database,
         .database = database,
         .role_settings = "-c application_name=stampd_keeper",
-        .connect_timeout_s = (int)keeper->settings->connect_timeout_s,
-        .statement_timeout_ms = keeper->settings->statement_timeout_ms,
-        .lock_timeout_ms = keeper->settings->lock_timeout_ms,
+        .connect_timeout_s = (int)settings->connect_timeout_s,
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .lock_timeout_ms = settings->lock_timeout_ms,
     };
     return pg_open(&options, pg_r);
 }
@@ -181,7 +209,7 @@ static void keep_database(struct keeper *keeper, const char *database)
     struct pg *pg;
     int64_t deadline_ms = clock_monotonic_ms() + NAMESPACE_MS;
     uint64_t deleted[KEPT_COUNT] = {0}, sum = 0;
-    if (open_database(keeper, database, &pg))
+    if (keeper_open(keeper->settings, database, &pg))
         return;
     bool goes_on = pg_prepare(pg, &keep, 1) == FAULT_NONE;
     for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
@@ -216,23 +244,37 @@ static const char *read_database(struct arena *arena, struct bytes content)
                : NULL;
 }
 
-/* z comes first; the others are read from it. */
-static void keep_all(struct keeper *keeper)
+const char *const *keeper_databases(const struct settings *settings, struct arena *arena, size_t *count_r)
 {
     struct pg *pg;
     struct pg_params none;
     struct pg_result *rows = NULL;
-    keep_database(keeper, keeper->settings->z_database);
-    if (stop_asked() != STOP_NOT || open_database(keeper, keeper->settings->z_database, &pg))
-        return;
-    pg_params_start(&none, keeper->arena);
+    const char **databases = ARENA_NEW(arena, const char *);
+    databases[0] = settings->z_database;
+    *count_r = 1;
+    if (keeper_open(settings, settings->z_database, &pg))
+        return databases;
+    pg_params_start(&none, arena);
     bool is_read = !pg_prepare(pg, &namespaces, 1) && !pg_run(pg, &namespaces, &none, &rows);
     pg_close(pg);
-    for (int row = 0; is_read && row < pg_rows(rows) && stop_asked() == STOP_NOT; row++) {
-        const char *database = read_database(keeper->arena, pg_get_text(rows, row, 0));
-        if (database && strcmp(database, keeper->settings->z_database) != 0)
-            keep_database(keeper, database);
+    if (!is_read)
+        return databases;
+    databases = ARENA_ARRAY(arena, const char *, (size_t)pg_rows(rows) + 1);
+    databases[0] = settings->z_database;
+    for (int row = 0; row < pg_rows(rows); row++) {
+        const char *database = read_database(arena, pg_get_text(rows, row, 0));
+        if (database && strcmp(database, settings->z_database) != 0)
+            databases[(*count_r)++] = database;
     }
+    return databases;
+}
+
+static void keep_all(struct keeper *keeper)
+{
+    size_t count;
+    const char *const *databases = keeper_databases(keeper->settings, keeper->arena, &count);
+    for (size_t i = 0; i < count && stop_asked() == STOP_NOT; i++)
+        keep_database(keeper, databases[i]);
     atomic_fetch_add(&keeper->board->rounds, 1);
     atomic_store(&keeper->board->round_s, (int64_t)time(NULL));
 }
@@ -241,11 +283,13 @@ void keeper_run(const struct settings *settings, struct stamps *stamps)
 {
     struct keeper keeper = {
         .settings = settings, .board = stamps->kept, .arena = arena_create("keeper"), .stop = stop_open()};
+    keeper.ends = ends_create(settings, stamps);
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
     /* Not at once: all begins now, and a server that is started again and again has better things to do. */
     while (wait_ms(&keeper, settings->keep_interval_s * 1000)) {
         keep_all(&keeper);
         arena_reset(keeper.arena);
     }
+    ends_destroy(keeper.ends);
     arena_destroy(keeper.arena);
 }

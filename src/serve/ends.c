@@ -1,0 +1,143 @@
+/* ends: a round through the databases that may have ends, at the beginning of each minute of PostgreSQL's
+ * clock, which judges what has ended. */
+#include "serve/ends.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "document/kept.h"
+#include "edge/pg.h"
+#include "serve/keeper_private.h"
+
+enum {
+    BATCH = 200,
+    DATABASE_MS = 2000, /* of one database in a round: the others' ends come too */
+    AGAIN_MS = 1000,    /* to the next round when something is left, or was locked */
+    BEHIND_MS = 20,     /* the minute has begun for sure */
+    MINUTE_MS = 60000
+};
+enum { ENDED, IS_DECLARED, HAS_MORE, MINUTE_LEFT_MS }; /* columns */
+_Static_assert(STAMPS_NAMESPACES <= 64 * KEPT_WORDS, "each namespace has its bit");
+
+static const struct pg_statement keep_ends = {
+    "keep_ends", "select ended, is_declared, has_more, minute_ms from stampd.keep_ends($1::int)", 1};
+
+struct ends {
+    const struct settings *settings;
+    struct stamps *stamps;
+    struct arena *arena; /* of a round */
+    int64_t due_ms;
+    bool has_more; /* found in this round */
+};
+
+struct ends *ends_create(const struct settings *settings, struct stamps *stamps)
+{
+    struct ends *ends = calloc(1, sizeof *ends);
+    if (!ends)
+        log_fatal("out of memory ends");
+    *ends = (struct ends){.settings = settings,
+                          .stamps = stamps,
+                          .arena = arena_create("ends"),
+                          .due_ms = clock_monotonic_ms() + AGAIN_MS};
+    return ends;
+}
+
+void ends_destroy(struct ends *ends)
+{
+    arena_destroy(ends->arena);
+    free(ends);
+}
+
+int64_t ends_due_ms(const struct ends *ends)
+{
+    return ends->due_ms;
+}
+
+/* --- one database -------------------------------------------------------------------------------- */
+
+static void note(struct ends *ends, int space, bool may_end)
+{
+    kept_note_ends(ends->stamps->kept, space, may_end);
+}
+
+/* One batch.  False: the session is of no more use, or there is no more to do. */
+static bool end_batch(struct ends *ends, struct pg *pg, int space, uint64_t *ended)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, ends->arena);
+    pg_add_i32(&params, BATCH);
+    if (pg_run(pg, &keep_ends, &params, &row)) {
+        ends->has_more |= pg_is_usable(pg); /* a lock that others hold */
+        return false;
+    }
+    int64_t count = pg_get_i64(row, 0, ENDED);
+    int64_t next_ms = clock_monotonic_ms() + pg_get_i64(row, 0, MINUTE_LEFT_MS) + BEHIND_MS;
+    bool is_full = count >= BATCH;
+    if (!pg_get_bool(row, 0, IS_DECLARED))
+        note(ends, space, false);
+    if (next_ms < ends->due_ms)
+        ends->due_ms = next_ms;
+    ends->has_more |= !is_full && pg_get_bool(row, 0, HAS_MORE);
+    atomic_fetch_add(&ends->stamps->kept->deleted[KEPT_ENDED], (uint64_t)count);
+    *ended += (uint64_t)count;
+    return is_full;
+}
+
+static bool end_database(struct ends *ends, int space, const char *database, bool (*pause)(void *),
+                         void *context)
+{
+    struct pg *pg;
+    uint64_t ended = 0;
+    int64_t until_ms = clock_monotonic_ms() + DATABASE_MS;
+    bool goes_on = true, is_full = true;
+    if (keeper_open(ends->settings, database, &pg))
+        return true;
+    is_full = pg_prepare(pg, &keep_ends, 1) == FAULT_NONE;
+    while (is_full && goes_on && clock_monotonic_ms() < until_ms) {
+        is_full = end_batch(ends, pg, space, &ended);
+        goes_on = pause(context);
+    }
+    ends->has_more |= is_full;
+    pg_close(pg);
+    if (ended)
+        log_info("deleted documents that have ended database=%s documents=%llu", database,
+                 (unsigned long long)ended);
+    return goes_on;
+}
+
+/* --- a round ------------------------------------------------------------------------------------- */
+
+/* STAMPS_NO_INDEX: the namespace is in no use here. */
+static int find_space(const struct ends *ends, const char *database)
+{
+    for (int space = 0; space < stamps_space_count(ends->stamps); space++) {
+        const char *name = stamps_space_database(ends->stamps, space);
+        if (name && strcmp(name, database) == 0)
+            return space;
+    }
+    return STAMPS_NO_INDEX;
+}
+
+void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
+{
+    size_t count = 0;
+    bool goes_on = true;
+    const char *const *databases = NULL;
+    ends->has_more = false;
+    ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
+    if (kept_any_ends(ends->stamps->kept))
+        databases = keeper_databases(ends->settings, ends->arena, &count);
+    for (size_t i = 0; goes_on && i < count; i++) {
+        int space = find_space(ends, databases[i]);
+        if (space == STAMPS_NO_INDEX || !kept_may_end(ends->stamps->kept, space))
+            continue;
+        goes_on = end_database(ends, space, databases[i], pause, context);
+    }
+    if (ends->has_more)
+        ends->due_ms = clock_monotonic_ms() + AGAIN_MS;
+    arena_reset(ends->arena);
+}
