@@ -333,7 +333,7 @@ void draft_seal(struct draft *draft, int64_t version, int64_t horizon, struct dr
 {
     assert(draft_is_changed(draft));
     assert(version > draft->base->header.version);
-    assert(document_exists(draft->base) || version > draft->base->header.floor);
+    assert(draft->base->header.version || version > draft->base->header.floor); /* no row: it is born */
     if (horizon >= version) /* what this commit removes is remembered in any case */
         horizon = stamp_add_ms(version, -1);
     *rows_r = (struct draft_rows){.header = seal_header(draft, version, horizon)};

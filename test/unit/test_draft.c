@@ -358,6 +358,23 @@ static void many_items_come_out_sorted(void **state)
     }
 }
 
+/* Its row is still there, and versions of the row only grow; a clock that was set back may give it one below
+ * the floor, which is of documents without a row. */
+static void a_life_behind_a_row_need_not_be_above_the_floor(void **state)
+{
+    struct bench *bench = *state;
+    struct header header = {
+        .class = BYTES("Doc"), .id = BYTES("i"), .version = BIRTH + 5, .floor = BIRTH + 1000};
+    struct document *zombie = document_build(&header, NULL, 0);
+    struct draft *draft = draft_open(bench->arena, zombie);
+    struct draft_rows rows;
+    draft_create(draft);
+    draft_seal(draft, BIRTH + 6, HORIZON, &rows);
+    assert_int_equal(rows.header.version, BIRTH + 6);
+    assert_int_equal(rows.header.ctime, BIRTH + 6);
+    document_release(zombie);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_life_begins),
         cmocka_unit_test(a_life_ends),
         cmocka_unit_test(a_life_follows_another),
+        cmocka_unit_test(a_life_behind_a_row_need_not_be_above_the_floor),
         cmocka_unit_test(many_items_come_out_sorted),
     };
     return cmocka_run_group_tests_name("draft", tests, setup, teardown);
