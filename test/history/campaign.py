@@ -7,17 +7,22 @@ import json
 import multiprocessing
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 from client import CLASS, Client
+from extras import CLASSES
+from followers import TOLD_S, Listener, Sleepers
+from members import team_of
 from schema import Schemas
 from state import compact
-from teams import SCHEMA
+from teams import SCHEMA, TEAMS
 
 HERE = Path(__file__).resolve().parent
 BARRIER_S = 180
@@ -25,15 +30,20 @@ CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so man
 
 
 class Campaign:
-    """`stacks` serve the same namespace.  Histories are written into `folder`.  Documents and operations have names that
-    begin with `prefix`, which no other campaign on the same database has.  `has_teams`: the class has the schema of teams.py."""
+    """`stacks` serve the namespace `ns`.  Histories are written into `folder`.  Documents and operations have names that
+    begin with `prefix`, which no other campaign on the same database has.  `has_teams`: the schemas of declare() are applied.
+    `service`: a push service; with it there are listeners and sessions that are woken.  `is_apart`: hosts = many."""
 
     def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
-                 drain_s=120, has_teams=False):
-        self.seed, self.folder, self.has_module = seed, Path(folder), has_module
+                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, told_s=TOLD_S):
+        self.ns, self.clocks, self.service, self.is_apart = ns, clocks, service, is_apart
+        self.label = prefix if ns == 'lab' else f'{prefix}{ns}'
+        self.has_extras = has_teams and has_module
+        self.seed, self.folder, self.has_module = f'{seed}/{ns}', Path(folder) / ns, has_module
+        self.folder.mkdir()
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
         self.stack, self.queue_keys = stacks[0], [stack.queue_key for stack in stacks]
-        self.drain_s, self.has_teams = drain_s, has_teams
+        self.drain_s, self.told_s, self.has_teams = drain_s, told_s, has_teams
         self.prefix, self.documents = prefix, [f'{prefix}{number}' for number in range(documents)]
         self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
         self.processes, self.threads = processes, threads
@@ -45,11 +55,20 @@ class Campaign:
         self.reports = context.Queue()
         self.context, self.workers = context, []
         self.initial = {document: [0, ''] for document in self.documents}
+        self.held = {}  # by whom unique values are held
+        self.listeners, self.sleepers = [], None
         self.carried = []  # (round, line) of unknown outcome
 
     def tallies(self):
         """Where the tasks of this round count."""
         return [f'{self.prefix}t{self.round.value}.{number}' for number in range(10)]
+
+    def place(self, id_):
+        """The name of a document among those of all namespaces."""
+        return f'{self.ns}/{id_}'
+
+    def lowest_clock(self):
+        return min((clock.lowest() for clock in self.clocks), default=0.0)
 
     # --- in a process of clients ---
 
@@ -84,11 +103,17 @@ class Campaign:
             worker = self.context.Process(target=self.live, args=(process,), daemon=True)
             worker.start()
             self.workers.append(worker)
+        if self.service:
+            self.listeners = [Listener(self, Client(self, f'live{number}'), number) for number in range(3)]
+            self.sleepers = Sleepers(self, self.leader, self.service)
+            self.sleepers.declare()
         return self
 
     def __exit__(self, *_):
         self.ending.set()
         self.pause.set()
+        for listener in self.listeners:
+            listener.close()
         try:
             self.beginning.wait(10)
         except threading.BrokenBarrierError:
@@ -110,15 +135,19 @@ class Campaign:
         self.resting.wait(BARRIER_S)
         path = self.folder / f'{self.round.value}.jsonl'
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(compact({'initial': self.initial, 'seed': self.seed, 'round': self.round.value}) + '\n')
+            file.write(compact({'initial': self.initial, 'held': self.held, 'seed': self.seed, 'round': self.round.value}) + '\n')
             file.writelines(line for _, line in self.carried)
             unknown = [line for line in self.gather(file)]
             self.leader.file = file
             if self.has_module:
                 self.leader.tasks.tell_all()
+            if self.has_extras:
+                self.follow_up()
             if self.has_teams:
                 self.leader.teams.synchronise_all()
             self.initial = self.leader.read_all() or self.initial
+            if self.listeners:
+                self.await_listeners()
         self.carry(unknown)
         troubles = {}
         for _ in range(self.processes * self.threads):
@@ -128,6 +157,36 @@ class Campaign:
             except queue.Empty:
                 break
         return path, troubles
+
+    def follow_up(self):
+        """What became of copies, sleepers and unique values."""
+        extras = self.leader.extras
+        extras.read_copies()
+        extras.follow_all()
+        if self.sleepers:
+            self.sleepers.note()
+        while (held := extras.read_claims()) is None:
+            time.sleep(0.05)
+        self.held = held
+
+    def await_listeners(self):
+        """Until each holds what there is."""
+        start, end = time.monotonic_ns(), time.monotonic() + self.told_s
+        for listener in self.listeners:
+            while words := listener.differs(*self.truth()):
+                if time.monotonic() > end:
+                    self.leader.note(self.leader.next_name(), 'live', start, 'ok', unheard=words)
+                    break
+                time.sleep(0.5)
+                self.initial = self.leader.read_all() or self.initial  # what was not decided yet may happen still
+            for words in listener.wrong:
+                self.leader.note(self.leader.next_name(), 'live', start, 'ok', unheard=words)
+            listener.wrong.clear()
+
+    def truth(self):
+        """Versions of the documents; members of the collections."""
+        return ({document: version for document, (version, _) in self.initial.items()},
+                {team: {document for document, (_, state) in self.initial.items() if team_of(state) == team} for team in TEAMS})
 
     def gather(self, file):
         """Moves the lines of all clients into the file; gives those of unknown outcome that would write."""
@@ -148,21 +207,21 @@ class Campaign:
         self.carried = [(since, line) for since, line in self.carried if f'"{json.loads(line)["id"]}"' not in states]
 
 
-def check(path):
+def check(*paths):
     """(violations?, what the checker says), by the program that everybody can run again."""
-    done = subprocess.run([sys.executable, HERE / 'check', path], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, HERE / 'check', *paths], capture_output=True, text=True, check=False)
     return done.returncode != 0, done.stdout + done.stderr
 
 
 def count(path):
-    """Operations and acknowledged writes of a history."""
-    operations = writes = 0
+    """How many operations of each kind, and how many acknowledged writes, a history has."""
+    kinds, writes = Counter(), 0
     with open(path, encoding='utf-8') as file:
         next(file)
         for line in file:
-            operations += 1
-            writes += '"result":"ok"' in line and '"writes":' in line
-    return operations, writes
+            kinds[re.search('"kind":"(.*?)"', line)[1]] += 1
+            writes += '"result":"ok"' in line and ('"writes":' in line or '"claims":' in line)
+    return kinds, writes
 
 
 def build_module(folder, source):
@@ -174,9 +233,10 @@ def build_module(folder, source):
     return path
 
 
-def declare_teams(stack, folder):
-    """The collections of the hot documents, in the namespace of the campaign."""
-    Schemas(stack, folder).apply('lab', {CLASS: SCHEMA})
+def declare(stack, folder, namespaces=('lab',)):
+    """The schema of the campaign's classes."""
+    for ns in namespaces:
+        Schemas(stack, folder).apply(ns, {CLASS: SCHEMA, **CLASSES})
 
 
-__all__ = ['CLASS', 'Campaign', 'build_module', 'check', 'count', 'declare_teams']
+__all__ = ['CLASS', 'Campaign', 'build_module', 'check', 'count', 'declare']

@@ -13,72 +13,27 @@ The history is strictly serialisable if and only if this graph has no cycle.  An
 somebody saw what it wrote; it has no end, so nothing comes after it by time.  A document that does not exist shows no
 version: such a read lies in one of the document's absences; it is laid where it makes no cycle, if there is such a place.
 """
-import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
 from graph import Graph
-from members import judge_members, team_of
-from report import difference, name_cycle
+from judges import judge_aged, judge_copies, judge_mortals, judge_touched, judge_woken
+from members import has_item, judge_members, team_of
+from records import Operation, Write
+from report import Violation, difference, name_cycle
 from state import change, operations_in, unpack
 from tallies import judge_tallies
 
 TRIALS_MOST = 2000  # places tried for reads of absences that could be several
 
 
-class Operation:
-    """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
-    __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
-                 'node', 'is_sure', 'is_supposed')
-
-    def __init__(self, line):
-        self.name, self.kind, self.result = line['id'], line['kind'], line['result']
-        self.start, self.end = line['start'], line.get('end')
-        self.version = line.get('version')
-        self.reads = [tuple(read) for read in line.get('reads', [])]  # (document, version, state or None)
-        self.writes = line.get('writes', {})  # document -> actions
-        self.parent = line.get('parent')
-        self.answers = line.get('answers', [])
-        self.words = line.get('words', '')
-        self.tasks = [tuple(task) for task in line.get('tasks', [])]  # (tally, key, how often it counts)
-        self.tallies = line.get('tallies')  # at the end: tally -> key -> how often it was counted
-        self.left = line.get('left', 0)     # tasks that could not be brought to their end
-        self.team, self.outside = line.get('team'), line.get('outside', ())  # members.py
-        self.node = None
-        if self.result == 'unknown':
-            self.end = None
-        self.is_sure = self.result == 'ok'  # it happened
-        self.is_supposed = False            # it has a place in a chain, in case that it happened
-
-
-class Write:
-    """A version of a document.  `operation` None: the first of the history, or nobody knows who; `version` None: an
-    absence whose version nobody was told; `state` None: nobody saw it."""
-    __slots__ = ('version', 'operation', 'state')
-
-    def __init__(self, version, operation, state=None):
-        self.version, self.operation, self.state = version, operation, state
-
-
-class Violation:
-    def __init__(self, kind, words, operations=(), edges=()):
-        self.kind, self.words = kind, words
-        self.operations, self.edges = list(operations), list(edges)
-
-
-def load(lines):
-    """The first line is {"initial": {document: [version, state]}, …}, each other one an operation."""
-    lines = iter(lines)
-    head = json.loads(next(lines))
-    return head, [Operation(json.loads(line)) for line in lines]
-
-
 class Checker:
-    def __init__(self, head, operations):
+    def __init__(self, head, operations, choices=None):
+        """`choices`: who made a version of which nobody knows it, by its key in `doubtful`."""
+        self.head, self.choices, self.doubtful = head, choices or {}, {}
         self.initial = {document: tuple(known) for document, known in head.get('initial', {}).items()}
         self.operations = {operation.name: operation for operation in operations}
-        self.violations, self.notes = [], []
-        self.doubts = 0               # versions of which it is not known who made them
+        self.violations, self.notes, self.refuted = [], [], None
         self.chains = {}              # document -> [Write]
         self.places = {}              # document -> version -> place in the chain
         self.seen = defaultdict(dict)  # (document, version) -> state -> an operation that saw it
@@ -98,6 +53,11 @@ class Checker:
         self.index_places()
         for words, operation in judge_members(self.operations.values(), self.write_of):
             self.complain('holder differs from the source', words, operation)
+        for judge in (judge_aged, judge_copies, judge_touched, judge_woken):
+            for kind, words, operation in judge(self):
+                self.complain(kind, words, operation)
+        for kind, words, operations in judge_mortals(self.operations.values()):
+            self.complain(kind, words, *operations)
         self.find_absences()
         self.build_graph()
         if not self.report_cycles():
@@ -124,7 +84,7 @@ class Checker:
                 self.known_before.update(name for name, _ in named)
                 self.known_before.update(listed)
         for operation in self.operations.values():
-            for document, version, state in operation.reads:
+            for document, version, state in [*operation.reads, *operation.aged]:
                 if operation.result == 'unknown' or state is None or not version:
                     continue
                 self.seen[document, version].setdefault(state, operation)
@@ -170,7 +130,7 @@ class Checker:
     def build_chains(self):
         documents = set(self.initial) | {document for document, _ in self.seen}
         for operation in self.operations.values():
-            documents.update(operation.writes, (document for document, _, _ in operation.reads))
+            documents.update(operation.writes, (document for document, _, _ in [*operation.reads, *operation.aged]))
         versions = {document: {} for document in documents}
         self.pending = defaultdict(list)  # (document, version) -> operations of unknown outcome that would end its life
         unknown_writers = defaultdict(list)
@@ -203,16 +163,26 @@ class Checker:
         """Versions that were seen without their contents, and that nobody is known to have made."""
         if not operation.is_sure:
             return
-        for document, version, state in operation.reads:
+        for document, version, state in [*operation.reads, *operation.aged]:
             if not version or version in versions[document] or version == self.initial.get(document, (0,))[0]:
                 continue
             suspects = [other for other in unknown_writers[document] if operation.end is None or other.start <= operation.end]
-            if state is None and len(suspects) == 1:
-                self.settle(suspects[0], version, versions, unknown_writers)
+            chosen = self.choose((document, version), suspects) if state is None else None
+            if chosen:
+                self.settle(chosen, version, versions, unknown_writers)
             elif state is None and suspects:
                 versions[document][version] = self.add_somebody(document, version, suspects)
             else:
                 self.complain('read of what nobody wrote', f'{document}@{version}', operation)
+
+    def choose(self, key, suspects):
+        """The one who did it; None: nobody can tell, or there is none."""
+        if len(suspects) > 1:
+            chosen = [one for one in suspects if one.name == self.choices.get(key)]
+            if not chosen:
+                self.doubtful[key] = [one.name for one in suspects]
+            suspects = chosen
+        return suspects[0] if suspects else None
 
     def settle(self, operation, version, versions, unknown_writers):
         """It did happen: nobody else can have made this version."""
@@ -230,7 +200,6 @@ class Checker:
                               'result': 'unknown', 'start': min(one.start for one in suspects), 'writes': {document: [['somehow']]}})
         somebody.is_sure, somebody.version = True, version
         self.operations[somebody.name] = somebody
-        self.doubts += 1
         return somebody
 
     # --- what each version should look like ---
@@ -246,14 +215,14 @@ class Checker:
                 if chain[-1].state != '' and suspects:
                     begins = self.begins_life(document, place)
                     if begins is not False:
-                        chain.append(self.suspected_end(document, suspects, is_sure=bool(begins)))
+                        chain.append(self.suspected_end(document, place, suspects, is_sure=bool(begins)))
                         state = '' if begins else state
                 write.state = state = change(state, actions, write.version, write.operation.name)
             chain.append(write)
             self.compare(document, write)
         suspects = self.pending.get((document, chain[-1].version), ())
         if chain[-1].state != '' and suspects:
-            chain.append(self.suspected_end(document, suspects, is_sure=False))
+            chain.append(self.suspected_end(document, len(chain), suspects, is_sure=False))
         self.chains[document] = chain
 
     def begins_life(self, document, place):
@@ -266,9 +235,9 @@ class Checker:
                 return unpack(state)[0] == chain[place].version
         return None
 
-    def suspected_end(self, document, suspects, is_sure):
+    def suspected_end(self, document, place, suspects, is_sure):
         """The life ended here by one of the suspects: for certain, or only if somebody saw the absence."""
-        ender = suspects[0] if len(suspects) == 1 else self.add_somebody(document, None, suspects)
+        ender = self.choose((document, 'end', place), suspects) or self.add_somebody(document, place, suspects)
         ender.is_sure, ender.is_supposed = is_sure, not is_sure
         return Write(None, ender, '')
 
@@ -366,6 +335,8 @@ class Checker:
                 self.find_absence(operation, document, lambda state: state == '')
             for document in operation.outside:
                 self.find_absence(operation, document, lambda state: state is None or team_of(state) != operation.team)
+            for document, version in operation.inside:
+                self.find_absence(operation, document, lambda state, version=version: has_item(state, operation.team, version))
 
     def find_absence(self, operation, document, is_possible):
         places = self.possible_absences(operation, document, is_possible)
@@ -392,7 +363,11 @@ class Checker:
     def add_absence(self, operation, document, places):
         """What holds wherever the read lies; the rest waits for lay_absences."""
         if not places:
-            self.complain('a member is missing' if operation.team else 'read of an absence that never was', document, operation)
+            inside = dict(operation.inside)
+            kind = 'a search found what was not there' if document in inside else (
+                'a search missed a document' if operation.kind == 'find' else
+                'a member is missing' if operation.team else 'read of an absence that never was')
+            self.complain(kind, document, operation)
         elif len(places) == 1:
             for edge in self.edges_of_read(operation, document, places[0]):
                 self.graph.add(*edge)
@@ -412,11 +387,11 @@ class Checker:
         events.sort(key=lambda event: event[:2])
         barrier, is_open = None, False
         self.begins = [operation.start for operation in self.actors]  # of barriers: their time
-        for time, is_end, operation in events:
+        for when, is_end, operation in events:
             if is_end:
                 if not is_open:
                     following = self.graph.add_node()
-                    self.begins.append(time)
+                    self.begins.append(when)
                     if barrier is not None:
                         self.graph.add(barrier, following, 'rt')
                     barrier, is_open = following, True

@@ -7,6 +7,7 @@ import json
 import random
 import time
 
+from extras import Extras
 from holder import Copy
 from state import compact, name_of, pack, state_of
 from tasks import Tasks
@@ -14,11 +15,10 @@ from teams import Teams, read_stream
 from wire import Lost, Wire
 
 CLASS = 'Hot'
-NS = 'lab'
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
 # What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AREFUSED', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
+NOT_DONE = {'AREFUSED', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
 
@@ -37,7 +37,7 @@ class Client:
         self.campaign, self.number = campaign, number
         self.dice = random.Random(f'{campaign.seed}/{number}')
         self.wires = [Wire(url, certificate) for url, certificate in campaign.servers]
-        self.tasks, self.teams = Tasks(self), Teams(self)
+        self.tasks, self.teams, self.extras = Tasks(self), Teams(self), Extras(self)
         self.copies = {document: Copy(CLASS, document) for document in campaign.documents}
         self.known = {}  # document -> (version, state) as it was seen last
         self.sequence = 0
@@ -61,7 +61,7 @@ class Client:
             return Answer('unknown' if lost.was_sent else 'no', code='LOST' if lost.was_sent else 'CLOSED')
 
     def operate(self, name, body, headers=None, **more):
-        return self.request(self.wire(), 'POST', f'/{NS}/op/{name}', body, headers, **more)
+        return self.request(self.wire(), 'POST', f'/{self.campaign.ns}/op/{name}', body, headers, **more)
 
     def trouble(self, answer):
         """True when there is nothing to be read from it."""
@@ -73,9 +73,13 @@ class Client:
 
     # --- the history ---
 
+    def own_names(self):
+        """What the names of its operations begin with."""
+        return f'{self.campaign.label}-{self.number}.'
+
     def next_name(self):
         self.sequence += 1
-        return f'{self.campaign.prefix}-{self.number}.{self.campaign.round.value}.{self.sequence}'
+        return f'{self.own_names()}{self.campaign.round.value}.{self.sequence}'
 
     def note(self, name, kind, start, result, reads=(), writes=None, end=None, **more):
         line = {'id': name, 'kind': kind, 'start': start, 'end': end or time.monotonic_ns(), 'result': result, 'reads': list(reads)}
@@ -141,7 +145,7 @@ class Client:
         start, (document,) = time.monotonic_ns(), self.choose(1, 1)
         version = self.known.get(document, (0,))[0]
         headers = {'If-None-Match': f'"{version}"'} if version and self.dice.random() < 0.7 else {}
-        answer = self.request(self.wire(), 'GET', f'/{NS}/doc/{CLASS}/{document}', None, headers)
+        answer = self.request(self.wire(), 'GET', f'/{self.campaign.ns}/doc/{CLASS}/{document}', None, headers)
         if answer.status == 304:
             self.note(self.next_name(), 'GET', start, 'ok', [[document, version, None]])
         elif answer.code == 'NDOCUMENT':
@@ -183,6 +187,10 @@ class Client:
             team = self.teams.choose()
             actions.append(['set', 'Team', compact(team)])
             items.append({'c': 'Team', 'j': team})
+        if self.campaign.has_extras and self.dice.random() < 0.4:
+            is_there = self.dice.random() < 0.8
+            actions.append(['set', 'Src', compact({'n': name})] if is_there else ['del', 'Src'])
+            items.append({'c': 'Src', 'j': {'n': name}} if is_there else {'c': 'Src', 'del': True})
         state = self.known.get(document, (0, ''))[1] or ''
         old = [one.partition('@')[0] for one in state.split(';') if one.startswith('Line.')]
         if len(old) > LINES_KEPT:
@@ -221,8 +229,12 @@ class Client:
             if writes.get(document) in ([], [['renew']]):
                 order['items'] = self.lines(name, document, writes[document])
             param.append(order)
-        self.write(name, 'put', lambda headers, more: self.operate('put', {'param': {'docs': param}, **self.with_syncs(more)}, headers,
-                                                                   **more), reads, writes)
+        naming = self.naming()
+        self.write(name, 'put', lambda headers, more: self.operate('put', {'param': {'docs': param}, **naming, **self.with_syncs(more)}, headers,
+                                                                   **more), reads, writes, naming)
+
+    def naming(self):
+        return self.extras.naming() if self.campaign.has_extras else {}
 
     def with_syncs(self, more):
         self.synced = self.choose() if not more and self.dice.random() < 0.3 else []
@@ -249,8 +261,9 @@ class Client:
             orders.append(order)
         param = {'reads': [{'c': CLASS, 'id': document} for document in read], 'writes': orders, 'operation': name,
                  'rest_ms': self.dice.choice((0, 0, 0, 2, 10))}
-        self.write(name, 'Transact', lambda headers, more: self.operate('Transact', {'param': param, **self.with_syncs(more)}, headers,
-                                                                        **more), reads, writes)
+        naming = self.naming() if orders else {}
+        self.write(name, 'Transact', lambda headers, more: self.operate(
+            'Transact', {'param': param, **naming, **self.with_syncs(more)}, headers, **more), reads, writes, naming)
 
     def change_resource(self):
         name, (document,) = self.next_name(), self.choose(1, 1)
@@ -275,12 +288,13 @@ class Client:
             body = {'items': [{'c': 'Last', 'j': name}, {'c': 'Line', 'k': name, 'j': name}]}
         self.synced = []
         self.write(name, method, lambda more_headers, more: self.request(
-            self.wire(), method, f'/{NS}/doc/{CLASS}/{document}', body, {**headers, **more_headers}, **more), reads, {document: actions})
+            self.wire(), method, f'/{self.campaign.ns}/doc/{CLASS}/{document}', body, {**headers, **more_headers}, **more), reads, {document: actions})
 
-    def write(self, name, kind, send, reads, writes, **noted):
+    def write(self, name, kind, send, reads, writes, naming=None, is_keyed=False, **noted):
         """Sends it once; or, under an Idempotency-Key, until its fate is known, and sometimes once more."""
-        headers = {'Idempotency-Key': name} if self.dice.random() < 0.5 else {}
+        headers = {'Idempotency-Key': name} if is_keyed or self.dice.random() < 0.5 else {}
         start, results, good = time.monotonic_ns(), set(), None
+        self.synced = []
         deadline, versions = time.monotonic() + RETRIES_MOST_S, []
         while True:
             sent = time.monotonic_ns()
@@ -298,8 +312,12 @@ class Client:
         more = {'answers': [version for version in versions if version], 'code': answer.code, **noted}
         if result == 'wrong':
             more['words'] = answer.words
-        if result == 'ok' and writes:
+        if result == 'ok' and (writes or 'claims' in noted):
             more['version'] = next((version for version in versions if version), None)
+        if writes:
+            more.update(self.extras.touched(good, naming, headers))
+        if answer.code == 'AUNIQUE' and result == 'no':
+            more.update(self.extras.taken(answer.body['args'], noted['claims']))
         if result == 'no':
             reads = []
         elif good:
@@ -310,7 +328,7 @@ class Client:
             self.take_syncs(sent, self.synced, answer, name)
 
     def sends_again(self, results, answer, deadline):
-        if answer.result == 'wrong' or answer.code in REFUSED or answer.code == 'AREFUSED' or time.monotonic() > deadline:
+        if answer.result == 'wrong' or answer.code in (*REFUSED, 'AREFUSED', 'AUNIQUE') or time.monotonic() > deadline:
             return False
         return self.dice.random() < 0.1 if answer.result == 'ok' else 'unknown' in results
 
@@ -329,6 +347,8 @@ class Client:
             deeds = [deed for deed in deeds if deed[0] not in (self.look, self.transact, self.tasks.ask, self.tasks.manage)]
         if self.campaign.has_teams:
             deeds.append((self.teams.synchronise, 5))
+        if self.campaign.has_extras:
+            deeds += self.extras.deeds()
         work, weights = zip(*deeds)
         self.file = file
         while not self.campaign.pause.is_set():

@@ -2,6 +2,7 @@
 
     "reads": [[document, version, null]…]     the members that it holds, by the version of their documents
     "team": value, "outside": [document…]     of which collection, and which documents it does not hold
+    "inside": [[document, version]…]          found by a search, with the version of the item that makes it a member
 """
 import json
 
@@ -14,6 +15,14 @@ def team_of(state):
         return None
     team = unpack(state)[1].get('Team')
     return json.loads(team[1]).get('team') if team else None
+
+
+def has_item(state, team, version):
+    """Is the item that makes it a member of the team the one of this version?  True when nobody knows."""
+    if state is None:
+        return True
+    item = unpack(state)[1].get('Team') if state else None
+    return item is not None and item[0] == version and team_of(state) == team
 
 
 def judge_members(operations, write_of):

@@ -1,5 +1,5 @@
 /* history: a module whose operation reads some documents and changes others in one atomic step, and one that
- * asks for tasks which count. */
+ * asks for tasks which count, and one that makes copies. */
 #include <stampd.h>
 
 #include <string.h>
@@ -202,12 +202,35 @@ static enum stampd_outcome tally(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
+/* --- copies --- */
+
+/* The document Foll/<follower> gets copies of the items Src of the sources, or loses those that are not
+ * there. */
+static enum stampd_outcome follow(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    const struct stampd_json *sources = stampd_read_array(call, param, "sources", 1, DOCUMENTS_MOST);
+    struct stampd_name names[DOCUMENTS_MOST + 1] = {
+        {"Foll", stampd_read_text(call, param, "follower", 1, 64)}};
+    struct stampd_document *documents[DOCUMENTS_MOST + 1];
+    size_t count = 1;
+    for (const struct stampd_json *one = stampd_first(call, sources); one; one = stampd_next(one))
+        names[count++] = (struct stampd_name){"Hot", stampd_read_text(call, one, NULL, 1, 64)};
+    if (stampd_failed(call))
+        return STAMPD_DONE;
+    stampd_fetch_many(call, names, count, documents);
+    for (size_t i = 1; i < count && !stampd_failed(call); i++)
+        stampd_copy_item(documents[0], "Src", names[i].id, documents[i], "Src", NULL);
+    return STAMPD_DONE;
+}
+
 static const struct stampd_task_class together = {.batch = 8};
 
 static const struct stampd_operation operations[] = {
     {.name = "Transact", .access = STAMPD_PUBLIC, .work = transact, .afterwork = tell_version},
     {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = look},
     {.name = "Ask", .access = STAMPD_PUBLIC, .work = ask},
+    {.name = "Follow", .access = STAMPD_PUBLIC, .work = follow},
     {.name = "Tally", .work = tally},
     {.name = "TallyTogether", .work = tally, .task = &together},
     {.name = NULL},

@@ -4,6 +4,12 @@ from collections import Counter
 from state import unpack
 
 
+class Violation:
+    def __init__(self, kind, words, operations=(), edges=()):
+        self.kind, self.words = kind, words
+        self.operations, self.edges = list(operations), list(edges)
+
+
 def difference(expected, seen):
     """What two states differ in, in few words."""
     if not expected or not seen:

@@ -36,7 +36,7 @@ class Clock:
     under libfaketime."""
 
     def __init__(self, folder, build):
-        self.path, self.file, self.offset = Path(folder), Path(folder) / 'clock', 0.0
+        self.path, self.file, self.low, self.offset = Path(folder), Path(folder) / 'clock', Path(folder) / 'low', 0.0
         (self.path / 'src').mkdir(parents=True)
         for parent in (self.path, self.path / 'src'):
             parent.chmod(0o755)
@@ -52,17 +52,27 @@ class Clock:
         script.chmod(0o755)
 
     def set(self, offset):
+        """It may be at the former offset for a while."""
+        self.write(self.low, min(offset, self.offset))
         self.offset = offset
-        fresh = self.file.with_suffix('.new')
+        self.write(self.file, offset)
+
+    @staticmethod
+    def write(file, offset):
+        fresh = file.with_suffix('.new')
         fresh.write_text(f'{offset:+.3f}\n')
         fresh.chmod(0o644)
-        fresh.rename(self.file)
+        fresh.rename(file)
+
+    def lowest(self):
+        """Seconds, from 0 down, by which it may lag; asked by any process."""
+        return float(self.low.read_text())
 
 
 class Saboteur:
-    def __init__(self, stacks, clocks, seed, only=None, pauses=PAUSES_S):
+    def __init__(self, stacks, clocks, seed, only=None, pauses=PAUSES_S, namespaces=('lab',)):
         """`stacks[0]` has the PostgreSQL; `only`: names of harms."""
-        self.stacks, self.clocks = stacks, clocks
+        self.stacks, self.clocks, self.namespaces = stacks, clocks, namespaces
         self.dice, self.pauses = random.Random(f'{seed}/saboteur'), pauses
         self.done = {}       # name of a harm -> how often
         self.stopped = []    # (when it goes on, pid)
@@ -114,8 +124,9 @@ class Saboteur:
         """Everything runs and answers."""
         self.resume()
         for stack in self.stacks:
-            if not pid_of(stack, 'stampd'):
-                stack.step('stampd', 'start')
+            for part in ('stampd', 'nginx'):
+                if not pid_of(stack, part):
+                    stack.step(part, 'start')
             wait_until(lambda: self.answers(stack), HEALED_S, 'recovery')
 
     @staticmethod
@@ -173,14 +184,22 @@ class Saboteur:
         """A process of nginx that serves clients; its master starts another."""
         signal_to(self.one_of(children(pid_of(self.any_stack(), 'nginx') or -1)), signal.SIGKILL)
 
+    def kill_all_of_nginx(self):
+        stack = self.any_stack()
+        self.resume()
+        master = pid_of(stack, 'nginx')
+        for pid in [master, *(children(master) if master else [])]:
+            signal_to(pid, signal.SIGKILL)
+        stack.step('nginx', 'start')
+
     def terminate_backends(self):
         self.ask("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and random() < 0.5")
 
     def purge_zombies(self):
-        self.ask('select purge_zombies(stamp_now())', 'lab')
+        self.ask('select purge_zombies(stamp_now())', self.dice.choice(self.namespaces))
 
     def purge_members(self):
-        self.ask('select purge_members(stamp_now())', 'lab')
+        self.ask('select purge_members(stamp_now())', self.dice.choice(self.namespaces))
 
     def ask(self, statement, ns=None):
         try:
@@ -254,6 +273,6 @@ class Saboteur:
 
 
 HARMS = [('kill a worker', 20), ('kill several workers', 4), ('kill a master', 2), ('kill the manager', 3), ('restart stampd', 1), ('reload stampd', 3),
-         ('reload nginx', 3), ('kill nginx', 2), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
+         ('reload nginx', 3), ('kill nginx', 2), ('kill all of nginx', 1), ('terminate backends', 8), ('purge zombies', 8), ('purge members', 3), ('restart postgres', 1), ('crash postgres', 1),
          ('kill a backend', 1), ('orphan commits', 6), ('sever commits', 6), ('stop a process', 20), ('stop some workers', 6),
          ('step the clock', 10)]

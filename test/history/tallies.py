@@ -15,7 +15,7 @@ def judge_tallies(operations):
             asked[tally, key] = (operation, times)
     for end in told:
         if end.left:
-            yield 'tasks came to no end', f'{end.left} of them', [end]
+            yield 'tasks came to no end', f'{end.left} of them: {end.words}', [end]
         for tally, counts in end.tallies.items():
             for key, counted in counts.items():
                 if (tally, key) not in asked:

@@ -4,7 +4,6 @@ import time
 
 from wire import Lost
 
-NS = 'lab'
 SCAN_LIMIT = 30
 TOGETHER_MOST = 8
 PAUSE_S = 0.05
@@ -45,7 +44,7 @@ class Tasks:
         client, wire = self.client, self.client.wires[number]
         body = {'key': self.campaign.queue_keys[number], **({'param': param} if param else {})}
         start = time.monotonic_ns()
-        wire.send('POST', f'/{NS}/od{path}', json.dumps(body), {'Content-Type': 'application/json'})
+        wire.send('POST', f'/{self.campaign.ns}/od{path}', json.dumps(body), {'Content-Type': 'application/json'})
         if loses_answer:
             wire.close()
             raise Lost(True)
@@ -89,11 +88,17 @@ class Tasks:
         """How many tasks there are still; those that wait may start now, whatever the clocks of servers say."""
         try:
             psql = self.campaign.stack.psql
-            psql(NS, 'update taskqueue set startat = %s where starttime is null and startat <> %s', (LONG_AGO, LONG_AGO))
-            return psql(NS, 'select count(*) from taskqueue')[0][0]
+            psql(self.campaign.ns, 'update taskqueue set startat = %s where starttime is null and startat <> %s', (LONG_AGO, LONG_AGO))
+            return psql(self.campaign.ns, 'select count(*) from taskqueue')[0][0]
         except Exception:  # its connection was ended
             self.campaign.stack.connections.clear()
             return -1
+
+    def names_of_left(self):
+        """Which operations they are, for who looks for the cause."""
+        rows = self.campaign.stack.psql(self.campaign.ns, "select opname || ' ' || coalesce(exc, '') || ' ' || coalesce(report, ''), count(*)"
+                                        " from taskqueue group by 1")
+        return ', '.join(f'{count} {words}' for words, count in rows)
 
     def drain(self):
         """Runs what is left; how many tasks could not be brought to their end."""
@@ -111,6 +116,7 @@ class Tasks:
     def tell_all(self):
         """The line of what was counted."""
         client, left, start = self.client, self.drain(), time.monotonic_ns()
+        words = self.names_of_left() if left > 0 else ''
         names = self.campaign.tallies()
         while True:
             answer = client.operate('get', {'param': {'docs': [{'c': 'Tally', 'id': name} for name in names]}})
@@ -118,4 +124,4 @@ class Tasks:
                 return client.note(client.next_name(), 'tallies', start, 'wrong', words=answer.words)
             if not client.trouble(answer):
                 tallies = {one['id']: {item['k']: item['j'] for item in one.get('items', ())} for one in answer.body['out']['docs']}
-                return client.note(client.next_name(), 'tallies', start, 'ok', tallies=tallies, left=left)
+                return client.note(client.next_name(), 'tallies', start, 'ok', tallies=tallies, left=left, words=words)

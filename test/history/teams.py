@@ -4,13 +4,14 @@ import time
 
 from collected import Collected
 
-NS, CLASS = 'lab', 'Hot'
+CLASS = 'Hot'
 TEAMS = ('red', 'blue')
 HOLDERS = 3       # of each client for each collection
 OUTSIDE_MOST = 3  # documents looked for where they are not: the checker has to find a place in time for each
 # The class of the hot documents, when their collections are looked at.
 SCHEMA = {'items': {'Last': {'singleton': True}, 'List': {'singleton': True}, 'Count': {'singleton': True},
-                    'Team': {'singleton': True}, 'Line': {}},
+                    'Team': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {},
+                    'Src': {'singleton': True, 'copies': {'to': ['Foll']}}},
           'collections': {'team': {'key': ['Team.team'], 'mutable': True}}}
 
 

@@ -13,47 +13,9 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from checker import Checker, load  # noqa: E402
+from book import END, PUSH, Book, line, state  # noqa: E402
 from graph import Graph  # noqa: E402
 from state import change, compact, pack, unpack  # noqa: E402
-
-
-def line(name):
-    """What an operation does to a document, and so what the next reads."""
-    return [['set', 'Last', compact(name)], ['set', f'Line.{name}', compact(name)]]
-
-
-PUSH, END = [['push']], [['end']]
-
-
-def state(*writes):
-    """(version, name) or (version, name, actions) in their order."""
-    text = ''
-    for version, name, *actions in writes:
-        text = change(text, actions[0] if actions else line(name), version, name)
-    return text
-
-
-class Book:
-    """Writes a history; times are whole numbers."""
-
-    def __init__(self, **initial):
-        self.lines = [{'initial': initial}]
-
-    def add(self, name, start, end, reads=(), writes=None, version=None, result='ok', **more):
-        self.lines.append({'id': name, 'kind': more.pop('kind', 'put'), 'start': start, 'end': end, 'result': result,
-                           'reads': list(reads), 'writes': {document: line(name) if actions is True else actions
-                                                            for document, actions in (writes or {}).items()},
-                           'version': version, **more})
-        return self
-
-    def text(self):
-        return '\n'.join(map(json.dumps, self.lines))
-
-    def check(self):
-        checker = Checker(*load(self.text().splitlines()))
-        checker.check()
-        return checker
 
 
 class Verdicts(unittest.TestCase):
@@ -416,10 +378,10 @@ class WhatIsWrong(Verdicts):
 
 
 class EveryOrder(unittest.TestCase):
-    """The verdict is the same as that of a search through all orders; hardly ever it is in doubt, and then it says so."""
+    """The verdict is the same as that of a search through all orders."""
 
     def test_small_random_histories(self):
-        verdicts, doubts = [0, 0], 0
+        verdicts, doubts = [0, 0], 0  # doubts: where it had to try who made a version
         for seed in range(int(os.environ.get('SEEDS', 2000))):
             dice = random.Random(seed)
             book = small_history(dice)
@@ -429,14 +391,12 @@ class EveryOrder(unittest.TestCase):
                 continue
             is_possible = search(book.lines[1:])
             checker = book.check()
-            if checker.doubts and not checker.violations:
-                doubts += 1
-                continue
+            doubts += bool(checker.choices or checker.refuted)
             self.assertEqual(not checker.violations, is_possible,
                              f'seed {seed}: {[(one.kind, one.words) for one in checker.violations]}\n{book.text()}')
             verdicts[is_possible] += 1
         self.assertGreater(min(verdicts), 100, verdicts)
-        self.assertLess(doubts, sum(verdicts) / 100)
+        self.assertGreater(doubts, 0)
 
 
 def small_history(dice):

@@ -42,6 +42,7 @@ class Browser:
         self.endpoint = service.url + self.path
         self.answers = []  # statuses, or (status, headers), or what gives one, of the next messages; then 201
         self.seen = []     # (headers, message) of each, whatever was answered
+        self.arrived = []  # (when, message) of each, by the monotonic clock
         self.wrong = []
         service.browsers[self.path] = self
 
@@ -114,7 +115,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             try:
                 self.server.verify(self.headers['Authorization'])
                 assert self.headers['Content-Encoding'] == 'aes128gcm'
-                browser.seen.append((dict(self.headers), browser.decrypt(body)))
+                message = browser.decrypt(body)
+                browser.seen.append((dict(self.headers), message))
+                browser.arrived.append((time.monotonic_ns(), message))
             except Exception as wrong:  # whatever it is, it is for the test that asks
                 browser.wrong.append(wrong)
                 answer = 400

@@ -1,0 +1,215 @@
+"""What must hold beside the order of operations: reads with a tolerance, unique values, documents that end, copies, subscriptions.
+
+    "age": s, "aged": [[document, version, state]…]            read with this tolerance
+    "claims": [[document, value or null]…]                      of an operation that claims or gives up unique values
+    "held": {document: [version, value or null]…}               all of them, read at one instant; of the head too
+    "mortal": [id, minute]                                      of one that makes a document that ends
+    "asked": [[id, minute]…], "alive": [id…], "wall": [from, to], "low": s    which there were; how far clocks may lag
+    "copies": {follower: {document: content}}, "sources": {follower: [document…]}     at the end, when all tasks were done
+    "touched": [[definition, version]…], "definitions": […]     what the answer to a write told of the session's own
+    "unheard": words                                             at the end: what a listener does not know, or was told too early
+    "woken": {document: when}                                   at the end: when a session was told last that it was touched
+"""
+from collections import Counter, defaultdict
+
+from members import team_of
+from state import unpack
+
+CLASS = 'Hot'
+MARGIN_S = 0.2  # a clock that is read now and then
+
+
+def is_sure(operation):
+    return operation.is_sure and operation.result != 'no'
+
+
+# --- tolerance ---
+
+def judge_aged(checker):
+    for operation in list(checker.operations.values()):
+        bound = operation.start - operation.age * 10 ** 9
+        for document, version, _ in operation.aged:
+            chain = checker.chains[document]
+            places = [place for place, write in enumerate(chain) if (write.version == version if version else write.state == '')]
+            if version and not places:
+                continue  # complained of already
+            if not any(may_be_tolerated(checker, operation, document, place, bound) for place in places):
+                yield 'older than was tolerated', f'{document}@{version} by more than {operation.age} s', operation
+
+
+def may_be_tolerated(checker, operation, document, place, bound):
+    maker, successor = checker.chains[document][place].operation, checker.successor(document, place)
+    if maker and maker.start > operation.end:
+        return False
+    return successor is None or successor.end is None or successor.end >= bound
+
+
+# --- unique values ---
+
+def judge_claims(heads, operations):
+    """`heads` and `operations` of all namespaces together."""
+    operations = list(operations)
+    for operation in operations:
+        values = Counter(value for _, value in operation.held.values() if value)
+        for value, count in values.items():
+            if count > 1:
+                yield 'two have one value', f'{value} at one instant', [operation]
+    tenures, unknown = defaultdict(list), defaultdict(list)
+    for head in heads:
+        for document, (version, value) in head.get('held', {}).items():
+            tenures[document].append((version, value, None))
+    for operation in operations:
+        for document, value in operation.claims:
+            if operation.result == 'ok' and operation.version:
+                tenures[document].append((operation.version, value, operation))
+            elif operation.result == 'unknown':
+                unknown[document].append((value, operation))
+    for rows in tenures.values():
+        rows.sort(key=lambda row: row[0])
+    yield from judge_reads(operations, tenures, unknown)
+    yield from judge_overlaps(tenures, unknown)
+    yield from judge_refusals(operations, tenures, unknown)
+
+
+def judge_reads(operations, tenures, unknown):
+    made = {(document, version): value for document, rows in tenures.items() for version, value, _ in rows}
+    for operation in operations:
+        for document, (version, value) in operation.held.items():
+            if version and made.get((document, version), value) != value:
+                yield 'G1b: not as it was written', f'{document}@{version} is {value}, not {made[document, version]}', [operation]
+            if version and (document, version) not in made and tenures[document] and not unknown[document]:
+                yield 'read of what nobody wrote', f'{document}@{version}', [operation]
+
+
+def judge_overlaps(tenures, unknown):
+    """For certain held: from the answer until another change may have been sent."""
+    sure = defaultdict(list)
+    for document, rows in tenures.items():
+        for place, (_, value, operation) in enumerate(rows):
+            begin = operation.end if operation else 0
+            following = rows[place + 1][2].start if place + 1 < len(rows) and rows[place + 1][2] else float('inf')
+            end = min([following, *(other.start for _, other in unknown[document])])
+            if value and begin < end:
+                sure[value].append((begin, end, document, operation))
+    for value, rows in sure.items():
+        for place, (begin, end, document, operation) in enumerate(rows):
+            for other_begin, other_end, other, second in rows[:place]:
+                if other != document and max(begin, other_begin) < min(end, other_end):
+                    yield 'two have one value', f'{value}: {document} and {other}', [one for one in (operation, second) if one]
+
+
+def judge_refusals(operations, tenures, unknown):
+    """Who was refused a value was refused it because of somebody."""
+    for operation in operations:
+        if not operation.taken:
+            continue
+        wanted = dict(operation.claims).get(operation.taken)
+        if not any(may_hold(rows, wanted, operation) for document, rows in tenures.items() if document != operation.taken) \
+                and not any(value == wanted and other.start < operation.end for document, rows in unknown.items()
+                            for value, other in rows if document != operation.taken) \
+                and not any(other.result == 'no' and other is not operation and wanted in dict(other.claims).values() and
+                            other.start < operation.end and operation.start < other.end for other in operations):
+            yield 'a value is taken by nobody', f'{wanted}, which {operation.taken} wanted', [operation]
+
+
+def may_hold(rows, wanted, operation):
+    for place, (_, value, other) in enumerate(rows):
+        begin = other.start if other else 0
+        following = rows[place + 1][2] if place + 1 < len(rows) else None
+        if value == wanted and begin < operation.end and (following is None or following.end > operation.start):
+            return True
+    return False
+
+
+# --- documents that end ---
+
+def judge_mortals(operations):
+    operations = list(operations)
+    born = {operation.mortal[0]: operation for operation in operations if operation.mortal}
+    for operation in operations:
+        if not operation.asked:
+            continue
+        begin, end = operation.wall
+        for id_, minute in operation.asked:
+            birth = born.get(id_)
+            if id_ in operation.alive:
+                if begin + operation.low > minute * 60 + MARGIN_S:
+                    yield 'a document outlived its end', f'{id_}, by {begin + operation.low - minute * 60:.1f} s', [operation]
+                if birth and birth.result == 'no':
+                    yield 'G1a: read of what was refused', id_, [operation, birth]
+            elif birth and birth.result == 'ok' and birth.end < operation.start and end < minute * 60 - MARGIN_S:
+                yield 'a document ended before its end', f'{id_}, {minute * 60 - end:.1f} s', [operation, birth]
+
+
+# --- copies ---
+
+def source_of(state):
+    """The content that is copied; None: there is none."""
+    item = unpack(state)[1].get('Src') if state else None
+    return item[1] if item else None
+
+
+def judge_copies(checker):
+    for operation in list(checker.operations.values()):
+        for follower, sources in operation.sources.items():
+            copies = operation.copies[follower]
+            for extra in copies.keys() - set(sources):
+                yield 'a copy of nothing', f'{extra} in {follower}', operation
+            for document in sources:
+                chain = checker.chains.get(document)
+                if not chain or any(write.state is None for write in chain) or not all(map(is_decided, chain)):
+                    continue
+                known = [source_of(write.state) for write in chain]
+                copy = copies.get(document)
+                if copy is None and None not in known and operation.copied:
+                    yield 'a copy was lost', f'{document} in {follower}', operation
+                elif copy is not None and copy != known[-1]:
+                    yield 'a copy stayed old', f'{document} in {follower}: {copy}, not {known[-1]}', operation
+
+
+def is_decided(write):
+    return write.operation is None or not write.operation.is_supposed
+
+
+# --- subscriptions ---
+
+def judge_touched(checker):
+    """The definitions of a session that its own commit has touched, no more and no less."""
+    for operation in list(checker.operations.values()):
+        if operation.lost:
+            yield 'a session was forgotten', operation.lost, operation
+        if not operation.is_named or operation.result != 'ok' or not operation.version:
+            continue
+        expected = expect_touched(checker, operation)
+        told = [definition for definition, _ in operation.touched]
+        if any(version != operation.version for _, version in operation.touched):
+            yield 'a wrong version was told', str(operation.touched), operation
+        if expected is not None and sorted(told) != sorted(expected & set(operation.definitions)):
+            yield 'a session was told wrongly', f'{sorted(told)}, not {sorted(expected & set(operation.definitions))}', operation
+
+
+def expect_touched(checker, operation):
+    """None: it is not known what was there before."""
+    expected = {CLASS} if operation.writes else set()
+    for document in operation.writes:
+        place = checker.places[document].get(operation.version)
+        if place is None or not place or not is_decided(checker.chains[document][place - 1]):
+            return None
+        before, after = checker.chains[document][place - 1].state, checker.chains[document][place].state
+        if before is None or after is None:
+            return None
+        expected.add(f'{CLASS}/{document}')
+        expected.update(f'{CLASS}/team@{team}' for team in (team_of(before), team_of(after)) if team)
+    return expected
+
+
+def judge_woken(checker):
+    """A commit that began after the last message was told to nobody; a listener holds another thing than there is."""
+    for end in list(checker.operations.values()):
+        if end.unheard:
+            yield 'a listener was not told', end.unheard, end
+        for document, told in end.woken.items():
+            for write in checker.chains.get(document, ()):
+                if write.operation and write.operation.result == 'ok' and write.operation.start > told:
+                    yield 'a session was not woken', f'{document}@{write.version}', write.operation
+                    break

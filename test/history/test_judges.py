@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""What is judged beside the order of operations, on histories written by hand.  Run by make check."""
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from book import Book, line, state  # noqa: E402
+from judges import judge_claims  # noqa: E402
+from records import load  # noqa: E402
+from state import change, compact  # noqa: E402
+
+
+class Extras(unittest.TestCase):
+    """Tolerance, searches, unique values, documents that end, copies, subscriptions: what is right passes, what is not is found."""
+
+    def kinds(self, book):
+        return [one.kind for one in book.check().violations]
+
+    def aged(self, version, start, age=1):
+        book = Book(x=[5, state((5, 'o'))]).add('w', 0, 10, (), {'x': True}, 10)
+        seen = state((5, 'o')) if version == 5 else state((5, 'o'), (10, 'w'))
+        return book.add('r', start, start + 1, age=age, aged=[['x', version, seen]])
+
+    def test_a_read_with_a_tolerance(self):
+        second = 10 ** 9
+        self.assertEqual(self.kinds(self.aged(5, second)), [])
+        self.assertEqual(self.kinds(self.aged(10, second)), [])
+        self.assertEqual(self.kinds(self.aged(5, second + 11)), ['older than was tolerated'])
+        self.assertEqual(self.kinds(self.aged(5, 2 * second, age=3)), [])
+        self.assertIn('read of what nobody wrote', self.kinds(self.aged(7, second)))
+
+    def test_an_absence_with_a_tolerance(self):
+        def read(start):
+            return Book(x=[0, '']).add('w', 0, 10, (), {'x': True}, 10).add('r', start, start + 1, age=1, aged=[['x', 0, '']])
+        self.assertEqual(self.kinds(read(10 ** 9)), [])
+        self.assertEqual(self.kinds(read(10 ** 9 + 11)), ['older than was tolerated'])
+
+    def team(self, name, team, version):
+        return change('', [*line(name), ['set', 'Team', compact({'team': team})]], version, name)
+
+    def test_a_search(self):
+        red = self.team('o', 'red', 5)
+        def find(**what):
+            return self.kinds(Book(x=[5, red]).add('f', 10, 11, kind='find', team='red', **what))
+        self.assertEqual(find(inside=[['x', 5]]), [])
+        self.assertEqual(find(inside=[['x', 4]]), ['a search found what was not there'])
+        self.assertEqual(find(outside=['x']), ['a search missed a document'])
+        gone = Book(x=[5, red]).add('w', 0, 1, (), {'x': [*line('w'), ['set', 'Team', compact({'team': 'blue'})]]}, 10)
+        self.assertEqual(self.kinds(gone.add('f', 2, 3, kind='find', team='red', inside=[['x', 5]])), ['a search found what was not there'])
+
+    def claims(self, *books):
+        loaded = [load(book.text().splitlines()) for book in books]
+        return [kind for kind, _, _ in judge_claims([head for head, _ in loaded], [one for _, some in loaded for one in some])]
+
+    def test_unique_values(self):
+        def book():
+            return Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10)
+        self.assertEqual(self.claims(book()), [])
+        other = Book().add('b', 2, 3, claims=[['den/u', 'v']], version=9)
+        self.assertEqual(self.claims(book(), other), ['two have one value'])
+        released = Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10).add('c', 1, 3, claims=[['lab/u', None]], version=11)
+        self.assertEqual(self.claims(released, other), [])
+        self.assertEqual(self.claims(book().add('r', 2, 3, held={'lab/u': [10, 'v'], 'lab/w': [9, 'v']})), ['two have one value'])
+        self.assertEqual(self.claims(book().add('r', 2, 3, held={'lab/u': [10, 'x']})), ['G1b: not as it was written'])
+
+    def test_who_is_refused_a_value(self):
+        def refused(book):
+            return book.add('n', 5, 6, claims=[['lab/w', 'v']], taken='lab/w', result='no')
+        self.assertEqual(self.claims(refused(Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10))), [])
+        self.assertEqual(self.claims(refused(Book())), ['a value is taken by nobody'])
+        given_up = Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10).add('c', 1, 3, claims=[['lab/u', None]], version=11)
+        self.assertEqual(self.claims(refused(given_up)), ['a value is taken by nobody'])
+        unknown = Book().add('a', 0, 1, claims=[['lab/u', 'v']], result='unknown')
+        self.assertEqual(self.claims(refused(unknown)), [])
+
+    def test_documents_that_end(self):
+        def look(begin, end, alive, low=0.0):
+            book = Book().add('m', 0, 1, mortal=['m', 2])
+            return self.kinds(book.add('l', 2, 3, asked=[['m', 2]], alive=['m'] if alive else [], wall=[begin, end], low=low))
+        self.assertEqual(look(100, 101, True), [])
+        self.assertEqual(look(125, 126, False), [])
+        self.assertEqual(look(119, 125, False), [])
+        self.assertEqual(look(100, 101, False), ['a document ended before its end'])
+        self.assertEqual(look(125, 126, True), ['a document outlived its end'])
+        self.assertEqual(look(125, 126, True, low=-20.0), [])
+
+    def copies(self, copy, copied=True, *writes):
+        source = change('', [*line('o'), ['set', 'Src', '{"n":"o"}']], 5, 'o')
+        book = Book(x=[5, source])
+        for number, actions in enumerate(writes):
+            book.add(f'w{number}', number, number + 1, (), {'x': [*line(f'w{number}'), *actions]}, 10 + number)
+        held = {'x': copy} if copy else {}
+        return self.kinds(book.add('c', 10, 11, kind='copies', copies={'f': held}, sources={'f': ['x']}, copied=copied))
+
+    def test_copies(self):
+        fresh = [['set', 'Src', '{"n":"new"}']]
+        self.assertEqual(self.copies('{"n":"o"}'), [])
+        self.assertEqual(self.copies('{"n":"o"}', True, fresh), ['a copy stayed old'])
+        self.assertEqual(self.copies('{"n":"new"}', True, fresh), [])
+        self.assertEqual(self.copies(None), ['a copy was lost'])
+        self.assertEqual(self.copies(None, False), [])
+        self.assertEqual(self.copies('{"n":"o"}', True, [['del', 'Src']]), ['a copy stayed old'])
+        self.assertEqual(self.copies(None, True, [['del', 'Src']], fresh), [])
+
+    def touch(self, told, **more):
+        red = self.team('o', 'red', 5)
+        book = Book(x=[5, red]).add('w', 0, 1, (), {'x': True}, 10, touched=[[one, 10] for one in told], is_named=True,
+                                    definitions=['Hot', 'Hot/x', 'Hot/team@red', 'Hot/team@blue'], **more)
+        return self.kinds(book)
+
+    def test_what_a_session_is_told(self):
+        self.assertEqual(self.touch(['Hot', 'Hot/team@red', 'Hot/x']), [])
+        self.assertEqual(self.touch(['Hot', 'Hot/team@red']), ['a session was told wrongly'])
+        self.assertEqual(self.touch(['Hot', 'Hot/team@blue', 'Hot/team@red', 'Hot/x']), ['a session was told wrongly'])
+        self.assertEqual(self.touch(['Hot', 'Hot/team@red', 'Hot/x'], lost='gone'), ['a session was forgotten'])
+
+    def test_who_is_woken(self):
+        def woken(when):
+            return self.kinds(Book(x=[5, state((5, 'o'))]).add('w', 10, 11, (), {'x': True}, 10).add('e', 50, 51, kind='push', woken={'x': when}))
+        self.assertEqual(woken(20), [])
+        self.assertEqual(woken(5), ['a session was not woken'])
+
+    def test_who_listens(self):
+        self.assertEqual(self.kinds(Book().add('e', 0, 1, kind='live', unheard='x is at 10')), ['a listener was not told'])
+
+
+if __name__ == '__main__':
+    os.chdir('/')
+    unittest.main(verbosity=0)
