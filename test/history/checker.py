@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 
 from graph import Graph
-from judges import judge_aged, judge_copies, judge_mortals, judge_touched, judge_woken
+from judges import judge_aged, judge_copies, judge_mortals, judge_stands, judge_touched, judge_woken
 from members import has_item, judge_members, team_of
 from records import Operation, Write
 from report import Violation, difference, name_cycle
@@ -53,7 +53,7 @@ class Checker:
         self.index_places()
         for words, operation in judge_members(self.operations.values(), self.write_of):
             self.complain('holder differs from the source', words, operation)
-        for judge in (judge_aged, judge_copies, judge_touched, judge_woken):
+        for judge in (judge_aged, judge_copies, judge_stands, judge_touched, judge_woken):
             for kind, words, operation in judge(self):
                 self.complain(kind, words, operation)
         for kind, words, operations in judge_mortals(self.operations.values()):

@@ -321,8 +321,10 @@ class Client:
         if result == 'no':
             reads = []
         elif good:
-            seen = good.body.get('out', {}).get('docs', ())
-            reads = [*reads, *(self.learn(one['id'], one['v'], state_of(one)) for one in seen)]
+            seen = good.body.get('out', {}).get('docs', ()) if writes or kind == 'Transact' else ()
+            reads = [*reads, *(self.learn(one['id'], one['v'], state_of(one)) for one in seen if 'items' in one)]
+            if kind == 'put':
+                more['stands'] = [[one['id'], one['v']] for one in seen]
         self.note(name, kind, start, result, reads, writes, **more)
         if answer is good and self.synced:
             self.take_syncs(sent, self.synced, answer, name)
@@ -373,8 +375,8 @@ def version_of(answer):
 
 
 def judge(status, headers, text):
-    """An answer of stampd bears its build; one of nginx alone says nothing of what stampd did."""
-    if 'X-Stampd-Build' not in headers:
+    """An answer of stampd bears the number of its request; one of nginx alone says nothing of what stampd did."""
+    if 'X-Request-Id' not in headers:
         return Answer('unknown' if status in (502, 503, 504) else 'wrong', status=status, code=f'NGINX{status}',
                       words=f'{status} {text[:200]!r}')
     if status == 304:

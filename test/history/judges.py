@@ -6,6 +6,7 @@
     "mortal": [id, minute]                                      of one that makes a document that ends
     "asked": [[id, minute]…], "alive": [id…], "wall": [from, to], "low": s    which there were; how far clocks may lag
     "copies": {follower: {document: content}}, "sources": {follower: [document…]}     at the end, when all tasks were done
+    "stands": [[document, version]…]                            what a put says that each document it named is at
     "touched": [[definition, version]…], "definitions": […]     what the answer to a write told of the session's own
     "unheard": words                                             at the end: what a listener does not know, or was told too early
     "woken": {document: when}                                   at the end: when a session was told last that it was touched
@@ -46,51 +47,74 @@ def may_be_tolerated(checker, operation, document, place, bound):
 
 # --- unique values ---
 
+class Tenures:
+    """Who has had which values.  `claims`: document -> [(version, value, operation or None)] in the order of versions; `releases`:
+    document -> operations that gave up what it may have had, whose version need not be its own; `unknown`: nobody knows."""
+
+    def __init__(self, heads, operations):
+        self.claims, self.releases, self.unknown = defaultdict(list), defaultdict(list), defaultdict(list)
+        for head in heads:
+            for document, (version, value) in head.get('held', {}).items():
+                if value:
+                    self.claims[document].append((version, value, None))
+        for operation in operations:
+            for document, value in operation.claims:
+                if operation.result == 'unknown':
+                    self.unknown[document].append((value, operation))
+                elif operation.result == 'ok' and not value:
+                    self.releases[document].append(operation)
+                elif operation.result == 'ok' and operation.version:
+                    self.claims[document].append((operation.version, value, operation))
+        for rows in self.claims.values():
+            rows.sort(key=lambda row: row[0])
+
+    def all(self):
+        """(document, value, operation, the operation that claimed the next value of the document)"""
+        for document, rows in self.claims.items():
+            for (_, value, operation), following in zip(rows, [*rows, None][1:], strict=True):
+                yield document, value, operation, following[2] if following else None
+
+    def surely(self, document, operation, following):
+        """From when until when it had the value for certain: from the answer until something else may have been sent."""
+        others = [other for _, other in self.unknown[document]] + [
+            other for other in self.releases[document] if operation is None or other.end >= operation.start]
+        return operation.end if operation else 0, min([other.start for other in others] + [following.start if following else float('inf')])
+
+    def perhaps(self, document, operation, following):
+        """From when until when it may have had it: until something else was answered that came behind for certain."""
+        others = [other for other in self.releases[document] if operation is None or other.start >= operation.end]
+        return operation.start if operation else 0, min([other.end for other in others] + [following.end if following else float('inf')])
+
+
 def judge_claims(heads, operations):
     """`heads` and `operations` of all namespaces together."""
     operations = list(operations)
+    tenures = Tenures(heads, operations)
+    yield from judge_reads(operations, tenures)
+    yield from judge_overlaps(tenures)
+    yield from judge_refusals(operations, tenures)
+
+
+def judge_reads(operations, tenures):
+    made = {(document, version): value for document, rows in tenures.claims.items() for version, value, _ in rows}
     for operation in operations:
         values = Counter(value for _, value in operation.held.values() if value)
         for value, count in values.items():
             if count > 1:
                 yield 'two have one value', f'{value} at one instant', [operation]
-    tenures, unknown = defaultdict(list), defaultdict(list)
-    for head in heads:
-        for document, (version, value) in head.get('held', {}).items():
-            tenures[document].append((version, value, None))
-    for operation in operations:
-        for document, value in operation.claims:
-            if operation.result == 'ok' and operation.version:
-                tenures[document].append((operation.version, value, operation))
-            elif operation.result == 'unknown':
-                unknown[document].append((value, operation))
-    for rows in tenures.values():
-        rows.sort(key=lambda row: row[0])
-    yield from judge_reads(operations, tenures, unknown)
-    yield from judge_overlaps(tenures, unknown)
-    yield from judge_refusals(operations, tenures, unknown)
-
-
-def judge_reads(operations, tenures, unknown):
-    made = {(document, version): value for document, rows in tenures.items() for version, value, _ in rows}
-    for operation in operations:
         for document, (version, value) in operation.held.items():
-            if version and made.get((document, version), value) != value:
+            if value and made.get((document, version), value) != value:
                 yield 'G1b: not as it was written', f'{document}@{version} is {value}, not {made[document, version]}', [operation]
-            if version and (document, version) not in made and tenures[document] and not unknown[document]:
+            elif value and (document, version) not in made and tenures.claims.get(document) and not tenures.unknown.get(document):
                 yield 'read of what nobody wrote', f'{document}@{version}', [operation]
 
 
-def judge_overlaps(tenures, unknown):
-    """For certain held: from the answer until another change may have been sent."""
+def judge_overlaps(tenures):
     sure = defaultdict(list)
-    for document, rows in tenures.items():
-        for place, (_, value, operation) in enumerate(rows):
-            begin = operation.end if operation else 0
-            following = rows[place + 1][2].start if place + 1 < len(rows) and rows[place + 1][2] else float('inf')
-            end = min([following, *(other.start for _, other in unknown[document])])
-            if value and begin < end:
-                sure[value].append((begin, end, document, operation))
+    for document, value, operation, following in tenures.all():
+        begin, end = tenures.surely(document, operation, following)
+        if begin < end:
+            sure[value].append((begin, end, document, operation))
     for value, rows in sure.items():
         for place, (begin, end, document, operation) in enumerate(rows):
             for other_begin, other_end, other, second in rows[:place]:
@@ -98,27 +122,24 @@ def judge_overlaps(tenures, unknown):
                     yield 'two have one value', f'{value}: {document} and {other}', [one for one in (operation, second) if one]
 
 
-def judge_refusals(operations, tenures, unknown):
+def judge_refusals(operations, tenures):
     """Who was refused a value was refused it because of somebody."""
     for operation in operations:
         if not operation.taken:
             continue
         wanted = dict(operation.claims).get(operation.taken)
-        if not any(may_hold(rows, wanted, operation) for document, rows in tenures.items() if document != operation.taken) \
-                and not any(value == wanted and other.start < operation.end for document, rows in unknown.items()
+        if not any(may_hold(tenures, row, wanted, operation) for row in tenures.all() if row[0] != operation.taken) \
+                and not any(value == wanted and other.start < operation.end for document, rows in tenures.unknown.items()
                             for value, other in rows if document != operation.taken) \
                 and not any(other.result == 'no' and other is not operation and wanted in dict(other.claims).values() and
                             other.start < operation.end and operation.start < other.end for other in operations):
             yield 'a value is taken by nobody', f'{wanted}, which {operation.taken} wanted', [operation]
 
 
-def may_hold(rows, wanted, operation):
-    for place, (_, value, other) in enumerate(rows):
-        begin = other.start if other else 0
-        following = rows[place + 1][2] if place + 1 < len(rows) else None
-        if value == wanted and begin < operation.end and (following is None or following.end > operation.start):
-            return True
-    return False
+def may_hold(tenures, row, wanted, operation):
+    document, value, other, following = row
+    begin, end = tenures.perhaps(document, other, following)
+    return value == wanted and begin < operation.end and end > operation.start
 
 
 # --- documents that end ---
@@ -169,6 +190,21 @@ def judge_copies(checker):
 
 def is_decided(write):
     return write.operation is None or not write.operation.is_supposed
+
+
+# --- versions that a write tells ---
+
+def judge_stands(checker):
+    """Of what it wrote its own, 0 where it ended the life; of what it named for a condition, the version of the condition."""
+    for operation in list(checker.operations.values()):
+        if operation.result != 'ok' or not operation.version:
+            continue
+        conditions = {document: version for document, version, _ in operation.reads}
+        for document, version in operation.stands:
+            actions = operation.writes.get(document)
+            expected = conditions.get(document) if actions is None else 0 if actions[-1][0] == 'end' else operation.version
+            if version != expected:
+                yield 'a wrong version was told', f'{document} stands at {expected}, not {version}', operation
 
 
 # --- subscriptions ---

@@ -2,13 +2,13 @@
 import json
 
 EXTRAS = {'age': 0, 'claims': (), 'held': {}, 'taken': None, 'mortal': None, 'asked': (), 'alive': (), 'wall': None, 'low': 0, 'copies': {},
-          'copied': False, 'sources': {}, 'touched': (), 'definitions': (), 'is_named': False, 'lost': '', 'unheard': '', 'woken': {}}
+          'copied': False, 'sources': {}, 'touched': (), 'definitions': (), 'is_named': False, 'stands': (), 'lost': '', 'unheard': '', 'woken': {}}
 
 
 class Operation:
     """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
     __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'inside', 'age', 'aged', 'claims', 'held', 'taken', 'mortal', 'asked', 'alive',
-                 'wall', 'low', 'copies', 'copied', 'sources', 'touched', 'definitions', 'is_named', 'lost', 'unheard', 'woken', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
+                 'wall', 'low', 'copies', 'copied', 'sources', 'touched', 'definitions', 'is_named', 'stands', 'lost', 'unheard', 'woken', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
                  'node', 'is_sure', 'is_supposed')
 
     def __init__(self, line):

@@ -49,7 +49,7 @@ class Tasks:
             wire.close()
             raise Lost(True)
         status, headers, text = wire.receive()
-        if status in (502, 504) or ('X-Stampd-Build' not in headers and status == 503):
+        if status in (502, 504) or ('X-Request-Id' not in headers and status == 503):
             raise Lost(True)
         answer = json.loads(text)
         if status == 200 or (status == 500 and 'tasks' in answer):

@@ -118,6 +118,14 @@ class Extras(unittest.TestCase):
         self.assertEqual(self.touch(['Hot', 'Hot/team@blue', 'Hot/team@red', 'Hot/x']), ['a session was told wrongly'])
         self.assertEqual(self.touch(['Hot', 'Hot/team@red', 'Hot/x'], lost='gone'), ['a session was forgotten'])
 
+    def test_what_a_write_says_where_documents_stand(self):
+        def wrote(*stands):
+            book = Book(x=[5, state((5, 'o'))], y=[6, state((6, 'o'))])
+            return self.kinds(book.add('w', 0, 1, [['y', 6, None]], {'x': True}, 10, stands=stands))
+        self.assertEqual(wrote(['x', 10], ['y', 6]), [])
+        self.assertEqual(wrote(['x', 10], ['y', 10]), ['a wrong version was told'])
+        self.assertEqual(wrote(['x', 5], ['y', 6]), ['a wrong version was told'])
+
     def test_who_is_woken(self):
         def woken(when):
             return self.kinds(Book(x=[5, state((5, 'o'))]).add('w', 10, 11, (), {'x': True}, 10).add('e', 50, 51, kind='push', woken={'x': when}))
