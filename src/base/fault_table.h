@@ -31,7 +31,7 @@ FAULT(BMODULE, "The application asked the server for what cannot be.", 500, 500,
 FAULT(BCONTENT, "A stored content is not of the kind that the application expects.", 500, 500, true, "a member's name")
 FAULT(XDATABASE, "The database refused the request.", 500, 500, true, "")
 FAULT(XAWAY, "The database cannot be reached at present.", 503, 503, false, "")
-FAULT(XTIME, "The operation took longer than it may.", 503, 503, false, "status 504 when its process was ended for it")
+FAULT(XTIME, "The operation took longer than it may.", 503, 503, false, "the limit, its value, where it is `limit_read_ms` or `limit_stream_ms`; status 504 when its process was ended for it")
 FAULT(XUNKNOWN, "It is not known whether the request was done.", 500, 500, false, "status 502 or 504 when the process that had begun it is gone, also from nginx")
 FAULT(XCRASH, "The process that did the request crashed or was ended.", 502, 502, false, "`application` when code of a module was running, else `server`")
 FAULT(XFULL, "The database has no room left.", 507, 507, false, "")

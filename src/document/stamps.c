@@ -10,10 +10,13 @@
 
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "document/ears.h"
 #include "document/kept.h"
+#include "document/reads.h"
+#include "document/refusals.h"
 #include "document/turns.h"
 
 /* An entry belongs to the instance that set `instance` (compare-and-swap from 0), until it is set to 0 again.
@@ -30,6 +33,7 @@ enum { NAME_WORDS = (1 + STAMPS_DATABASE_BYTES) / 8 };
 struct space {
     _Alignas(64) _Atomic uint64_t name[NAME_WORDS + 1]; /* the last stays 0: the NUL of the longest name */
     _Atomic uint32_t clean;
+    _Atomic int64_t health; /* monotonic ms of the last use, doubled, + 1: it worked; 0: never */
 };
 
 struct stamps_board {
@@ -43,11 +47,13 @@ struct stamps_board {
     struct losses losses[STAMPS_PROCESSES];
     struct ears_board ears;
     struct kept_board kept;
+    struct reads_board reads;
+    struct refusals_board refusals;
     struct stamps_slot slots[]; /* then the turns, then the shelf */
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 12 };                                       /* changes with anything above */
+enum { LAYOUT = 13 };                                       /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -98,6 +104,8 @@ bool stamps_open_with_shelf(struct stamps **stamps_r, const char *path, uint32_t
     stamps->words = &stamps->board->words;
     stamps->ears = &stamps->board->ears;
     stamps->kept = &stamps->board->kept;
+    stamps->reads = &stamps->board->reads;
+    stamps->refusals = &stamps->board->refusals;
     stamps->slot_mask = slots - 1;
     stamps->index = STAMPS_NO_INDEX;
     if (!agree_on_slots(stamps->board, slots)) {
@@ -316,6 +324,18 @@ bool stamps_space_is_clean(const struct stamps *stamps, int space)
 void stamps_space_set_clean(struct stamps *stamps, int space)
 {
     atomic_store(&space_at(stamps, space)->clean, 1);
+}
+
+void stamps_space_tell(struct stamps *stamps, int space, bool is_up)
+{
+    atomic_store(&space_at(stamps, space)->health, clock_monotonic_ms() * 2 + is_up);
+}
+
+int64_t stamps_space_health(const struct stamps *stamps, int space, bool *is_up_r)
+{
+    int64_t health = atomic_load(&space_at(stamps, space)->health);
+    *is_up_r = health & 1;
+    return health ? clock_monotonic_ms() - health / 2 : -1;
 }
 
 struct backlog *stamps_backlog(const struct stamps *stamps, int space)

@@ -29,7 +29,9 @@ struct stamps_slot {
 
 struct stamps_board; /* what lies in the segment */
 struct ears_board;   /* and in it, for document/ears.h */
-struct kept_board;   /* and for document/kept.h */
+struct kept_board;   /* and for document/kept.h, reads.h, refusals.h */
+struct reads_board;
+struct refusals_board;
 
 /* This process's handle: the mapped segment and its own index.  Its fields are for this module only; they
  * stand here because stamps_see is inlined. */
@@ -40,6 +42,8 @@ struct stamps {
     struct stamps_board *board;
     struct ears_board *ears;
     struct kept_board *kept;
+    struct reads_board *reads;
+    struct refusals_board *refusals;
     struct segment segment;
     struct shelf *shelf;
     uint32_t slot_mask;
@@ -121,6 +125,10 @@ int stamps_space_count(const struct stamps *stamps);
 /* Are the sessions of former generations gone from it? */
 bool stamps_space_is_clean(const struct stamps *stamps, int space);
 void stamps_space_set_clean(struct stamps *stamps, int space);
+/* What the last use of the database has shown, and how long ago that was (-1: never): written by whoever
+ * opens or loses a session, and by the herald as long as it listens there. */
+void stamps_space_tell(struct stamps *stamps, int space, bool is_up);
+int64_t stamps_space_health(const struct stamps *stamps, int space, bool *is_up_r);
 /* What was last known of its tasks. */
 struct backlog *stamps_backlog(const struct stamps *stamps, int space);
 

@@ -28,6 +28,9 @@ STATEMENT(
     " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
     " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
 
+/* In front of a long read, in its pipeline, and as long as that: $1 milliseconds. */
+STATEMENT(READ_LIMIT, "read_limit", 1, "select set_config('statement_timeout', $1, true)")
+
 /* Bytes of documents, 0 for those that are not there, in order: $1 class[], $2 id[]. */
 STATEMENT(SIZES, "sizes", 2,
           "select coalesce(d.v1, 0) from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"

@@ -26,6 +26,13 @@ MUST_USE enum fault store_connect(struct store *store, int space);
  * last second; FAULT_ELSEWHERE then.  A commit opens its session before it does anything else. */
 void store_set_visitor(struct store *store, int space);
 void store_clear_visitor(struct store *store);
+/* For the present request, whose caller is no administrator: searches, lists and pages of collections take
+ * limit_read_ms at most, all together, and no more workers than its namespace and its client (0: any) may
+ * have at them.  Until store_clear_reader. */
+void store_set_reader(struct store *store, uint64_t client);
+void store_clear_reader(struct store *store);
+/* The limit that this fault of a long read was about, and its value; NULL: it was about none. */
+const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r);
 /* Closes the session of the space and opens another: returns FAULT_NONE only when the old backend is gone.
  * Tries for `patience_ms`. */
 MUST_USE enum fault store_reconnect(struct store *store, int space, int64_t patience_ms);

@@ -57,22 +57,6 @@ static void read_page(const struct pg_result *result, const struct list_query *q
     *count_r = count;
 }
 
-/* Runs a statement that only reads, on another connection when the first is lost. */
-static enum fault read_rows(struct store *store, int space, enum statement statement,
-                            const struct pg_params *params, struct pg_result **result_r)
-{
-    enum fault fault;
-    int attempt = 0;
-    *result_r = NULL;
-    do {
-        struct pg *pg;
-        fault = store_use(store, space, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[statement], params, result_r);
-    } while (store_reads_again(store, space, fault, attempt++));
-    return fault;
-}
-
 enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,
                       struct header **headers_r, size_t *count_r, struct bytes *more_r)
 {
@@ -89,7 +73,7 @@ enum fault store_list(struct store *store, int space, struct arena *arena, const
     pg_add_i64(&params, query->minute);
 
     struct pg_result *result;
-    enum fault fault = read_rows(store, space, STATEMENT_LIST, &params, &result);
+    enum fault fault = store_run_long(store, space, STATEMENT_LIST, &params, &result);
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
@@ -106,7 +90,7 @@ enum fault store_classes(struct store *store, int space, struct arena *arena, st
     pg_add_text(&params, cursor.data ? cursor : BYTES(""));
     pg_add_i64(&params, limit);
     struct pg_result *result;
-    enum fault fault = read_rows(store, space, STATEMENT_CLASSES, &params, &result);
+    enum fault fault = store_run_long(store, space, STATEMENT_CLASSES, &params, &result);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(result);

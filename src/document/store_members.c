@@ -146,7 +146,7 @@ enum fault store_collection(struct store *store, int space, const struct collect
     add_query(&params, query);
     pg_params_start(&none, query->arena);
     for (int turn = 0; turn < 2; turn++) {
-        enum fault fault = store_run_again(store, space, STATEMENT_COLLECTION, &params, &result);
+        enum fault fault = store_run_long(store, space, STATEMENT_COLLECTION, &params, &result);
         if (fault)
             return fault;
         *page_r = (struct collection_page){0};

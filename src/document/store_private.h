@@ -25,12 +25,24 @@ struct store_session {
 
 enum { NO_VISITOR = -1 };
 
+/* What the present request may still read at length; all zero: without a limit. */
+struct reading {
+    bool is_limited;
+    enum { READING_NOT, READING_ON_TRIAL, READING_FULLY } state; /* of this worker among those that read */
+    uint64_t client;
+    int64_t left_ms, trial_ms;
+    const char *refused; /* the limit that has refused it, with this fault; NULL: none */
+    enum fault refused_fault;
+    int64_t refused_value;
+};
+
 struct store {
     const struct settings *settings;
     struct stamps *stamps;
     uint64_t turn;
     int open_count;
     int visitor; /* see store_set_visitor; NO_VISITOR: none */
+    struct reading reading;
     struct store_session sessions[STAMPS_NAMESPACES];
 };
 
@@ -121,6 +133,25 @@ void store_flag_fences(struct commit *commit, struct arena *arena, const char *d
 /* One statement that may be said twice: a read, or a write that is guarded by what it has seen. */
 MUST_USE enum fault store_run_again(struct store *store, int space, enum statement statement,
                                     const struct pg_params *params, struct pg_result **result_r);
+
+/* A long read, in front of each attempt: takes a place among those that read, and says how long the statement
+ * may take: `most_ms` (0: no limit of its own) at most; limit_ms 0: as long as any.  Refused: FAULT_XBUSY,
+ * FAULT_XTIME, and what store_reading_refused answers. */
+struct long_read {
+    int64_t limit_ms, since_ms;
+    bool is_ours; /* the limit is that of long reads */
+};
+MUST_USE enum fault store_long_begin(struct store *store, int space, int64_t most_ms,
+                                     struct long_read *read_r);
+/* Behind it, also when it failed.  True: a trial was not enough, and now there is room: once more. */
+MUST_USE bool store_long_end(struct store *store, int space, const struct long_read *read, enum fault *fault);
+/* One statement that ends by itself after `limit_ms` (FAULT_XTIME); 0: as any. */
+MUST_USE enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
+                                      const struct pg_statement *statement, const struct pg_params *params,
+                                      struct pg_result **result_r);
+/* As store_run_again, of a statement that reads much. */
+MUST_USE enum fault store_run_long(struct store *store, int space, enum statement statement,
+                                   const struct pg_params *params, struct pg_result **result_r);
 
 /* Limit of a whole pipeline: each of its statements has statement_timeout, waits for locks included. */
 int64_t store_pipeline_ms(const struct store *store);

@@ -14,6 +14,7 @@ enum { PREPARED_MOST = 64 };
 
 struct store_search {
     uint64_t turn, number;
+    char sqlstate[6]; /* of what was prepared last */
     struct prepared {
         char *sql; /* NULL: free */
         char name[32];
@@ -42,15 +43,36 @@ static struct prepared *find_place(struct store_search *searches, const char *sq
     return oldest;
 }
 
-/* `texts`: how many parameters it has, when all of them are to be texts; 0: PostgreSQL finds their types. */
+/* To prepare takes locks, for which it may have to wait: not longer than the statement may take itself. */
+static enum fault prepare_limited(struct store_session *session, struct arena *arena, int64_t limit_ms,
+                                  const struct pg_statement *statement)
+{
+    if (limit_ms) {
+        enum fault fault =
+            pg_execute(session->pg, arena_printf(arena, "set statement_timeout = %lld", (long long)limit_ms));
+        if (fault)
+            return fault;
+    }
+    enum fault fault = statement->parameters ? pg_prepare_texts(session->pg, statement)
+                                             : pg_prepare(session->pg, statement, 1);
+    snprintf(session->search->sqlstate, sizeof session->search->sqlstate, "%s", pg_sqlstate(session->pg));
+    if (!limit_ms || (fault && session->in_snapshot)) /* whose end takes the limit back */
+        return fault;
+    enum fault reset = pg_execute(session->pg, "reset statement_timeout");
+    return fault ? fault : reset;
+}
+
+/* `texts`: how many parameters it has, when all of them are to be texts; 0: PostgreSQL finds their types.
+ * `limit_ms`: the time that it may take when it is new; 0: as long as any. */
 static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql, int texts,
-                          const char **name_r)
+                          int64_t limit_ms, const char **name_r)
 {
     if (!session->search && !(session->search = calloc(1, sizeof *session->search)))
         log_fatal("out of memory searches");
     struct store_search *searches = session->search;
     struct prepared *place = find_place(searches, sql);
     place->used = ++searches->turn;
+    searches->sqlstate[0] = '\0';
     *name_r = place->name;
     if (place->sql && strcmp(place->sql, sql) == 0)
         return FAULT_NONE;
@@ -62,7 +84,7 @@ static enum fault prepare(struct store_session *session, struct arena *arena, co
     snprintf(place->name, sizeof place->name, "search_%llu", (unsigned long long)++searches->number);
     const struct pg_statement statement = {place->name, sql, texts};
     if (!fault)
-        fault = texts ? pg_prepare_texts(session->pg, &statement) : pg_prepare(session->pg, &statement, 1);
+        fault = prepare_limited(session, arena, limit_ms, &statement);
     if (!fault && !(place->sql = strdup(sql)))
         log_fatal("out of memory searches");
     return fault;
@@ -78,13 +100,16 @@ static void give_up(struct store_session *session, struct arena *arena, const ch
     (void)!pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
 }
 
-static enum fault run(struct store_session *session, const char *sql, const struct pg_params *params,
-                      struct pg_result **result_r)
+static enum fault run(struct store *store, struct store_session *session, int64_t limit_ms, const char *sql,
+                      const struct pg_params *params, struct pg_result **result_r)
 {
     const char *name;
-    enum fault fault = prepare(session, params->arena, sql, 0, &name);
-    if (!fault)
-        fault = pg_run(session->pg, &(struct pg_statement){name, sql, params->count}, params, result_r);
+    enum fault fault = prepare(session, params->arena, sql, 0, limit_ms, &name);
+    if (fault)
+        fault = store_judge_schema(session, session->search->sqlstate, fault);
+    else
+        fault = store_run_limited(session, limit_ms, store_pipeline_ms(store),
+                                  &(struct pg_statement){name, sql, params->count}, params, result_r);
     if (!fault)
         return FAULT_NONE;
     fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
@@ -129,14 +154,19 @@ enum fault store_search(struct store *store, int space, struct arena *arena, con
     search_compose(search, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
+    struct long_read read;
     enum fault fault;
     int attempt = 0;
+    bool again;
     do {
         struct pg *pg;
-        fault = store_use(store, space, &pg);
+        fault = store_long_begin(store, space, 0, &read);
         if (!fault)
-            fault = run(&store->sessions[space], text, &params, &result);
-    } while (store_reads_again(store, space, fault, attempt++));
+            fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = run(store, &store->sessions[space], read.limit_ms, text, &params, &result);
+        again = store_long_end(store, space, &read, &fault);
+    } while (again || store_reads_again(store, space, fault, attempt++));
     if (!fault)
         read_page(search, arena, result, page_r);
     return fault;
@@ -158,20 +188,22 @@ static enum fault judge_refusal(const struct pg_verdict *verdict)
 }
 
 /* Both statements are one transaction; what the first sets lasts as long as that. */
-static enum fault run_select(struct store *store, struct store_session *session,
-                             const struct pg_params *limits, const char *sql, const struct pg_params *params,
-                             struct bytes *rows_r)
+static enum fault run_select(struct store *store, struct store_session *session, int64_t limit_ms,
+                             const char *sql, const struct pg_params *params, struct bytes *rows_r)
 {
     const char *first, *second;
     struct pg_verdict verdict;
-    enum fault fault = prepare(session, params->arena, limit_statement, 0, &first);
+    struct pg_params limits;
+    pg_params_start(&limits, params->arena);
+    pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
+    enum fault fault = prepare(session, params->arena, limit_statement, 0, 0, &first);
     if (!fault)
-        fault = prepare(session, params->arena, sql, params->count, &second);
+        fault = prepare(session, params->arena, sql, params->count, limit_ms, &second);
     if (!fault)
         fault = pg_pipeline_begin(session->pg, params->arena);
     if (fault)
         return fault;
-    pg_pipeline_add(session->pg, &(struct pg_statement){first, limit_statement, limits->count}, limits);
+    pg_pipeline_add(session->pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
     pg_pipeline_add(session->pg, &(struct pg_statement){second, sql, params->count}, params);
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
@@ -190,22 +222,25 @@ enum fault store_select(struct store *store, int space, struct arena *arena,
         " '[]')::text as rows from (select * from (%s\n) q limit %d) r) t",
         selection->bytes, selection->sql, (int)selection->rows);
     int64_t limit_ms = store->settings->statement_timeout_ms;
-    struct pg_params limits, params;
+    struct pg_params params;
+    struct long_read read;
     enum fault fault;
     int attempt = 0;
+    bool again;
     if (selection->timeout_ms <= 0)
         return FAULT_XTIME;
     limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
-    pg_params_start(&limits, arena);
-    pg_add_text(&limits, bytes_of(arena_printf(arena, "%lld", (long long)limit_ms)));
     pg_params_start(&params, arena);
     for (size_t i = 0; i < selection->count; i++)
         pg_add_text(&params, selection->values[i]);
     do {
         struct pg *pg;
-        fault = store_use(store, space, &pg);
+        fault = store_long_begin(store, space, limit_ms, &read);
         if (!fault)
-            fault = run_select(store, &store->sessions[space], &limits, sql, &params, rows_r);
-    } while (store_reads_again(store, space, fault, attempt++));
+            fault = store_use(store, space, &pg);
+        if (!fault)
+            fault = run_select(store, &store->sessions[space], read.limit_ms, sql, &params, rows_r);
+        again = store_long_end(store, space, &read, &fault);
+    } while (again || store_reads_again(store, space, fault, attempt++));
     return fault;
 }

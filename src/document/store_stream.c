@@ -155,6 +155,8 @@ enum fault store_stream_next(struct collection_stream *stream, const struct coll
 {
     const struct pg_result *result;
     *row_r = NULL;
+    if (clock_monotonic_ms() >= stream->deadline_ms)
+        return FAULT_XTIME;
     enum fault fault = pg_take_row(stream->store->sessions[stream->space].pg, stream->deadline_ms, &result);
     if (fault)
         return fault;

@@ -181,6 +181,17 @@ static const struct operation *find_operation(const struct call *call)
     return call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
 }
 
+/* What refused a long read, whatever the operation has said of it. */
+static void explain_reading(struct workshop *workshop, struct call *call, struct reply *reply,
+                            enum fault fault)
+{
+    int64_t value;
+    const char *limit = store_reading_refused(documents_store(workshop->documents), fault, &value);
+    if (fault && limit)
+        (void)reply_fault(call, reply, fault, NULL, limit,
+                          arena_printf(call->arena, "%lld", (long long)value), NULL);
+}
+
 static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     const char *build = workshop->settings->build;
@@ -209,7 +220,12 @@ static enum fault run_operation(struct workshop *workshop, struct call *call, st
     limit_time(workshop, call, operation);
     if (call->is_visitor)
         store_set_visitor(documents_store(workshop->documents), attempt.space);
-    return run_cycle(&attempt, operation);
+    if (call->level < LEVEL_EVERYTHING)
+        store_set_reader(documents_store(workshop->documents), call->client);
+    fault = run_cycle(&attempt, operation);
+    explain_reading(workshop, call, reply, fault);
+    store_clear_reader(documents_store(workshop->documents));
+    return fault;
 }
 
 static void write_ping(const struct workshop *workshop, struct builder *body)

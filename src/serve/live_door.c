@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "document/refusals.h"
 #include "edge/crypto.h"
 #include "serve/arguments.h"
 
@@ -260,6 +261,7 @@ void live_serve(void *context, struct exchange *exchange)
         asking.reply->status = STATUS_NO_CONTENT;
     else if (!fault)
         fault = read_request(&asking, asking.reply);
+    refusals_count(live->stamps, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
     live_hear(live); /* what was committed before the request came is known before it is answered */
     if (fault || is_preflight)
         answer(&asking, space);

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "document/ears.h"
 #include "document/kept.h"
+#include "document/reads.h"
+#include "document/refusals.h"
 #include "serve/task_metrics.h"
 
 static int answer_ready(struct workshop *workshop, struct reply *reply)
@@ -88,6 +90,21 @@ static void add_kept(struct builder *out, const struct stamps *stamps)
                (uint64_t)atomic_load(&stamps->kept->round_s));
 }
 
+/* All of them, with 0 too: what has never happened is known to be watched. */
+static void add_refusals(struct builder *out, const struct stamps *stamps)
+{
+    builder_add_text(out,
+                     "# HELP stampd_refused_total Requests that a limit has refused, of the whole segment.\n"
+                     "# TYPE stampd_refused_total counter\n");
+    for (int counter = 0; counter < REFUSALS_MOST; counter++) {
+        uint64_t count;
+        const char *limit = refusals_read(stamps, counter, &count);
+        if (limit)
+            builder_printf(out, "stampd_refused_total{limit=\"%s\"} %llu\n", limit,
+                           (unsigned long long)count);
+    }
+}
+
 static void write_metrics(struct stamps *stamps, const struct instance *instance, struct builder *out)
 {
     struct sums sums = {0};
@@ -113,6 +130,10 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                    "# HELP stampd_request_oldest_seconds Age of the oldest request under way.\n"
                    "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
+    add_metric(out, "gauge", "long_reads",
+               "Workers at searches, lists and collections without the administrator's key.",
+               (uint64_t)reads_count(stamps));
+    add_refusals(out, stamps);
     add_live(out, stamps);
     add_kept(out, stamps);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",

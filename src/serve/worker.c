@@ -11,6 +11,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "document/refusals.h"
 #include "document/session.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
@@ -276,8 +277,10 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         else
             answer_lost(worker, fcgi, &request, &reply);
     }
-    if (reply.fault && reply.fault != FAULT_ELSEWHERE)
+    if (reply.fault && reply.fault != FAULT_ELSEWHERE) {
         pulse_count(&worker->pulse->faults, 1);
+        refusals_count(heritage->stamps, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
+    }
     const struct call *call = &request.call;
     request.form.has_credentials = call->admin.size || call->key.size || call->account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SIZES': 30, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_LIFE': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_CLAIM': 30, 'GLOBAL_DROP': 20,
+    'SIZES': 30, 'READ_LIMIT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_LIFE': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_CLAIM': 30, 'GLOBAL_DROP': 20,
     'GLOBAL_LOOK': 30, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.

@@ -433,6 +433,23 @@ enum fault store_select(struct store *store, int space, struct arena *arena,
     return fake.select_fault;
 }
 
+void store_set_reader(struct store *store, uint64_t client)
+{
+    (void)store, (void)client;
+}
+
+void store_clear_reader(struct store *store)
+{
+    (void)store;
+}
+
+const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r)
+{
+    (void)store, (void)fault;
+    *value_r = 0;
+    return NULL;
+}
+
 void store_set_visitor(struct store *store, int space)
 {
     (void)store;

@@ -126,6 +126,58 @@ static enum fault write_stream(struct writing *writing, struct collection_stream
     return send(writing);
 }
 
+/* Who is no administrator does not keep a worker for as long as an operation may. */
+static void limit_time(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    int64_t until_ms = clock_monotonic_ms() + attempt->workshop->settings->limit_stream_ms;
+    if (call->level < LEVEL_EVERYTHING && !call->task && until_ms < call->deadline_ms)
+        call->deadline_ms = until_ms;
+}
+
+/* Of what has begun to leave it is for the log and the metrics. */
+static enum fault explain_time(const struct attempt *attempt, enum fault fault)
+{
+    if (fault != FAULT_XTIME || clock_monotonic_ms() < attempt->call->deadline_ms)
+        return fault;
+    return reply_fault(
+        attempt->call, attempt->reply, fault, NULL, "limit_stream_ms",
+        arena_printf(attempt->call->arena, "%" PRId64, attempt->workshop->settings->limit_stream_ms), NULL);
+}
+
+static enum fault answer_stream(struct attempt *attempt, const struct asked *asked)
+{
+    struct reply *reply = attempt->reply;
+    const struct reader reader = {attempt->workshop->settings, attempt->call, reply};
+    const struct collection_query query = {.arena = attempt->call->arena,
+                                           .class = asked->class,
+                                           .name = asked->name,
+                                           .value = asked->value,
+                                           .minute = clock_present_minute()};
+    struct collection_page page;
+    struct collection_stream *stream;
+    enum fault fault =
+        store_stream_begin(documents_store(attempt->workshop->documents), attempt->space, &query,
+                           !asked->wants_ids, attempt->call->deadline_ms, &page, &stream);
+    if (!fault)
+        fault = collection_judge(&reader, asked, &page);
+    if (fault)
+        return fault;
+    struct asked begun = *asked;
+    collection_begin(&begun.place, &page, query.minute);
+    reply->mime = MIME_LINES;
+    struct builder lines = {0};
+    struct writing writing = {.attempt = attempt, .asked = &begun, .lines = &lines};
+    if (reply->outlet->is_head) {
+        fault = send(&writing);
+        store_stream_end(stream);
+    } else {
+        fault = write_stream(&writing, stream);
+    }
+    builder_free(&lines);
+    return fault;
+}
+
 enum fault collection_stream(struct attempt *attempt)
 {
     const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
@@ -138,30 +190,7 @@ enum fault collection_stream(struct attempt *attempt)
     fault = collection_read(attempt, &reader, &asked);
     if (fault)
         return fault;
-    const struct collection_query query = {.arena = attempt->call->arena,
-                                           .class = asked.class,
-                                           .name = asked.name,
-                                           .value = asked.value,
-                                           .minute = clock_present_minute()};
-    struct collection_page page;
-    struct collection_stream *stream;
     reply->outlet->prepare(reply->outlet);
-    fault = store_stream_begin(documents_store(attempt->workshop->documents), attempt->space, &query,
-                               !asked.wants_ids, attempt->call->deadline_ms, &page, &stream);
-    if (!fault)
-        fault = collection_judge(&reader, &asked, &page);
-    if (fault)
-        return fault;
-    collection_begin(&asked.place, &page, query.minute);
-    reply->mime = MIME_LINES;
-    struct builder lines = {0};
-    struct writing writing = {.attempt = attempt, .asked = &asked, .lines = &lines};
-    if (reply->outlet->is_head) {
-        fault = send(&writing);
-        store_stream_end(stream);
-    } else {
-        fault = write_stream(&writing, stream);
-    }
-    builder_free(&lines);
-    return fault;
+    limit_time(attempt);
+    return explain_time(attempt, answer_stream(attempt, &asked));
 }

@@ -1,0 +1,183 @@
+"""Long reads without the administrator's key: the time that they may take, and the workers that may be at them.  Tables are locked so
+that what reads them waits for as long as a test wants: nothing depends on how fast the machine is."""
+import contextlib
+import os
+import shutil
+import signal
+import threading
+
+import psycopg2
+import pytest
+
+from door_client import Client
+from kit import Kit
+from schema import Schemas
+from stack import wait_until
+from test_attacks import ATTACKER, Ordinary, attack, beside
+
+SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000}
+STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
+CLASSES = {'Word': {'items': {'Main': {'singleton': True, 'fields': {'name': 'string'}}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}}
+TIMED_OUT, OF_CLIENT, OF_NAMESPACE = ('XTIME', 'limit_read_ms', '1000'), ('XBUSY', 'limit_client_reads', '1'), ('XBUSY', 'limit_namespace_reads', '2')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings'] = {**SETTINGS, 'modules': str(kit.build('search.c'))}
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+@pytest.fixture(scope='module')
+def words(stack, tmp_path_factory):
+    schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
+    for ns in ('lab', 'demo'):
+        schemas.apply(ns, CLASSES)
+        documents = [{'c': 'Word', 'id': f'w{n}', 'items': [{'c': 'Main', 'j': {'name': f'n{n}', 'of': 'x'}}]} for n in range(3)]
+        stack.op(ns, 'put', {'docs': documents}, admin=True)
+    return stack
+
+
+@pytest.fixture
+def trusted(words):
+    """No client is remembered for what an earlier test made of it."""
+    words.restart_stampd()
+    return words
+
+
+@contextlib.contextmanager
+def locked(stack, table, ns='lab'):
+    """Nobody reads the table."""
+    connection = psycopg2.connect(stack.conninfo(ns), options='-c search_path=stampd')
+    try:
+        connection.cursor().execute(f'lock table "{table}" in access exclusive mode')
+        yield
+    finally:
+        connection.close()
+
+
+def outcome(reply):
+    if reply.status == 200:
+        return 'ok'
+    if reply.code == 'XBUSY':
+        assert reply.status == 429 and int(reply.headers['retry-after']) >= 1
+    return (reply.code, *reply.args)
+
+
+def find(client, ns='lab', **more):
+    return outcome(client.op(ns, 'find', {'c': 'Word', 'i': 'Main'}, **more))
+
+
+def metric(stack, name):
+    return next((int(line.split()[1]) for line in stack.probe('/metrics').text.splitlines() if line.split()[0] == name), None)
+
+
+def refused(stack, limit):
+    return metric(stack, f'stampd_refused_total{{limit="{limit}"}}')
+
+
+READS = {
+    'find': ('x_Word_Main', lambda client: client.op('demo', 'find', {'c': 'Word', 'i': 'Main', 'want': 'items'})),
+    'list': ('doc', lambda client: client.op('demo', 'list', {'c': 'Word'})),
+    'classes': ('doc', lambda client: client.op('demo', 'list')),
+    'page': ('member', lambda client: client.op('demo', 'collection', {'c': 'Word', 'collection': 'all', 'value': 'x'})),
+    'stream': ('member', lambda client: client.op('demo', 'collection', {'c': 'Word', 'collection': 'all', 'value': 'x', 'stream': True})),
+}
+
+
+@pytest.mark.parametrize('name', READS)
+def test_each_has_a_time_limit_of_its_own(trusted, name):
+    table, read = READS[name]
+    before = refused(trusted, 'limit_read_ms')
+    with Client(trusted, ATTACKER) as client:
+        assert read(client).status == 200
+        with beside(trusted), locked(trusted, table, 'demo'):
+            assert outcome(read(client)) == TIMED_OUT
+        assert read(client).status == 200, 'the session has its own limit again'
+    assert refused(trusted, 'limit_read_ms') == before + 1
+
+
+def test_searches_of_modules_share_the_time_of_their_request(trusted):
+    with Client(trusted, ATTACKER) as client:
+        assert client.op('app', 'Search', {'name': 'Sleep', 'args': ['0']}).status == 200
+        assert outcome(client.op('app', 'Search', {'name': 'Sleep', 'args': ['30']})) == TIMED_OUT
+
+
+def test_the_administrator_has_no_such_limits(trusted):
+    answers = []
+
+    def ask():
+        with Client(trusted, ATTACKER) as client:
+            answers.append(find(client, admin=trusted.key))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    with locked(trusted, 'x_Word_Main'):
+        for thread in threads:
+            thread.start()
+        with Client(trusted, ATTACKER) as client:
+            assert find(client) == TIMED_OUT, 'who waits with the key is not counted'
+        assert answers == []
+    for thread in threads:
+        thread.join(60)
+    assert answers == ['ok'] * 3
+
+
+def test_one_client_has_a_share_of_the_workers(trusted):
+    """16 connections of a search without a condition took all workers; the ordinary client had an answer in 0.2 s."""
+    before = refused(trusted, 'limit_client_reads')
+    with beside(trusted, least=20), locked(trusted, 'x_Word_Main'):
+        results = attack(trusted, lambda client, _: find(client), 60, clients=12)
+    assert set(results) == {TIMED_OUT, OF_CLIENT}
+    assert results.count(OF_CLIENT) > results.count(TIMED_OUT)
+    assert refused(trusted, 'limit_client_reads') == before + results.count(OF_CLIENT)
+
+
+def test_one_namespace_has_a_share_of_the_workers(trusted):
+    results, lock = [], threading.Lock()
+
+    def ask(number):
+        with Client(trusted, f'127.0.0.{10 + number}') as client:
+            for _ in range(5):
+                result = find(client)
+                with lock:
+                    results.append(result)
+
+    with beside(trusted, ns='app', least=20), locked(trusted, 'x_Word_Main'):
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+    assert set(results) == {TIMED_OUT, OF_NAMESPACE} and len(results) == 60
+    assert results.count(OF_NAMESPACE) > results.count(TIMED_OUT)
+
+
+def test_what_is_quick_is_never_refused(trusted):
+    results = attack(trusted, lambda client, _: find(client), 300, clients=12)
+    assert set(results) == {'ok'}
+
+
+def test_a_dead_worker_leaves_its_place(trusted):
+    def ask():
+        with Client(trusted, ATTACKER) as client:
+            find(client)
+
+    def reading():
+        return metric(trusted, 'stampd_long_reads')
+
+    trusted.set(limit_read_ms=600000)
+    try:
+        with locked(trusted, 'x_Word_Main'):
+            thread = threading.Thread(target=ask)
+            thread.start()
+            wait_until(lambda: reading() == 1, what='a worker reads')
+            for pid in trusted.worker_pids():
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: reading() == 0, what='nobody reads')
+            thread.join(60)
+    finally:
+        trusted.set(limit_read_ms=1000)
+    with locked(trusted, 'x_Word_Main'), Client(trusted, ATTACKER) as client:
+        assert find(client) == TIMED_OUT, 'the place is free'
+
