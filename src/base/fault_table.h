@@ -15,6 +15,8 @@ FAULT(AUNIQUE, "Another document has this value of a unique property.", 409, 409
 FAULT(AFIXED, "The document would leave a collection that is not mutable.", 409, 409, false, "the collection; class and id of the document")
 FAULT(ADHOP, "The stamp of the operation is in the future, or too old.", 400, 400, false, "the stamp, the least and the most that is taken")
 FAULT(AKEYREUSED, "The Idempotency-Key was used for another request.", 422, 422, false, "the key")
+FAULT(AKEYOLD, "The Idempotency-Key is older than what the server remembers.", 422, 422, false, "the stamp of the key, the least that is taken; the request was not done now, and may have been done before")
+FAULT(AKEYAHEAD, "The Idempotency-Key is from the future.", 400, 400, false, "the stamp of the key, the most that is taken")
 FAULT(AMETHOD, "The method is not allowed here.", 405, 405, false, "the method")
 FAULT(ATYPE, "The content type of the request is not supported.", 415, 415, false, "`body`")
 FAULT(ABODY, "The body of the request is incomplete.", 400, 400, false, "`body`, where it is a form")

@@ -113,11 +113,17 @@ struct once {
     struct bytes mime, answer; /* what work gave */
     int64_t version;           /* of the commit; 0: nothing was changed */
     struct bytes standings;    /* of its documents: operation/standing.h; may be empty */
+    int64_t now;               /* the present of the request, from which the age of answers is counted */
+    int64_t made;              /* when the key was made; 0: it does not say */
 };
 /* Finds the answer kept under `account` and `key`, unless it is older than idempotency_s; fills in the rest.
  */
 MUST_USE enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
                                     bool *found_r);
+
+/* Rows are purged when they are so much older: the request that was judged by them a moment ago may still
+ * look for them, or be about to write. */
+int64_t store_once_purge_s(const struct settings *settings);
 
 /* What a commit touches of subscriptions (doc/subscriptions.md). */
 struct touched_definition {

@@ -15,6 +15,11 @@ static int64_t oldest(const struct store *store, int64_t now)
     return stamp_add_ms(now, -1000 * store->settings->idempotency_s);
 }
 
+int64_t store_once_purge_s(const struct settings *settings)
+{
+    return settings->idempotency_s + settings->limit_operation_s + settings->dhop_future_ms / 1000 + 1;
+}
+
 enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
                            bool *found_r)
 {
@@ -26,7 +31,7 @@ enum fault store_find_once(struct store *store, int space, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_text(&params, once->account);
     pg_add_text(&params, once->key);
-    pg_add_i64(&params, oldest(store, stamp_now()));
+    pg_add_i64(&params, oldest(store, once->now));
     do {
         struct pg *pg;
         fault = store_use(store, space, &pg);
@@ -56,8 +61,8 @@ void store_add_once(struct once_params *params, const struct store *store, struc
     pg_add_text(&params->keep, once->answer);
     pg_add_i64(&params->keep, once->version);
     pg_add_i64(&params->keep, now);
-    pg_add_i64(&params->keep, oldest(store, now));
+    pg_add_i64(&params->keep, oldest(store, once->now));
     pg_add_text(&params->keep, once->standings.data ? once->standings : BYTES(""));
     pg_params_start(&params->purge, arena);
-    pg_add_i64(&params->purge, oldest(store, now));
+    pg_add_i64(&params->purge, stamp_add_ms(now, -1000 * store_once_purge_s(store->settings)));
 }

@@ -38,6 +38,62 @@ enum fault once_read_dhop(struct workshop *workshop, struct call *call, struct r
 
 /* --- the name, and the digest of the request --- */
 
+enum { UUID_BYTES = 36, UUID_VERSION = 14, UUID_VARIANT = 19 };
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* The stamp in a UUID of version 7 (RFC 9562), whose first 48 bits are milliseconds since 1970; 0: it is
+ * none. */
+static int64_t stamp_of_key(struct bytes key)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    int64_t ms = 0;
+    if (key.size != UUID_BYTES)
+        return 0;
+    for (size_t i = 0; i < UUID_BYTES; i++) {
+        int digit = digit_of(key.data[i]);
+        if (form[i] == '-' ? key.data[i] != '-' : digit < 0)
+            return 0;
+        if (form[i] != '-' && i < UUID_VERSION - 1)
+            ms = ms * 16 + digit;
+    }
+    bool is_seven = key.data[UUID_VERSION] == '7' && digit_of(key.data[UUID_VARIANT]) >> 2 == 2;
+    return is_seven ? stamp_from_epoch_ms(ms) : 0;
+}
+
+static const char *stamp_text(struct arena *arena, int64_t stamp)
+{
+    return arena_printf(arena, "%015" PRId64, stamp);
+}
+
+static enum fault check_future(const struct settings *settings, struct call *call, struct reply *reply,
+                               const struct once *once)
+{
+    int64_t most = stamp_add_ms(once->now, settings->dhop_future_ms);
+    if (once->made <= most)
+        return FAULT_NONE;
+    return reply_fault(call, reply, FAULT_AKEYAHEAD, NULL, stamp_text(call->arena, once->made),
+                       stamp_text(call->arena, most), NULL);
+}
+
+/* Who made the key by a clock that was ahead may have been answered so much before its time. */
+enum fault once_check_age(struct attempt *attempt, const struct once *once)
+{
+    const struct settings *settings = attempt->workshop->settings;
+    struct arena *arena = attempt->call->arena;
+    int64_t least = stamp_add_ms(once->now, settings->dhop_future_ms - 1000 * settings->idempotency_s);
+    if (!once->made || once->made >= least)
+        return FAULT_NONE;
+    return reply_fault(attempt->call, attempt->reply, FAULT_AKEYOLD, NULL, stamp_text(arena, once->made),
+                       stamp_text(arena, least), NULL);
+}
+
 static bool is_key(struct bytes key)
 {
     for (size_t i = 0; i < key.size; i++)
@@ -106,8 +162,12 @@ enum fault once_open(struct workshop *workshop, struct call *call, struct reply 
     once->account = call->account.data ? call->account : BYTES("");
     once->key = call->idempotency_key;
     once->digest = digest_of(call);
+    once->now = stamp_now();
+    once->made = stamp_of_key(once->key);
+    if (!once->made)
+        once->made = call->dhop_stamp;
     *once_r = once;
-    return FAULT_NONE;
+    return check_future(workshop->settings, call, reply, once);
 }
 
 /* --- the answer --- */
@@ -148,7 +208,7 @@ enum fault once_recall(struct attempt *attempt, const struct once *once, bool *f
 {
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
-    struct once kept = {.account = once->account, .key = once->key};
+    struct once kept = {.account = once->account, .key = once->key, .now = once->now};
     bool is_there;
     *found_r = false;
     enum fault fault = store_find_once(documents_store(attempt->workshop->documents), attempt->space,

@@ -14,9 +14,12 @@ MUST_USE enum fault once_read_dhop(struct workshop *workshop, struct call *call,
 
 /* The name under which the call's answer is kept, and the digest of what is asked for; NULL when the call has
  * no key, or the operation only reads: to read again does no harm.  FAULT_AARG, FAULT_ALIMIT: the key or the
- * account cannot be such a name. */
+ * account cannot be such a name; FAULT_AKEYAHEAD: it is from the future. */
 MUST_USE enum fault once_open(struct workshop *workshop, struct call *call, struct reply *reply,
                               const struct operation *operation, struct once **once_r);
+/* The time of a key: a UUID of version 7 has it, else dhop is it.  FAULT_AKEYOLD: what was done under it may
+ * be forgotten.  Only when no answer is there. */
+MUST_USE enum fault once_check_age(struct attempt *attempt, const struct once *once);
 /* Looks for the answer.  Found: body, type and version of the attempt are as after its work and validation.
  * FAULT_AKEYREUSED: it answers another request.  FAULT_BCONTENT: it cannot be read. */
 MUST_USE enum fault once_recall(struct attempt *attempt, const struct once *once, bool *found_r);

@@ -89,6 +89,8 @@ static enum fault attempt_often(struct attempt *attempt, const struct operation 
     struct reply *reply = attempt->reply;
     bool is_answered = false, again = true;
     enum fault fault = once ? once_recall(attempt, once, &is_answered) : FAULT_NONE;
+    if (!fault && once && !is_answered)
+        fault = once_check_age(attempt, once);
     if (fault || is_answered)
         return fault;
     for (int try = 0; try < OPERATION_TRIES && again; try++) {

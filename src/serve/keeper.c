@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "document/kept.h"
 #include "document/rewriting.h"
+#include "document/store.h"
 #include "edge/json.h"
 #include "serve/ends.h"
 #include "serve/keeper_private.h"
@@ -112,7 +113,7 @@ static int64_t age_of(const struct settings *settings, enum kept_kind kind)
 {
     switch (kind) {
     case KEPT_ANSWERS:
-        return settings->idempotency_s;
+        return store_once_purge_s(settings);
     case KEPT_ATTEMPTS:
         return settings->task_history_s;
     default:

@@ -52,7 +52,8 @@ static struct once once_of(const char *key, struct bytes answer)
                          .digest = BYTES("d"),
                          .mime = BYTES("text/plain"),
                          .answer = answer,
-                         .version = 7};
+                         .version = 7,
+                         .now = stamp_now()};
 }
 
 /* Commits an item of the document `id` (NULL: nothing at all) together with the answer. */
@@ -83,7 +84,7 @@ static void keep(const char *key)
 static bool find(const char *key, struct once *once)
 {
     bool is_found;
-    *once = (struct once){.account = BYTES("zoe"), .key = bytes_of(key)};
+    *once = (struct once){.account = BYTES("zoe"), .key = bytes_of(key), .now = stamp_now()};
     assert_int_equal(store_find_once(store, scratch.space, arena, once, &is_found), FAULT_NONE);
     return is_found;
 }
@@ -225,7 +226,7 @@ static void grow_old(const char *where)
     scratch_run(scratch.admin, arena_printf(arena,
                                             "update stampd.once set at = stampd.stamp_of(now() - %lld *"
                                             " interval '1 second') where %s",
-                                            (long long)scratch.settings.idempotency_s + 1, where));
+                                            (long long)store_once_purge_s(&scratch.settings) + 1, where));
 }
 
 static void what_is_too_old_is_of_no_account(void **state)

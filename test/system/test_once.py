@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 import uuid
+from datetime import datetime, timedelta, timezone
 
 import pytest
 import requests
@@ -160,7 +161,7 @@ def test_many_at_once_do_it_once(stack):
 # --- age ---
 
 def test_answers_are_kept_for_a_time(stack, name):
-    stack.set(idempotency_s=1)
+    stack.set(idempotency_s=1, limit_operation_s=2, dhop_future_ms=0)  # rows stay a little longer than they are of use
     try:
         key = new_key()
         first = version_of(send(stack, key, doc(name, 1)))
@@ -171,7 +172,80 @@ def test_answers_are_kept_for_a_time(stack, name):
         send(stack, old, doc(name, 3))
         wait_until(lambda: send(stack, new_key(), doc(name, 4)).ok and kept(stack, old) == [], what='the purge')
     finally:
-        stack.set(idempotency_s=86400)
+        stack.set(idempotency_s=86400, limit_operation_s=60, dhop_future_ms=5000)
+
+
+# --- keys that carry their time ---
+
+def key_of(seconds=0):
+    """A UUIDv7 made so many seconds from now."""
+    ms = int((time.time() + seconds) * 1000)
+    return str(uuid.UUID(int=ms << 80 | 7 << 76 | random.getrandbits(12) << 64 | 2 << 62 | random.getrandbits(62)))
+
+
+def stamp_of(seconds=0):
+    now = datetime.now(timezone.utc) + timedelta(seconds=seconds)
+    return int(now.strftime('%y%m%d%H%M%S')) * 1000 + now.microsecond // 1000
+
+
+def by_resource(stack, key, name, content, **_):
+    return stack.request('PATCH', f'/lab/doc/{name[0]}/{name[1]}', json={'items': [{'c': 'N', 'j': content}]}, headers={'Idempotency-Key': key})
+
+
+def by_put(stack, key, name, content, **more):
+    return send(stack, key, doc(name, content), **more)
+
+
+@pytest.fixture
+def short(stack):
+    """Answers are remembered for two seconds."""
+    stack.set(idempotency_s=2, limit_operation_s=2, dhop_future_ms=500, keep_interval_s=1)
+    yield stack
+    stack.set(idempotency_s=86400, limit_operation_s=60, dhop_future_ms=5000, keep_interval_s=600)
+
+
+@pytest.mark.parametrize('how', [by_put, by_resource, 'dhop'])
+def test_a_key_that_was_forgotten_overwrites_nothing(short, name, how):
+    stack, more = short, {}
+    stack.put('lab', doc(name, 0))
+    key = key_of()
+    if how == 'dhop':  # a key without time, and its time beside it
+        how, key, more = by_put, new_key(), {'dhop': stamp_of()}
+    assert how(stack, key, name, 'mine', **more).status_code == 200
+    theirs = stack.put('lab', doc(name, 'theirs'))
+    answers = []
+
+    def is_forgotten():
+        answers.append(how(stack, key, name, 'mine', **more))
+        return not answers[-1].ok and kept(stack, key) == []
+
+    wait_until(is_forgotten, what='forgetting the key')  # also when the row has gone
+    for answer in answers:  # given again, or refused: never done again
+        assert is_replayed(answer) or (answer.status_code, code_of(answer)) == (422, 'AKEYOLD'), answer.text
+    assert answers[-1].json()['phase'] == 0
+    assert stack.get('lab', name)['v'] == theirs
+    at, least = map(int, answers[-1].json()['args'])
+    assert at < least < stamp_of(1)
+
+
+def test_a_key_without_time_is_done_again_when_it_was_forgotten(short, name):
+    key, stack = new_key(), short
+    version = version_of(send(stack, key, doc(name, 'mine')))
+    stack.put('lab', doc(name, 'theirs'))
+    again = wait_until(lambda: (lambda answer: not is_replayed(answer) and answer)(send(stack, key, doc(name, 'mine'))))
+    assert version_of(again) > version
+
+
+@pytest.mark.parametrize('seconds, code, status', [(-3 * 86400, 'AKEYOLD', 422), (-86390 - 60, 'AKEYOLD', 422), (-86300, None, 200), (0, None, 200),
+                                                   (3600, 'AKEYAHEAD', 400), (10 * 365 * 86400, 'AKEYAHEAD', 400)])
+def test_the_time_of_a_key_is_judged(stack, name, seconds, code, status):
+    for key in (key_of(seconds), key_of(seconds).upper()):
+        answer = send(stack, key, doc(name, 1))
+        assert answer.status_code == status
+        if code:
+            assert code_of(answer) == code and answer.json()['phase'] == 0
+            assert stack.get('lab', name)['v'] == 0 and kept(stack, key) == []
+    assert send(stack, key, {'c': name[0], 'id': name[1]}, operation='get').ok  # who only reads pays no heed
 
 
 # --- outcomes unknown ---

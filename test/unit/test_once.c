@@ -224,6 +224,56 @@ static void keys_are_checked(void **state)
     assert_int_equal(put("a", "1", "\"!~\""), FAULT_NONE);
 }
 
+static const char *key_made_at(int64_t seconds, char version, char variant)
+{
+    int64_t ms = stamp_to_epoch_ms(stamp_add_ms(stamp_now(), seconds * 1000));
+    return arena_printf(arena, "%08llX-%04llx-%cabc-%cdef-0123456789aB", (long long)(ms >> 16),
+                        (long long)(ms & 0xffff), version, variant);
+}
+
+static void keys_may_carry_their_time(void **state)
+{
+    (void)state;
+    assert_int_equal(put("a", "1", key_made_at(-101, '7', '8')), FAULT_AKEYOLD);
+    assert_int_equal(reply.phase, PHASE_BEFORE);
+    assert_int_equal(reply.argument_count, 2);
+    assert_true(atoll(reply.arguments[0]) < atoll(reply.arguments[1]));
+    assert_int_equal(put("a", "1", key_made_at(-96, '7', 'b')), FAULT_AKEYOLD); /* the tolerance of clocks */
+    assert_int_equal(put("a", "1", key_made_at(60, '7', 'B')), FAULT_AKEYAHEAD);
+    assert_int_equal(fake.commits, 0);
+    /* others have no time */
+    assert_int_equal(put("a", "1", key_made_at(-101, '4', '8')), FAULT_NONE);
+    assert_int_equal(put("a", "1", key_made_at(-101, '7', 'c')), FAULT_NONE);
+    assert_int_equal(put("a", "1", arena_printf(arena, "%s0", key_made_at(-101, '7', '8'))), FAULT_NONE);
+    assert_int_equal(put("a", "1", "0123456789abcdef-0123-7123-8123-0123"), FAULT_NONE);
+    /* in time; and the answer is given as long as it is there */
+    const char *key = key_made_at(-90, '7', '9');
+    assert_int_equal(put("a", "2", key), FAULT_NONE);
+    int commits = fake.commits;
+    assert_int_equal(put("a", "2", key), FAULT_NONE);
+    assert_true(reply.is_replayed);
+    struct once old = *fake_kept(key);
+    key = key_made_at(-500, '7', '8');
+    old.key = bytes_of(key);
+    fake_keep(&old);
+    assert_int_equal(put("a", "2", key), FAULT_NONE);
+    assert_true(reply.is_replayed);
+    assert_int_equal(fake.commits, commits);
+}
+
+static void the_stamp_of_the_operation_is_the_time_of_other_keys(void **state)
+{
+    (void)state;
+    struct call call = call_of("put", put_of("a", "1"), "k");
+    char old[STAMP_DIGITS + 1];
+    stamp_to_text(stamp_add_ms(stamp_now(), -101 * 1000), old);
+    call.dhop = bytes_of(old);
+    assert_int_equal(run(call), FAULT_AKEYOLD);
+    call.idempotency_key = bytes_of(key_made_at(0, '7', '8'));
+    assert_int_equal(run(call), FAULT_NONE);
+    assert_int_equal(fake.commits, 1);
+}
+
 static void faults_are_not_kept(void **state)
 {
     (void)state;
@@ -441,6 +491,8 @@ int main(void)
         TEST(synchronisations_are_computed_anew),
         TEST(who_only_reads_keeps_nothing),
         TEST(keys_are_checked),
+        TEST(keys_may_carry_their_time),
+        TEST(the_stamp_of_the_operation_is_the_time_of_other_keys),
         TEST(faults_are_not_kept),
         TEST(an_answer_has_a_limit),
         TEST(a_quicker_twin_gives_the_answer),
