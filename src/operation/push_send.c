@@ -65,25 +65,59 @@ const char *push_refuse_service(const struct settings *settings, struct bytes or
 
 enum { RESTS = 64, FAILURES_LEAST = 2, REST_LEAST_MS = 5000, REST_DOUBLINGS = 7 };
 
-/* By hash of the origin; who shares a place with another rests with it. */
+/* At the place of its hash; the last that failed there has it.  The key of the hash is drawn, so that nobody
+ * can choose an address that takes the place of a certain service. */
+struct service_name {
+    uint64_t digest[2];
+};
+
 static struct rest {
-    int failures; /* in a row */
+    struct service_name whose;
+    int failures; /* in a row; 0: nobody's */
     int64_t until_ms;
 } rests[RESTS];
 
-static struct rest *rest_of(struct bytes origin)
+static struct service_name name_of(struct bytes origin)
 {
-    static const struct siphash_key key;
-    uint64_t digest[2];
-    siphash(&key, origin, digest);
-    return &rests[digest[0] % RESTS];
+    static struct siphash_key key;
+    static bool is_drawn;
+    struct service_name name;
+    if (!is_drawn)
+        crypto_random((unsigned char *)&key, sizeof key);
+    is_drawn = true;
+    siphash(&key, origin, name.digest);
+    return name;
 }
 
-static void note(struct rest *rest, bool has_answered)
+static struct rest *place_of(const struct service_name *name)
 {
+    return &rests[name->digest[0] % RESTS];
+}
+
+/* NULL: it has not failed lately, as far as is remembered. */
+static struct rest *rest_of(const struct service_name *name)
+{
+    struct rest *rest = place_of(name);
+    return rest->failures && memcmp(&rest->whose, name, sizeof *name) == 0 ? rest : NULL;
+}
+
+static int64_t rest_left(const struct service_name *name)
+{
+    const struct rest *rest = rest_of(name);
+    return rest ? rest->until_ms - clock_monotonic_ms() : 0;
+}
+
+static void note(const struct service_name *name, bool has_answered)
+{
+    struct rest *rest = rest_of(name);
     if (has_answered) {
-        *rest = (struct rest){0};
+        if (rest)
+            *rest = (struct rest){0};
         return;
+    }
+    if (!rest) {
+        rest = place_of(name);
+        *rest = (struct rest){.whose = *name};
     }
     int more = ++rest->failures - FAILURES_LEAST;
     if (more >= 0)
@@ -163,8 +197,8 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
                const struct curve_key *key, struct bytes text, const char *topic,
                struct push_outcome *outcome_r)
 {
-    struct rest *rest = rest_of(target->origin);
-    int64_t rest_ms = rest->until_ms - clock_monotonic_ms();
+    struct service_name service = name_of(target->origin);
+    int64_t rest_ms = rest_left(&service);
     if (rest_ms > 0) {
         *outcome_r = (struct push_outcome){.verdict = PUSH_LATER,
                                            .retry_after_s = rest_ms / 1000 + 1,
@@ -191,7 +225,7 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
     };
     struct http_result result;
     http_ask(get_client(settings), &request, &result);
-    note(rest, result.status || result.is_out_of_reach);
+    note(&service, result.status || result.is_out_of_reach);
     *outcome_r = (struct push_outcome){
         .verdict = verdict_of(&result),
         .retry_after_s =

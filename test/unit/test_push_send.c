@@ -235,6 +235,20 @@ static void a_service_that_does_not_answer_is_left_alone(void **state)
     finish(&service);
 }
 
+/* However many do not answer: who answers is sent to. */
+static void services_rest_for_themselves(void **state)
+{
+    (void)state;
+    enum { DEAD = 200 };
+    static const char *const answers[] = {"HTTP/1.1 201 Created\r\n" EMPTY, NULL};
+    struct service service;
+    start(&service, answers);
+    for (int i = 0; i < 2 * DEAD; i++) /* nobody listens there */
+        (void)send_to(&local, arena_printf(arena, "http://127.0.1.%d:1/a", i % DEAD + 1), NULL);
+    assert_int_equal(send_to(&local, endpoint_of(&service), NULL).verdict, PUSH_TAKEN);
+    finish(&service);
+}
+
 static void send_into_ourselves(void *argument)
 {
     static const struct settings strict = {.push_contact = contact, .debug_push_local = off};
@@ -271,6 +285,7 @@ int main(void)
         cmocka_unit_test(the_request_is_one_of_web_push),
         cmocka_unit_test(only_services_of_the_list_are_sent_to),
         cmocka_unit_test(a_service_that_does_not_answer_is_left_alone),
+        cmocka_unit_test(services_rest_for_themselves),
         cmocka_unit_test(nothing_goes_where_only_we_can_reach),
     };
     arena = arena_create("test");
