@@ -88,7 +88,7 @@ class Tasks:
         """How many tasks there are still; those that wait may start now, whatever the clocks of servers say."""
         try:
             psql = self.campaign.stack.psql
-            psql(self.campaign.ns, 'update taskqueue set startat = %s where starttime is null and startat <> %s', (LONG_AGO, LONG_AGO))
+            psql(self.campaign.ns, 'select task_move(taskid, %s) from taskqueue where starttime is null and startat <> %s', (LONG_AGO, LONG_AGO))
             return psql(self.campaign.ns, 'select count(*) from taskqueue')[0][0]
         except Exception:  # its connection was ended
             self.campaign.stack.connections.clear()
