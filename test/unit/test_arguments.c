@@ -171,6 +171,8 @@ static void wrong_arguments_are_named(void **state)
         {'q', BYTES("param=%00"), FAULT_AARG, "param"},
         {'q', BYTES("%zz=1"), FAULT_AARG, "query"},
         {'q', BYTES("a%00=1"), FAULT_AARG, "query"},
+        {'q', BYTES("%ff=1"), FAULT_AUTF8, "query"},
+        {'q', BYTES("lang%C0%80=1"), FAULT_AUTF8, "query"},
         {'f', BYTES("la%ng=1"), FAULT_AARG, "body"},
         {'q', BYTES("key=%C0%80"), FAULT_AUTF8, "key"},
         {'q', BYTES("key=%ED%A0%80"), FAULT_AUTF8, "key"},

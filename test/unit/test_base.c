@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "base/settings.h"
 
 static void utf8_is_judged_by_rfc_3629(void **state)
@@ -262,6 +264,49 @@ static bool load(struct settings *settings, const char *text, char *problem, siz
     return load_bytes(settings, text, strlen(text), problem, size);
 }
 
+/* What the first line of a file gives; NULL: it is refused. */
+static const char *read_secret(const char *line, size_t size, mode_t mode)
+{
+    static char text[2048];
+    char path[] = "/tmp/stampd-secret-XXXXXX", problem[200] = "";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, line, size), (ssize_t)size);
+    assert_int_equal(fchmod(fd, mode), 0);
+    close(fd);
+    struct secret secret;
+    bool is_read = secret_read(&secret, "queue_key_file", path, problem, sizeof problem);
+    unlink(path);
+    assert_true(is_read == (secret.text != NULL));
+    if (!is_read) {
+        assert_non_null(strstr(problem, "queue_key_file"));
+        return NULL;
+    }
+    snprintf(text, sizeof text, "%s", secret.text);
+    secret_erase(&secret);
+    assert_null(secret.text);
+    return text;
+}
+
+static void a_secret_is_the_first_line_of_a_file(void **state)
+{
+    (void)state;
+    enum { MOST = 1000 };
+    char line[MOST + 2];
+    memset(line, 'k', sizeof line);
+    line[MOST] = '\n';
+    assert_string_equal(read_secret("secret\nmore\n", 12, 0600), "secret");
+    assert_string_equal(read_secret("secret ", 7, 0640), "secret");
+    assert_null(read_secret("", 0, 0600));
+    assert_null(read_secret("\nsecret\n", 8, 0600));
+    assert_null(read_secret("secret\n", 7, 0604));
+    assert_null(read_secret("secret\n", 7, 0602));
+    assert_int_equal(strlen(read_secret(line, MOST + 1, 0600)), MOST);
+    line[MOST] = 'k';
+    assert_null(read_secret(line, MOST + 1, 0600)); /* not cut: another key would be taken for it */
+    assert_null(read_secret(line, MOST + 2, 0600));
+}
+
 static void settings_are_read(void **state)
 {
     (void)state;
@@ -429,6 +474,7 @@ int main(void)
         cmocka_unit_test(an_arena_keeps_pieces_of_every_size),
         cmocka_unit_test(sizes_that_overflow_end_the_process),
         cmocka_unit_test(a_log_line_is_one_bounded_line),
+        cmocka_unit_test(a_secret_is_the_first_line_of_a_file),
         cmocka_unit_test(settings_are_read),
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(the_sample_is_the_table),

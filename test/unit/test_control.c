@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "control/answer.h"
 #include "control/bookmark.h"
 #include "control/control.h"
@@ -19,6 +20,7 @@
 #include "control/line.h"
 #include "control/migrate.h"
 #include "control/namespaces.h"
+#include "control/patience.h"
 #include "control/progress.h"
 #include "control/template.h"
 
@@ -270,6 +272,8 @@ static void lines_that_are_none(void **state UNUSED)
                                         "{\"id\":\"a\"}",
                                         "{\"c\":\"P\"}",
                                         "{\"c\":\"P\",\"id\":1}",
+                                        "{\"c\":1,\"id\":\"a\"}",
+                                        "{\"c\":[\"P\"],\"id\":\"a\"}",
                                         "{\"c\":\"P\",\"id\":\"a\",\"items\":{}}",
                                         "{\"c\":\"P\",\"id\":\"a\"",
                                         "{\"c\":\"P\",\"id\":\"a\"} {}",
@@ -300,8 +304,37 @@ static void bookmarks(void **state UNUSED)
     assert_string_equal(read.file, "/a b/c");
     for (size_t size = 0; size < text.size; size++)
         assert_false(bookmark_parse(arena, (struct bytes){text.data, size}, &read));
-    assert_false(
-        bookmark_parse(arena, BYTES("stampctl load 1\nline -1\nbyte 0\nnamespace a\nfile b\n"), &read));
+    assert_true(
+        bookmark_parse(arena, BYTES("stampctl load 1\nline 0\nbyte 0\nnamespace a\nfile b\n"), &read));
+    static const char *const wrong[] = {
+        "stampctl load 1\nline -1\nbyte 0\nnamespace a\nfile b\n",
+        "stampctl load 1\nline 0\nbyte -1\nnamespace a\nfile b\n",
+        "stampctl load 1\nline 1x\nbyte 0\nnamespace a\nfile b\n",
+        "stampctl load 1\nline_1\nbyte 0\nnamespace a\nfile b\n",
+        "stampctl load 1\nbyte 0\nline 0\nnamespace a\nfile b\n",
+        "stampctl load 1\nline 0\nbyte 0\nnamespace a\nfile b\nmore\n",
+        "stampctl load 2\nline 0\nbyte 0\nnamespace a\nfile b\n",
+        "stampctl load 1 \nline 0\nbyte 0\nnamespace a\nfile b\n",
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(bookmark_parse(arena, bytes_of(wrong[i]), &read));
+}
+
+static void patience_waits_longer_each_time_and_ends(void **state UNUSED)
+{
+    struct patience patience = {0};
+    int64_t begun_ms = clock_monotonic_ms();
+    for (int64_t most_ms = 200; most_ms <= 20000; most_ms *= 2) {
+        int64_t before_ms = clock_monotonic_ms(), bound_ms = most_ms < 10000 ? most_ms : 10000;
+        assert_true(patience_goes_on(&patience, 3600));
+        assert_true(patience.due_ms >= before_ms + bound_ms / 2);
+        assert_true(patience.due_ms <= clock_monotonic_ms() + bound_ms);
+    }
+    assert_int_equal(patience.tries, 7);
+    assert_true(patience.failing_ms >= begun_ms);
+    patience.failing_ms = clock_monotonic_ms() - 3601 * 1000;
+    assert_false(patience_goes_on(&patience, 3600));
+    assert_true(patience_goes_on(&patience, 7200));
 }
 
 static void progress_texts(void **state UNUSED)
@@ -547,6 +580,7 @@ int main(void)
         cmocka_unit_test(lines_become_documents),
         cmocka_unit_test(lines_that_are_none),
         cmocka_unit_test(bookmarks),
+        cmocka_unit_test(patience_waits_longer_each_time_and_ends),
         cmocka_unit_test(progress_texts),
         cmocka_unit_test(answers),
         cmocka_unit_test(files_are_written_where_they_are),

@@ -40,6 +40,23 @@ static void altered_and_shortened_texts_are_refused(void **state)
     assert_false(seal_open(arena, secret, BYTES("question"), NO_BYTES, &payload));
 }
 
+/* Whoever sends megabytes as a cursor has them refused before they are copied. */
+static void texts_of_any_length_are_none_of_ours(void **state)
+{
+    (void)state;
+    struct bytes payload;
+    for (size_t size = 0; size < 40; size++)
+        assert_false(seal_open(arena, secret, BYTES("question"),
+                               (struct bytes){arena_printf(arena, "%0*d", (int)size + 1, 0), size},
+                               &payload));
+    static char longest[20 * 1024];
+    struct bytes sealed =
+        seal_close(arena, secret, BYTES("question"), (struct bytes){longest, sizeof longest});
+    assert_false(seal_open(arena, secret, BYTES("question"), sealed, &payload));
+    sealed = seal_close(arena, secret, BYTES("question"), (struct bytes){longest, sizeof longest / 2});
+    assert_true(seal_open(arena, secret, BYTES("question"), sealed, &payload));
+}
+
 /* Numbers of transactions are in payloads: neither they nor whether they have changed can be seen. */
 static void a_sealed_text_shows_nothing(void **state)
 {
@@ -72,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_seal_opens_for_its_question),
         cmocka_unit_test(altered_and_shortened_texts_are_refused),
+        cmocka_unit_test(texts_of_any_length_are_none_of_ours),
         cmocka_unit_test(a_sealed_text_shows_nothing),
         cmocka_unit_test(parts_cannot_be_moved_from_one_to_the_next),
     };
