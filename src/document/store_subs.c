@@ -40,6 +40,7 @@ static bool read_rows(const struct pg_result *rows, struct arena *arena, struct 
 enum fault store_read_subscription(struct store *store, int space, struct arena *arena, struct bytes session,
                                    bool by_session, struct subscription *subscription_r, bool *is_there_r)
 {
+    enum { VOUCHED = 8 };
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
@@ -53,6 +54,8 @@ enum fault store_read_subscription(struct store *store, int space, struct arena 
             fault = store_run_again(store, space, STATEMENT_SUBS_SHOW, &params, &rows);
         if (!fault)
             *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
+        if (!fault && *is_there_r)
+            subscription_r->is_vouched = pg_get_i64(rows, 0, VOUCHED) != 0;
     }
     return fault;
 }
@@ -106,6 +109,20 @@ static const char *limit_of(const char *sqlstate)
     return NULL;
 }
 
+static enum fault run(struct store *store, int space, enum statement statement, struct pg_params *params)
+{
+    struct pg_result *rows;
+    return store_run_again(store, space, statement, params, &rows);
+}
+
+static enum fault vouch(struct store *store, int space, struct arena *arena, struct bytes session)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    return run(store, space, STATEMENT_SUBS_VOUCH, &params);
+}
+
 enum fault store_change_subscription(struct store *store, int space, struct arena *arena,
                                      struct bytes session, const struct subscription_change *change,
                                      struct subscription *subscription_r, bool *is_there_r,
@@ -123,13 +140,9 @@ enum fault store_change_subscription(struct store *store, int space, struct aren
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
         return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
+    if (!fault && *is_there_r && change->is_vouched)
+        fault = vouch(store, space, arena, session);
     return *limit_r ? FAULT_ALIMIT : fault;
-}
-
-static enum fault run(struct store *store, int space, enum statement statement, struct pg_params *params)
-{
-    struct pg_result *rows;
-    return store_run_again(store, space, statement, params, &rows);
 }
 
 enum fault store_drop_subscription(struct store *store, int space, struct arena *arena, struct bytes session)

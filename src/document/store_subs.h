@@ -22,6 +22,7 @@ struct subscription {
     struct push_address push;
     struct bytes context; /* NO_BYTES: none */
     bool is_on_trial;     /* it ends early, unless its session returns in a later minute */
+    bool is_vouched;      /* declared with the administrator's key; known behind store_read_subscription */
 };
 
 /* `by_session`: the session asks, so it has returned.  `is_there_r` false: there is none, or its life is
@@ -41,6 +42,7 @@ struct subscription_change {
     const struct bytes *context;     /* NULL: stays */
     int64_t life;                    /* minutes from now; negative: as many at least */
     uint64_t client;                 /* who asks (call.h); 0: nobody that is counted */
+    bool is_vouched;                 /* by the administrator's key */
 };
 /* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: `limit_r` names the
  * setting. */

@@ -217,3 +217,57 @@ def test_names_of_operations_that_are_closed(secrets):
                 body = {'param': {key: value.format(name) for key, value in param.items()}}
                 answers.append(secrets.request('POST', f'/{ns}{path.format(name)}', json=body).text.replace(name, '…'))
             assert answers[0] == answers[1] and 'SCLOSED' in answers[0], answers
+
+
+def test_searches_of_modules_are_for_those_who_may_run_the_operation(secrets):
+    """They read the tables themselves, beneath all rights: the right to run the operation is the whole of it."""
+    for ns in MODES:
+        (row,) = secrets.op(ns, 'Rows', {'id': THERE}, admin=True)['out']
+        assert row['id'] == THERE and SECRET in row['content']
+        for id_ in (THERE, NOT_THERE):
+            body = {'param': {'id': id_}}
+            for how in ({'json': body}, {'json': {**body, 'admin': secrets.queue_key}}, {'json': {**body, 'key': secrets.queue_key}}):
+                answer = secrets.http.post(f'{secrets.url}/{ns}/op/Rows', timeout=30, **how)
+                assert answer.status_code in (401, 403, 503) and SECRET not in answer.text, (ns, answer.text)
+        for task in ('Rows', 'RowsUnseen'):
+            answer = secrets.request('POST', f'/{ns}/op/task', json={'param': {'op': task, 'param': {'id': THERE}}})
+            assert SECRET not in answer.text and (answer.status_code >= 400 or (ns, task) == ('lab', 'RowsUnseen')), (ns, task, answer.text)
+
+
+def test_the_key_of_the_queue_runs_tasks_and_reads_nothing(secrets):
+    """A queue manager, or whoever has its key, gets names of tasks and outcomes: no document, with whatever beside."""
+    names = [{'c': 'Secret', 'id': THERE}]
+    for ns in MODES:
+        version = str(secrets.get(ns, ('Secret', THERE), admin=True)['v'])
+        task = None
+        if ns != 'z':
+            task = secrets.op(ns, 'task', {'op': 'Rows', 'param': {'id': THERE}}, admin=True)['out']['id']
+        for path, param in (('od', {'scan': {}}), ('od', {'run': [task or '0000000000000']}), ('od', {'told': []}), (f'od/{task or "0000000000000"}', None)):
+            for more in ({}, {'syncs': names}, {'session': SESSION}, {'admin': secrets.queue_key}):
+                for body, headers in (({'key': secrets.queue_key, **more}, {}), (more, {'Authorization': f'Bearer {secrets.queue_key}'})):
+                    body = {**body, 'param': param} if param else body
+                    answer = secrets.http.post(f'{secrets.url}/{ns}/{path}', json=body, headers=headers, timeout=30)
+                    assert SECRET not in answer.text and version not in answer.text and '"syncs":' not in answer.text, (ns, path, answer.text)
+        for how in ({'json': {'admin': secrets.queue_key}}, {'json': {}, 'headers': {'Authorization': f'Bearer {secrets.queue_key}'}}):
+            for operation in ('get', 'list', 'tasks', 'Rows'):
+                answer = secrets.http.post(f'{secrets.url}/{ns}/op/{operation}', timeout=30, **how)
+                assert answer.json()['code'] == 'SKEY', (ns, operation, answer.text)
+
+
+def test_who_listened_before_it_was_closed_is_told_no_more(secrets):
+    """The connection is ended, and no event of a commit behind the change of rights is written to it."""
+    conf = {'database': 'stampd_demo', 'access': 'read'}
+    streams = [secrets.http.get(f'{secrets.url}/demo/live', params={'def': ['Secret', f'Secret/{THERE}']}, stream=True, timeout=60) for _ in range(3)]
+    lines = [stream.iter_lines(chunk_size=1, decode_unicode=True) for stream in streams]
+    for one in lines:
+        assert next(line for line in one if line.startswith('event: ')) == 'event: ready'
+    secrets.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'access': 'closed'}}]}, admin=True)
+    version = secrets.put('demo', {'c': 'Secret', 'id': THERE, 'items': [{'c': 'Other', 'k': 'x', 'j': SECRET}]}, admin=True)
+    try:
+        for one in lines:
+            rest = list(one)  # until the server ends it
+            assert any('SCLOSED' in line for line in rest) and str(version) not in '\n'.join(rest), rest
+    finally:
+        secrets.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': conf}]}, admin=True)
+        for stream in streams:
+            stream.close()

@@ -33,7 +33,7 @@ PAGES = {
     'GLOBAL_LOOK': 30, 'LIST': 70, 'CLASSES': 32, 'ONCE_FIND': 10, 'ONCE': 30,
     'ONCE_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
-    'SUBS_SHOW': 20, 'SUBS_RETURN': 30, 'SUBS_PUT': 90, 'SUBS_DROP': 40, 'SUBS_TOUCH': 90,
+    'SUBS_SHOW': 24, 'SUBS_VOUCH': 20, 'SUBS_RETURN': 30, 'SUBS_PUT': 90, 'SUBS_DROP': 40, 'SUBS_TOUCH': 90,
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
@@ -217,6 +217,7 @@ def exercise_subs(stack, fresh):
     stack.put('lab', {'c': CLASS, 'id': 's0000007', 'items': [{'c': 'Sta', 'j': {'a': fresh}}]})
     stack.psql('lab', 'select wake_sessions(false)')
     assert stack.psql('lab', "delete from taskqueue where opname = 'push' returning resource") == [('session-0000000000000007',)]
+    stack.op('lab', 'subs', {'add': defs[:1]}, session=f'session-{fresh}', admin=True)
     stack.op('lab', 'subs', {'delete': True}, session=f'session-{fresh}')
 
 

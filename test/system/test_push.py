@@ -13,6 +13,7 @@ from push_service import Browser, PushService
 from stack import BUILD, ROOM, Problem, give, wait_until
 
 CONTACT = 'mailto:ops@example.net'
+CONF = {'database': 'stampd_lab', 'access': 'open'}
 STACK = {'workers': 3, 'settings': {}}
 
 
@@ -374,6 +375,32 @@ def test_no_message_goes_into_networks_of_ours(lab, manager, subscribe, endpoint
     task = session.task()
     assert manager.run(task, status=500)['startat'] == PARKED
     assert 'not a public one' in row(lab, task, 'report')[0]
+
+
+@pytest.mark.parametrize('ends, mode', [('closed', {'access': 'closed'}), ('z has no such namespace', {'access': 'ajar'})])
+def test_nothing_is_told_to_strangers_of_what_is_closed(lab, manager, subscribe, ends, mode):
+    """Who subscribed while anybody could read is told nothing once nobody may; the administrator's own sessions are told."""
+    stranger, late, own = subscribe('Note'), subscribe('Note'), subscribe('Note')
+    lab.op('lab', 'subs', {'defs': ['Note', 'Note/x']}, session=own.name, admin=True)
+    write(lab, 'a')
+    lab.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**CONF, **mode}}]}, admin=True)
+    try:
+        wait_until(lambda: lab.request('GET', '/lab/op/list').status_code in (401, 403), what=ends)
+        assert manager.run(stranger.task())['result'] == 'done'
+        stranger.check()
+        assert manager.run(own.task())['result'] == 'done'
+        assert len(own.browser.messages) == 1
+        lab.put('lab', {'c': 'Note', 'id': 'b', 'items': [{'c': 'Line', 'k': secrets.token_hex(4), 'j': 1}]}, admin=True)
+        for session in (stranger, late):
+            assert manager.run(session.task())['result'] == 'done'
+            session.check()
+    finally:
+        lab.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': CONF}]}, admin=True)
+        wait_until(lambda: lab.request('GET', '/lab/op/list').status_code == 200, what='the right to read')
+    version = write(lab, 'c')
+    for session in (stranger, late):
+        assert manager.run(session.task())['result'] == 'done'
+        session.check(session.told(('Note', version)))
 
 
 def test_the_task_needs_a_session(lab, manager):

@@ -14,6 +14,7 @@
 #include "document/ears.h"
 #include "document/store_subs.h"
 #include "edge/crypto.h"
+#include "operation/access.h"
 #include "operation/push_key.h"
 #include "operation/push_send.h"
 #include "operation/reader.h"
@@ -163,6 +164,23 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     return fault;
 }
 
+/* May the session still be told?  A stranger's was declared when anybody could read. */
+static enum fault judge(const struct pushing *pushing, const struct subscription *subscription,
+                        bool *may_know_r)
+{
+    struct attempt *attempt = pushing->attempt;
+    struct space_conf conf;
+    *may_know_r = true;
+    if (subscription->is_vouched)
+        return FAULT_NONE;
+    enum fault fault = access_configuration(attempt->workshop, attempt->call, &conf);
+    if (fault)
+        return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
+    *may_know_r = access_level(attempt->workshop->settings, &conf, attempt->call->database, false) >=
+                  LEVEL_READ;
+    return FAULT_NONE;
+}
+
 static enum fault push_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
@@ -188,8 +206,11 @@ static enum fault push_work(struct attempt *attempt)
     if (fault)
         return fault;
     pushing.context = subscription.context;
-    if (!is_there || !subscription.push.endpoint.data)
-        return forget(&pushing);
+    bool may_know = false;
+    if (is_there && subscription.push.endpoint.data)
+        fault = judge(&pushing, &subscription, &may_know);
+    if (fault || !may_know)
+        return fault ? fault : forget(&pushing);
     if (!pushing.is_again && ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))
         return run_again(&pushing, LISTENER_MS);
     return send_to(&pushing, &subscription.push);

@@ -217,7 +217,8 @@ static enum fault read_change(struct asking *asking)
         fault = read_life(asking);
     if (!fault)
         fault = read_push(asking);
-    if (!access_is_administrator(asking->attempt->call))
+    asking->change.is_vouched = access_is_administrator(asking->attempt->call);
+    if (!asking->change.is_vouched)
         asking->change.client = asking->attempt->call->client;
     return fault ? fault : read_context(asking);
 }

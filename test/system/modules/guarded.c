@@ -42,7 +42,33 @@ static enum stampd_outcome join(struct stampd_call *call)
     return look(call);
 }
 
+static const struct stampd_search searches[] = {
+    {.name = "Words", .sql = "select id, content from item where class = 'Secret' and id = $1", .arguments = 1},
+    {.name = NULL},
+};
+
+static const struct stampd_json *rows_of(struct stampd_call *call)
+{
+    const char *id = stampd_read_text_or(call, stampd_param(call), "id", 1, 64, "one");
+    return stampd_run_search(call, "Words", &id, 1);
+}
+
+/* {"id"}: what a search of the module's own finds, for administrators. */
+static enum stampd_outcome rows(struct stampd_call *call)
+{
+    return stampd_result_value(call, rows_of(call));
+}
+
+/* {"id"}: the same search by anybody, who is told nothing of it. */
+static enum stampd_outcome rows_unseen(struct stampd_call *call)
+{
+    rows_of(call);
+    return hello(call);
+}
+
 static const struct stampd_operation operations[] = {
+    {.name = "Rows", .work = rows},
+    {.name = "RowsUnseen", .access = STAMPD_PUBLIC, .work = rows_unseen},
     {.name = "Hello", .access = STAMPD_PUBLIC, .work = hello},
     {.name = "HelloSafely", .access = STAMPD_PUBLIC, .is_read_only = true, .work = hello},
     {.name = "Text", .access = STAMPD_PUBLIC, .is_read_only = true, .work = text},
@@ -58,4 +84,4 @@ static const struct stampd_operation operations[] = {
 };
 
 const struct stampd_module stampd_module = {
-    .abi = STAMPD_ABI, .name = "guarded", .version = "1.0", .operations = operations};
+    .abi = STAMPD_ABI, .name = "guarded", .version = "1.0", .operations = operations, .searches = searches};
