@@ -245,8 +245,7 @@ STATEMENT(SUBS_SHOW, "subs_show", 2,
           "select def, version, until, endpoint, p256dh, auth, context, trial,"
           " (select s.vouched from subs s where s.session = $1)::int from subs_show($1, $2)")
 /* $1 session: the administrator has declared it. */
-STATEMENT(SUBS_VOUCH, "subs_vouch", 1,
-          "update subs set vouched = true where session = $1 and not vouched")
+STATEMENT(SUBS_VOUCH, "subs_vouch", 1, "update subs set vouched = true where session = $1 and not vouched")
 /* The same: it has returned. */
 STATEMENT(SUBS_RETURN, "subs_return", 2, "select subs_return($1, $2)")
 

@@ -176,8 +176,8 @@ static enum fault judge(const struct pushing *pushing, const struct subscription
     enum fault fault = access_configuration(attempt->workshop, attempt->call, &conf);
     if (fault)
         return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
-    *may_know_r = access_level(attempt->workshop->settings, &conf, attempt->call->database, false) >=
-                  LEVEL_READ;
+    *may_know_r =
+        access_level(attempt->workshop->settings, &conf, attempt->call->database, false) >= LEVEL_READ;
     return FAULT_NONE;
 }
 

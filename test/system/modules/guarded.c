@@ -43,7 +43,9 @@ static enum stampd_outcome join(struct stampd_call *call)
 }
 
 static const struct stampd_search searches[] = {
-    {.name = "Words", .sql = "select id, content from item where class = 'Secret' and id = $1", .arguments = 1},
+    {.name = "Words",
+     .sql = "select id, content from item where class = 'Secret' and id = $1",
+     .arguments = 1},
     {.name = NULL},
 };
 
