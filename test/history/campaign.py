@@ -125,6 +125,7 @@ class Campaign:
 
     def begin_round(self):
         self.round.value += 1
+        self.since = time.monotonic_ns()
         self.pause.clear()
         self.beginning.wait(BARRIER_S)
 
@@ -135,7 +136,7 @@ class Campaign:
         self.resting.wait(BARRIER_S)
         path = self.folder / f'{self.round.value}.jsonl'
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(compact({'initial': self.initial, 'held': self.held, 'seed': self.seed, 'round': self.round.value}) + '\n')
+            file.write(compact({'initial': self.initial, 'since': self.since, 'held': self.held, 'seed': self.seed, 'round': self.round.value}) + '\n')
             file.writelines(line for _, line in self.carried)
             unknown = [line for line in self.gather(file)]
             self.leader.file = file

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 
 from graph import Graph
-from judges import judge_aged, judge_copies, judge_mortals, judge_stands, judge_touched, judge_woken
+from judges import judge_aged, judge_copies, judge_mortals, judge_stands, judge_touched, judge_woken, take_earlier
 from members import has_item, judge_members, team_of
 from records import Operation, Write
 from report import Violation, difference, name_cycle
@@ -43,6 +43,8 @@ class Checker:
 
     def check(self):
         self.judge_answers()
+        for words, operation in take_earlier(self):
+            self.complain('older than was tolerated', words, operation)
         self.violations += [Violation(*found) for found in judge_tallies(self.operations.values())]
         self.collect_states()
         for state in self.seen.items():

@@ -14,7 +14,7 @@
 from collections import Counter, defaultdict
 
 from members import team_of
-from state import unpack
+from state import operations_in, unpack
 
 CLASS = 'Hot'
 MARGIN_S = 0.2  # a clock that is read now and then
@@ -26,6 +26,24 @@ def is_sure(operation):
 
 # --- tolerance ---
 
+def may_be_before(checker, operation):
+    return operation.start - operation.age * 10 ** 9 <= checker.head.get('since', 0)
+
+
+def take_earlier(checker):
+    """Takes off what was read of before this history, of which nothing is known but that it is old.  (words, operation) of what is too old."""
+    for operation in checker.operations.values():
+        here = []
+        for read in operation.aged:
+            document, version, state = read
+            is_ours = not state or any(name in checker.operations for name, _ in operations_in(state)[0])
+            if is_ours or version >= checker.initial.get(document, (0,))[0] > 0:
+                here.append(read)
+            elif not may_be_before(checker, operation):
+                yield f'{document}@{version}, which is of before', operation
+        operation.aged = here
+
+
 def judge_aged(checker):
     for operation in list(checker.operations.values()):
         bound = operation.start - operation.age * 10 ** 9
@@ -34,6 +52,8 @@ def judge_aged(checker):
             places = [place for place, write in enumerate(chain) if (write.version == version if version else write.state == '')]
             if version and not places:
                 continue  # complained of already
+            if not version and may_be_before(checker, operation):
+                continue
             if not any(may_be_tolerated(checker, operation, document, place, bound) for place in places):
                 yield 'older than was tolerated', f'{document}@{version} by more than {operation.age} s', operation
 

@@ -33,6 +33,15 @@ class Extras(unittest.TestCase):
         self.assertEqual(self.kinds(self.aged(5, 2 * second, age=3)), [])
         self.assertIn('read of what nobody wrote', self.kinds(self.aged(7, second)))
 
+    def test_a_tolerated_read_of_what_was_before(self):
+        def read(start, **head):
+            book = Book(x=[10, state((10, 'w'))])
+            book.lines[0].update(head)
+            return self.kinds(book.add('r', start, start + 1, age=1, aged=[['x', 5, state((5, 'o'))]]))
+        self.assertEqual(read(10 ** 9 + 6, since=5), ['older than was tolerated'])
+        self.assertEqual(read(10 ** 9, since=5 * 10 ** 8), [])
+        self.assertEqual(read(5 * 10 ** 9, since=5 * 10 ** 8), ['older than was tolerated'])
+
     def test_an_absence_with_a_tolerance(self):
         def read(start):
             return Book(x=[0, '']).add('w', 0, 10, (), {'x': True}, 10).add('r', start, start + 1, age=1, aged=[['x', 0, '']])
