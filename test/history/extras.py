@@ -30,8 +30,8 @@ class Extras:
         self.mortals = []  # [id, minute of its end]
 
     def deeds(self):
-        return [(self.find, 4), (self.get_aged, 5), (self.claim, 5), (self.read_claims, 2), (self.follow, 3), (self.bear, 2),
-                (self.look_at_mortals, 4)]
+        return [(self.find, 4), (self.get_aged, 5), (self.claim, 5), (self.read_claims, 2), (self.follow, 3), (self.bear, 3),
+                (self.look_at_mortals, 7)]
 
     def ask(self, kind, start, name, param):
         """`out` of an operation that only reads; None: there is nothing to be read."""
@@ -150,7 +150,7 @@ class Extras:
 
     def look_at_mortals(self):
         """By name, in a list, or by a search.  Servers judge by their clocks, which may lag by what is noted."""
-        client, start, way = self.client, time.monotonic_ns(), self.dice.choice(('get', 'list', 'find'))
+        client, start, way = self.client, time.monotonic_ns(), self.dice.choice(('get', 'get', 'list', 'find'))
         if not self.mortals:
             return
         begin, low = time.time(), self.campaign.lowest_clock()
