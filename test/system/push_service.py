@@ -84,6 +84,9 @@ class PushService(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, request, client_address):
+        """A worker that was killed breaks its connection: nothing to tell."""
+
     def verify(self, authorization):
         """RFC 8292: the sender has the key by which the browser has subscribed, and means this service."""
         assert authorization.startswith('vapid ')
