@@ -12,6 +12,7 @@ struct queue {
     struct heap due[SPACES];
     size_t due_count;
     int concurrency, running;
+    int running_of[SPACES];
     int turn; /* the namespace that was served last */
 };
 
@@ -20,6 +21,10 @@ struct agenda {
     size_t bucket_count, known, waiting, most;
     struct heap later;
     struct queue queues[AGENDA_QUEUES];
+    bool (*is_quick)(void *context, const struct agenda_task *task);
+    void *context;
+    bool has_had_tasks[SPACES];
+    int spaces_with_tasks; /* of them */
     uint32_t rounds[SPACES];
     size_t waiting_of[SPACES];
     uint64_t told;
@@ -67,6 +72,13 @@ struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
     agenda->buckets = allocate(agenda->bucket_count, sizeof *agenda->buckets);
     agenda->running = allocate((size_t)total, sizeof *agenda->running);
     return agenda;
+}
+
+void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const struct agenda_task *task),
+                  void *context)
+{
+    agenda->is_quick = is_quick;
+    agenda->context = context;
 }
 
 /* --- the table --- */
@@ -214,6 +226,10 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     }
     learn(agenda, task, entry);
     start_waiting(agenda, task);
+    if (!agenda->has_had_tasks[task->space]) {
+        agenda->has_had_tasks[task->space] = true;
+        agenda->spaces_with_tasks++;
+    }
     return true;
 }
 
@@ -247,18 +263,30 @@ static void start(struct agenda *agenda, struct agenda_task *task)
     task->is_told_again = false;
 }
 
-/* Namespaces come one after the other, however many tasks one of them has; within each the first is. */
-static struct agenda_task *first_of_next_space(struct queue *queue)
+/* Is the last free place kept for others? */
+static bool is_place_kept(const struct agenda *agenda, const struct queue *queue,
+                          const struct agenda_task *task)
 {
+    return queue->concurrency > 1 && agenda->spaces_with_tasks > 1 &&
+           queue->running_of[task->space] == queue->concurrency - 1 &&
+           !(agenda->is_quick && agenda->is_quick(agenda->context, task));
+}
+
+/* Of the namespace that has the fewest places, however many tasks another one has; of equals one after the
+ * other.  NULL: the free place is kept for others. */
+static struct agenda_task *first_of_next_space(const struct agenda *agenda, struct queue *queue)
+{
+    struct agenda_task *next = NULL;
     for (int i = 1; i <= SPACES; i++) {
         int space = (queue->turn + i) % SPACES;
-        struct heap_link *first = heap_first(&queue->due[space]);
-        if (first) {
-            queue->turn = space;
-            return (struct agenda_task *)first;
-        }
+        struct agenda_task *first = (struct agenda_task *)heap_first(&queue->due[space]);
+        if (first && (!next || queue->running_of[space] < queue->running_of[next->space]) &&
+            !is_place_kept(agenda, queue, first))
+            next = first;
     }
-    return NULL;
+    if (next)
+        queue->turn = next->space;
+    return next;
 }
 
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
@@ -267,12 +295,15 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         struct queue *queue = &agenda->queues[i];
         while (queue->running < queue->concurrency && queue->due_count) {
-            struct agenda_task *task = first_of_next_space(queue);
+            struct agenda_task *task = first_of_next_space(agenda, queue);
+            if (!task)
+                break;
             if (is_domain_busy(agenda, task)) {
                 forget(agenda, task); /* who ends the domain's turn asks for the next */
                 continue;
             }
             queue->running++;
+            queue->running_of[task->space]++;
             agenda->running[agenda->running_count++] = task;
             start(agenda, task);
             return task;
@@ -316,6 +347,7 @@ static void leave_place(struct agenda *agenda, const struct agenda_task *task)
         i++;
     agenda->running[i] = agenda->running[--agenda->running_count];
     agenda->queues[task->queue].running--;
+    agenda->queues[task->queue].running_of[task->space]--;
 }
 
 void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over)
@@ -384,6 +416,12 @@ struct agenda_counts agenda_count(const struct agenda *agenda)
 int agenda_running(const struct agenda *agenda)
 {
     return agenda->running_count;
+}
+
+int agenda_places(const struct agenda *agenda, int queue, int *taken_r)
+{
+    *taken_r = agenda->queues[queue].running;
+    return agenda->queues[queue].concurrency;
 }
 
 size_t agenda_waiting(const struct agenda *agenda, int space)

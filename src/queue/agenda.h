@@ -1,9 +1,11 @@
 /* agenda: the tasks that a manager knows: which is to be run next, and when something will be due.
  *
  * It knows what scans and hints have told, for a short while ahead; the databases have the rest.  A task is
- * due at its start.  In a queue the namespaces take turns, a request each; of those due in a namespace the
- * one with the smallest priority goes first, then the earliest start.  A queue runs as many at once as it
- * may, a domain one.  Pure: the time is an argument. */
+ * due at its start.  In a queue the namespace that has the fewest places is next, of several in turns, a
+ * request each; of those due in a namespace the one with the smallest priority goes first, then the earliest
+ * start.  A queue runs as many at once as it may, a domain one.  The last free place of a queue is kept from
+ * a namespace that has all the others, unless its task is quick or no other namespace ever had tasks here: so
+ * a long task of one never makes the others wait for its end.  Pure: the time is an argument. */
 #ifndef STAMPD_QUEUE_AGENDA_H
 #define STAMPD_QUEUE_AGENDA_H
 
@@ -46,6 +48,9 @@ struct agenda_counts {
  * a number for each queue, 0: its tasks go to the queue before it, the first queue has at least 1. */
 struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most);
 void agenda_destroy(struct agenda *agenda);
+/* Which tasks are quick; none until then. */
+void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const struct agenda_task *task),
+                  void *context);
 
 /* Notes a task, or the news of one; false: there is no room, a scan will find it later. */
 bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
@@ -78,6 +83,8 @@ void agenda_drop_space(struct agenda *agenda, int space);
 int64_t agenda_next_ms(const struct agenda *agenda);
 struct agenda_counts agenda_count(const struct agenda *agenda);
 int agenda_running(const struct agenda *agenda);
+/* How many places a queue has; how many are taken. */
+int agenda_places(const struct agenda *agenda, int queue, int *taken_r);
 /* How many wait of a namespace. */
 size_t agenda_waiting(const struct agenda *agenda, int space);
 /* Calls `visit` with each task known, in no order. */

@@ -83,6 +83,7 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
     int places = schedule_concurrency(settings->queue_concurrency, concurrency);
     manager->places = places;
     manager->agenda = agenda_create(concurrency, KNOWN_MOST);
+    agenda_judge(manager->agenda, runner_is_quick, manager);
     manager->http = http_open(&(struct http_options){
         .parallel = places + SCAN_PLACES + MAIL_PLACES,
         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,

@@ -63,6 +63,8 @@ void spaces_rest(struct manager *manager, int space, const char *what, const str
 /* --- runner.c --- */
 /* Starts what is due and has a place. */
 void runner_start_due(struct manager *manager);
+/* Will the task end soon, by what was seen of its operation? */
+bool runner_is_quick(void *manager, const struct agenda_task *task);
 void runner_scan(struct manager *manager, int space, int64_t before_ms);
 /* Takes the end of a request or mail. */
 void runner_end(struct manager *manager, const struct http_result *result);

@@ -20,6 +20,7 @@ enum {
     BATCH_MAX = 1000,
     ALONG_MAX = 32,    /* tasks of one request, each with a commit of its own */
     ALONG_US = 100000, /* what they may take together, as far as can be guessed */
+    QUICK_US = 500000, /* what takes no longer may have the last place of a queue */
     ANSWER_DEPTH = 16,
 };
 
@@ -115,6 +116,11 @@ static void run_batch(struct manager *manager, struct agenda_task *first, int64_
 static int64_t guess_us(const struct manager *manager, const struct agenda_task *task)
 {
     return pace_guess_us(&manager->pace, task->space, task->operation);
+}
+
+bool runner_is_quick(void *context, const struct agenda_task *task)
+{
+    return guess_us(context, task) <= QUICK_US;
 }
 
 /* One, and when more wait than there are places for: its share of them, as long as they are quick. */

@@ -126,6 +126,79 @@ static void namespaces_take_turns(void **state)
     agenda_destroy(agenda);
 }
 
+static bool is_quick(void *context, const struct agenda_task *task)
+{
+    (void)context;
+    return task->priority == 1;
+}
+
+static int take_all(struct agenda *agenda, struct agenda_task **taken)
+{
+    int count = 0;
+    while ((taken[count] = agenda_take(agenda, 100)) != NULL)
+        count++;
+    return count;
+}
+
+static void places_are_shared(void **state)
+{
+    (void)state;
+    static const int four[AGENDA_QUEUES] = {4};
+    struct agenda *agenda = agenda_create(four, 1000);
+    struct agenda_task *taken[16];
+    char id[16];
+    agenda_judge(agenda, is_quick, NULL);
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "a%d", i);
+        put_entry(agenda, id, (struct agenda_entry){.space = 1, .priority = 20});
+    }
+    assert_int_equal(take_all(agenda, taken), 4); /* of nobody else anything was heard */
+    put_entry(agenda, "b0", (struct agenda_entry){.space = 2, .priority = 200});
+    agenda_end(agenda, taken[0], true, true);
+    assert_string_equal((taken[0] = agenda_take(agenda, 100))->id, "b0");
+    agenda_end(agenda, taken[0], true, true);
+    assert_null(agenda_take(agenda, 100)); /* the last one is kept from the namespace that has all others */
+    put_entry(agenda, "quick", (struct agenda_entry){.space = 1, .priority = 1});
+    assert_string_equal((taken[0] = agenda_take(agenda, 100))->id, "quick"); /* but for what soon ends */
+    agenda_end(agenda, taken[0], true, true);
+    for (int i = 1; i < 5; i++) {
+        snprintf(id, sizeof id, "b%d", i);
+        put_entry(agenda, id, (struct agenda_entry){.space = 2, .priority = 200});
+    }
+    for (int i = 0; i < 3; i++) /* places become free: they go to the one that has fewer */
+        agenda_end(agenda, taken[1 + i], true, true);
+    assert_int_equal(take_all(agenda, taken), 4);
+    int own = 0, free_places;
+    for (int i = 0; i < 4; i++)
+        own += taken[i]->space == 1;
+    assert_int_equal(own, 2);
+    assert_int_equal(agenda_places(agenda, 0, &free_places), 4);
+    assert_int_equal(free_places, 4);
+    for (int i = 0; i < 4; i++)
+        if (taken[i]->space == 1)
+            agenda_end(agenda, taken[i], true, true);
+    put_entry(agenda, "c", (struct agenda_entry){.space = 3, .priority = 255});
+    assert_int_equal(take_all(agenda, taken + 4), 2);
+    for (int i = 4; i < 6; i++)
+        assert_int_not_equal(taken[i]->space, 2);
+    agenda_destroy(agenda);
+}
+
+static void one_place_is_shared_in_turns_only(void **state)
+{
+    (void)state;
+    static const int one[AGENDA_QUEUES] = {1};
+    struct agenda *agenda = agenda_create(one, 10);
+    put_entry(agenda, "a", (struct agenda_entry){.space = 1});
+    put_entry(agenda, "b", (struct agenda_entry){.space = 2});
+    struct agenda_task *task = agenda_take(agenda, 100);
+    assert_non_null(task);
+    assert_null(agenda_take(agenda, 100));
+    agenda_end(agenda, task, true, true);
+    assert_non_null(agenda_take(agenda, 100));
+    agenda_destroy(agenda);
+}
+
 static void a_task_told_of_twice_is_one(void **state)
 {
     (void)state;
@@ -436,6 +509,8 @@ int main(void)
         cmocka_unit_test(of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes),
         cmocka_unit_test(tasks_of_many_namespaces_may_have_one_name),
         cmocka_unit_test(namespaces_take_turns),
+        cmocka_unit_test(places_are_shared),
+        cmocka_unit_test(one_place_is_shared_in_turns_only),
         cmocka_unit_test(a_task_told_of_twice_is_one),
         cmocka_unit_test(equal_names_in_two_namespaces_are_two_tasks),
         cmocka_unit_test(each_queue_has_its_places),
