@@ -120,9 +120,7 @@ enum fault claiming_run(struct claiming *claiming, const struct pg_statement *st
     else if (strcmp(pg_sqlstate(claiming->pg), "ST005") == 0 &&
              schema_read_refusal(lasting, pg_detail(claiming->pg), &claiming->refusal))
         fault = FAULT_AUNIQUE;
-    if (pg_execute(claiming->pg, "rollback"))
-        return FAULT_XAWAY;
-    if (claims)
-        claims_settle(claims, &claiming->sessions, CLAIMS_UNDONE);
-    return fault;
+    /* What was claimed stays so.  Nothing can be let go now: while documents are looked at for the first time
+     * any of them may have the value.  Whoever wants it finds out later that there is nothing behind it. */
+    return pg_execute(claiming->pg, "rollback") ? FAULT_XAWAY : fault;
 }

@@ -1,10 +1,16 @@
 /* backlog: numbers as atomic words; the time of the look comes last. */
 #include "document/backlog.h"
 
+#include <stddef.h>
+
 #include "document/stamp.h"
 
 enum { NUMBERS = sizeof(struct backlog_numbers) / sizeof(int64_t), CODE_WORDS = BACKLOG_CODE_BYTES / 8 };
 _Static_assert(NUMBERS == 6, "nothing but numbers");
+enum {
+    DUE = offsetof(struct backlog_numbers, due) / sizeof(int64_t),
+    OLDEST = offsetof(struct backlog_numbers, oldest) / sizeof(int64_t)
+};
 
 int64_t backlog_age_ms(const struct backlog *backlog, int64_t now_ms)
 {
@@ -92,6 +98,22 @@ void backlog_write(struct backlog *backlog, struct bytes code,
             atomic_fetch_or(&backlog->queues_seen, UINT32_C(1) << queue);
     }
     atomic_store(&backlog->looked_ms, now_ms > 0 ? now_ms : 1);
+}
+
+void backlog_begin_task(struct backlog *backlog, int queue, int64_t start, int64_t created, int64_t now_ms)
+{
+    int64_t age_ms = backlog_age_ms(backlog, now_ms);
+    if (age_ms < 0 || queue < 0 || queue >= BACKLOG_QUEUES)
+        return;
+    int64_t looked = stamp_add_ms(stamp_now(), -age_ms);
+    _Atomic int64_t *numbers = backlog->numbers[queue];
+    int64_t due = atomic_load(&numbers[DUE]);
+    if (start > looked || created > looked)
+        return;
+    while (due > 0 && !atomic_compare_exchange_weak(&numbers[DUE], &due, due - 1))
+        ;
+    if (due == 1) /* it was the last one */
+        atomic_store(&numbers[OLDEST], 0);
 }
 
 void backlog_read_code(const struct backlog *backlog, char code_r[BACKLOG_CODE_BYTES + 1])

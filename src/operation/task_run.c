@@ -447,6 +447,8 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         .task = task,
         .level = run->call->level,
     };
+    backlog_begin_task(stamps_backlog(run->workshop->stamps, run->space), task->queue, task->start,
+                       task->created, clock_monotonic_ms());
     outcome->reply = (struct reply){.body = run->scratch, .phase = PHASE_BEFORE};
     work->attempt = (struct attempt){.operation = work->operation,
                                      .workshop = run->workshop,

@@ -1,4 +1,4 @@
-/* door: FastCGI requests, the key, and the five operations. */
+/* door: FastCGI requests, the key, and the five operations; metrics, for this host only. */
 #include "queue/door.h"
 
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "queue/alert.h"
 #include "queue/form.h"
 #include "queue/manager_private.h"
+#include "queue/metrics.h"
 #include "queue/registry.h"
 
 enum {
@@ -232,11 +233,29 @@ static void compose(struct door *door, enum fault fault)
                    status, fault ? "problem+json" : "json", door->answer.size);
 }
 
+/* nginx says by a parameter that it is a request of this host, at the address of the probes. */
+static bool serve_probe(struct door *door, struct fcgi_request *request)
+{
+    if (!bytes_equal(fcgi_parameter(request, "STAMPD_DOOR"), BYTES("probe")))
+        return false;
+    metrics_write(door->manager, &door->answer);
+    builder_printf(&door->head,
+                   "Status: 200\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                   "Content-Length: %zu\r\nCache-Control: no-store\r\n\r\n",
+                   door->answer.size);
+    (void)fcgi_answer(request, builder_bytes(&door->head), builder_bytes(&door->answer));
+    builder_clear(&door->answer, BODY_MAX);
+    builder_clear(&door->head, BODY_MAX);
+    return true;
+}
+
 static void serve(struct door *door, struct fcgi_request *request)
 {
     struct form form;
     int64_t size = 0;
     enum fault fault = FAULT_AMETHOD;
+    if (serve_probe(door, request))
+        return;
     if (bytes_equal(fcgi_parameter(request, "REQUEST_METHOD"), BYTES("POST")))
         fault = fcgi_read_body(request, BODY_MAX, &door->body, &size);
     if (!fault)

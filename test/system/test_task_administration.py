@@ -285,6 +285,20 @@ def total(stack, name):
     return int(re.search(rf'^stampd_tasks_{name}_total (\d+)$', stack.probe('/metrics').text, re.M)[1])
 
 
+def test_the_oldest_is_no_more_when_it_has_begun_although_nobody_scans(stack):
+    """Done without a scan behind it; one that is made meanwhile is not taken for one of those."""
+    first, second = create(stack, startat=EARLY, qn=5), create(stack, startat=EARLY, qn=5)
+    manager = Manager(stack, 'lab')
+    wait_until(lambda: manager.scan() and metrics(stack)[0].get((5, 'due')) == 2, what='a look')
+    assert metrics(stack)[1][5] > 3600
+    manager.run(first, 500)  # it has begun, and failed
+    assert metrics(stack)[0][5, 'due'] == 1 and metrics(stack)[1][5] > 3600
+    manager.run(create(stack, qn=5), 500)
+    assert metrics(stack)[0][5, 'due'] == 1
+    manager.run(second, 500)
+    assert (5, 'due') not in metrics(stack)[0] and metrics(stack)[1][5] == 0
+
+
 def test_metrics_tell_the_backlog_of_each_namespace_and_queue(stack):
     create(stack, startat=EARLY)
     create(stack, startat=LATE, qn=2)

@@ -137,6 +137,13 @@ def test_managers_of_other_hosts_are_woken(stack, manager, kit):
     assert stack.queue_key not in stack.log()
 
 
+def test_metrics_of_the_manager_are_told_to_this_host_only(stack, manager):
+    answer = stack.probe('/metrics/qm')
+    assert answer.status_code == 200 and 'stampd_queue_namespace_failures{qm="qm",ns="lab"} 0' in answer.text
+    assert stack.probe('/metrics/qm7').status_code == 503
+    assert stack.request('GET', '/metrics/qm').json()['code'] == 'NPATH'
+
+
 def test_the_socket_needs_no_setting(stack, manager):
     configuration = stack.path / 'etc/stampd.conf'
     assert 'queue_socket' in configuration.read_text()

@@ -146,6 +146,7 @@ def test_what_another_namespace_has_is_taken_back_too(lab, schemas):
     other = {**THING, 'unique': {**THING['unique'], 'seal': {'key': ['Main.seal'], 'global': True}}}
     for ns in ('lab', 'den'):
         put(lab, 'sealed', {'seal': 's'}, ns)
+    put(lab, 'before sealed', {'seal': 'claimed in vain'}, 'den')
     schemas.apply('lab', {'Thing': other})
     schemas.set('den', {'Thing': other})
     told = schemas.run('apply', 'den', status=1)
@@ -153,6 +154,8 @@ def test_what_another_namespace_has_is_taken_back_too(lab, schemas):
     assert 'seal' not in [name for _, name, _ in table(lab, 'den')]
     put(lab, 'free', {'seal': 's'}, 'den')
     assert refused(lab, 'bound', {'seal': 's'})[0] == 'AUNIQUE'
+    assert lab.psql('z', "select 1 from global_value where value = 'claimed in vain'")
+    put(lab, 'others', {'seal': 'claimed in vain'})  # there is nothing behind it
     for ns in ('lab', 'den'):
         schemas.apply(ns, {'Thing': THING})
 

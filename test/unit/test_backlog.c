@@ -59,6 +59,27 @@ static void a_queue_that_is_empty_again_is_told(void **state)
     assert_true(backlog_age_ms(backlog, 1) == 0); /* a clock at 0 is no absence */
 }
 
+static void what_is_begun_is_due_no_more(void **state)
+{
+    (void)state;
+    struct backlog *backlog = fresh();
+    int64_t now = stamp_now(), early = stamp_add_ms(now, -3600000), late = stamp_add_ms(now, 3600000);
+    struct backlog_numbers numbers[BACKLOG_QUEUES] = {[2] = {.due = 2, .oldest = early}}, found;
+    backlog_begin_task(backlog, 2, early, early, 1000); /* nobody has looked */
+    backlog_write(backlog, BYTES("lab"), numbers, 1000);
+    backlog_begin_task(backlog, 2, late, early, 1000); /* the look did not count these */
+    backlog_begin_task(backlog, 2, early, late, 1000);
+    backlog_begin_task(backlog, 1, early, early, 1000);
+    backlog_begin_task(backlog, 99, early, early, 1000);
+    assert_true(backlog_read(backlog, 2, &found) && found.due == 2 && found.oldest == early);
+    backlog_begin_task(backlog, 2, early, early, 1000);
+    assert_true(backlog_read(backlog, 2, &found) && found.due == 1 && found.oldest == early);
+    backlog_begin_task(backlog, 2, early, early, 1000);
+    assert_true(backlog_read(backlog, 2, &found) && found.due == 0 && found.oldest == 0);
+    backlog_begin_task(backlog, 2, early, early, 1000);
+    assert_true(backlog_read(backlog, 2, &found) && found.due == 0 && found.oldest == 0);
+}
+
 static void a_scan_looks_from_where_something_may_wait(void **state)
 {
     (void)state;
@@ -103,6 +124,7 @@ int main(void)
         cmocka_unit_test(nobody_has_looked),
         cmocka_unit_test(a_look_is_read_back),
         cmocka_unit_test(a_queue_that_is_empty_again_is_told),
+        cmocka_unit_test(what_is_begun_is_due_no_more),
         cmocka_unit_test(a_scan_looks_from_where_something_may_wait),
         cmocka_unit_test(a_wish_to_wake_is_taken_once),
     };

@@ -1,0 +1,71 @@
+/* metrics: a table of single numbers, then those by queue and by namespace. */
+#include "queue/metrics.h"
+
+#include "queue/alert.h"
+#include "queue/manager_private.h"
+
+static void add_head(struct builder *out, const char *type, const char *name, const char *help)
+{
+    builder_printf(out, "# HELP stampd_queue_%s %s\n# TYPE stampd_queue_%s %s\n", name, help, name, type);
+}
+
+static void add_singles(const struct manager *manager, struct builder *out)
+{
+    struct agenda_counts counts = agenda_count(manager->agenda);
+    struct alert_counts mails = alert_count(manager->alert);
+    const struct {
+        const char *type, *name, *help;
+        uint64_t value;
+    } singles[] = {
+        {"gauge", "suspended", "1: nothing new is started, by order of an administrator.",
+         manager->is_suspended},
+        {"gauge", "tasks_later", "Tasks known that start soon.", counts.later},
+        {"gauge", "tasks_due", "Tasks known that wait for a place.", counts.due},
+        {"gauge", "tasks_running", "Tasks in requests under way.", counts.running},
+        {"counter", "requests_failed_total", "Scans and runs that no worker answered.",
+         manager->failed_requests},
+        {"counter", "mails_sent_total", "Mails about failures that were taken.", mails.sent},
+        {"counter", "mails_failed_total", "Mails that were not taken; they are sent again.", mails.failed},
+        {"gauge", "failures_untold", "Failures that wait for a mail.", mails.waiting},
+    };
+    for (size_t i = 0; i < COUNT_OF(singles); i++) {
+        add_head(out, singles[i].type, singles[i].name, singles[i].help);
+        builder_printf(out, "stampd_queue_%s{qm=\"%s\"} %llu\n", singles[i].name,
+                       manager->settings->queue_code, (unsigned long long)singles[i].value);
+    }
+}
+
+static void add_places(const struct manager *manager, struct builder *out, const char *name, const char *help,
+                       bool is_taken)
+{
+    add_head(out, "gauge", name, help);
+    for (int queue = 0; queue < AGENDA_QUEUES; queue++) {
+        int taken, places = agenda_places(manager->agenda, queue, &taken);
+        if (places)
+            builder_printf(out, "stampd_queue_%s{qm=\"%s\",queue=\"%d\"} %d\n", name,
+                           manager->settings->queue_code, queue, is_taken ? taken : places);
+    }
+}
+
+static void add_namespaces(const struct manager *manager, struct builder *out, const char *name,
+                           const char *help, bool is_waiting)
+{
+    add_head(out, "gauge", name, help);
+    for (int i = 0; i < manager->space_count; i++) {
+        const struct space *space = &manager->spaces[i];
+        size_t value = is_waiting ? agenda_waiting(manager->agenda, i) : (size_t)space->failures;
+        if (space->is_ours)
+            builder_printf(out, "stampd_queue_%s{qm=\"%s\",ns=\"%s\"} %zu\n", name,
+                           manager->settings->queue_code, space->code, value);
+    }
+}
+
+void metrics_write(const struct manager *manager, struct builder *out)
+{
+    add_singles(manager, out);
+    add_places(manager, out, "places", "How many tasks of the queue may run at once.", false);
+    add_places(manager, out, "places_taken", "Requests under way with tasks of the queue.", true);
+    add_namespaces(manager, out, "namespace_tasks", "Tasks known that wait in the namespace.", true);
+    add_namespaces(manager, out, "namespace_failures",
+                   "Requests in a row that no worker answered; nothing is started meanwhile.", false);
+}

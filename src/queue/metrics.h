@@ -1,0 +1,11 @@
+/* metrics: what a queue manager is at, as Prometheus reads it (doc/tasks.md). */
+#ifndef STAMPD_QUEUE_METRICS_H
+#define STAMPD_QUEUE_METRICS_H
+
+#include "base/bytes.h"
+
+struct manager;
+
+void metrics_write(const struct manager *manager, struct builder *out);
+
+#endif
