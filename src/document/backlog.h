@@ -48,8 +48,8 @@ int64_t backlog_age_ms(const struct backlog *backlog, int64_t now_ms);
 /* A look: numbers of all queues of the namespace with this code. */
 void backlog_write(struct backlog *backlog, struct bytes code,
                    const struct backlog_numbers numbers[BACKLOG_QUEUES], int64_t now_ms);
-/* A task is claimed: when the last look counted it among those due, it is so no more.  Of none that is due the
- * oldest is none. */
+/* A task is claimed: when the last look counted it among those due, it is so no more.  Of none that is due
+ * the oldest is none. */
 void backlog_begin_task(struct backlog *backlog, int queue, int64_t start, int64_t created, int64_t now_ms);
 /* After a look: the code, and the numbers of a queue; false: it never had a task. */
 void backlog_read_code(const struct backlog *backlog, char code_r[BACKLOG_CODE_BYTES + 1]);

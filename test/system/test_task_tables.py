@@ -297,6 +297,18 @@ def test_what_is_done_is_not_read_again(stack):
         reader.close()
 
 
+def test_what_operations_declare_is_compared_by_one_look(stack):
+    """At each scan: pages do not grow with the number of operations."""
+    def pages(count):
+        arguments = ([f'Op{number}' for number in range(count)], [number % 4 for number in range(count)], [1] * count, 65536)
+        declare = 'select task_operations(%s::text[], %s::int[], %s::int[], %s)'
+        stack.psql('lab', declare, arguments)
+        ((plan,),) = stack.psql('lab', 'explain (analyze, buffers, format json) ' + declare, arguments)
+        return plan[0]['Plan']['Shared Hit Blocks'] + plan[0]['Plan']['Shared Read Blocks']
+    few, many = pages(3), pages(60)
+    assert many <= few + 4, (few, many)
+
+
 def test_the_backlog_counts_by_queue(stack):
     create(stack, startat=EARLY)
     create(stack, startat=EARLY + 1, domain='d')
