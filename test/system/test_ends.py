@@ -112,6 +112,22 @@ def test_a_change_by_psql_is_pushed_without_a_scan(lab, service):
     assert len(session.told()) == 3
 
 
+def test_a_message_that_was_delivered_is_no_return_of_the_session(lab, service):
+    """It proves that the push service took it, not that the client is there: the trial goes on, and ends."""
+    session = Session(lab, service, 'Note/trial')
+    lab.psql('lab', "update subs set trial_from = trial_from - 2 where session = %s", (session.name,))  # some minutes later
+
+    def life():
+        return lab.psql('lab', 'select trial_from, until, asked from subs where session = %s', (session.name,))[0]
+    before = life()
+    assert before[0] is not None and before[1] < before[2]
+    put(lab, 'trial', word='w')
+    wait_until(session.told, PATIENCE_S, 'the message')
+    wait_until(lambda: not lab.psql('lab', "select 1 from taskqueue where resource = %s", (session.name,)), PATIENCE_S, 'the end of the task')
+    assert life() == before
+    assert 'trial' not in lab.op('lab', 'subs', {}, session=session.name)['out'] and life()[0] is None  # but this is one
+
+
 def test_tasks_of_a_change_by_psql_are_of_the_queue_of_push(lab, service):
     lab.psql('lab', "update task_operation set qn = 1 where opname = 'push'")
     session = Session(lab, service, 'Note/queue')
