@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/names.h"
 #include "control/control.h"
 
-enum { OPTIONS_MAX = 32, LONG_ONLY = 256 /* codes of getopt_long above every letter */ };
+enum { NAME_ROOM = 64, OPTIONS_MAX = 32, LONG_ONLY = 256 /* codes of getopt_long above every letter */ };
 
 void say(const char *format, ...)
 {
@@ -84,6 +85,35 @@ static void describe(const struct option_line *lines, size_t count, char *letter
     *letters = '\0';
 }
 
+/* What may have been meant by a word that is none of `known`, which ends each name with a blank. */
+static const char *meant(struct builder *known, const char *word, char room[NAME_ROOM])
+{
+    builder_add(known, "", 1);
+    struct bytes nearest = names_nearest(known->data, bytes_of(word));
+    room[0] = '\0';
+    if (nearest.size && nearest.size < NAME_ROOM)
+        snprintf(room, NAME_ROOM, "%.*s", (int)nearest.size, nearest.data);
+    builder_free(known);
+    return room;
+}
+
+static void refuse_option(const struct command *command, const struct option_line *lines, size_t count,
+                          const char *word)
+{
+    struct builder known = {0};
+    char room[NAME_ROOM], name[NAME_ROOM];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    for (size_t i = 0; i < count; i++)
+        builder_printf(&known, "%s ", lines[i].name);
+    const char *nearest = meant(&known, name, room);
+    if (*nearest && strncmp(word, "--", 2) == 0)
+        say("%s: %s: there is no such option; is --%s meant? (see stampctl %s --help)", command->name, word,
+            nearest, command->name);
+    else
+        say("%s: %s: there is no such option (see stampctl %s --help)", command->name, word, command->name);
+}
+
 static const struct option_line *find_line(const struct option_line *lines, size_t count, int code)
 {
     if (code >= LONG_ONLY)
@@ -126,8 +156,7 @@ enum options_result options_read(const struct command *command, const struct opt
         }
         const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
         if (!line) {
-            say("%s: %s: there is no such option (see stampctl %s --help)", command->name, argv[optind - 1],
-                command->name);
+            refuse_option(command, lines, count, argv[optind - 1]);
             return OPTIONS_WRONG;
         }
         if (!take_value(command, line, optarg))
@@ -153,11 +182,27 @@ static void print_choices(const char *group, const char *details, const struct c
     printf("\n`stampctl %s%sCOMMAND --help` tells more of each.\n", group, *group ? " " : "");
 }
 
+static void refuse_choice(const char *group, const struct choice *choices, size_t count, const char *word)
+{
+    const char *space = *group ? " " : "";
+    struct builder known = {0};
+    char room[NAME_ROOM];
+    for (size_t i = 0; i < count; i++)
+        builder_printf(&known, "%s ", choices[i].name);
+    const char *nearest = meant(&known, word, room);
+    if (*nearest)
+        say("%s%s%s: there is no such command; is %s%s%s meant? (see stampctl %s%s--help)", group, space,
+            word, group, space, nearest, group, space);
+    else
+        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, space, word, group, space);
+}
+
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
                    struct control *control, int argc, char **argv)
 {
     const char *space = *group ? " " : "";
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (argc > 1 &&
+        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)) {
         print_choices(group, details, choices, count);
         return CONTROL_DONE;
     }
@@ -165,8 +210,7 @@ int options_choose(const char *group, const char *details, const struct choice *
         if (strcmp(argv[1], choices[i].name) == 0)
             return choices[i].run(control, argc - 1, argv + 1);
     if (argc > 1)
-        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, space, argv[1], group,
-            space);
+        refuse_choice(group, choices, count, argv[1]);
     else
         say("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group, space);
     return CONTROL_WRONG;

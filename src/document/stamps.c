@@ -53,7 +53,7 @@ struct stamps_board {
 };
 
 static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
-enum { LAYOUT = 13 };                                       /* changes with anything above */
+enum { LAYOUT = 14 };                                       /* changes with anything above */
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(uint64_t) == sizeof(long long),
                "64-bit atomics without locks");
@@ -62,7 +62,7 @@ _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
                "atomics as large as their values");
 _Static_assert(sizeof(struct stamps_slot) == 64, "a slot is one cache line");
 _Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
-_Static_assert(sizeof(struct pulse) == 192, "a pulse is three cache lines");
+_Static_assert(sizeof(struct pulse) == 384, "a pulse is six cache lines");
 _Static_assert(sizeof(struct space) == 128, "a namespace is two cache lines");
 _Static_assert(STAMPS_WORDS * 64 == STAMPS_PROCESSES && STAMPS_WORDS == 7,
                "the stamp and all bits share the line");

@@ -154,7 +154,7 @@ void stamps_release_entry(struct stamps *stamps, int index); /* FREE and of no i
 size_t stamps_sweep(struct stamps *stamps);
 
 /* --- what the master watches and metrics show, written by the process of the index --- */
-enum { PULSE_NAME_BYTES = 64 };
+enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };
 struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
@@ -167,6 +167,8 @@ struct pulse {
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that runs it or ran last, for the log */
+    _Atomic uint64_t latency_us,
+        latencies[PULSE_LATENCIES]; /* of requests: their sum, and how many (latency.h) */
 };
 struct pulse *stamps_pulse(struct stamps *stamps, int index);
 /* Why attempts of the process of this index were lost. */

@@ -18,6 +18,7 @@ enum {
     KNOWN = 64,
     TIMEOUT_MS = 60000,
     WORDS_MAX = 2000,
+    LINE_BYTES = 300,       /* SMTP allows 998 */
     NOTES_MAX = 2000,       /* the server tells again of what is left out */
     LISTED_MAX = 20,        /* tasks that a mail names */
     REMEMBERED_MS = 120000, /* a scan that began before the mail may tell of it once more */
@@ -197,12 +198,18 @@ void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_un
 
 /* --- what --- */
 
-/* One line of the text: no line ends of others' making, nothing but printable characters and UTF-8. */
+/* Words without line ends of others' making, nothing but printable characters and UTF-8.  What is longer than
+ * SMTP's lines goes on in a next one, which begins with a blank, as headers do too. */
 static void add_words(struct builder *mail, struct bytes words)
 {
-    size_t size = words.size < WORDS_MAX ? words.size : WORDS_MAX;
-    for (size_t i = 0; i < size; i++) {
+    size_t size = words.size < WORDS_MAX ? words.size : WORDS_MAX, written = 0;
+    for (size_t i = 0; i < size; i++, written++) {
         unsigned char byte = (unsigned char)words.data[i];
+        bool is_start = (byte & 0xc0) != 0x80;
+        if (is_start && written >= LINE_BYTES) {
+            builder_add_text(mail, "\r\n ");
+            written = 0;
+        }
         builder_add(mail, byte < 0x20 || byte == 0x7f ? " " : words.data + i, 1);
     }
 }
@@ -247,7 +254,7 @@ static void add_head(struct builder *mail, const struct settings *settings, cons
     builder_printf(mail, "From: stampd <%s>\r\nTo: ", settings->mail_from);
     for (const char *at = settings->mail_to; *at;) {
         size_t size = strcspn(at, " \t");
-        builder_printf(mail, "%s%.*s", at == settings->mail_to ? "" : ", ", (int)size, at);
+        builder_printf(mail, "%s%.*s", at == settings->mail_to ? "" : ",\r\n ", (int)size, at);
         at += size + strspn(at + size, " \t");
     }
     builder_add_text(mail, "\r\n");

@@ -7,6 +7,7 @@
 #include "document/kept.h"
 #include "document/reads.h"
 #include "document/refusals.h"
+#include "serve/latency.h"
 #include "serve/task_metrics.h"
 
 static int answer_ready(struct workshop *workshop, struct reply *reply)
@@ -134,6 +135,7 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                "Workers at searches, lists and collections without the administrator's key.",
                (uint64_t)reads_count(stamps));
     add_refusals(out, stamps);
+    latency_write(stamps, instance, out);
     add_live(out, stamps);
     add_kept(out, stamps);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",

@@ -21,6 +21,7 @@
 #include "serve/memory.h"
 #include "serve/cors.h"
 #include "serve/home.h"
+#include "serve/latency.h"
 #include "serve/lost.h"
 #include "serve/probe.h"
 #include "serve/request.h"
@@ -42,6 +43,7 @@ struct worker {
     const struct settings *settings;
     struct fcgi *fcgi;
     struct workshop workshop;
+    int64_t since_us;                   /* of the request: when it came */
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
     struct streaming {
@@ -206,7 +208,8 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
                               .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
     if (fcgi_parameter(fcgi, "STAMPD_DECLINED").size)
         handing_forget_first(&handing);
-    int64_t now_ms = clock_monotonic_ms();
+    worker->since_us = clock_monotonic_us();
+    int64_t now_ms = worker->since_us / 1000;
     bool may_begin = begun_start(heritage->begun, heritage->index, &handing, now_ms);
     if (handing_is_again(&handing))
         log_info("a request whose worker is gone %s", may_begin
@@ -290,6 +293,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         const struct fate fate = {.is_unchanged = !atomic_load(&worker->pulse->may_have_changed)};
         begun_bury(heritage->begun, heritage->index, &fate, clock_monotonic_ms());
     }
+    if (call->route == CALL_OPERATION || call->route == CALL_DOCUMENT)
+        latency_count(worker->pulse, clock_monotonic_us() - worker->since_us);
     crash_at(CRASH_REPLY_SENT);
     end_request(worker);
 }

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 
+import psycopg2
 import pytest
 import requests
 
@@ -223,6 +224,46 @@ def test_one_odd_document_of_z_stops_nobody_else(stack, admin, content):
     admin('ns', 'create', 'odd')
     assert 'FAIL' not in check(stack)
     admin('ns', 'drop', 'odd', '--yes')
+
+
+# --- how long requests take ---
+
+def latencies(stack):
+    """Bounds and cumulated counts; the sum; the count."""
+    page = stack.probe('/metrics').text
+    buckets = [(float(le), int(count)) for le, count in re.findall(r'^stampd_request_seconds_bucket\{le="([^"]+)"\} (\d+)$', page, re.M)]
+    return buckets, float(re.search(r'^stampd_request_seconds_sum (\S+)$', page, re.M)[1]), int(re.search(
+        r'^stampd_request_seconds_count (\d+)$', page, re.M)[1])
+
+
+def test_how_long_requests_take_is_counted(stack):
+    _, sum_before, before = latencies(stack)
+    for number in range(40):
+        stack.op('lab', 'put' if number % 2 else 'get', {'docs': [{'c': 'Timed', 'id': 'x'}]})
+        stack.request('GET', '/lab/doc/Timed/none')  # a fault takes its time too
+        stack.ping('lab')
+    buckets, total, count = latencies(stack)
+    assert count - before == 80, 'operations and resources; no pings, no probes'
+    assert [le for le, _ in buckets] == sorted(le for le, _ in buckets) and buckets[-1] == (float('inf'), count)
+    assert [number for _, number in buckets] == sorted(number for _, number in buckets)
+    assert 0 < total - sum_before < 80 * 60
+
+
+def test_a_request_that_waits_is_in_a_high_bucket(stack):
+    def quicker_than_a_second():
+        buckets, _, count = latencies(stack)
+        return dict(buckets)[1.0], count
+    stack.put('lab', {'c': 'Timed', 'id': 'slow', 'items': []})
+    before = quicker_than_a_second()
+    with psycopg2.connect(stack.conninfo('lab')) as holder, holder.cursor() as cursor:
+        cursor.execute("select from stampd.doc where class = 'Timed' and id = 'slow' for update")
+        waiting = threading.Thread(target=stack.put, args=('lab', {'c': 'Timed', 'id': 'slow', 'items': [{'c': 'A', 'j': 1}]}))
+        waiting.start()
+        time.sleep(1.3)
+        holder.rollback()
+        waiting.join()
+    after = quicker_than_a_second()
+    assert after[1] - before[1] == 1 and after[0] == before[0], (before, after)
 
 
 # --- the metric of who never looked ---

@@ -103,6 +103,14 @@ def test_wrong_usage_is_one_line_and_2(stack, words):
     assert not outcome.out and outcome.error.startswith('stampctl: ') and outcome.error.count('\n') == 1
 
 
+@pytest.mark.parametrize('words, meant', [('nss', 'is ns meant?'), ('ns lst', 'is ns list meant?'), ('tsk', 'is task meant?'),
+                                          ('ns create x --axcess read', 'is --access meant?'), ('load --bach 5 u f', 'is --batch meant?'),
+                                          ('quux', 'there is no such command (see'), ('ns list --quux', 'there is no such option (see')])
+def test_what_was_meant(words, meant):
+    outcome = run(*words.split(), status=2)
+    assert meant in outcome.error and outcome.error.count('\n') == 1
+
+
 # --- namespaces ---
 
 def test_the_life_of_a_namespace(stack, admin):

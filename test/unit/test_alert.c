@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "document/stamp.h"
 #include "queue/alert.h"
@@ -37,7 +39,7 @@ static void a_mail_says_what_and_what_to_do(void **state)
     const char *text = composed(&mail, &cause, 1, 0);
     static const char *const parts[] = {
         "From: stampd <stampd@example.org>\r\n",
-        "To: one@example.org, two@example.org\r\n",
+        "To: one@example.org,\r\n two@example.org\r\n",
         "Date: Fri, 20 Nov 2026 10:30:00 +0000\r\n",
         "Subject: stampd demo: Report failed with XDISK\r\n",
         "A task has failed 3 times.",
@@ -60,6 +62,42 @@ static void a_mail_says_what_and_what_to_do(void **state)
     assert_non_null(strstr(text, "Subject: stampd demo: Report is parked after XDISK\r\n"));
     assert_non_null(strstr(text, "next try    none"));
     assert_non_null(strstr(text, "    second99  parked after 1 failure, XNET\r\nand to 12 more.\r\n"));
+    builder_free(&mail);
+}
+
+/* SMTP allows lines of 998 bytes. */
+static void no_line_is_too_long(void **state)
+{
+    (void)state;
+    enum { WORDS = 1999, RECEIVERS = 60 };
+    char words[WORDS + 1], to[RECEIVERS * 24];
+    struct builder mail = {0};
+    for (size_t i = 0; i < WORDS; i++)
+        words[i] = "\xc3\xa9z"[i % 3];
+    words[WORDS] = '\0';
+    to[0] = '\0';
+    for (size_t i = 0; i < RECEIVERS; i++)
+        snprintf(to + strlen(to), sizeof to - strlen(to), "someone%02zu@example.org ", i);
+    char from[] = "stampd@example.org";
+    const struct settings settings = {.mail_from = from, .mail_to = to};
+    struct alert_cause cause = {.space = "demo",
+                                .task = "abc12345",
+                                .operation = bytes_of(words),
+                                .code = BYTES("X"),
+                                .words = bytes_of(words),
+                                .detail = bytes_of(words),
+                                .failures = 1};
+    builder_clear(&mail, 1 << 20);
+    alert_compose(&mail, &settings, &cause, 1, 0, stamp_to_epoch_ms(INT64_C(261120103000000)));
+    builder_add(&mail, "", 1);
+    size_t letters = 0;
+    for (const char *line = mail.data; *line; line = strchr(line, '\n') + 1) {
+        assert_in_range(strcspn(line, "\r"), 0, 400);
+        assert_true(((unsigned char)*line & 0xc0) != 0x80); /* no character is cut */
+    }
+    for (const char *at = strstr(mail.data, "\nmessage"); at && at < strstr(mail.data, "\ndetail"); at++)
+        letters += *at == 'z';
+    assert_int_equal(letters, WORDS / 3); /* nothing is lost */
     builder_free(&mail);
 }
 
@@ -133,9 +171,8 @@ static void a_door_refuses_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mail_says_what_and_what_to_do),
-        cmocka_unit_test(no_exception_writes_headers),
-        cmocka_unit_test(a_door_takes_forms_and_json),
+        cmocka_unit_test(a_mail_says_what_and_what_to_do), cmocka_unit_test(no_line_is_too_long),
+        cmocka_unit_test(no_exception_writes_headers),     cmocka_unit_test(a_door_takes_forms_and_json),
         cmocka_unit_test(a_door_refuses_the_rest),
     };
     return cmocka_run_group_tests_name("alert", tests, NULL, NULL);

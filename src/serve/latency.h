@@ -1,0 +1,12 @@
+/* latency: how long requests take, counted in the pulse of each worker, as Prometheus reads it. */
+#ifndef STAMPD_SERVE_LATENCY_H
+#define STAMPD_SERVE_LATENCY_H
+
+#include "serve/instance.h"
+
+/* One request, from its arrival to the end of its answer. */
+void latency_count(struct pulse *pulse, int64_t us);
+/* The histogram of all workers of the instance. */
+void latency_write(struct stamps *stamps, const struct instance *instance, struct builder *out);
+
+#endif
