@@ -72,6 +72,14 @@ for i in $(seq 100); do
     curl -sS http://127.0.0.1:8081/metrics | grep '^stampd_tasks_look_age_seconds{ns="demo"}' && break
     sleep 0.2
 done
+key=$(cat ~/stampd.key)
+task=$(curl -sS https://www.example.org/demo/op/task -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
+    -d '{"param":{"op":"put","param":{"docs":[{"c":"Note","id":"by-task","items":[{"c":"Title","j":"made by a task"}]}]}}}')
+echo "$task"
+for i in $(seq 150); do
+    curl -sS https://www.example.org/demo/doc/Note/by-task | grep 'made by a task' && break
+    sleep 0.2
+done
 curl -sS -o /dev/null -w '%{http_code} %{redirect_url}\n' http://www.example.org/demo/ping
 echo LOG
 cat /var/log/nginx/access.log
@@ -100,6 +108,7 @@ def test_the_page_typed_line_by_line(tmp_path):
     assert re.search(r'^WARN +mail_to is empty', checks, re.M)
     assert '"db":"ok"' in checks.splitlines()[-1] and '"db":"ok"' in after.splitlines()[0]
     assert 'stampd_tasks_look_age_seconds{ns="demo"}' in after
+    assert 'made by a task' in after.split('stampd_tasks_look_age_seconds')[1].split('"out"', 1)[1], 'the task has run to its end'
     assert '301 https://www.example.org/demo/ping' in after
     log = after.split('LOG\n')[1]
     assert '"GET /demo/ping" 200' in log and '"POST /demo/od" 200' in log
