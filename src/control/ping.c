@@ -23,6 +23,8 @@ static const char *find_trouble(struct arena *arena, const struct json *root)
     const struct json *off = json_member(root, "off"), *database = json_member(root, "db");
     if (off && off->kind == JSON_STRING)
         return arena_printf(arena, "off: %.*s", (int)off->value.size, off->value.data);
+    if (database && bytes_equal(database->value, BYTES("?")))
+        return "whether its database can be reached is not known";
     if (database && !bytes_equal(database->value, BYTES("ok")))
         return "its database cannot be reached";
     return NULL;

@@ -105,6 +105,7 @@ static enum fault open_session(struct store *store, int space)
     enum fault fault = session_open(store->settings, store->stamps, space, &session->pg);
     if (!fault)
         fault = store_read_schema(session);
+    stamps_space_tell(store->stamps, space, !fault);
     if (fault) {
         pg_close(session->pg);
         session->pg = NULL;

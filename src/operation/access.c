@@ -177,7 +177,7 @@ enum fault access_refuse_name(struct call *call, struct reply *reply)
 }
 
 /* A key that is wrong is refused, also where none is needed and beside a right one. */
-static enum fault check_keys(const struct workshop *workshop, struct call *call, struct reply *reply,
+enum fault access_check_keys(const struct workshop *workshop, struct call *call, struct reply *reply,
                              bool *is_there_r)
 {
     bool is_own = call->admin.size && call->admin.data != call->bearer.data;
@@ -235,7 +235,7 @@ enum fault access_enter(struct workshop *workshop, struct call *call, struct rep
         return fault;
     if (!access_is_namespace(workshop->settings, &conf, call->space, call->database))
         return access_refuse_name(call, reply);
-    fault = check_keys(workshop, call, reply, &has_key);
+    fault = access_check_keys(workshop, call, reply, &has_key);
     if (fault)
         return fault;
     if (!has_key && conf.off.size)

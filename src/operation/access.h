@@ -53,6 +53,9 @@ MUST_USE enum fault access_configuration(struct workshop *workshop, struct call 
                                          struct space_conf *conf_r);
 /* FAULT_NNAMESPACE: access_is_namespace is false.  Recorded in the reply. */
 enum fault access_refuse_name(struct call *call, struct reply *reply);
+/* Does the call bear the administrator's key?  FAULT_SKEY: a wrong one, recorded in the reply. */
+MUST_USE enum fault access_check_keys(const struct workshop *workshop, struct call *call, struct reply *reply,
+                                      bool *is_there_r);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
  * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF.  Recorded in the reply. */
 MUST_USE enum fault access_enter(struct workshop *workshop, struct call *call, struct reply *reply);

@@ -16,6 +16,8 @@
 #include "operation/task_door.h"
 #include "operation/hint.h"
 
+enum { HEALTH_MS = 60000 }; /* what is older is not known */
+
 /* The longest pause before the second and the third try; the pause itself is random. */
 static const int64_t pause_ms[OPERATION_TRIES] = {0, 10, 60};
 
@@ -246,21 +248,44 @@ static bool is_database_there(struct workshop *workshop, struct call *call)
     return true;
 }
 
+/* For who bears no key the database is not asked: what its last use has shown.  Unless it was never used,
+ * since the segment began: the look is its first use. */
+static const char *recall_database(struct workshop *workshop, struct call *call)
+{
+    int space = documents_space(workshop->documents, call->database);
+    bool is_up = false;
+    int64_t age_ms = space < 0 ? -1 : stamps_space_health(workshop->stamps, space, &is_up);
+    if (space >= 0 && age_ms < 0)
+        is_up = is_database_there(workshop, call);
+    else if (space < 0 || age_ms > HEALTH_MS)
+        return "?";
+    return is_up ? "ok" : "down";
+}
+
 /* Also when z cannot be reached, so that nothing is known of the namespace. */
 static enum fault answer_ping(struct workshop *workshop, struct call *call, struct reply *reply)
 {
     struct space_conf conf;
     struct builder *body = reply->body;
+    const char *state = "?";
+    bool has_key;
     bool is_known = !access_configuration(workshop, call, &conf);
     if (is_known && !access_is_namespace(workshop->settings, &conf, call->space, call->database))
         return access_refuse_name(call, reply);
+    enum fault fault = access_check_keys(workshop, call, reply, &has_key);
+    if (fault)
+        return fault;
+    if (is_known && has_key)
+        state = is_database_there(workshop, call) ? "ok" : "down";
+    else if (is_known)
+        state = recall_database(workshop, call);
     write_ping(workshop, body);
     builder_add_text(body, ",\"off\":");
     if (conf.off.size)
         json_add_string(body, conf.off);
     else
         builder_add_text(body, "0");
-    builder_printf(body, ",\"db\":\"%s\"}", is_known && is_database_there(workshop, call) ? "ok" : "?");
+    builder_printf(body, ",\"db\":\"%s\"}", state);
     return FAULT_NONE;
 }
 

@@ -20,6 +20,8 @@
 enum {
     ABSENT_MS = 60000,          /* between two looks for a database that does not exist */
     LOOK_MS = 250,              /* for new namespaces and for connections that are due */
+    TELL_MS = 1000,             /* between two times that it says which databases it listens to */
+    BELIEVED_MS = 10000,        /* what a worker has said of one that cannot be reached */
     STATEMENT_TIMEOUT_MS = 5000 /* nothing but LISTEN is run */
 };
 
@@ -36,6 +38,7 @@ struct herald {
     struct stamps *stamps;
     struct arena *arena; /* of one batch of notifications */
     struct wakeups *wakeups;
+    int64_t told_ms;
     struct ear ears[STAMPS_NAMESPACES];
 };
 
@@ -65,8 +68,10 @@ static void want_scan(struct herald *herald, int space)
     atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL | BACKLOG_REMOTE);
 }
 
-static void put_off(struct ear *ear)
+static void put_off(struct herald *herald, int space)
 {
+    struct ear *ear = &herald->ears[space];
+    stamps_space_tell(herald->stamps, space, false);
     pg_close(ear->pg);
     ear->pg = NULL;
     ear->failures++;
@@ -88,7 +93,7 @@ static void drain(struct herald *herald, int space)
     if (pg_is_alive(ear->pg))
         return;
     log_warning("herald lost database=%s", stamps_space_database(herald->stamps, space));
-    put_off(ear);
+    put_off(herald, space);
 }
 
 /* LISTEN first, then all stamps: what was changed before is seen by whoever loads from now on, what is
@@ -108,7 +113,7 @@ static void connect(struct herald *herald, int space)
     enum fault fault = pg_open(&options, &ear->pg);
     if (fault ||
         pg_execute(ear->pg, "set application_name = 'stampd herald'; listen stampd; listen stampd_task")) {
-        put_off(ear);
+        put_off(herald, space);
         if (fault == FAULT_ODATABASE)
             ear->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
         if (fault == FAULT_ODATABASE && !ear->is_absent)
@@ -117,6 +122,7 @@ static void connect(struct herald *herald, int space)
         return;
     }
     ear->is_absent = false;
+    stamps_space_tell(herald->stamps, space, true);
     crash_at(CRASH_HERALD_LISTENS);
     stamps_move_all(herald->stamps);
     kept_note_ends(herald->stamps->kept, space, true);
@@ -143,6 +149,21 @@ static int connect_due(struct herald *herald, int count, int *turn)
     return LOOK_MS;
 }
 
+/* A worker that has failed to reach the database knows better, for a while. */
+static void tell_health(struct herald *herald, int count)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < herald->told_ms + TELL_MS)
+        return;
+    herald->told_ms = now_ms;
+    for (int space = 0; space < count; space++) {
+        bool is_up;
+        int64_t age_ms = stamps_space_health(herald->stamps, space, &is_up);
+        if (herald->ears[space].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
+            stamps_space_tell(herald->stamps, space, true);
+    }
+}
+
 void herald_run(const struct settings *settings, struct stamps *stamps)
 {
     struct herald herald = {.settings = settings,
@@ -155,6 +176,7 @@ void herald_run(const struct settings *settings, struct stamps *stamps)
     for (int turn = 0; stop_asked() == STOP_NOT;) {
         int count = stamps_space_count(stamps);
         int wait_ms = connect_due(&herald, count, &turn);
+        tell_health(&herald, count);
         hint_again(settings, stamps);
         struct pollfd *first = &sockets[STAMPS_NAMESPACES - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)

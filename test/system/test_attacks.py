@@ -9,6 +9,7 @@ import pytest
 from door_client import Client
 from holder import Copy, items_of
 from schema import Schemas
+from stack import wait_until
 
 MIB = 1 << 20
 SETTINGS = {'limit_client_requests': 0, 'limit_answer_bytes': 4 * MIB, 'limit_document_bytes': MIB, 'memory_mb': 192, 'cache_mb': 16, 'restart_young_ms': 0}
@@ -215,3 +216,45 @@ def test_a_list_of_many_values_costs_what_it_holds(stack, tmp_path_factory):
             values = [f'v{number}' for number in range(turn * 100, 20_000)]
             stack.op('demo', 'put', {'docs': [{'c': 'Many', 'id': 'm', 'items': [{'c': 'List', 'j': {'tags': values}}]}]}, admin=True)
             assert stack.psql('demo', 'select count(*) from member where not has_left') == [(len(values),)]
+
+
+# --- ping ---
+
+def statements_of(stack, ns):
+    """Transactions that the database has seen, and sessions of workers that are open in all databases."""
+    stack.psql(ns, 'select pg_stat_force_next_flush()')
+    (count,), = stack.psql(None, f"select xact_commit + xact_rollback from pg_stat_database where datname = 'stampd_{ns}'")
+    (sessions,), = stack.psql(None, "select count(*) from pg_stat_activity where usename = 'stampd' and backend_type = 'client backend'")
+    return count, sessions
+
+
+def test_pings_ask_no_database(stack):
+    """Each was a round trip, and over 8 namespaces a new session."""
+    def ping(client, number):
+        return client.ask('GET', f'/{("shut", "demo", "z")[number % 3]}/ping')
+
+    attack(stack, ping, 3)  # of what nobody has used: looked at once
+    with beside(stack):
+        before, sessions = statements_of(stack, 'shut')
+        replies = attack(stack, ping, 600)
+        after, sessions_after = statements_of(stack, 'shut')
+    assert {(reply.status, reply.json['db']) for reply in replies} == {(200, 'ok')}
+    assert after - before < 20 and sessions_after <= sessions + 3
+    with Client(stack, ATTACKER) as client:
+        assert client.ask('GET', '/shut/ping', Authorization=f'Bearer {stack.key}').json['db'] == 'ok'
+        assert client.ask('GET', '/shut/ping', Authorization='Bearer wrong').code == 'SKEY'
+
+
+def test_ping_knows_that_the_database_is_gone(stack):
+    with Client(stack, ATTACKER) as client:
+        def state(**headers):
+            return client.ask('GET', '/lab/ping', **headers).json['db']
+
+        wait_until(lambda: state() == 'ok')
+        stack.stop_postgres()
+        try:
+            wait_until(lambda: state() in ('down', '?'))
+            assert state(Authorization=f'Bearer {stack.key}') in ('down', '?')
+        finally:
+            stack.step('postgres', 'start')
+        wait_until(lambda: state() == 'ok')

@@ -343,11 +343,16 @@ static void ping_tells_time_build_and_state(void **state)
     operation_run(&workshop, &call, &reply);
     builder_add(&body, "", 1);
     assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"ok\"}");
-    fake.load_fault = FAULT_XAWAY;
-    body.size = 0;
-    operation_run(&workshop, &call, &reply);
-    builder_add(&body, "", 1);
-    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"?\"}");
+    assert_int_equal(fake.loads, 2); /* the configuration, and the first use of the database */
+    const int space = documents_space(workshop.documents, call.database);
+    for (int is_up = 0; is_up < 2; is_up++) {
+        stamps_space_tell(workshop.stamps, space, is_up);
+        body.size = 0;
+        operation_run(&workshop, &call, &reply);
+        builder_add(&body, "", 1);
+        assert_non_null(strstr(body.data, is_up ? "\"db\":\"ok\"" : "\"db\":\"down\""));
+    }
+    assert_int_equal(fake.loads, 2);
     call.database = NO_BYTES;
     operation_run(&workshop, &call, &reply);
     assert_int_equal(reply.fault, FAULT_NNAMESPACE);
