@@ -39,7 +39,7 @@ NUMBER(limit_client_tasks, 100, 1, 1000000, "tasks", "Tasks that one client with
 NUMBER(limit_content_bytes, 1048576, 64, 268435456, "bytes", "Largest content of one item.")
 NUMBER(limit_definitions, 1000, 1, 100000, "definitions", "Definitions of one subscription.")
 NUMBER(limit_depth, 32, 4, 128, "levels", "Deepest nesting of a JSON text.")
-NUMBER(limit_document_bytes, 8388608, 1024, 1073741824, "bytes", "Largest document, the sum of its keys and contents.")
+NUMBER(limit_document_bytes, 8388608, 1024, 1073741824, "bytes", "Largest document, what its items cost: their JSON, and 88 bytes for each.")
 NUMBER(limit_documents, 32, 1, 256, "documents", "Documents that one operation may ask for at tolerance 0.")
 NUMBER(limit_items, 20000, 100, 10000000, "items", "Items of one document.")
 NUMBER(limit_kept_bytes, 1048576, 64, 268435456, "bytes", "Largest answer of an operation that is kept under an Idempotency-Key.")

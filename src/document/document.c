@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "document/stamp.h"
 #include "edge/json.h"
 
 /* --- the items of the snapshot to be ------------------------------------------------------------- */
@@ -99,6 +100,24 @@ static size_t measure_fresh(struct sizes *sizes, const struct item *item)
     if (!item_is_tombstone(item))
         size += strlen(",'j':") + (item->raw ? measure_text(sizes, item->content) : item->content.size);
     return size;
+}
+
+int64_t document_item_cost(const struct item *item)
+{
+    struct sizes unused = {0};
+    size_t json = item->json.data ? item->json.size : measure_fresh(&unused, item);
+    if (!item->json.data) /* as long as it will be */
+        json += STAMP_DIGITS - number_size(item->version);
+    return (int64_t)(json + strlen(",") + sizeof *item);
+}
+
+int64_t document_cost(const struct document *document)
+{
+    size_t live = document->item_count - document->tombstone_count;
+    if (!document_exists(document) || !live)
+        return 0;
+    size_t json = document->json.size - document->json_header - strlen(",'items':[]}") + strlen(",");
+    return (int64_t)(json + live * sizeof *document->items);
 }
 
 static size_t measure_header(struct sizes *sizes, const struct header *header)

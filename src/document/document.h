@@ -65,6 +65,11 @@ static inline bool document_exists(const struct document *document)
     return document->header.ctime != 0;
 }
 
+/* What an item costs in a document: its JSON, with the comma between two, and the struct.  And what the live
+ * items of a document cost together. */
+int64_t document_item_cost(const struct item *item);
+int64_t document_cost(const struct document *document);
+
 /* Binary search; tombstones are found too; NULL when there is none. */
 const struct item *document_find_item(const struct document *document, struct bytes iclass, struct bytes key);
 

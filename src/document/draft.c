@@ -20,9 +20,9 @@ struct draft {
     bool exists;
     bool goes_on; /* the base's life does: its items show through */
     struct change *changes;
-    size_t change_count;  /* those that differ */
-    int64_t volume, live; /* of the live items */
-    struct item *sealed;  /* the rows' items, one behind the other */
+    size_t change_count;        /* those that differ */
+    int64_t volume, live, cost; /* of the live items */
+    struct item *sealed;        /* the rows' items, one behind the other */
 };
 
 /* --- the tree ------------------------------------------------------------------------------------ */
@@ -81,6 +81,7 @@ struct draft *draft_open(struct arena *arena, struct document *base)
     draft->base = base;
     draft->exists = draft->goes_on = document_exists(base);
     draft->volume = base->header.v1;
+    draft->cost = document_cost(base);
     draft->live = (int64_t)base->item_count - base->tombstone_count;
     return draft;
 }
@@ -105,7 +106,12 @@ void draft_delete(struct draft *draft)
     draft->exists = draft->goes_on = false;
     draft->changes = NULL;
     draft->change_count = 0;
-    draft->volume = draft->live = 0;
+    draft->volume = draft->live = draft->cost = 0;
+}
+
+int64_t draft_cost(const struct draft *draft)
+{
+    return draft->cost;
 }
 
 int64_t draft_volume(const struct draft *draft)
@@ -157,6 +163,11 @@ static bool is_same(const struct item *a, const struct item *b)
 static int64_t volume_of(const struct item *item)
 {
     return is_live(item) ? (int64_t)(item->key.size + item->content.size) : 0;
+}
+
+static int64_t cost_of(const struct item *item)
+{
+    return is_live(item) ? document_item_cost(item) : 0;
 }
 
 static const struct item *find_in_base(const struct draft *draft, struct bytes iclass, struct bytes key)
@@ -224,6 +235,7 @@ static void put(struct draft *draft, const struct item *wanted)
     if (is_same(present, wanted))
         return;
     draft->volume += volume_of(wanted) - volume_of(present);
+    draft->cost += cost_of(wanted) - cost_of(present);
     draft->live += (int64_t)is_live(wanted) - (int64_t)is_live(present);
     if (!change) {
         change = ARENA_NEW(draft->arena, struct change);

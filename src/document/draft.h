@@ -43,6 +43,8 @@ void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const
 /* Removes an item; nothing when there is none (no life is begun). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 
+/* What its live items cost, as they would be after the commit: document_cost. */
+int64_t draft_cost(const struct draft *draft);
 /* Bytes of the keys and contents of the live items, as they would be after the commit. */
 int64_t draft_volume(const struct draft *draft);
 /* Its live items, as they would be after the commit. */

@@ -97,7 +97,7 @@ static void run(struct stampd_call *call, enum stampd_outcome (*function)(struct
         module_fail(call, FAULT_BMODULE, "A fault was returned, but none was raised.", NULL);
 }
 
-static void check_volumes(struct stampd_call *call)
+static void check_sizes(struct stampd_call *call)
 {
     int64_t most = settings_of(call)->limit_document_bytes, items = settings_of(call)->limit_items;
     for (const struct stampd_document *document = call->documents; document; document = document->next) {
@@ -105,8 +105,8 @@ static void check_volumes(struct stampd_call *call)
         if (!draft || !draft_is_changed(draft))
             continue;
         const struct document *base = draft_base(draft); /* what is above a limit already may shrink */
-        if (draft_volume(draft) > most && draft_volume(draft) > base->header.v1)
-            module_fail_limit(call, "limit_document_bytes", most, draft_volume(draft));
+        if (draft_cost(draft) > most && draft_cost(draft) > document_cost(base))
+            module_fail_limit(call, "limit_document_bytes", most, draft_cost(draft));
         if (draft_items(draft) > items &&
             draft_items(draft) > (int64_t)base->item_count - (int64_t)base->tombstone_count)
             module_fail_limit(call, "limit_items", items, draft_items(draft));
@@ -128,7 +128,7 @@ enum fault module_work(struct attempt *attempt)
     struct stampd_call *call = open_call(attempt);
     attempt->reply->mime = MIME_JSON; /* a former try may have had another */
     run(call, call->operation->work);
-    check_volumes(call);
+    check_sizes(call);
     if (!call->fault)
         write_result(call);
     return call->fault;

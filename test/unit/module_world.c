@@ -60,7 +60,7 @@ int start_world(void **state)
                                            .dhop_past_s = 1000,
                                            .limit_content_bytes = 100,
                                            .limit_depth = 8,
-                                           .limit_document_bytes = 200,
+                                           .limit_document_bytes = 575,
                                            .limit_documents = 4,
                                            .limit_name_bytes = 20,
                                            .limit_syncs = 50};

@@ -95,7 +95,7 @@ static int start(void **state)
     static const struct settings limits = {.limit_items = 1000,
                                            .limit_tombstones = 1000,
                                            .limit_content_bytes = 10,
-                                           .limit_document_bytes = 15,
+                                           .limit_document_bytes = 130,
                                            .limit_documents = 2,
                                            .limit_definitions = 3,
                                            .limit_life_days = 90,

@@ -23,7 +23,7 @@ static int start(void **state)
                                            .idempotency_s = 100,
                                            .limit_kept_bytes = 100,
                                            .limit_content_bytes = 100,
-                                           .limit_document_bytes = 200,
+                                           .limit_document_bytes = 575,
                                            .limit_documents = 32,
                                            .limit_name_bytes = 16,
                                            .limit_syncs = 50};

@@ -22,7 +22,7 @@ static int start(void **state)
                                            .limit_items = 100000,
                                            .limit_tombstones = 100000,
                                            .limit_content_bytes = 100,
-                                           .limit_document_bytes = 200,
+                                           .limit_document_bytes = 575,
                                            .limit_documents = 32,
                                            .limit_name_bytes = 255,
                                            .limit_syncs = 50};
@@ -282,7 +282,7 @@ static void limits_name_themselves_and_the_value(void **state)
              item, item);
     assert_int_equal(run("put", text), FAULT_ALIMIT);
     assert_string_equal(reply.arguments[0], "limit_document_bytes");
-    assert_string_equal(reply.arguments[2], "201");
+    assert_string_equal(reply.arguments[2], "576");
     assert_int_equal(fake.commits, 0);
 }
 

@@ -31,7 +31,7 @@ static int start(void **state)
                                            .push_services = all,
                                            .limit_content_bytes = 100,
                                            .limit_definitions = 3,
-                                           .limit_document_bytes = 200,
+                                           .limit_document_bytes = 575,
                                            .limit_documents = 32,
                                            .limit_life_days = 2,
                                            .limit_name_bytes = 16,

@@ -25,7 +25,7 @@ static int start(void **state)
                                      .limit_tombstones = 100000,
                                      .limit_content_bytes = 100,
                                      .limit_depth = 32,
-                                     .limit_document_bytes = 200,
+                                     .limit_document_bytes = 575,
                                      .limit_documents = 32,
                                      .limit_name_bytes = 16,
                                      .limit_syncs = 50};

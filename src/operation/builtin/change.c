@@ -71,15 +71,15 @@ enum fault change_items(struct attempt *attempt, struct draft *draft, const stru
         if (fault)
             return fault;
     }
-    int64_t volume = draft_volume(draft);
+    int64_t cost = draft_cost(draft);
     int64_t count = draft_items(draft);
     const struct document *base = draft_base(draft); /* what is above a limit already may shrink */
     if (count > reader.settings->limit_items &&
         count > (int64_t)base->item_count - (int64_t)base->tombstone_count)
         return reader_over(&reader, items, "limit_items", reader.settings->limit_items, count);
-    if (volume > reader.settings->limit_document_bytes && volume > base->header.v1)
+    if (cost > reader.settings->limit_document_bytes && cost > document_cost(base))
         return reader_over(&reader, items, "limit_document_bytes", reader.settings->limit_document_bytes,
-                           volume);
+                           cost);
     return FAULT_NONE;
 }
 

@@ -6,7 +6,7 @@
 #include "operation/registry.h"
 
 /* Sets, and with `may_remove` removes, what the elements say: {"c","k","j"|"s"} or {"c","k","del":true}; then
- * looks at the document's volume.  `items` NULL: none. */
+ * looks at what the document costs.  `items` NULL: none. */
 MUST_USE enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                                  bool may_remove);
 

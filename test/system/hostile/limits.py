@@ -55,7 +55,8 @@ def contents():
     yield refused(f'content of {CONTENT + 1} bytes, mostly blanks', 'ALIMIT', put_text(b'[' + b' ' * (CONTENT - 1) + b']'))
     whole = LIMITS['limit_document_bytes']
     for size, code in ((whole, None), (whole + 1, 'ALIMIT')):
-        sizes = [4000] * 4 + [size - 4 * 4001 - 1]
+        cost = len('{"c":"Item","k":"0","v":,"s":""},') + 15 + 88  # of an item without its content
+        sizes = [3800] * 4 + [size - 4 * 3800 - 5 * cost]
         items = [{'c': 'Item', 'k': f'{i}', 's': 'x' * part} for i, part in enumerate(sizes)]
         yield call(f'document of {size} bytes', 'put', {'docs': [{'c': 'Hostile' if code else 'Kept', 'id': f'whole-{size}', 'items': items}]}, code)
     yield refused('both j and s', 'AARG', put_text(b'1,"s":"x"'))
