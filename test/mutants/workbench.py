@@ -13,7 +13,7 @@ BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
 ROOM = Path('/var/tmp')
 SKIPPED = ('.git', 'var', 'autom4te.cache', '__pycache__', '.pytest_cache')
 MAINS = ('src/stampd', 'src/stampctl', 'src/stamp-queue')
-UNIT_MOST_S, PROGRAM_MOST_S, SYSTEM_MOST_S, HISTORY_MOST_S = 60, 300, 600, 200
+UNIT_MOST_S, PROGRAM_MOST_S, SYSTEM_MOST_S, HISTORY_MOST_S = 60, 300, 600, 400
 NO_END = 'it does not end'
 
 
