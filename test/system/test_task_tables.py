@@ -306,7 +306,7 @@ def test_what_operations_declare_is_compared_by_one_look(stack):
         ((plan,),) = stack.psql('lab', 'explain (analyze, buffers, format json) ' + declare, arguments)
         return plan[0]['Plan']['Shared Hit Blocks'] + plan[0]['Plan']['Shared Read Blocks']
     few, many = pages(3), pages(60)
-    assert many <= few + 4, (few, many)
+    assert many <= min(few + 4, 8), (few, many)
 
 
 def test_the_backlog_counts_by_queue(stack):
