@@ -1,6 +1,7 @@
 /* line: a line checked, and copied into the request as it is written. */
 #include "control/line.h"
 
+#include "base/names.h"
 #include "edge/json.h"
 
 static uint64_t hash_more(uint64_t hash, struct bytes text)
@@ -24,7 +25,22 @@ bool line_is_empty(struct bytes text)
     return true;
 }
 
-static const char *find_problem(const struct json *root)
+static const char *find_unknown(struct arena *arena, const struct json *root)
+{
+    static const char known[] = "c id v ct dt items";
+    struct builder words = {0};
+    for (const struct json *member = root->first; member; member = member->next) {
+        if (names_have(known, member->name))
+            continue;
+        names_explain(known, "member", member->name, &words);
+        const char *problem = arena_copy(arena, words.data, words.size);
+        builder_free(&words);
+        return problem;
+    }
+    return NULL;
+}
+
+static const char *find_problem(struct arena *arena, const struct json *root)
 {
     const struct json *class = json_member(root, "c"), *id = json_member(root, "id");
     const struct json *items = json_member(root, "items");
@@ -36,7 +52,7 @@ static const char *find_problem(const struct json *root)
         return "expected a text as \"id\"";
     if (items && items->kind != JSON_ARRAY)
         return "expected an array as \"items\"";
-    return NULL;
+    return find_unknown(arena, root);
 }
 
 bool line_read(struct arena *arena, struct bytes text, struct builder *builder,
@@ -49,7 +65,7 @@ bool line_read(struct arena *arena, struct bytes text, struct builder *builder,
         *problem_r = arena_printf(arena, "%s, at byte %zu", problem.what, problem.offset + 1);
         return false;
     }
-    *problem_r = find_problem(root);
+    *problem_r = find_problem(arena, root);
     if (*problem_r)
         return false;
     const struct json *class = json_member(root, "c"), *id = json_member(root, "id");

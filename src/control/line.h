@@ -10,8 +10,9 @@ struct line_document {
     uint64_t name;          /* hash of both: equal names have equal hashes */
 };
 
-/* Appends {"c":class,"id":id,"items":[…]} with the texts as they stand in the line; other members are left
- * out.  False: nothing is appended, `problem_r` says why, in the arena. */
+/* Appends {"c":class,"id":id,"items":[…]} with the texts as they stand in the line; v, ct and dt, which dumps
+ * have, are left out, and any other member is a problem.  False: nothing is appended, `problem_r` says why,
+ * in the arena. */
 MUST_USE bool line_read(struct arena *arena, struct bytes text, struct builder *builder,
                         struct line_document *document_r, const char **problem_r);
 /* Nothing but blanks? */

@@ -7,6 +7,7 @@
 #include "document/life.h"
 #include "document/mutation.h"
 #include "document/statements.h"
+#include "document/stamp.h"
 #include "document/store_private.h"
 
 /* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers.  Where
@@ -64,6 +65,15 @@ static void read_header(const struct pg_result *result, int row, struct header *
     header_r->dtime = pg_get_i64(result, row, DTIME);
     header_r->v1 = pg_get_i64(result, row, V1);
     header_r->v2 = pg_get_i64(result, row, V2);
+}
+
+/* Is it one that the server could have written, and can write again?  Rows may be altered by hand. */
+static bool is_sound(const struct header *header)
+{
+    bool is_row = header->version || !header->ctime;
+    return is_row && header->version >= 0 && header->version < STAMP_MAX && header->ctime >= 0 &&
+           header->ctime <= header->version && header->dtime >= 0 && header->dtime <= header->version &&
+           header->floor >= 0 && header->floor < STAMP_MAX;
 }
 
 static void read_item(const struct pg_result *result, int row, struct item *item_r)
@@ -124,6 +134,11 @@ static enum fault read_document(struct store_session *session, const struct pg_r
     if (schema != store_present_schema(session)->number) {
         store_forget_schema(session);
         return FAULT_STALE;
+    }
+    if (!is_sound(&header)) {
+        log_error("a row of the table doc is not as it can be class=%.*s", (int)header.class.size,
+                  header.class.data);
+        return FAULT_BCONTENT;
     }
     if (header.ctime == 0 && count) {
         log_warning("items without a document class=%.*s items=%zu", (int)header.class.size,

@@ -208,7 +208,8 @@ static void take_made(struct pg_result *made, struct commit *commit)
         struct bytes id = pg_get_text(made, row, ID);
         struct task *task =
             find_made(commit, id, pg_get_text(made, row, OPERATION), pg_get_text(made, row, RESOURCE));
-        assert(task);
+        if (!task) /* of a function that was altered */
+            continue;
         task->id = id;
         task->start = pg_get_i64(made, row, START);
         task->priority = (int)pg_get_i64(made, row, PRIORITY);

@@ -85,6 +85,7 @@ struct call {
     const struct task *task;          /* the operation is this task; NULL: it is a request's */
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
     const struct json *param, *syncs; /* NULL: absent */
+    const char *param_at;             /* the pointer to `param`; NULL: /param, or /items of a resource */
     const struct holdings *holdings;  /* what would be in `syncs`, read without a tree; NULL: nothing */
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const struct call_file *files;

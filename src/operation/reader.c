@@ -11,7 +11,7 @@
 /* Appends the pointer to a value of the arguments; false: it is not of this call. */
 static bool add_place(const struct call *call, const struct json *value, struct builder *place)
 {
-    const char *const param = call->resource ? "/items" : "/param";
+    const char *const param = call->param_at ? call->param_at : call->resource ? "/items" : "/param";
     if (!value || value == call->param) {
         builder_add_bytes(place, bytes_of(param));
         return true;

@@ -161,9 +161,13 @@ static void set_suspended(struct door *door, bool is_suspended)
 }
 
 /* One namespace, or all. */
-static enum fault scan(struct door *door, const struct json *param)
+static enum fault scan(struct door *door, struct form *form)
 {
     struct manager *manager = door->manager;
+    const struct json *param = form->param;
+    for (const struct json *member = param ? param->first : NULL; member; member = member->next)
+        if (form_check_name(door->arena, form, "ns", "/param", member->name))
+            return FAULT_AARG;
     const struct json *code = json_member(param, "ns");
     int wanted = code && code->kind == JSON_STRING ? spaces_find(manager, code->value) : -1, count = 0;
     if (code && wanted < 0)
@@ -195,7 +199,7 @@ static bool is_allowed(const struct door *door, const struct form *form, struct 
            (!form->key.data || crypto_equal(form->key, key));
 }
 
-static enum fault run(struct door *door, const struct form *form, struct bytes bearer)
+static enum fault run(struct door *door, struct form *form, struct bytes bearer)
 {
     if (!is_allowed(door, form, bearer))
         return FAULT_SKEY;
@@ -206,7 +210,7 @@ static enum fault run(struct door *door, const struct form *form, struct bytes b
     else if (bytes_equal(form->op, BYTES("restart")))
         set_suspended(door, false);
     else if (bytes_equal(form->op, BYTES("scan")))
-        return scan(door, form->param);
+        return scan(door, form);
     else if (bytes_equal(form->op, BYTES("inq")))
         return take(door, form->param);
     else
@@ -216,16 +220,41 @@ static enum fault run(struct door *door, const struct form *form, struct bytes b
 
 /* --- requests --- */
 
-static void compose(struct door *door, enum fault fault)
+static void write_problem(struct builder *answer, enum fault fault, int status, const struct form *form)
+{
+    const char *comma = "";
+    builder_printf(
+        answer,
+        "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"major\":%d,\"phase\":0,"
+        "\"message\":",
+        fault_words(fault), status, fault_code(fault), fault_major(fault));
+    struct builder words = {0};
+    builder_printf(&words, "%s%s%s", fault_words(fault), form->detail ? " " : "",
+                   form->detail ? form->detail : "");
+    json_add_string(answer, builder_bytes(&words));
+    builder_free(&words);
+    builder_add_text(answer, ",\"args\":[");
+    const struct bytes arguments[] = {form->name, form->nearest};
+    for (size_t i = 0; i < COUNT_OF(arguments) && arguments[i].data; i++, comma = ",") {
+        builder_add_bytes(answer, bytes_of(comma));
+        json_add_string(answer, arguments[i]);
+    }
+    builder_add_text(answer, "]");
+    if (form->at) {
+        builder_add_text(answer, ",\"at\":");
+        json_add_string(answer, bytes_of(form->at));
+        builder_add_text(answer, ",\"detail\":");
+        json_add_string(answer, bytes_of(form->detail));
+    }
+    builder_add_text(answer, "}");
+}
+
+static void compose(struct door *door, enum fault fault, const struct form *form)
 {
     int status = fault_status(fault, false);
     if (fault) {
         builder_clear(&door->answer, BODY_MAX);
-        builder_printf(
-            &door->answer,
-            "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"major\":%d,"
-            "\"phase\":0,\"message\":\"%s\",\"args\":[]}",
-            fault_words(fault), status, fault_code(fault), fault_major(fault), fault_words(fault));
+        write_problem(&door->answer, fault, status, form);
     }
     builder_printf(&door->head,
                    "Status: %d\r\nContent-Type: application/%s\r\nContent-Length: %zu\r\n"
@@ -251,7 +280,7 @@ static bool serve_probe(struct door *door, struct fcgi_request *request)
 
 static void serve(struct door *door, struct fcgi_request *request)
 {
-    struct form form;
+    struct form form = {0};
     int64_t size = 0;
     enum fault fault = FAULT_AMETHOD;
     if (serve_probe(door, request))
@@ -266,7 +295,7 @@ static void serve(struct door *door, struct fcgi_request *request)
         fault = run(door, &form, secret_bearer(fcgi_parameter(request, "HTTP_AUTHORIZATION")));
         builder_add_text(&door->answer, "}");
     }
-    compose(door, fault);
+    compose(door, fault, &form);
     (void)fcgi_answer(request, builder_bytes(&door->head), builder_bytes(&door->answer));
     if (door->body.size)
         explicit_bzero(door->body.data, door->body.size);

@@ -4,6 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/names.h"
+
+static const char arguments[] = "op key param";
 static const struct json_limits limits = {.depth = 8, .tree_depth = 8, .nodes = 1000};
 
 static int hex_value(char digit)
@@ -48,6 +51,24 @@ static struct bytes next_pair(struct bytes *rest, struct bytes *name_r)
     return equal ? (struct bytes){equal + 1, pair.size - name_r->size - 1} : BYTES("");
 }
 
+enum fault form_check_name(struct arena *arena, struct form *form, const char *known, const char *parent,
+                           struct bytes name)
+{
+    struct builder text = {0};
+    if (names_have(known, name) || !bytes_is_utf8(name))
+        return names_have(known, name) ? FAULT_NONE : FAULT_AARG;
+    names_explain(known, "member", name, &text);
+    form->detail = arena_copy(arena, text.data, text.size);
+    text.size = 0;
+    builder_add_bytes(&text, bytes_of(parent));
+    json_add_pointer_name(&text, name);
+    form->at = arena_copy(arena, text.data, text.size);
+    builder_free(&text);
+    form->name = name;
+    form->nearest = names_nearest(known, name);
+    return FAULT_AARG;
+}
+
 static enum fault read_param(struct arena *arena, struct bytes text, struct form *form)
 {
     struct json_problem problem;
@@ -61,7 +82,7 @@ static enum fault read_pairs(struct arena *arena, struct bytes rest, bool is_que
 {
     while (rest.size) {
         struct bytes name, value, text = next_pair(&rest, &name);
-        if (!decode(arena, text, &value))
+        if (!decode(arena, text, &value) || !decode(arena, name, &name))
             return FAULT_AARG;
         if (bytes_equal(name, BYTES("op")))
             form->op = value;
@@ -73,7 +94,8 @@ static enum fault read_pairs(struct arena *arena, struct bytes rest, bool is_que
             enum fault fault = read_param(arena, value, form);
             if (fault)
                 return fault;
-        }
+        } else if (form_check_name(arena, form, arguments, "", name))
+            return FAULT_AARG;
     }
     return FAULT_NONE;
 }
@@ -85,6 +107,9 @@ static enum fault read_json(struct arena *arena, struct bytes body, struct form 
     enum fault fault = json_read(arena, body, &limits, &root, &problem);
     if (fault)
         return fault;
+    for (const struct json *member = root->first; member; member = member->next)
+        if (root->kind == JSON_OBJECT && form_check_name(arena, form, arguments, "", member->name))
+            return FAULT_AARG;
     const struct json *op = json_member(root, "op"), *key = json_member(root, "key");
     if (root->kind != JSON_OBJECT || (op && op->kind != JSON_STRING) || (key && key->kind != JSON_STRING))
         return FAULT_AARG;

@@ -100,6 +100,26 @@ static const char *expected(const struct live_opening *opening)
                         opening->question.wrong);
 }
 
+static enum fault refuse_question(struct asking *asking, struct reply *reply, enum fault fault,
+                                  const char *wrong)
+{
+    const struct live_question *question = &asking->opening->question;
+    struct arena *arena = asking->opening->arena;
+    if (question->detail) {
+        refuse(asking, reply, fault, arena_copy(arena, question->unknown.data, question->unknown.size),
+               question->detail);
+        if (question->nearest.data)
+            reply_add_argument(&asking->call, reply,
+                               arena_copy(arena, question->nearest.data, question->nearest.size));
+    } else {
+        bool is_definition = strncmp(wrong, "def", 3) == 0;
+        refuse(asking, reply, fault, wrong,
+               fault == FAULT_AARG && is_definition ? expected(asking->opening) : NULL);
+    }
+    reply->at = question->at;
+    return fault;
+}
+
 static enum fault read_question(struct asking *asking, struct reply *reply)
 {
     struct live_opening *opening = asking->opening;
@@ -119,7 +139,7 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
         return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
                             opening->question.count);
     if (fault)
-        return refuse(asking, reply, fault, wrong, fault == FAULT_AARG ? expected(opening) : NULL);
+        return refuse_question(asking, reply, fault, wrong);
     struct bytes last = exchange_header(asking->exchange, "Last-Event-ID");
     if (last.size)
         opening->question.last = copy(arena, last);

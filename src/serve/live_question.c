@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/names.h"
 #include "edge/json.h"
 #include "serve/arguments.h"
 
@@ -19,7 +20,26 @@ struct reading {
 
 static enum fault refuse(struct reading *reading, enum fault fault, const char *wrong)
 {
+    bool is_argument = strcmp(wrong, "query") != 0 && strcmp(wrong, "body") != 0;
     *reading->wrong_r = wrong;
+    reading->question->at = is_argument ? arena_printf(reading->arena, "/%s", wrong) : NULL;
+    return fault;
+}
+
+static enum fault refuse_unknown(struct reading *reading, const char *known, const char *kind,
+                                 struct bytes name, const char *wrong)
+{
+    struct live_question *question = reading->question;
+    struct builder text = {0};
+    enum fault fault = refuse(reading, FAULT_AARG, wrong);
+    names_explain(known, kind, name, &text);
+    question->detail = arena_copy(reading->arena, text.data, text.size);
+    builder_clear(&text, text.capacity);
+    json_add_pointer_name(&text, name);
+    question->at = arena_copy(reading->arena, text.data, text.size);
+    builder_free(&text);
+    question->unknown = name;
+    question->nearest = names_nearest(known, name);
     return fault;
 }
 
@@ -95,10 +115,14 @@ static enum fault take_session(struct reading *reading, struct bytes text)
 
 static enum fault take_pair(struct reading *reading, struct bytes name, struct bytes value)
 {
+    static const char known[] = "def session last";
     const char *what;
     struct bytes text;
-    if (percent_decode(reading->arena, value, true, &text, &what))
+    if (percent_decode(reading->arena, value, true, &text, &what) ||
+        percent_decode(reading->arena, name, true, &name, &what))
         return refuse(reading, FAULT_AARG, "query");
+    if (!names_have(known, name) && bytes_is_utf8(name))
+        return refuse_unknown(reading, known, "argument", name, "query");
     if (bytes_equal(name, BYTES("def")))
         return add_definition(reading, text);
     if (bytes_equal(name, BYTES("session")))
@@ -148,6 +172,7 @@ static enum fault take_list(struct reading *reading, const struct json *list)
                                                     : refuse(reading, FAULT_AARG, "defs");
         if (fault) {
             reading->question->wrong = number;
+            reading->question->at = arena_printf(reading->arena, "/defs/%zu", number - 1);
             return fault;
         }
     }
@@ -156,6 +181,7 @@ static enum fault take_list(struct reading *reading, const struct json *list)
 
 static enum fault take_member(struct reading *reading, const struct json *member)
 {
+    static const char known[] = "defs session last admin";
     struct live_question *question = reading->question;
     bool is_text = member->kind == JSON_STRING;
     if (bytes_equal(member->name, BYTES("defs")))
@@ -166,8 +192,10 @@ static enum fault take_member(struct reading *reading, const struct json *member
         question->last = member->value;
     else if (bytes_equal(member->name, BYTES("admin")) && is_text)
         question->admin = member->value;
+    else if (!names_have(known, member->name))
+        return refuse_unknown(reading, known, "member", member->name, "body");
     else
-        return refuse(reading, FAULT_AARG, "body");
+        return refuse(reading, FAULT_AARG, arena_copy(reading->arena, member->name.data, member->name.size));
     return FAULT_NONE;
 }
 
@@ -203,6 +231,7 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
         return fault;
     if (question_r->count > source->definitions_most)
         return FAULT_ALIMIT;
+    question_r->at = source->body.size ? "/defs" : "/def";
     if (!question_r->count)
         return FAULT_AARG;
     drop_doubles(arena, question_r);

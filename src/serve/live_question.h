@@ -12,10 +12,13 @@
 struct live_question {
     struct definition *definitions; /* as written, in their order, none twice */
     size_t count;
-    size_t wrong;      /* after FAULT_AARG: the number of the definition that is wrong, from 1; 0: none is */
-    struct bytes last; /* id of the last event; NO_BYTES: absent */
-    struct bytes session; /* NO_BYTES: absent */
-    struct bytes admin;   /* NO_BYTES: absent; only from a body */
+    size_t wrong;   /* after FAULT_AARG: the number of the definition that is wrong, from 1; 0: none is */
+    const char *at; /* after a fault: JSON pointer to what is wrong, in the arena; NULL: to no one argument */
+    struct bytes unknown, nearest; /* after FAULT_AARG: the name that is none, and the nearest that is one */
+    const char *detail;            /* of that, in the arena; NULL: nothing is unknown */
+    struct bytes last;             /* id of the last event; NO_BYTES: absent */
+    struct bytes session;          /* NO_BYTES: absent */
+    struct bytes admin;            /* NO_BYTES: absent; only from a body */
 };
 
 struct live_source {

@@ -495,3 +495,27 @@ def test_numbers_of_transactions_given_twice_after_a_crash(lab):
     assert set(holder.synchronise(lab).members) == {'crash'}
     put(lab, 'crash too', {'team': 'crash'})
     assert set(holder.synchronise(lab).members) == {'crash', 'crash too'} and not holder.was_complete
+
+
+# --- values ---
+
+def test_a_value_has_one_part_for_each_property(lab):
+    """A shorter or longer value is that of nothing: an empty answer would look like a collection without members."""
+    def refused(at, ask, count):
+        with pytest.raises(Problem) as caught:
+            ask()
+        body = caught.value.body
+        assert (caught.value.code, body.get('at')) == ('AARG', at) and f'{count} values' in body['message'], body
+
+    put(lab, 'counted', {'team': 'red', 'town': 'x', 'street': 'y'})
+    for collection, right, count in (('team', ['red'], 1), ('place', ['x', 'y'], 2)):
+        assert ask(lab, collection, right, want='ids')['ids']
+        for wrong in (['x'], 'x', ['x', 'y'], ['x', 'y', 'z'], 7, True):
+            if (len(wrong) if isinstance(wrong, list) else 1) == count:
+                continue
+            for more in ({}, {'want': 'ids'}, {'stream': True}, {'limit': 1}):
+                refused('/param/value', lambda collection=collection, wrong=wrong, more=more: ask(lab, collection, wrong, **more), count)
+            text = f'Person/{collection}@' + '@'.join(map(str, wrong if isinstance(wrong, list) else [wrong]))
+            refused('/param/defs/0', lambda text=text: lab.op('lab', 'subs', {'defs': [text], 'life': 60}, session='session-of-counts-1'), count)
+            answer = lab.request('POST', '/lab/live', json={'defs': ['Person', text]})
+            assert answer.status_code == 400 and answer.json()['code'] == 'AARG' and text in answer.json()['args'], answer.text

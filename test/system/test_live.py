@@ -521,6 +521,11 @@ def test_what_is_no_question(lab):
         ask(400, 'AARG', '/lab/live', method='POST', json=body)
     ask(400, 'AJSON', '/lab/live', method='POST', data='{"defs":["A"]', headers={'Content-Type': 'application/json'})
     ask(415, 'ATYPE', '/lab/live', method='POST', data='defs=A', headers={'Content-Type': 'text/plain'})
+    for path, body, args, at in (('?deff=A', None, ['deff', 'def'], '/deff'), ('?def=A&zzzzzz=1', None, ['zzzzzz'], '/zzzzzz'),
+                                 ('', {'defs': ['A'], 'sesion': 'x'}, ['sesion', 'session'], '/sesion'), ('', {'defs': ['A', 1]}, ['defs'], '/defs/1'),
+                                 ('', {'defs': ['A', 'a-b']}, ['def'], '/defs/1'), ('?def=A&session=short', None, ['session'], '/session')):
+        answer = lab.http.request('POST' if body else 'GET', f'{lab.url}/lab/live{path}', json=body, timeout=60)
+        assert (answer.status_code, answer.json()['args'], answer.json().get('at')) == (400, args, at), answer.text
     many = [f'A/{number}' for number in range(10000)]
     answer = lab.http.post(f'{lab.url}/lab/live', json={'defs': many}, timeout=60)
     assert (answer.status_code, answer.json()['args']) == (400, ['live_definitions', str(DEFINITIONS), '10000'])

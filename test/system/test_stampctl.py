@@ -248,6 +248,13 @@ def test_a_wrong_line_ends_the_load_and_is_named(stack, load, tmp_path):
     assert contents(stack, 'lab', ['p1999'])['p1999']
 
 
+def test_an_unknown_member_of_a_line_is_refused(stack, load):
+    for member, words in (('item', 'did you mean "items"?'), ('If', 'known are c, id, v, ct, dt and items')):
+        outcome = load('-', status=1, text='{"c":"Note","id":"unknown","%s":[]}\n' % member)
+        assert member in outcome.error and words in outcome.error, outcome.error
+    assert stack.get('lab', ('Note', 'unknown'))['v'] == 0
+
+
 def test_a_refused_document_is_named_and_its_neighbours_are_stored(stack, load):
     documents = [document(2000 + number) for number in range(100)]
     documents[50] = {'c': 'no class', 'id': 'x', 'items': []}

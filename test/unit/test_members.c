@@ -93,6 +93,7 @@ static int start(void **state)
     (void)state;
     static char queue_key[] = "";
     static const struct settings limits = {.limit_items = 1000,
+                                           .limit_depth = 32,
                                            .limit_tombstones = 1000,
                                            .limit_content_bytes = 10,
                                            .limit_document_bytes = 130,
@@ -169,6 +170,9 @@ static void unknown_members_are_refused(void **state)
         {"subs", "{\"session\":\"" SESSION "\",\"param\":{\"push\":{\"keys\":{\"p256DH\":\"\"}}}}", "p256DH",
          "p256dh", "/param/push/keys/p256DH"},
         {"task", "{\"param\":{\"op\":\"put\",\"params\":{}}}", "params", "param", "/param/params"},
+        {"task", "{\"param\":{\"op\":\"put\",\"param\":{\"doc\":[]}}}", "doc", "docs", "/param/param/doc"},
+        {"task", "{\"param\":{\"op\":\"put\",\"param\":{\"docs\":[{\"c\":\"A\",\"id\":\"a\",\"If\":1}]}}}",
+         "If", "if", "/param/param/docs/0/If"},
         {"tasks", "{\"param\":{\"lists\":{}}}", "lists", "list", "/param/lists"},
         {"tasks", "{\"param\":{\"list\":{\"fron\":1}}}", "fron", "from", "/param/list/fron"},
         {"tasks", "{\"param\":{\"history\":{\"failure\":true}}}", "failure", "failures",
@@ -241,6 +245,7 @@ static void faults_say_where(void **state)
         {"subs", "{\"session\":\"" SESSION "\",\"param\":{\"add\":[\"Person/place@x\"]}}", "/param/add/0"},
         {"subs", "{\"param\":{}}", "/session"},
         {"task", "{\"param\":{\"op\":\"put\",\"delay\":-1}}", "/param/delay"},
+        {"task", "{\"param\":{\"op\":\"put\",\"param\":{\"docs\":1}}}", "/param/param/docs"},
         {"tasks", "{\"param\":{\"show\":1}}", "/param/show"},
         {"tasks", "{\"param\":{\"history\":{\"id\":1}}}", "/param/history/id"},
         {"tasks", "{\"param\":{}}", "/param"},

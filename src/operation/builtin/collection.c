@@ -308,6 +308,24 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
     return FAULT_NONE;
 }
 
+/* A value for each property of the collection: a shorter or longer one would be the value of nothing. */
+static enum fault check_count(const struct reader *reader, const struct schema *schema,
+                              const struct asked *asked)
+{
+    const struct schema_class *class = schema_find_class(schema, asked->class);
+    const struct json *value = json_member(reader->call->param, "value");
+    size_t count = value->kind == JSON_ARRAY ? value->count : 1;
+    for (size_t i = 0; class && i < class->collection_count; i++) {
+        const struct schema_collection *collection = &class->collections[i];
+        if (bytes_equal(collection->name, asked->name) && collection->key_count != count)
+            return reader_wrong(reader, reader->call->param, "value",
+                                arena_printf(reader->call->arena,
+                                             "Of this collection %zu values are expected.",
+                                             collection->key_count));
+    }
+    return FAULT_NONE;
+}
+
 enum fault collection_read(struct attempt *attempt, const struct reader *reader, struct asked *asked)
 {
     const struct json *param = attempt->call->param;
@@ -337,6 +355,10 @@ enum fault collection_read(struct attempt *attempt, const struct reader *reader,
         return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
     const struct schema *schema;
     fault = classes_schema(attempt, &schema);
+    if (!fault)
+        fault = check_count(reader, schema, asked);
+    if (fault == FAULT_AARG)
+        fault = classes_confirm(attempt, fault);
     if (fault)
         return fault;
     asked->secret = schema->secret;

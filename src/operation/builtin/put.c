@@ -127,8 +127,10 @@ static enum fault put_check(struct attempt *attempt)
     const struct reader reader = {settings, attempt->call, attempt->reply};
     const struct json *docs;
     struct order order;
-    enum fault fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
-                                    settings->limit_documents, &docs);
+    enum fault fault = reader_members(&reader, attempt->call->param, "docs");
+    if (!fault)
+        fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
+                             settings->limit_documents, &docs);
     for (const struct json *element = fault ? NULL : docs->first; element && !fault; element = element->next)
         fault = read_order(&reader, element, &order);
     return fault;

@@ -98,6 +98,7 @@ static enum fault check_param(struct attempt *attempt, const struct task_request
     const struct settings *settings = attempt->workshop->settings;
     const struct json_limits limits = {
         .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
+    const struct reader reader = {settings, attempt->call, attempt->reply};
     struct json_problem problem = {0};
     struct call call = *attempt->call;
     struct attempt inner = *attempt;
@@ -105,8 +106,10 @@ static enum fault check_param(struct attempt *attempt, const struct task_request
     if (!request->operation->check)
         return FAULT_NONE;
     if (json_read(call.arena, request->param.data ? request->param : BYTES("{}"), &limits, &param, &problem))
-        return reply_fault(attempt->call, attempt->reply, FAULT_AARG, problem.what, "param", NULL);
+        return reader_wrong(&reader, attempt->call->param, "param",
+                            "JSON that the operation could read is expected.");
     call.param = param;
+    call.param_at = "/param/param";
     inner.call = &call;
     inner.operation = request->operation;
     return request->operation->check(&inner);

@@ -1,0 +1,113 @@
+"""What stands in the database may be altered by hand, or by a fault of the machine: it is answered with a fault, and kills no worker."""
+import psycopg2
+import pytest
+
+from kit import Kit
+
+STACK = {'workers': 2, 'settings': {'hosts': 'many', 'limit_kept_bytes': 4096}}
+NUMBERS = [None, -2**63, -1, 0, 1, 5, 991231235959999, 999999999999999, 10**15, 2**63 - 1]
+SMALL = [None, -1, 0, 1, 32767]
+TEXTS = [None, '', 'x', '{', '[]', 'null', '{"a":[]}', '[[]]', '[["Note"]]', '[["Note",1,null]]', '[["Note","x",-5]]', '"x"', '12', '200 x', '200 -5', '999 5',
+         '{"v":}', '{"v":99999999999999999999}', '{"v":"x"}', 'application/json', 'text/plain\r\nX-Evil: 1', 'text/\x01', 'é', 'x' * 300, 'z' * 64, '[' * 5000]
+VALUES = {'bigint': NUMBERS, 'integer': [*SMALL, 2**31 - 1], 'smallint': SMALL, 'text': TEXTS, 'boolean': [None, True, False],
+          'bytea': [None if text is None else text.encode() for text in TEXTS] + [b'\xff\xfe', b'[' * 200000]}
+CLEAN = {'BCONTENT', 'BINTERNAL', 'XDATABASE', 'AKEYREUSED', 'CONTENTION', 'AVERSION', 'ALIMIT', 'AARG', 'NDOCUMENT', 'NSUBSCRIPTION', 'BMODULE', 'NFIELD', 'AUNIQUE'}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings']['modules'] = ' '.join(map(str, [kit.build_example(), kit.build('trial.c')]))
+    yield kit
+
+
+def columns(stack, table):
+    return stack.psql('lab', "select column_name, data_type from information_schema.columns where table_schema = 'stampd' and table_name = %s"
+                      " order by ordinal_position", (table,))
+
+
+def drop_rules(stack, table):
+    """Whatever the table does not let in, so that it may be there."""
+    for name, in stack.psql('lab', "select conname from pg_constraint where conrelid = %s::regclass and contype = 'c'", (f'stampd.{table}',)):
+        stack.psql('lab', f'alter table {table} drop constraint "{name}"')
+    keys = {name for name, in stack.psql('lab', 'select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)'
+                                                ' where i.indrelid = %s::regclass and i.indisprimary', (f'stampd.{table}',))}
+    for name, _ in columns(stack, table):
+        if name not in keys:
+            stack.psql('lab', f'alter table {table} alter column "{name}" drop not null')
+
+
+def judge(stack, answer, pids, what):
+    assert answer.status_code not in (502, 504) and 'X-Evil' not in answer.headers, (what, answer.status_code, answer.text)
+    if answer.status_code >= 400:
+        assert answer.json()['code'] in CLEAN, (what, answer.text)
+    assert stack.worker_pids() == pids, (what, answer.text)
+
+
+def alterations(stack, table, but=(), few=False):
+    for column, kind in columns(stack, table):
+        for value in VALUES.get(kind, [])[::3 if few else 1]:
+            if column not in but:
+                yield column, value
+
+
+def alter(stack, table, column, value, where):
+    """False: the database does not let it in."""
+    try:
+        stack.psql('lab', f'update {table} set "{column}" = %s where {where}', (value,))
+        return True
+    except psycopg2.Error:
+        return False
+
+
+def shown(value):
+    return value if value is None or not isinstance(value, (str, bytes)) else value[:30]
+
+
+def test_a_kept_answer_may_be_anything(stack):
+    requests = {
+        'put': ('POST', '/lab/op/put', {'param': {'docs': [{'c': 'Note', 'id': 'kept', 'items': [{'c': 'T', 'j': 1}]}]}}),
+        'resource': ('PUT', '/lab/doc/Note/kept-resource', {'items': [{'c': 'T', 'j': 1}]}),
+        'delete': ('DELETE', '/lab/doc/Note/kept-deleted', None),
+        'enrol': ('POST', '/lab/op/Enrol', {'param': {'asso': 'chess', 'member': '7', 'name': 'Ann'}}),
+    }
+    stack.op('lab', 'FoundAsso', {'asso': 'chess', 'title': 'Chess'}, admin=True)
+    stack.put('lab', {'c': 'Note', 'id': 'kept-deleted'})
+    drop_rules(stack, 'once')
+    pids, tried, refused = stack.worker_pids(), 0, set()
+    for name, (method, path, body) in requests.items():
+        def send(method=method, path=path, body=body, name=name):
+            return stack.request(method, path, json=body, headers={'Idempotency-Key': f'key-{name}'})
+
+        first = send()
+        assert first.status_code < 300, first.text
+        stack.psql('lab', 'create table kept as select * from once where key = %s', (f'key-{name}',))
+        before = stack.psql('lab', 'select class, id, version from doc order by class, id')
+        for column, value in alterations(stack, 'once', but=('account', 'key')):
+            if column == 'at' and value is not None and value < 2**62:
+                continue  # too old: forgotten, as it should be
+            assert alter(stack, 'once', column, value, f"key = 'key-{name}'")
+            answer = send()
+            judge(stack, answer, pids, (name, column, shown(value)))
+            if answer.status_code >= 400:
+                refused.add((name, column, answer.json()['code']))
+                if answer.json()['code'] == 'BCONTENT':
+                    assert answer.json()['phase'] == 3, answer.text
+            assert stack.psql('lab', 'select class, id, version from doc order by class, id') == before
+            stack.psql('lab', f"delete from once where key = 'key-{name}'; insert into once select * from kept")
+            tried += 1
+        again = send()
+        assert again.content == first.content and again.headers['Idempotency-Replayed'] == 'true'
+        stack.psql('lab', 'drop table kept')
+    assert tried > 250
+    for name in requests:
+        for column, code in (('digest', 'AKEYREUSED'), ('mime', 'BCONTENT'), ('answer', 'BCONTENT'), ('version', 'BCONTENT'), ('standings', 'BCONTENT')):
+            assert (name, column, code) in refused, (name, column)
+
+
+def test_a_key_is_in_no_log(stack):
+    key = 'a-key-that-nobody-should-see'
+    for content in (1, 1, 2):
+        stack.request('POST', '/lab/op/put', json={'param': {'docs': [{'c': 'Note', 'id': 'secret', 'items': [{'c': 'T', 'j': content}]}]}},
+                      headers={'Idempotency-Key': key})
+    assert key not in stack.log() + stack.log('nginx')
