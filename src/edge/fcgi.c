@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "edge/read_limit.h"
 
 enum {
     BACKLOG = 1024,
@@ -317,15 +318,17 @@ static void list_parameters(struct fcgi_request *request)
     request->parameter_count = count;
 }
 
-/* Reads the head of a request from a connection that has something to say; drops the connection when it is
- * closed or speaks no FastCGI. */
+/* Reads the head of a request; drops the connection when it is closed, too slow, or speaks no FastCGI. */
 static bool begin_request(struct fcgi_request *request)
 {
     FCGX_Request *fcgx = &request->fcgx;
     fcgx->ipcFd = request->fd;
     fcgx->keepConnection = 1; /* else FCGX_Accept_r would first close it */
     FCGX_Detach(fcgx);
-    if (FCGX_Accept_r(fcgx) != 0) {
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    bool has_failed = FCGX_Accept_r(fcgx) != 0;
+    read_limit_end();
+    if (has_failed) {
         drop_connection(request, -1); /* closed by the library */
         return false;
     }
@@ -401,13 +404,28 @@ static enum fault end_input(struct fcgi_request *request)
 static void discard_input(struct fcgi_request *request)
 {
     static char waste[65536];
-    int64_t until = clock_monotonic_ms() + request->fcgi->options.io_timeout_ms;
-    while (request->input == INPUT_OPEN) {
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    while (request->input == INPUT_OPEN)
         if (FCGX_GetStr(waste, sizeof waste, request->fcgx.in) < (int)sizeof waste)
             request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-        else if (clock_monotonic_ms() > until)
-            request->input = INPUT_BROKEN;
+    read_limit_end();
+}
+
+/* Appends all of the body. */
+static enum fault read_whole(struct fcgi_request *request, size_t length, struct builder *body)
+{
+    for (size_t left = length; left;) {
+        int want = left < 1 << 20 ? (int)left : 1 << 20;
+        int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
+        if (got > 0)
+            body->size += (size_t)got;
+        if (got < want) { /* the client gave up, or nginx went away */
+            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+            return FAULT_ABODY;
+        }
+        left -= (size_t)want;
     }
+    return end_input(request);
 }
 
 enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body, int64_t *size_r)
@@ -420,19 +438,9 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
     if ((uint64_t)length > limit)
         return FAULT_ALIMIT;
     size_t start = body->size;
-    for (size_t left = (size_t)length; left;) {
-        int want = left < 1 << 20 ? (int)left : 1 << 20;
-        int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
-        if (got > 0)
-            body->size += (size_t)got;
-        if (got < want) { /* the client gave up, or nginx went away */
-            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-            body->size = start;
-            return FAULT_ABODY;
-        }
-        left -= (size_t)want;
-    }
-    enum fault fault = end_input(request);
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    enum fault fault = read_whole(request, (size_t)length, body);
+    read_limit_end();
     if (fault)
         body->size = start;
     return fault;

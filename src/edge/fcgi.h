@@ -2,7 +2,8 @@
  * watched together; one request at a time.
  *
  * Only nginx may reach the socket (owner, group and mode of its path).  Still no peer can pin a worker: a
- * connection is read only when something has come, and each read and write has a limit of time. */
+ * connection is read only when something has come, and the head of a request, its body, and each write have a
+ * limit of time. */
 #ifndef STAMPD_EDGE_FCGI_H
 #define STAMPD_EDGE_FCGI_H
 
@@ -24,7 +25,7 @@ struct fcgi_request; /* the request being served; its texts live until it is ans
 struct fcgi_options {
     int listener;          /* taken over: closed when listening ends */
     int wake;              /* a descriptor that ends a wait when it is readable; borrowed; -1: none */
-    int64_t io_timeout_ms; /* limit of one read or write */
+    int64_t io_timeout_ms; /* limit of a head, of a body, of one write */
 };
 struct fcgi *fcgi_open(const struct fcgi_options *options) __attribute__((returns_nonnull));
 /* Closes everything; no request is being served. */

@@ -18,6 +18,7 @@ UNIT_TESTS += test/unit/test_document
 UNIT_TESTS += test/unit/test_definition
 UNIT_TESTS += test/unit/test_delta
 UNIT_TESTS += test/unit/test_fcgi
+UNIT_TESTS += test/unit/test_fcgi_slow
 UNIT_TESTS += test/unit/test_holdings
 UNIT_TESTS += test/unit/test_life
 UNIT_TESTS += test/unit/test_transaction
@@ -93,6 +94,9 @@ test_unit_test_delta_SOURCES = test/unit/test_delta.c
 test_unit_test_delta_LDADD = $(UNIT_LDADD)
 test_unit_test_fcgi_SOURCES = test/unit/test_fcgi.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h
 test_unit_test_fcgi_LDADD = $(UNIT_LDADD)
+test_unit_test_fcgi_slow_SOURCES = test/unit/test_fcgi_slow.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h \
+	test/unit/child.c test/unit/child.h
+test_unit_test_fcgi_slow_LDADD = $(UNIT_LDADD)
 FAKE_STORE = test/unit/fake_store.c test/unit/fake_store.h test/unit/fake_tasks.c test/unit/fake_tasks.h
 TRANSACTION_WORLD = test/unit/transaction_world.c test/unit/transaction_world.h $(FAKE_STORE)
 test_unit_test_handing_SOURCES = test/unit/test_handing.c $(TRANSACTION_WORLD)
