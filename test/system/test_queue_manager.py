@@ -294,6 +294,13 @@ def test_the_door_wants_the_key_in_a_post(server, start):
     assert manager.ask('list', method='GET', body=b'').status == 405
     assert json.loads(manager.ask('inq', {'ns': 'lab', 'id': '?'}).body)['code'] == 'AARG'
     assert json.loads(manager.ask('list', body=b'{').body)['code'] == 'AJSON'
+    form = {'CONTENT_TYPE': 'application/x-www-form-urlencoded'}
+    for ask, args, at in ((lambda: manager.ask('scan', {'namespace': 'lab'}), ['namespace'], '/param/namespace'), (lambda: manager.ask('scan', {'sn': 'lab'}), ['sn'], '/param/sn'),
+                          (lambda: manager.ask('list', body=b'{"op":"list","kye":"x"}'), ['kye', 'key'], '/kye'),
+                          (lambda: manager.ask('list', body=b'op=list&parm=x', **form), ['parm', 'param'], '/parm')):
+        answer = ask()
+        problem = json.loads(answer.body)
+        assert (answer.status, problem['code'], problem['args'], problem['at']) == (400, 'AARG', args, at), answer.body
 
 
 def test_sigterm_awaits_what_runs_and_starts_nothing(server, start):
