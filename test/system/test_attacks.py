@@ -169,6 +169,20 @@ def test_what_get_cannot_carry_is_refused(stack, documents):
     assert few.status == 200 and len(few.json['out']['docs']) == 4
 
 
+def test_get_holds_no_more_than_it_may(stack):
+    """Documents of removals are small as JSON and large in memory; by a tolerance they were held until all were read."""
+    stack.psql('lab', "insert into doc select 'Grave', 'g' || n, 261121103000000 + n, 261121103000000, 261121103000000, 0, 0 from generate_series(1, 60) n")
+    stack.psql('lab', "insert into item select 'Grave', 'g' || n, 'I', k::text, 261121103000000 + n, 0, null, false"
+                      ' from generate_series(1, 60) n, generate_series(1, 2000) k')
+
+    def get(client, count):
+        return client.op('lab', 'get', {'docs': [{'c': 'Grave', 'id': f'g{number}', 'age': 3600} for number in range(1, count + 1)]})
+
+    with beside(stack):
+        assert {(reply.status, reply.code, reply.args[0]) for reply in attack(stack, lambda client, _: get(client, 60), 8)} == {(400, 'ALIMIT', 'limit_answer_bytes')}
+        assert [reply.status for reply in attack(stack, lambda client, _: get(client, 10), 2)] == [200, 200]
+
+
 def test_a_document_larger_than_the_limit_is_answered_alone(stack):
     """Of the time when the limits were others."""
     stack.put('lab', *({'c': class_, 'id': 'h', 'items': [{'c': 'Text', 's': 'x'}]} for class_ in ('Huge', 'Small')))

@@ -54,11 +54,15 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
                : reader_over(reader, docs, "limit_answer_bytes", settings->limit_answer_bytes, 0);
 }
 
+/* What is held for the answer counts too: a document of removals is large in memory and small as JSON. */
+enum { HELD_MOST = 2 }; /* times limit_answer_bytes */
+
 static enum fault write_documents(struct attempt *attempt, const struct reader *reader,
                                   const struct wish *wishes, size_t count, struct draft **drafts)
 {
     struct builder *body = attempt->reply->body;
     struct answer answer = answer_begin(reader->settings, attempt->call->arena, count);
+    size_t held = 0;
     for (size_t i = 0; i < count; i++) {
         const struct document *document;
         enum fault fault = FAULT_NONE;
@@ -68,7 +72,9 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
             document = draft_base(drafts[wishes[i].draft]);
         if (fault)
             return fault;
-        if (!answer_has_room(&answer, body->size, document->json.size))
+        held += document->block_bytes;
+        if (!answer_has_room(&answer, body->size, document->json.size) ||
+            (answer.count && held > answer.most * HELD_MOST))
             return reader_over(reader, wishes[i].at, "limit_answer_bytes",
                                reader->settings->limit_answer_bytes,
                                (int64_t)(body->size + document->json.size));
