@@ -111,3 +111,38 @@ def test_a_key_is_in_no_log(stack):
         stack.request('POST', '/lab/op/put', json={'param': {'docs': [{'c': 'Note', 'id': 'secret', 'items': [{'c': 'T', 'j': content}]}]}},
                       headers={'Idempotency-Key': key})
     assert key not in stack.log() + stack.log('nginx')
+
+
+LOOKS = [('get', {'docs': [{'c': 'Note', 'id': 'x'}]}), ('list', {'c': 'Note'}), ('list', None), ('tasks', {}), ('subs', {}),
+         ('put', {'docs': [{'c': 'Note', 'id': 'x', 'items': [{'c': 'T', 'j': 7}, {'c': 'U', 'k': 'k', 'j': 1}]}]}),
+         ('put', {'docs': [{'c': 'Note', 'id': 'x', 'items': [{'c': 'T', 'j': 8}, {'c': 'U', 'k': 'k', 'del': True}]}]}),
+         ('put', {'docs': [{'c': 'Note', 'id': 'x', 'delete': True}]})]
+
+
+@pytest.mark.parametrize('table', ['doc', 'item'])
+def test_a_document_may_be_anything(stack, table):
+    drop_rules(stack, table)
+    pids = stack.worker_pids()
+    for place, (column, value) in enumerate(alterations(stack, table, but=('class', 'id', 'iclass', 'key'), few=True)):
+        for is_held in (False, True):
+            name = {'c': 'Note', 'id': f'{table}-{place}-{is_held}'}
+            where = f"class = 'Note' and id = '{name['id']}'"
+            stack.put('lab', {**name, 'items': [{'c': 'T', 'j': 1}, {'c': 'U', 'k': 'a', 'j': 2}]})
+            stack.put('lab', {**name, 'items': [{'c': 'U', 'k': 'a', 'del': True}]})
+            held = stack.get('lab', (name['c'], name['id']))
+            if not is_held:  # nobody has loaded it as it will be
+                stack.psql('lab', f"delete from item where {where}; delete from doc where {where}; insert into doc (class, id, version, ctime, dtime, v1)"
+                                  f" values ('Note', '{name['id']}-new', {held['v']}, {held['ct']}, {held['dt']}, 1);"
+                                  f" insert into item (class, id, iclass, key, version, vop, content, raw) values"
+                                  f" ('Note', '{name['id']}-new', 'T', '', {held['v']}, {held['v']}, '1', false)")
+                name['id'] += '-new'
+                where = f"class = 'Note' and id = '{name['id']}'"
+            if not alter(stack, table, column, value, where):
+                continue
+            what = (table, column, shown(value), is_held)
+            for operation, param in LOOKS:
+                if param and 'docs' in param:
+                    param = {'docs': [{**param['docs'][0], **name}]}
+                body = {'param': param, 'syncs': [{**name, **{member: held[member] for member in ('v', 'ct', 'dt')}}], 'admin': stack.key, 'session': 'altered-session-1'}
+                judge(stack, stack.request('POST', f'/lab/op/{operation}', json={key: value for key, value in body.items() if value is not None}), pids, (what, operation))
+            stack.psql('lab', f'delete from item where {where}; delete from doc where {where}')
