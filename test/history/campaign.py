@@ -32,13 +32,14 @@ CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so man
 class Campaign:
     """`stacks` serve the namespace `ns`.  Histories are written into `folder`.  Documents and operations have names that
     begin with `prefix`, which no other campaign on the same database has.  `has_teams`: the schemas of declare() are applied.
-    `service`: a push service; with it there are listeners and sessions that are woken.  `is_apart`: hosts = many."""
+    `service`: a push service; with it there are listeners and sessions that are woken.  `is_apart`: hosts = many.  `has_extras`:
+    with what extras.py does."""
 
     def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
-                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, told_s=TOLD_S):
+                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, told_s=TOLD_S, has_extras=True):
         self.ns, self.clocks, self.service, self.is_apart = ns, clocks, service, is_apart
         self.label = prefix if ns == 'lab' else f'{prefix}{ns}'
-        self.has_extras = has_teams and has_module
+        self.has_extras = has_extras and has_teams and has_module
         self.seed, self.folder, self.has_module = f'{seed}/{ns}', Path(folder) / ns, has_module
         self.folder.mkdir()
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
