@@ -16,7 +16,10 @@
 #include "operation/task_door.h"
 #include "operation/hint.h"
 
-enum { HEALTH_MS = 60000 }; /* what is older is not known */
+enum {
+    HEALTH_MS = 60000, /* what is older is not known */
+    RETRY_MS = 2000    /* between two looks at a database that was away */
+};
 
 /* The longest pause before the second and the third try; the pause itself is random. */
 static const int64_t pause_ms[OPERATION_TRIES] = {0, 10, 60};
@@ -248,17 +251,23 @@ static bool is_database_there(struct workshop *workshop, struct call *call)
     return true;
 }
 
-/* For who bears no key the database is not asked: what its last use has shown.  Unless it was never used,
- * since the segment began: the look is its first use. */
+/* A ping without a key returns what the last use of the database has shown and does not query it, with two
+ * exceptions: it was never used since the segment began, or it was away; then one ping in RETRY_MS queries
+ * it, since perhaps nobody else does. */
 static const char *recall_database(struct workshop *workshop, struct call *call)
 {
     int space = documents_space(workshop->documents, call->database);
     bool is_up = false;
     int64_t age_ms = space < 0 ? -1 : stamps_space_health(workshop->stamps, space, &is_up);
-    if (space >= 0 && age_ms < 0)
+    bool is_retry = space >= 0 && age_ms > RETRY_MS && !is_up;
+    if (is_retry)
+        stamps_space_tell(workshop->stamps, space, false); /* other pings wait for the next time */
+    if (is_retry || (space >= 0 && age_ms < 0)) {
         is_up = is_database_there(workshop, call);
-    else if (space < 0 || age_ms > HEALTH_MS)
+        stamps_space_tell(workshop->stamps, space, is_up);
+    } else if (space < 0 || age_ms > HEALTH_MS) {
         return "?";
+    }
     return is_up ? "ok" : "down";
 }
 

@@ -14,7 +14,7 @@ from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, l
 from hostile.door import Door
 from stack import BUILD
 
-STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8}}
+STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8, 'build': 'of-today'}}
 TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms': forms, 'resources': resources, 'searches': searches,
           'subscriptions': subscriptions, 'wire': wire}
 CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]

@@ -80,7 +80,9 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
     sums = {}
     for name, count in re.findall(r'(\w+)=(\d+)', ' '.join(lines)):
         sums[name] = sums.get(name, 0) + int(count)
-    assert {name: sums[name] for name in ('ended', 'zombies', 'answers', 'values')} == {'ended': 450, 'zombies': 451, 'answers': 450, 'values': 450}
+    at_once = sum(map(int, re.findall(r'deleted documents that have ended database=stampd_lab documents=(\d+)', lab.log())))
+    assert sums.get('ended', 0) + at_once == 450
+    assert {name: sums[name] for name in ('zombies', 'answers', 'values')} == {'zombies': 451, 'answers': 450, 'values': 450}
 
 
 def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):

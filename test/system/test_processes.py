@@ -176,7 +176,7 @@ def test_ping_needs_no_database(make):
     server = make()
     with server.connect() as connection:
         answer = connection.ask()
-        assert answer.status == 200 and re.fullmatch(rb'\{"t":\d{15},"b":"[^"]+"\}', answer.body)
+        assert answer.status == 200 and re.fullmatch(rb'\{"t":\d{15},"b":"[^"]*"\}', answer.body)
         assert answer.headers['X-Request-Id'] == '0a1b2c'
         assert connection.ask('/live').status == 404
         assert connection.ask('/live', STAMPD_DOOR='probe').status == 200

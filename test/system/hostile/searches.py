@@ -35,7 +35,7 @@ def cases():
         yield collection(f'token {what!r}', 'AARG', {**QUESTION, 'token': what})
         yield collection(f'cursor {what!r}', 'AARG', {**QUESTION, 'cursor': what})
     yield collection('a long name', 'ALIMIT', {**QUESTION, 'collection': 'x' * (LIMITS['limit_name_bytes'] + 1)})
-    for what in (None, {}, [], [[]], [None], [{}], ['x'] * 5, 'x' * 256, ['x' * 256]):
+    for what in (None, {}, [], [[]], [None], [{}], ['x'] * 5):
         yield collection(f'value {str(what):.20}', 'AARG', {**QUESTION, 'value': what})
     for what in ('', 'x', SEALED, SEALED[:33], '0' * 32, SEALED * 100, "' or true --"):
         yield collection(f'token {what!r:.12}, {len(what)} long', 'AARG', {**QUESTION, 'token': what})

@@ -14,7 +14,7 @@ SESSIONS = ('', 'x' * 15, 'x' * 65, 'x' * 15 + ' ', 'x' * 15 + '.', 'x' * 15 + '
             "x'; delete from subs; --", 'x' * 100_000, '%41' * 8)
 DEFINITIONS = ('', ' ', 'hostile', 'Hostile/', '/x', '@', 'Hostile@x', 'Hostile/@x', 'Hostile/%', 'Hostile/%0', 'Hostile/%0g', 'Hostile/%00', 'Hostile/%c3',
                'Hostile/%ed%a0%80', 'H' * 17, 'Host-ile/x', 'Hostile /x', 'Hostile/' + 'i' * 256, 'Hostile/' + '%41' * 256, 'Hostile/9@x', 'Hostile/te am@x',
-               'Hostile/' + 't' * 27 + '@x', 'Hostile/team@' + 'x' * 256, 'Hostile/team' + '@x' * 5, 'Hostile/version@x', 'Hostile/' + '%' * 2000,
+               'Hostile/' + 't' * 27 + '@x', 'Hostile/team@' + 'x' * 3000, 'Hostile/team' + '@x' * 5, 'Hostile/version@x', 'Hostile/' + '%' * 2000,
                'x' * 1_000_000, 7, None, True, ['Hostile'], {'c': 'Hostile'})
 PARAMS = ({'def': []}, {'Defs': []}, {'defs': None}, {'defs': {}}, {'defs': 'Hostile'}, {'defs': [], 'add': []}, {'defs': [], 'drop': []},
           {'add': 7}, {'drop': 'x'}, {'delete': 1}, {'delete': True, 'life': 1}, {'defs': [], 'life': 0}, {'defs': [], 'life': -5},
