@@ -5,7 +5,7 @@ dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/architecture.md doc/arguments.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/modules.md doc/operating.md \
 	doc/collections.md doc/copies.md doc/live.md doc/performance.md doc/protocol.md doc/push.md doc/reliability.md doc/schema.md \
 	doc/subscriptions.md doc/tasks.md
-EXTRA_DIST += HACKING.md src/document/README.md
+EXTRA_DIST += HACKING.md src/segment/README.md
 
 # A module, told and built: modules.md
 exampledir = $(docdir)/examples/asso

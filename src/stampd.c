@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "live/live.h"
 #include "operation/trial.h"
 #include "serve/handover.h"
 #include "serve/master.h"
@@ -55,7 +56,8 @@ struct request {
 
 static struct request read_options(int argc, char **argv)
 {
-    struct request request = {.master.settings_path = CONFIG_DEFAULT, .status = -1};
+    struct request request = {.master = {.settings_path = CONFIG_DEFAULT, .live_run = live_run},
+                              .status = -1};
     for (int option; request.status < 0 && (option = getopt_long(argc, argv, "c:tp:h", known, NULL)) != -1;) {
         switch (option) {
         case 'c':

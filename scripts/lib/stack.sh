@@ -252,7 +252,7 @@ stampd_configure() {
         echo "queue_key_file = $STACK/etc/queue.key"
         echo "queue_url = https://localhost:$STACK_PORT"
         echo "queue_ca_file = $STACK/etc/certificate.pem"
-        case ${STACK_SETTINGS:-} in *queue_socket*) ;; *) echo "queue_socket = $STACK/run/stampd/hints.sock" ;; esac
+        case ${STACK_SETTINGS:-} in *queue_socket*) ;; *) echo "queue_socket = $STACK/run/stampd/wake-ups.sock" ;; esac
         if [ "${STACK_RELOAD:-no}" = yes ]; then
             # The value of a setting may go on in indented lines; the command finds no nginx at the first start.
             echo "nginx_reload = [ ! -s $STACK/run/nginx/nginx.pid ] ||"

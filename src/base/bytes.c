@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/eight.h"
+#include "base/swar.h"
 #include "base/log.h"
 
 /* Length of the well-formed sequence at p (RFC 3629 table), 0 when it is malformed. */
@@ -68,11 +68,11 @@ bool bytes_is_utf8(struct bytes text)
 static bool read_two_words(struct bytes text, int64_t *value_r)
 {
     size_t first = text.size - 8, zeros = 8 - first;
-    uint64_t high = eight_load(text.data) << 8 * zeros | EIGHT_ONES * '0' >> (64 - 8 * zeros - 1) >> 1;
-    uint64_t low = eight_load(text.data + first);
-    if (eight_no_digits(high) | eight_no_digits(low))
+    uint64_t high = swar_load(text.data) << 8 * zeros | SWAR_ONES * '0' >> (64 - 8 * zeros - 1) >> 1;
+    uint64_t low = swar_load(text.data + first);
+    if (swar_no_digits(high) | swar_no_digits(low))
         return false;
-    *value_r = (int64_t)(eight_digits(high) * 100000000 + eight_digits(low));
+    *value_r = (int64_t)(swar_digits(high) * 100000000 + swar_digits(low));
     return true;
 }
 

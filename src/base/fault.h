@@ -26,7 +26,8 @@ const char *fault_words(enum fault fault);
 int fault_major(enum fault fault);
 int code_major(const char *code);
 /* May the server run the operation again by itself?  Of the classes B, X and C those that another try can
- * mend: not XUNKNOWN (it may have happened; but see operation/once.h), XTIME, XAWAY, XFULL, BREADONLY. */
+ * mend: not XUNKNOWN (it may have happened; but see operation/idempotency.h), XTIME, XAWAY, XFULL, BREADONLY.
+ */
 bool fault_is_retried(enum fault fault);
 /* The status of HTTP, 200 for FAULT_NONE; documents as resources tell more by it than operations do. */
 int fault_status(enum fault fault, bool is_resource);

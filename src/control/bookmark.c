@@ -7,7 +7,7 @@ struct bytes bookmark_compose(struct arena *arena, const struct bookmark *bookma
 {
     char *text =
         arena_printf(arena, "%s\nline %lld\nbyte %lld\nnamespace %s\nfile %s\n", first_line,
-                     (long long)bookmark->line, (long long)bookmark->offset, bookmark->space, bookmark->file);
+                     (long long)bookmark->line, (long long)bookmark->offset, bookmark->ns, bookmark->file);
     return bytes_of(text);
 }
 
@@ -28,15 +28,15 @@ static bool take_line(struct bytes *text, const char *word, struct bytes *value_
 bool bookmark_parse(struct arena *arena, struct bytes text, struct bookmark *bookmark_r)
 {
     size_t head = sizeof first_line - 1;
-    struct bytes line, offset, space, file;
+    struct bytes line, offset, ns, file;
     if (text.size <= head || memcmp(text.data, first_line, head) != 0 || text.data[head] != '\n')
         return false;
     text.data += head + 1;
     text.size -= head + 1;
     if (!take_line(&text, "line", &line) || !take_line(&text, "byte", &offset) ||
-        !take_line(&text, "namespace", &space) || !take_line(&text, "file", &file) || text.size)
+        !take_line(&text, "namespace", &ns) || !take_line(&text, "file", &file) || text.size)
         return false;
-    bookmark_r->space = arena_copy(arena, space.data, space.size);
+    bookmark_r->ns = arena_copy(arena, ns.data, ns.size);
     bookmark_r->file = arena_copy(arena, file.data, file.size);
     return bytes_to_i64(line, &bookmark_r->line) && bytes_to_i64(offset, &bookmark_r->offset) &&
            bookmark_r->line >= 0 && bookmark_r->offset >= 0;

@@ -6,10 +6,10 @@
 #include "base/bytes.h"
 
 struct bookmark {
-    int64_t line;      /* all lines up to this one are done with */
-    int64_t offset;    /* of the byte behind it */
-    const char *space; /* code of the namespace */
-    const char *file;  /* the lines' file, absolute, or "-" */
+    int64_t line;     /* all lines up to this one are done with */
+    int64_t offset;   /* of the byte behind it */
+    const char *ns;   /* code of the namespace */
+    const char *file; /* the lines' file, absolute, or "-" */
 };
 
 /* The text that the file holds. */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "control/answer.h"
-#include "control/patience.h"
+#include "control/backoff.h"
 #include "control/progress.h"
 #include "edge/json.h"
 
@@ -28,16 +28,16 @@ enum {
 enum state { STATE_FREE, STATE_WAITS, STATE_SENT, STATE_DONE };
 
 /* One request, which may be sent several times. */
-struct errand {
+struct pending {
     enum state state;
     const char *url;
     struct builder body;
-    struct patience patience;
+    struct backoff backoff;
 };
 
 /* Documents that are asked for one after the other, `part` at once. */
 struct batch {
-    struct errand errand;
+    struct pending pending;
     struct page_name names[BATCH_MOST];
     size_t count, done, part; /* those before `done` have come, `part` are asked for */
     struct arena *arena;      /* of the names */
@@ -46,7 +46,7 @@ struct batch {
 
 /* Where the names are. */
 struct lister {
-    struct errand errand;
+    struct pending pending;
     struct arena *class_arena, *name_arena;
     struct bytes *classes;
     size_t class_count, class_next;
@@ -100,23 +100,23 @@ static void fail(struct dumper *dumper, const char *what, const char *why)
 
 /* --- requests --- */
 
-static void begin_body(const struct dumper *dumper, struct errand *errand)
+static void begin_body(const struct dumper *dumper, struct pending *pending)
 {
-    builder_clear(&errand->body, KEEP_BYTES);
-    builder_add_text(&errand->body, "{");
+    builder_clear(&pending->body, KEEP_BYTES);
+    builder_add_text(&pending->body, "{");
     if (dumper->options->key.data) {
-        builder_add_text(&errand->body, "\"admin\":");
-        json_add_string(&errand->body, dumper->options->key);
-        builder_add_text(&errand->body, ",");
+        builder_add_text(&pending->body, "\"admin\":");
+        json_add_string(&pending->body, dumper->options->key);
+        builder_add_text(&pending->body, ",");
     }
-    builder_add_text(&errand->body, "\"param\":{");
+    builder_add_text(&pending->body, "\"param\":{");
 }
 
-static void end_body(struct errand *errand)
+static void end_body(struct pending *pending)
 {
-    builder_add_text(&errand->body, "}}");
-    errand->patience = (struct patience){0};
-    errand->state = STATE_WAITS;
+    builder_add_text(&pending->body, "}}");
+    pending->backoff = (struct backoff){0};
+    pending->state = STATE_WAITS;
 }
 
 static void add_text(struct builder *body, const char *name, struct bytes value)
@@ -130,28 +130,28 @@ static void add_text(struct builder *body, const char *name, struct bytes value)
 static void ask_for_classes(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
-    begin_body(dumper, &lister->errand);
-    builder_printf(&lister->errand.body, "\"limit\":%d", NAMES_A_PAGE);
-    add_text(&lister->errand.body, "cursor", lister->class_cursor);
-    end_body(&lister->errand);
+    begin_body(dumper, &lister->pending);
+    builder_printf(&lister->pending.body, "\"limit\":%d", NAMES_A_PAGE);
+    add_text(&lister->pending.body, "cursor", lister->class_cursor);
+    end_body(&lister->pending);
 }
 
 static void ask_for_names(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
-    struct builder *body = &lister->errand.body;
-    begin_body(dumper, &lister->errand);
+    struct builder *body = &lister->pending.body;
+    begin_body(dumper, &lister->pending);
     builder_printf(body, "\"limit\":%d,\"after\":%lld", NAMES_A_PAGE, (long long)dumper->options->after);
     add_text(body, "c", lister->class);
     add_text(body, "prefix", dumper->options->prefix);
     add_text(body, "cursor", lister->name_cursor);
-    end_body(&lister->errand);
+    end_body(&lister->pending);
 }
 
 static void ask_for_documents(struct dumper *dumper, struct batch *batch)
 {
-    struct builder *body = &batch->errand.body;
-    begin_body(dumper, &batch->errand);
+    struct builder *body = &batch->pending.body;
+    begin_body(dumper, &batch->pending);
     builder_add_text(body, "\"docs\":[");
     for (size_t i = batch->done; i < batch->done + batch->part; i++) {
         builder_add_text(body, "{\"c\":");
@@ -161,7 +161,7 @@ static void ask_for_documents(struct dumper *dumper, struct batch *batch)
             builder_add_text(body, "},");
     }
     builder_add_text(body, "}]");
-    end_body(&batch->errand);
+    end_body(&batch->pending);
 }
 
 /* --- the next names --- */
@@ -186,7 +186,7 @@ static bool choose_class(struct dumper *dumper)
 static void look_for_names(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
-    if (lister->errand.state != STATE_FREE || lister->name_next < lister->name_count || lister->is_ended)
+    if (lister->pending.state != STATE_FREE || lister->name_next < lister->name_count || lister->is_ended)
         return;
     if (lister->class.data || choose_class(dumper))
         ask_for_names(dumper);
@@ -238,7 +238,7 @@ static void fill_batches(struct dumper *dumper)
     while (lister->name_next < lister->name_count &&
            dumper->youngest - dumper->oldest < (uint64_t)dumper->options->parallel) {
         struct batch *batch = batch_of(dumper, dumper->youngest++);
-        assert(batch->errand.state == STATE_FREE && !batch->lines.size);
+        assert(batch->pending.state == STATE_FREE && !batch->lines.size);
         arena_reset(batch->arena);
         batch->count = batch->done = 0;
         while (lister->name_next < lister->name_count && batch->count < dumper->batch_size) {
@@ -266,7 +266,7 @@ static bool take_documents(struct dumper *dumper, struct batch *batch, struct by
     learn_size(dumper, batch->part, answer.size);
     dumper->report->documents += (int64_t)written;
     batch->done += batch->part;
-    batch->errand.state = STATE_DONE;
+    batch->pending.state = STATE_DONE;
     if (batch->done < batch->count) {
         if (batch->part > batch->count - batch->done)
             batch->part = batch->count - batch->done;
@@ -276,10 +276,10 @@ static bool take_documents(struct dumper *dumper, struct batch *batch, struct by
 }
 
 /* Too many documents at once: half of them. */
-static bool halve(struct dumper *dumper, struct errand *errand)
+static bool halve(struct dumper *dumper, struct pending *pending)
 {
-    struct batch *batch = (struct batch *)errand;
-    if (errand == &dumper->lister.errand || batch->part < 2)
+    struct batch *batch = (struct batch *)pending;
+    if (pending == &dumper->lister.pending || batch->part < 2)
         return false;
     batch->part = dumper->batch_size = (batch->part + 1) / 2;
     ask_for_documents(dumper, batch);
@@ -293,36 +293,36 @@ static const char *explain(struct dumper *dumper, const struct answer *answer)
     return arena_printf(dumper->arena, "%s%s%s", answer->code, *answer->code ? " " : "", answer->words);
 }
 
-/* What the errand is about, when that is a single document. */
-static const char *subject(struct dumper *dumper, const struct errand *errand)
+/* What the pending request is about, when that is a single document. */
+static const char *subject(struct dumper *dumper, const struct pending *pending)
 {
-    const struct batch *batch = (const struct batch *)errand;
-    if (errand == &dumper->lister.errand || batch->part != 1)
+    const struct batch *batch = (const struct batch *)pending;
+    if (pending == &dumper->lister.pending || batch->part != 1)
         return "";
     const struct page_name *name = &batch->names[batch->done];
     return arena_printf(dumper->arena, "%s.%s", name->class.data, name->id.data);
 }
 
-static void on_again(struct dumper *dumper, struct errand *errand, const struct answer *answer)
+static void on_again(struct dumper *dumper, struct pending *pending, const struct answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
-    errand->state = STATE_WAITS;
-    if (!patience_goes_on(&errand->patience, dumper->options->patience_s)) {
+    pending->state = STATE_WAITS;
+    if (!backoff_goes_on(&pending->backoff, dumper->options->patience_s)) {
         fail(dumper, "", explain(dumper, answer));
-    } else if (errand->patience.tries > 1 && now_ms - dumper->said_ms > SAY_EVERY_MS) {
+    } else if (pending->backoff.tries > 1 && now_ms - dumper->said_ms > SAY_EVERY_MS) {
         dumper->said_ms = now_ms;
         progress_clear(&dumper->progress);
         say("%s; trying again", explain(dumper, answer));
     }
 }
 
-static void take_answer(struct dumper *dumper, struct errand *errand, struct bytes answer)
+static void take_answer(struct dumper *dumper, struct pending *pending, struct bytes answer)
 {
     struct lister *lister = &dumper->lister;
     bool is_read;
-    errand->state = STATE_FREE;
-    if (errand != &lister->errand)
-        is_read = take_documents(dumper, (struct batch *)errand, answer);
+    pending->state = STATE_FREE;
+    if (pending != &lister->pending)
+        is_read = take_documents(dumper, (struct batch *)pending, answer);
     else if (lister->class.data)
         is_read = take_names(dumper, answer);
     else
@@ -333,23 +333,23 @@ static void take_answer(struct dumper *dumper, struct errand *errand, struct byt
 
 static void on_result(struct dumper *dumper, const struct http_result *result)
 {
-    struct errand *errand = result->owner;
+    struct pending *pending = result->owner;
     struct answer answer;
     enum answer_kind kind = answer_read(dumper->arena, result, &answer);
     if (!result->status && !dumper->is_answered)
         kind = ANSWER_HOPELESS; /* a wrong address, a certificate that is not trusted */
     dumper->is_answered = dumper->is_answered || result->status;
-    errand->state = STATE_WAITS;
+    pending->state = STATE_WAITS;
     if (kind == ANSWER_DONE)
-        take_answer(dumper, errand, result->body);
-    else if ((result->is_too_large || kind == ANSWER_REFUSED) && halve(dumper, errand))
+        take_answer(dumper, pending, result->body);
+    else if ((result->is_too_large || kind == ANSWER_REFUSED) && halve(dumper, pending))
         ;
     else if (result->is_too_large)
-        fail(dumper, subject(dumper, errand), "larger than what is taken as an answer");
+        fail(dumper, subject(dumper, pending), "larger than what is taken as an answer");
     else if (kind == ANSWER_AGAIN)
-        on_again(dumper, errand, &answer);
+        on_again(dumper, pending, &answer);
     else
-        fail(dumper, subject(dumper, errand), explain(dumper, &answer));
+        fail(dumper, subject(dumper, pending), explain(dumper, &answer));
     arena_reset(dumper->arena);
 }
 
@@ -376,36 +376,36 @@ static void write_lines(struct dumper *dumper)
         builder_clear(&batch->lines, KEEP_BYTES);
         if (batch->done)
             note_last(dumper, &batch->names[batch->done - 1]);
-        if (batch->errand.state != STATE_DONE)
+        if (batch->pending.state != STATE_DONE)
             return;
-        batch->errand.state = STATE_FREE;
+        batch->pending.state = STATE_FREE;
         dumper->oldest++;
     }
 }
 
 /* --- the whole --- */
 
-/* Sends the errand when it is due; returns how long to wait for one that is not. */
-static int64_t send_when_due(struct dumper *dumper, struct errand *errand)
+/* Sends the pending request when it is due; returns how long to wait for one that is not. */
+static int64_t send_when_due(struct dumper *dumper, struct pending *pending)
 {
-    int64_t left_ms = errand->patience.due_ms - clock_monotonic_ms();
-    if (errand->state != STATE_WAITS || left_ms > 0)
-        return errand->state == STATE_WAITS && left_ms < WAIT_MS ? left_ms : WAIT_MS;
-    errand->state = STATE_SENT;
+    int64_t left_ms = pending->backoff.due_ms - clock_monotonic_ms();
+    if (pending->state != STATE_WAITS || left_ms > 0)
+        return pending->state == STATE_WAITS && left_ms < WAIT_MS ? left_ms : WAIT_MS;
+    pending->state = STATE_SENT;
     http_send(dumper->http, &(struct http_request){.method = "POST",
-                                                   .url = errand->url,
+                                                   .url = pending->url,
                                                    .content_type = "application/json",
-                                                   .body = builder_bytes(&errand->body),
+                                                   .body = builder_bytes(&pending->body),
                                                    .timeout_ms = REQUEST_MS,
-                                                   .owner = errand});
+                                                   .owner = pending});
     return WAIT_MS;
 }
 
 static int64_t send_all_due(struct dumper *dumper)
 {
-    int64_t wait_ms = send_when_due(dumper, &dumper->lister.errand);
+    int64_t wait_ms = send_when_due(dumper, &dumper->lister.pending);
     for (uint64_t number = dumper->oldest; number < dumper->youngest; number++) {
-        int64_t left_ms = send_when_due(dumper, &batch_of(dumper, number)->errand);
+        int64_t left_ms = send_when_due(dumper, &batch_of(dumper, number)->pending);
         wait_ms = left_ms < wait_ms ? left_ms : wait_ms;
     }
     return wait_ms;
@@ -413,7 +413,7 @@ static int64_t send_all_due(struct dumper *dumper)
 
 static bool is_waiting(const struct dumper *dumper)
 {
-    return dumper->lister.errand.state == STATE_WAITS || dumper->oldest < dumper->youngest;
+    return dumper->lister.pending.state == STATE_WAITS || dumper->oldest < dumper->youngest;
 }
 
 /* False when nothing is left to do. */
@@ -446,11 +446,11 @@ static void open_all(struct dumper *dumper)
     if (!dumper->batches)
         log_fatal("out of memory dump");
     for (int64_t i = 0; i < options->parallel; i++) {
-        dumper->batches[i].errand.url = options->get_url;
+        dumper->batches[i].pending.url = options->get_url;
         dumper->batches[i].arena = arena_create("batch");
     }
     struct lister *lister = &dumper->lister;
-    *lister = (struct lister){.errand.url = options->list_url,
+    *lister = (struct lister){.pending.url = options->list_url,
                               .class_arena = arena_create("classes"),
                               .name_arena = arena_create("names")};
     if (options->class.data) {
@@ -467,11 +467,11 @@ static void close_all(struct dumper *dumper)
     http_close(dumper->http);
     for (int64_t i = 0; i < dumper->options->parallel; i++) {
         arena_destroy(dumper->batches[i].arena);
-        builder_free(&dumper->batches[i].errand.body);
+        builder_free(&dumper->batches[i].pending.body);
         builder_free(&dumper->batches[i].lines);
     }
     free(dumper->batches);
-    builder_free(&dumper->lister.errand.body);
+    builder_free(&dumper->lister.pending.body);
     arena_destroy(dumper->lister.class_arena);
     arena_destroy(dumper->lister.name_arena);
     builder_free(&dumper->last);

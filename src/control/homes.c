@@ -70,7 +70,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                            const struct namespace_conf *confs, size_t count, const char *but)
 {
     struct builder builder = {0};
-    size_t kept = but && namespaces_find(confs, count, but) ? count - 1 : count;
+    size_t kept = but && ns_registry_find(confs, count, but) ? count - 1 : count;
     int64_t width = homes_width(settings, kept), workers = settings->workers;
     int64_t homes = width == workers ? 0 : (int64_t)kept < workers ? (int64_t)kept : workers, next = 0;
     builder_add_text(&builder,

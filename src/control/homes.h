@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/settings.h"
-#include "control/namespaces.h"
+#include "control/ns_registry.h"
 
 /* How many workers are the home of each of `count` namespaces, so that each worker has room for the sessions
  * of those that it is at home to; all workers when there are few. */

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/line.h"
-#include "control/patience.h"
+#include "control/backoff.h"
 #include "control/progress.h"
 
 enum {
@@ -39,7 +39,7 @@ struct batch {
     int count;
     int single;          /* the document sent alone; -1: all of them together */
     struct place before; /* where its first line begins */
-    struct patience patience;
+    struct backoff backoff;
 };
 
 struct loader {
@@ -226,7 +226,7 @@ static void fill(struct loader *loader, struct batch *batch)
         if (!batch->count) {
             batch->state = BATCH_WAITS;
             batch->single = -1;
-            batch->patience = (struct patience){0};
+            batch->backoff = (struct backoff){0};
             batch->before = loader->held.before;
             begin_body(loader, &batch->body);
         } else if (batch->count == options->batch ||
@@ -257,7 +257,7 @@ static void choose_single(struct loader *loader, struct batch *batch, int single
 {
     const struct entry *entry = &batch->entries[single];
     batch->single = single;
-    batch->patience = (struct patience){0};
+    batch->backoff = (struct backoff){0};
     batch->state = BATCH_WAITS;
     begin_body(loader, &batch->alone);
     builder_add(&batch->alone, batch->body.data + entry->start, entry->size);
@@ -311,12 +311,12 @@ static void give_up(struct loader *loader, const struct batch *batch, const stru
 static void on_again(struct loader *loader, struct batch *batch, const struct answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (!patience_goes_on(&batch->patience, loader->options->patience_s)) {
+    if (!backoff_goes_on(&batch->backoff, loader->options->patience_s)) {
         give_up(loader, batch, answer);
         return;
     }
     batch->state = BATCH_WAITS;
-    if (batch->patience.tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
+    if (batch->backoff.tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
         loader->said_ms = now_ms;
         say_of(loader, batch, answer, "; trying again");
     }
@@ -360,10 +360,10 @@ static bool step(struct loader *loader)
         struct batch *batch = &loader->batches[i];
         if (batch->state == BATCH_FREE)
             fill(loader, batch);
-        if (batch->state == BATCH_WAITS && batch->patience.due_ms <= now_ms)
+        if (batch->state == BATCH_WAITS && batch->backoff.due_ms <= now_ms)
             send_batch(loader, batch);
-        if (batch->state == BATCH_WAITS && batch->patience.due_ms - now_ms < wait_ms)
-            wait_ms = batch->patience.due_ms - now_ms;
+        if (batch->state == BATCH_WAITS && batch->backoff.due_ms - now_ms < wait_ms)
+            wait_ms = batch->backoff.due_ms - now_ms;
     }
     struct http_result result;
     if (http_receive(loader->http, wait_ms, &result))

@@ -1,6 +1,6 @@
 /* map: nginx's list of namespaces and their databases. */
 #include "control/homes.h"
-#include "control/namespaces.h"
+#include "control/ns_registry.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -184,23 +184,23 @@ static void print_choices(const char *group, const char *details, const struct c
 
 static void refuse_choice(const char *group, const struct choice *choices, size_t count, const char *word)
 {
-    const char *space = *group ? " " : "";
+    const char *ns = *group ? " " : "";
     struct builder known = {0};
     char room[NAME_ROOM];
     for (size_t i = 0; i < count; i++)
         builder_printf(&known, "%s ", choices[i].name);
     const char *nearest = meant(&known, word, room);
     if (*nearest)
-        say("%s%s%s: there is no such command; is %s%s%s meant? (see stampctl %s%s--help)", group, space,
-            word, group, space, nearest, group, space);
+        say("%s%s%s: there is no such command; is %s%s%s meant? (see stampctl %s%s--help)", group, ns, word,
+            group, ns, nearest, group, ns);
     else
-        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, space, word, group, space);
+        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, ns, word, group, ns);
 }
 
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
                    struct control *control, int argc, char **argv)
 {
-    const char *space = *group ? " " : "";
+    const char *ns = *group ? " " : "";
     if (argc > 1 &&
         (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)) {
         print_choices(group, details, choices, count);
@@ -212,6 +212,6 @@ int options_choose(const char *group, const char *details, const struct choice *
     if (argc > 1)
         refuse_choice(group, choices, count, argv[1]);
     else
-        say("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group, space);
+        say("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group, ns);
     return CONTROL_WRONG;
 }

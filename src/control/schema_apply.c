@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "control/schema_claims.h"
-#include "document/rewriting.h"
+#include "store/rewriting.h"
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */
@@ -136,10 +136,10 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     if (!count_documents(control, pg, step, &whole))
         return false;
     struct arena *arena = arena_create("fill");
-    struct claiming *claiming = NULL;
+    struct reserving *reserving = NULL;
     const char *problem = NULL;
     bool is_filling = pg_prepare(pg, fill, 1) == FAULT_NONE, is_done = false;
-    if (is_filling && !is_side && !claiming_open(control, pg, &claiming))
+    if (is_filling && !is_side && !reserving_open(control, pg, &reserving))
         return false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
@@ -147,14 +147,14 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         if (is_side)
             pg_add_text(&params, step->side.item);
         pg_add_i32(&params, (int32_t)batch);
-        enum fault fault = claiming ? claiming_run(claiming, fill, &params, &row, &problem)
-                                    : pg_run(pg, fill, &params, &row);
+        enum fault fault = reserving ? reserving_run(reserving, fill, &params, &row, &problem)
+                                     : pg_run(pg, fill, &params, &row);
         if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;
         }
-        if (claiming && fault == FAULT_AUNIQUE) {
-            const struct schema_refusal *refusal = claiming_refusal(claiming);
+        if (reserving && fault == FAULT_AUNIQUE) {
+            const struct schema_refusal *refusal = reserving_refusal(reserving);
             plan->was_refused = true;
             if (!schema_take_back(control, pg, plan->applied, refusal)) {
                 arena_destroy(arena);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "document/claims.h"
-#include "document/statements.h"
+#include "store/reservations.h"
+#include "store/statements.h"
 
 struct session {
     struct bytes database;
@@ -12,11 +12,11 @@ struct session {
     struct session *next;
 };
 
-struct claiming {
+struct reserving {
     struct control *control;
     struct pg *pg;
     struct session *others;
-    struct claim_sessions sessions;
+    struct reservation_sessions sessions;
     struct schema_refusal refusal;
 };
 
@@ -24,7 +24,7 @@ static enum fault prepare(struct pg *pg)
 {
     const struct pg_statement needed[] = {
         statements[STATEMENT_GLOBAL_CHANGES],
-        statements[STATEMENT_GLOBAL_CLAIM],
+        statements[STATEMENT_GLOBAL_RESERVE],
         statements[STATEMENT_GLOBAL_DROP],
         statements[STATEMENT_GLOBAL_LOOK],
     };
@@ -34,26 +34,26 @@ static enum fault prepare(struct pg *pg)
 /* One for each database, kept until the end; never the one whose transaction goes on. */
 static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
 {
-    struct claiming *claiming = whose;
-    struct arena *arena = claiming->control->arena;
-    for (struct session *one = claiming->others; one; one = one->next)
+    struct reserving *reserving = whose;
+    struct arena *arena = reserving->control->arena;
+    for (struct session *one = reserving->others; one; one = one->next)
         if (bytes_equal(one->database, database)) {
             *pg_r = one->pg;
             return FAULT_NONE;
         }
     const char *name = arena_copy(arena, database.data, database.size);
-    enum fault fault = control_connect(claiming->control, name, pg_r);
+    enum fault fault = control_connect(reserving->control, name, pg_r);
     if (!fault)
         fault = prepare(*pg_r);
     if (fault)
         return fault;
     struct session *session = ARENA_NEW(arena, struct session);
-    *session = (struct session){bytes_of(name), *pg_r, claiming->others};
-    claiming->others = session;
+    *session = (struct session){bytes_of(name), *pg_r, reserving->others};
+    reserving->others = session;
     return FAULT_NONE;
 }
 
-bool claiming_open(struct control *control, struct pg *pg, struct claiming **claiming_r)
+bool reserving_open(struct control *control, struct pg *pg, struct reserving **reserving_r)
 {
     struct pg_result *row;
     if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
@@ -63,19 +63,19 @@ bool claiming_open(struct control *control, struct pg *pg, struct claiming **cla
         say("preparing claims: %s", pg_message(pg));
         return false;
     }
-    struct claiming *claiming = ARENA_NEW(control->arena, struct claiming);
-    *claiming = (struct claiming){.control = control, .pg = pg};
-    claiming->sessions = (struct claim_sessions){.use = use,
-                                                 .whose = claiming,
-                                                 .z = bytes_of(control->settings.z_database),
-                                                 .database = pg_get_text(row, 0, 0)};
-    *claiming_r = claiming;
+    struct reserving *reserving = ARENA_NEW(control->arena, struct reserving);
+    *reserving = (struct reserving){.control = control, .pg = pg};
+    reserving->sessions = (struct reservation_sessions){.use = use,
+                                                        .whose = reserving,
+                                                        .z = bytes_of(control->settings.z_database),
+                                                        .database = pg_get_text(row, 0, 0)};
+    *reserving_r = reserving;
     return true;
 }
 
-const struct schema_refusal *claiming_refusal(const struct claiming *claiming)
+const struct schema_refusal *reserving_refusal(const struct reserving *reserving)
 {
-    return &claiming->refusal;
+    return &reserving->refusal;
 }
 
 static struct bytes keep(struct arena *arena, struct bytes text)
@@ -83,44 +83,45 @@ static struct bytes keep(struct arena *arena, struct bytes text)
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
 
-static void note_refusal(struct claiming *claiming, const struct claims *claims, const char *words)
+static void note_refusal(struct reserving *reserving, const struct reservations *reservations,
+                         const char *words)
 {
-    struct arena *arena = claiming->control->arena;
+    struct arena *arena = reserving->control->arena;
     struct bytes class, name;
-    claims_refused_property(claims, &class, &name);
-    claiming->refusal = (struct schema_refusal){
+    reservations_refused_property(reservations, &class, &name);
+    reserving->refusal = (struct schema_refusal){
         .property = keep(arena, name), .class = keep(arena, class), .value = keep(arena, bytes_of(words))};
 }
 
-enum fault claiming_run(struct claiming *claiming, const struct pg_statement *statement,
-                        const struct pg_params *params, struct pg_result **row_r, const char **problem_r)
+enum fault reserving_run(struct reserving *reserving, const struct pg_statement *statement,
+                         const struct pg_params *params, struct pg_result **row_r, const char **problem_r)
 {
     struct arena *arena = params->arena;
-    struct claims *claims = NULL;
-    enum fault fault = pg_execute(claiming->pg, "begin; " CLAIMS_BEGIN);
+    struct reservations *reservations = NULL;
+    enum fault fault = pg_execute(reserving->pg, "begin; " RESERVATIONS_BEGIN);
     if (!fault)
-        fault = pg_run(claiming->pg, statement, params, row_r);
+        fault = pg_run(reserving->pg, statement, params, row_r);
     if (!fault)
-        fault = claims_collect(arena, claiming->pg, &claims);
-    if (!fault && claims)
-        fault = claims_take(claims, &claiming->sessions);
+        fault = reservations_collect(arena, reserving->pg, &reservations);
+    if (!fault && reservations)
+        fault = reservations_take(reservations, &reserving->sessions);
     if (!fault)
-        fault = pg_execute(claiming->pg, "commit");
+        fault = pg_execute(reserving->pg, "commit");
     if (!fault) {
-        if (claims)
-            claims_settle(claims, &claiming->sessions, CLAIMS_COMMITTED);
+        if (reservations)
+            reservations_settle(reservations, &reserving->sessions, RESERVATIONS_COMMITTED);
         return FAULT_NONE;
     }
-    struct arena *lasting = claiming->control->arena; /* the other one is that of this step */
-    const char *refused = claims ? claims_refused(claims) : NULL;
+    struct arena *lasting = reserving->control->arena; /* the other one is that of this step */
+    const char *refused = reservations ? reservations_refused(reservations) : NULL;
     *problem_r = refused ? arena_printf(lasting, "a document of another namespace has %s", refused)
-                         : arena_copy(lasting, pg_message(claiming->pg), strlen(pg_message(claiming->pg)));
+                         : arena_copy(lasting, pg_message(reserving->pg), strlen(pg_message(reserving->pg)));
     if (refused)
-        note_refusal(claiming, claims, refused);
-    else if (strcmp(pg_sqlstate(claiming->pg), "ST005") == 0 &&
-             schema_read_refusal(lasting, pg_detail(claiming->pg), &claiming->refusal))
+        note_refusal(reserving, reservations, refused);
+    else if (strcmp(pg_sqlstate(reserving->pg), "ST005") == 0 &&
+             schema_read_refusal(lasting, pg_detail(reserving->pg), &reserving->refusal))
         fault = FAULT_AUNIQUE;
     /* What was claimed stays so.  Nothing can be let go now: while documents are looked at for the first time
      * any of them may have the value.  Whoever wants it finds out later that there is nothing behind it. */
-    return pg_execute(claiming->pg, "rollback") ? FAULT_XAWAY : fault;
+    return pg_execute(reserving->pg, "rollback") ? FAULT_XAWAY : fault;
 }

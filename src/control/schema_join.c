@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "operation/classes.h"
-#include "operation/module.h"
+#include "operation/module/module.h"
 
 static bool load_modules(struct control *control)
 {

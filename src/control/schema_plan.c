@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "control/schema_catalog.h"
-#include "document/mutation.h"
+#include "model/mutation.h"
 
 /* "x_Class_Item", with "_field" when there is one. */
 static struct bytes table_name(struct arena *arena, const char *prefix, struct side_name name,

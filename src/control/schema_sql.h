@@ -10,7 +10,7 @@
 #ifndef STAMPD_CONTROL_SCHEMA_SQL_H
 #define STAMPD_CONTROL_SCHEMA_SQL_H
 
-#include "document/schema.h"
+#include "model/schema.h"
 
 /* One side table. */
 struct side_name {

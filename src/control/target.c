@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "control/key.h"
-#include "control/namespaces.h"
+#include "control/cmd_key.h"
+#include "control/ns_registry.h"
 
 enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
 
 bool target_is_right(const struct target *target, const char *command)
 {
-    if (target->space && namespace_is_code(target->space))
+    if (target->ns && namespace_is_code(target->ns))
         return true;
     say("%s: --ns CODE is needed", command);
     return false;
@@ -22,7 +22,7 @@ const char *target_url(const struct target *target, struct arena *arena, const c
     int size = (int)strlen(url);
     while (size && url[size - 1] == '/')
         size--;
-    return arena_printf(arena, "%.*s/%s/op/%s", size, url, target->space, operation);
+    return arena_printf(arena, "%.*s/%s/op/%s", size, url, target->ns, operation);
 }
 
 struct http_options target_http(const struct target *target)

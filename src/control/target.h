@@ -6,7 +6,7 @@
 #include "edge/http.h"
 
 struct target {
-    const char *space, *key_file, *ca_file;
+    const char *ns, *key_file, *ca_file;
     int64_t parallel, patience_s;
     bool is_insecure;
 };
@@ -16,7 +16,7 @@ struct target {
     }
 /* clang-format off */
 #define TARGET_LINES(target)                                                                                 \
-    {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &(target)->space},             \
+    {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &(target)->ns},             \
     {.name = "key-file", .argument = "FILE", .help = "File with the administrator's key.",                   \
      .text = &(target)->key_file},                                                                           \
     {.name = "parallel", .argument = "N", .help = "Requests in flight (default: 4).",                        \

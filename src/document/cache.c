@@ -90,18 +90,18 @@ static void grow(struct cache *cache)
     free(old);
 }
 
-static bool is_named(const struct node *node, uint64_t hash, int space, struct bytes class, struct bytes id)
+static bool is_named(const struct node *node, uint64_t hash, int ns, struct bytes class, struct bytes id)
 {
     const struct header *header = &node->entry.document->header;
-    return node->entry.hash == hash && node->entry.space == space && bytes_equal(header->id, id) &&
+    return node->entry.hash == hash && node->entry.ns == ns && bytes_equal(header->id, id) &&
            bytes_equal(header->class, class);
 }
 
-struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int space, struct bytes class,
+struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int ns, struct bytes class,
                                struct bytes id)
 {
     for (struct node *node = *bucket_of(cache, hash); node; node = node->next) {
-        if (!is_named(node, hash, space, class, id))
+        if (!is_named(node, hash, ns, class, id))
             continue;
         if (node != cache->youngest) {
             unlink_by_use(cache, node);
@@ -119,11 +119,11 @@ static void shrink(struct cache *cache)
         cache_drop(cache, &cache->oldest->entry);
 }
 
-struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int space,
+struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int ns,
                               struct document *document)
 {
     document_hold(document); /* before the old copy goes: it may be the same */
-    struct cache_entry *entry = cache_find(cache, hash, space, document->header.class, document->header.id);
+    struct cache_entry *entry = cache_find(cache, hash, ns, document->header.class, document->header.id);
     struct node *node = (struct node *)entry; /* the entry is the node's first member */
     bool is_written = node && node->entry.is_written;
     if (node) {
@@ -140,7 +140,7 @@ struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot,
         cache->count++;
     }
     node->entry = (struct cache_entry){
-        .document = document, .hash = hash, .slot = slot, .space = space, .is_written = is_written};
+        .document = document, .hash = hash, .slot = slot, .ns = ns, .is_written = is_written};
     node->bytes = sizeof *node + document->block_bytes;
     cache->bytes += node->bytes;
     shrink(cache);

@@ -5,7 +5,7 @@
 #define STAMPD_DOCUMENT_CACHE_H
 
 #include "base/base.h"
-#include "document/document.h"
+#include "model/document.h"
 
 struct cache;
 
@@ -18,17 +18,17 @@ struct cache_entry {
     bool is_tagged;  /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
     bool is_doubted; /* the database has another, whatever stamps say: nothing but a load is believed */
     bool is_written; /* an operation of this worker wrote it; outlives the copy's replacement */
-    int space;
+    int ns;
 };
 
 struct cache *cache_create(size_t budget_bytes, int64_t age_ms);
 void cache_destroy(struct cache *cache);
 
 /* The entry, moved to the young end; NULL when there is none.  Valid until the next put, drop or trim. */
-struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int space, struct bytes class,
+struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int ns, struct bytes class,
                                struct bytes id);
 /* Keeps the document (takes a reference of its own) in place of an older copy. */
-struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int space,
+struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int ns,
                               struct document *document);
 void cache_drop(struct cache *cache, struct cache_entry *entry);
 /* Drops what is too old; called now and then. */

@@ -8,17 +8,17 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 
-struct documents *documents_create(const struct settings *settings, struct stamps *stamps)
+struct documents *documents_create(const struct settings *settings, struct segment *segment)
 {
     struct documents *documents = calloc(1, sizeof *documents);
     if (!documents)
         log_fatal("out of memory");
     documents->settings = settings;
-    documents->stamps = stamps;
-    documents->store = store_create(settings, stamps);
+    documents->segment = segment;
+    documents->store = store_create(settings, segment);
     documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
-    documents->mouth = mouth_create(stamps);
-    documents->pulse = stamps_pulse(stamps, stamps_index(stamps));
+    documents->publisher = publisher_create(segment);
+    documents->pulse = metrics_pulse(segment, segment_index(segment));
     documents->deadline_ms = INT64_MAX;
     documents->other_hosts = strcmp(settings->hosts, "many") == 0;
     documents_rest(documents);
@@ -31,7 +31,7 @@ void documents_destroy(struct documents *documents)
         return;
     cache_destroy(documents->cache);
     store_destroy(documents->store);
-    mouth_destroy(documents->mouth);
+    publisher_destroy(documents->publisher);
     free(documents);
 }
 
@@ -58,19 +58,19 @@ struct store *documents_store(struct documents *documents)
 }
 
 /* The segment is searched place by place: here it is remembered where a name was found. */
-int documents_space(struct documents *documents, struct bytes database)
+int documents_ns(struct documents *documents, struct bytes database)
 {
-    uint64_t hash = stamps_hash(documents->stamps, 0, NO_BYTES, database);
-    struct known_space *known = &documents->known_spaces[hash % KNOWN_SPACES];
+    uint64_t hash = slots_hash(documents->segment, 0, NO_BYTES, database);
+    struct known_ns *known = &documents->known_namespaces[hash % KNOWN_NAMESPACES];
     if (known->size && bytes_equal((struct bytes){known->database, known->size}, database))
-        return known->space;
-    int space = stamps_space(documents->stamps, database);
-    if (space >= 0) {
-        known->space = space;
+        return known->ns;
+    int ns = namespaces_find(documents->segment, database);
+    if (ns >= 0) {
+        known->ns = ns;
         known->size = (unsigned char)database.size;
         memcpy(known->database, database.data, database.size);
     }
-    return space;
+    return ns;
 }
 
 static void release(void *document)
@@ -99,48 +99,49 @@ static struct kept *keep_up_to(struct arena *arena, size_t most)
     return kept;
 }
 
-static struct cache_entry *look_up(struct documents *documents, int space, struct name name,
-                                   struct found *found, struct look *look_r)
+static struct cache_entry *look_up(struct documents *documents, int ns, struct name name, struct found *found,
+                                   struct observation *observation_r)
 {
-    found->hash = stamps_hash(documents->stamps, space, name.class, name.id);
-    found->slot = stamps_slot(documents->stamps, found->hash);
-    *look_r = stamps_see(documents->stamps, found->slot);
-    found->tag = look_r->stamp;
-    found->was_busy = look_r->busy;
-    return cache_find(documents->cache, found->hash, space, name.class, name.id);
+    found->hash = slots_hash(documents->segment, ns, name.class, name.id);
+    found->slot = slots_index(documents->segment, found->hash);
+    *observation_r = slots_see(documents->segment, found->slot);
+    found->tag = observation_r->stamp;
+    found->was_busy = observation_r->busy;
+    return cache_find(documents->cache, found->hash, ns, name.class, name.id);
 }
 
-static bool is_proven(const struct cache_entry *entry, struct look look)
+static bool is_proven(const struct cache_entry *entry, struct observation observation)
 {
-    return entry && entry->is_tagged && !look.busy && entry->tag == look.stamp;
+    return entry && entry->is_tagged && !observation.busy && entry->tag == observation.stamp;
 }
 
-/* The cached copy of the name, if it is proven; else what another worker has put on the shelf under the
- * stamp seen, which proves it just as well, and which is cached.  NULL: the database has to be asked. */
-static struct cache_entry *find_proven(struct documents *documents, int space, struct name name,
-                                       const struct found *found, struct look look, struct cache_entry *entry)
+/* The cached copy of the name, if it is proven; else what another worker has put in the shared cache under
+ * the stamp seen, which proves it just as well, and which is cached.  NULL: the database has to be asked. */
+static struct cache_entry *find_proven(struct documents *documents, int ns, struct name name,
+                                       const struct found *found, struct observation observation,
+                                       struct cache_entry *entry)
 {
-    if (is_proven(entry, look))
+    if (is_proven(entry, observation))
         return entry;
-    if (look.busy || (entry && entry->is_doubted))
+    if (observation.busy || (entry && entry->is_doubted))
         return NULL;
-    struct document *document =
-        shelf_take(stamps_shelf(documents->stamps), found->hash, space, name.class, name.id, look.stamp);
+    struct document *document = shared_cache_take(shared_cache_of(documents->segment), found->hash, ns,
+                                                  name.class, name.id, observation.stamp);
     if (!document)
         return NULL;
-    entry = cache_put(documents->cache, found->hash, found->slot, space, document);
-    entry->tag = look.stamp;
+    entry = cache_put(documents->cache, found->hash, found->slot, ns, document);
+    entry->tag = observation.stamp;
     entry->is_tagged = true;
     entry->fresh_ms = documents->other_hosts ? INT64_MIN / 2 : documents->now_ms;
     document_release(document);
     return entry;
 }
 
-static void put_on_shelf(struct documents *documents, int space, const struct found *found, uint64_t tag,
-                         const struct document *document)
+static void put_on_shared_cache(struct documents *documents, int ns, const struct found *found, uint64_t tag,
+                                const struct document *document)
 {
-    struct stamps *stamps = documents->stamps;
-    shelf_put(stamps_shelf(stamps), stamps_index(stamps), found->hash, space, tag, document);
+    struct segment *segment = documents->segment;
+    shared_cache_put(shared_cache_of(segment), segment_index(segment), found->hash, ns, tag, document);
 }
 
 /* --- ends by themselves --- */
@@ -155,7 +156,7 @@ bool documents_has_ended(const struct found *found)
     return has_ended(found->document);
 }
 
-void documents_judge_life(struct arena *arena, struct found *found)
+void documents_judge_expiry(struct arena *arena, struct found *found)
 {
     if (!has_ended(found->document))
         return;
@@ -232,7 +233,7 @@ static void find_twins(struct wanted *wanted, const struct name *names, size_t c
 
 /* hosts = many: the cached copies are compared with the database, in one query; those that moved are wanted.
  */
-static enum fault verify_cached(struct documents *documents, int space, struct arena *arena,
+static enum fault verify_cached(struct documents *documents, int ns, struct arena *arena,
                                 const struct name *names, struct found *found, size_t count,
                                 struct wanted *wanted)
 {
@@ -247,7 +248,7 @@ static enum fault verify_cached(struct documents *documents, int space, struct a
     }
     if (!commit.count)
         return FAULT_NONE;
-    enum fault fault = store_verify(documents->store, space, arena, &commit);
+    enum fault fault = store_verify(documents->store, ns, arena, &commit);
     if (fault && fault != FAULT_STALE)
         return fault;
     for (size_t i = 0; i < commit.count; i++) {
@@ -260,20 +261,20 @@ static enum fault verify_cached(struct documents *documents, int space, struct a
     return FAULT_NONE;
 }
 
-static enum fault load_wanted(struct documents *documents, int space, struct arena *arena,
-                              struct wanted *wanted, size_t bytes_most)
+static enum fault load_wanted(struct documents *documents, int ns, struct arena *arena, struct wanted *wanted,
+                              size_t bytes_most)
 {
     if (clock_monotonic_ms() > documents->deadline_ms)
         return FAULT_XTIME;
-    enum fault fault = wanted->count == 1 ? store_load(documents->store, space, arena, wanted->loads)
-                                          : store_load_part(documents->store, space, arena, wanted->loads,
+    enum fault fault = wanted->count == 1 ? store_load(documents->store, ns, arena, wanted->loads)
+                                          : store_load_part(documents->store, ns, arena, wanted->loads,
                                                             wanted->count, bytes_most);
     if (fault)
         return fault;
     for (size_t i = 0; i < wanted->count && wanted->loads[i].document; i++) {
         struct found *found = wanted->found[i];
         struct document *document = wanted->loads[i].document;
-        struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
+        struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, ns, document);
         entry->tag = found->tag; /* seen before the query: a right tag, also when a writer was marked */
         entry->is_tagged = true;
         entry->fresh_ms = documents->now_ms;
@@ -281,23 +282,23 @@ static enum fault load_wanted(struct documents *documents, int space, struct are
         found->from_database = true;
         arena_defer(arena, release, document);
         if (!found->was_busy)
-            put_on_shelf(documents, space, found, found->tag, document);
+            put_on_shared_cache(documents, ns, found, found->tag, document);
     }
     return FAULT_NONE;
 }
 
-static enum fault find_stored(struct documents *documents, int space, struct arena *arena,
+static enum fault find_stored(struct documents *documents, int ns, struct arena *arena,
                               const struct name *names, size_t count, size_t bytes_most,
                               struct found *found_r)
 {
     struct wanted wanted = {0};
     struct kept *kept = keep_up_to(arena, count);
     for (size_t i = 0; i < count; i++) {
-        struct look look;
+        struct observation observation;
         struct found *found = &found_r[i];
         *found = (struct found){0};
-        struct cache_entry *entry = look_up(documents, space, names[i], found, &look);
-        struct cache_entry *proven = find_proven(documents, space, names[i], found, look, entry);
+        struct cache_entry *entry = look_up(documents, ns, names[i], found, &observation);
+        struct cache_entry *proven = find_proven(documents, ns, names[i], found, observation, entry);
         if (proven) {
             found->document = kept->documents[kept->count++] = document_hold(proven->document);
             proven->fresh_ms = documents->now_ms;
@@ -307,7 +308,7 @@ static enum fault find_stored(struct documents *documents, int space, struct are
     }
     enum fault fault = FAULT_NONE;
     if (documents->other_hosts && kept->count)
-        fault = verify_cached(documents, space, arena, names, found_r, count, &wanted);
+        fault = verify_cached(documents, ns, arena, names, found_r, count, &wanted);
     pulse_count(&documents->pulse->hits, count - wanted.count);
     if (fault || !wanted.count)
         return fault;
@@ -315,35 +316,35 @@ static enum fault find_stored(struct documents *documents, int space, struct are
     size_t all = wanted.count;
     if (count > 1)
         put_in_order(arena, &wanted, names, count);
-    fault = load_wanted(documents, space, arena, &wanted, bytes_most);
+    fault = load_wanted(documents, ns, arena, &wanted, bytes_most);
     if (!fault && wanted.count < all)
         find_twins(&wanted, names, count, found_r);
     return fault;
 }
 
-enum fault documents_find_newest(struct documents *documents, int space, struct arena *arena,
+enum fault documents_find_newest(struct documents *documents, int ns, struct arena *arena,
                                  const struct name *names, size_t count, size_t bytes_most,
                                  struct found *found_r)
 {
-    enum fault fault = find_stored(documents, space, arena, names, count, bytes_most, found_r);
+    enum fault fault = find_stored(documents, ns, arena, names, count, bytes_most, found_r);
     for (size_t i = 0; !fault && i < count; i++)
         if (found_r[i].document)
-            documents_judge_life(arena, &found_r[i]);
+            documents_judge_expiry(arena, &found_r[i]);
     return fault;
 }
 
 /* An old copy does not tell that the document has ended: since then its end may have been put off. */
-static enum fault find_tolerated(struct documents *documents, int space, struct arena *arena,
-                                 struct name name, int64_t tolerance_ms, struct found *found_r)
+static enum fault find_tolerated(struct documents *documents, int ns, struct arena *arena, struct name name,
+                                 int64_t tolerance_ms, struct found *found_r)
 {
-    struct look look;
+    struct observation observation;
     *found_r = (struct found){0};
-    struct cache_entry *entry = look_up(documents, space, name, found_r, &look);
+    struct cache_entry *entry = look_up(documents, ns, name, found_r, &observation);
     bool is_young =
         entry && documents->now_ms - entry->fresh_ms <= tolerance_ms && !has_ended(entry->document);
-    struct cache_entry *proven = is_young && !is_proven(entry, look)
+    struct cache_entry *proven = is_young && !is_proven(entry, observation)
                                      ? NULL
-                                     : find_proven(documents, space, name, found_r, look, entry);
+                                     : find_proven(documents, ns, name, found_r, observation, entry);
     if (proven) {
         entry = proven;
         if (!documents->other_hosts)
@@ -352,80 +353,81 @@ static enum fault find_tolerated(struct documents *documents, int space, struct 
         struct wanted wanted = {0};
         want(arena, &wanted, 1, 0, name, found_r, entry);
         pulse_count(&documents->pulse->misses, 1);
-        return load_wanted(documents, space, arena, &wanted, SIZE_MAX);
+        return load_wanted(documents, ns, arena, &wanted, SIZE_MAX);
     }
-    found_r->tag = entry->is_tagged ? entry->tag : look.stamp - 1; /* no tag: never equal to a later look */
+    found_r->tag =
+        entry->is_tagged ? entry->tag : observation.stamp - 1; /* no tag: never equal to a later look */
     found_r->document = document_hold(entry->document);
     arena_defer(arena, release, entry->document);
     pulse_count(&documents->pulse->hits, 1);
     return FAULT_NONE;
 }
 
-enum fault documents_find_tolerated(struct documents *documents, int space, struct arena *arena,
+enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
                                     struct name name, int64_t tolerance_ms, struct found *found_r)
 {
-    enum fault fault = find_tolerated(documents, space, arena, name, tolerance_ms, found_r);
+    enum fault fault = find_tolerated(documents, ns, arena, name, tolerance_ms, found_r);
     if (!fault)
-        documents_judge_life(arena, found_r);
+        documents_judge_expiry(arena, found_r);
     return fault;
 }
 
-enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
+enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
                             const struct name *names, size_t count, const struct document **documents_r)
 {
-    return documents_newest_part(documents, space, arena, names, count, SIZE_MAX, documents_r);
+    return documents_newest_part(documents, ns, arena, names, count, SIZE_MAX, documents_r);
 }
 
-enum fault documents_newest_part(struct documents *documents, int space, struct arena *arena,
+enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
                                  const struct name *names, size_t count, size_t bytes_most,
                                  const struct document **documents_r)
 {
     struct found *found = ARENA_ROOM(arena, struct found, count);
-    enum fault fault = documents_find_newest(documents, space, arena, names, count, bytes_most, found);
+    enum fault fault = documents_find_newest(documents, ns, arena, names, count, bytes_most, found);
     for (size_t i = 0; !fault && i < count; i++)
         documents_r[i] = found[i].document;
     return fault;
 }
 
-void documents_keep_written(struct documents *documents, int space, const struct found *found,
+void documents_keep_written(struct documents *documents, int ns, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag)
 {
-    if (!store_judge_life(documents->store, space, document)) {
-        documents_distrust(documents, space, found);
+    if (!store_judge_expiry(documents->store, ns, document)) {
+        documents_distrust(documents, ns, found);
         return;
     }
-    struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, space, document);
+    struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, ns, document);
     entry->is_tagged = is_tagged;
     entry->tag = tag;
     entry->fresh_ms = documents->now_ms;
     if (is_tagged)
-        put_on_shelf(documents, space, found, tag, document);
+        put_on_shared_cache(documents, ns, found, tag, document);
 }
 
-static struct cache_entry *entry_of(struct documents *documents, int space, const struct found *found)
+static struct cache_entry *entry_of(struct documents *documents, int ns, const struct found *found)
 {
     const struct header *header = &found->document->header;
-    return cache_find(documents->cache, found->hash, space, header->class, header->id);
+    return cache_find(documents->cache, found->hash, ns, header->class, header->id);
 }
 
-bool documents_is_written(struct documents *documents, int space, struct name name, uint32_t *slot_r)
+bool documents_is_written(struct documents *documents, int ns, struct name name, uint32_t *slot_r)
 {
-    uint64_t hash = stamps_hash(documents->stamps, space, name.class, name.id);
-    const struct cache_entry *entry = cache_find(documents->cache, hash, space, name.class, name.id);
-    *slot_r = stamps_slot(documents->stamps, hash);
+    uint64_t hash = slots_hash(documents->segment, ns, name.class, name.id);
+    const struct cache_entry *entry = cache_find(documents->cache, hash, ns, name.class, name.id);
+    *slot_r = slots_index(documents->segment, hash);
     return entry && entry->is_written;
 }
 
-void documents_set_written(struct documents *documents, int space, const struct found *found, bool is_written)
+void documents_set_written(struct documents *documents, int ns, const struct found *found, bool is_written)
 {
-    struct cache_entry *entry = entry_of(documents, space, found);
+    struct cache_entry *entry = entry_of(documents, ns, found);
     if (entry)
         entry->is_written = is_written;
 }
 
-void documents_distrust(struct documents *documents, int space, const struct found *found)
+void documents_distrust(struct documents *documents, int ns, const struct found *found)
 {
-    struct cache_entry *entry = entry_of(documents, space, found);
+    struct cache_entry *entry = entry_of(documents, ns, found);
     if (!entry)
         return;
     entry->is_tagged = false;
@@ -433,22 +435,22 @@ void documents_distrust(struct documents *documents, int space, const struct fou
     entry->fresh_ms = INT64_MIN / 2;
 }
 
-void documents_tell(struct documents *documents, int space, struct arena *arena, const struct commit *commit,
+void documents_tell(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
                     int64_t version)
 {
     const struct copy_batch *copies = commit->copies;
     size_t most = commit->count + (copies ? copies->target_count : 0), count = 0;
-    if (!most || !ears_are_wanted(documents->stamps, space))
+    if (!most || !feed_are_wanted(documents->segment, ns))
         return;
-    struct ear_change *changes = ARENA_ARRAY(arena, struct ear_change, most);
+    struct subscriber_change *changes = ARENA_ARRAY(arena, struct subscriber_change, most);
     for (size_t i = 0; i < commit->count; i++) {
         const struct header *header = &commit->documents[i].base->header;
         if (commit->documents[i].act != DRAFT_READ)
-            changes[count++] = (struct ear_change){header->class, header->id};
+            changes[count++] = (struct subscriber_change){header->class, header->id};
     }
-    mouth_tell(documents->mouth, space, version, changes, count);
+    publisher_send(documents->publisher, ns, version, changes, count);
     count = 0;
     for (size_t i = 0; copies && i < copies->target_count; i++)
-        changes[count++] = (struct ear_change){copies->targets[i].class, copies->targets[i].id};
-    mouth_tell(documents->mouth, space, 0, changes, count); /* each has a version of its own */
+        changes[count++] = (struct subscriber_change){copies->targets[i].class, copies->targets[i].id};
+    publisher_send(documents->publisher, ns, 0, changes, count); /* each has a version of its own */
 }

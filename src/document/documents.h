@@ -9,14 +9,14 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "document/document.h"
-#include "document/draft.h"
-#include "document/stamps.h"
-#include "document/store.h"
+#include "model/document.h"
+#include "model/draft.h"
+#include "segment/slots.h"
+#include "store/store.h"
 
 struct documents;
 
-struct documents *documents_create(const struct settings *settings, struct stamps *stamps);
+struct documents *documents_create(const struct settings *settings, struct segment *segment);
 void documents_destroy(struct documents *documents);
 /* Now and then: drops what grew old. */
 void documents_rest(struct documents *documents);
@@ -24,11 +24,11 @@ void documents_rest(struct documents *documents);
  * FAULT_XTIME. */
 void documents_begin_request(struct documents *documents, int64_t deadline_ms);
 /* The outcome of a commit is unknown and its database stays away: this process must end after its answer; its
- * heir goes on (freshness.md 2, the last line of commit). */
+ * recovery process goes on (freshness.md 2, the last line of commit). */
 bool documents_must_exit(const struct documents *documents);
 struct store *documents_store(struct documents *documents);
 /* Index of a database; -1 when the table of the segment is full. */
-int documents_space(struct documents *documents, struct bytes database);
+int documents_ns(struct documents *documents, struct bytes database);
 
 /* What a document is asked by. */
 struct name {
@@ -38,13 +38,13 @@ struct name {
 /* The newest copies, each by itself (synchronisation, configuration).  No database call for those that the
  * shared segment proves; all others are loaded in as few round trips as possible.  The arena holds the
  * documents until its reset. */
-MUST_USE enum fault documents_newest(struct documents *documents, int space, struct arena *arena,
+MUST_USE enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
                                      const struct name *names, size_t count,
                                      const struct document **documents_r);
 /* The same, but when those that are loaded take `bytes_most` of memory, the others stay NULL: what the
  * database has to be asked for is loaded in the order of the names.  A name that stands there twice is one
  * object. */
-MUST_USE enum fault documents_newest_part(struct documents *documents, int space, struct arena *arena,
+MUST_USE enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
                                           const struct name *names, size_t count, size_t bytes_most,
                                           const struct document **documents_r);
 
@@ -53,7 +53,7 @@ struct transaction;
 
 /* `in_snapshot`: every document is read in one REPEATABLE READ transaction (after validations in shared
  * memory have failed): what it sees was true at one instant, whatever others write. */
-MUST_USE enum fault transaction_begin(struct documents *documents, int space, struct arena *arena,
+MUST_USE enum fault transaction_begin(struct documents *documents, int ns, struct arena *arena,
                                       bool in_snapshot, struct transaction **transaction_r);
 /* This try may write: documents that operations of this worker have written lately are fetched in turn with
  * other writers of this host, so that they do not refuse each other; until the end of the try. */
@@ -75,7 +75,7 @@ MUST_USE enum fault transaction_read(struct transaction *transaction, struct nam
 /* The validation keeps this answer in its commit, which is then made also when no document changed;
  * once->version is that of the commit.  `once` is borrowed until then.  FAULT_STALE of the validation may now
  * mean that an answer is kept under this name already. */
-void transaction_keep(struct transaction *transaction, const struct once *once);
+void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency);
 /* The commit creates this task, or joins it with one scheduled before for its resource; it is then made also
  * when no document changed. */
 void transaction_schedule(struct transaction *transaction, const struct task *task);
@@ -94,7 +94,7 @@ const struct task *transaction_next_task(const struct transaction *transaction);
 /* The caller's session: a commit of documents finds out which of its definitions it touches. */
 void transaction_name_session(struct transaction *transaction, struct bytes session);
 /* After the validation: what the commit has touched. */
-const struct touch *transaction_touch(const struct transaction *transaction);
+const struct match *transaction_match(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
  * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, it is settled:
  * what the database now says stays.  version_r: that of the commit, 0 when no document was written. */

@@ -8,9 +8,9 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "document/documents_private.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "document/transaction_private.h"
-#include "document/turns.h"
+#include "segment/writer_queue.h"
 
 /* How long a worker waits for the end of the old backend after an unknown outcome. */
 enum { UNKNOWN_PATIENCE_MS = 5000 };
@@ -18,15 +18,15 @@ enum { UNKNOWN_PATIENCE_MS = 5000 };
 /* After this a writer in turn is taken for dead or slow: the next goes on. */
 enum { TURN_OVERDUE_MS = 500 };
 
-enum fault transaction_begin(struct documents *documents, int space, struct arena *arena, bool in_snapshot,
+enum fault transaction_begin(struct documents *documents, int ns, struct arena *arena, bool in_snapshot,
                              struct transaction **transaction_r)
 {
     struct transaction *transaction = ARENA_NEW(arena, struct transaction);
     transaction->documents = documents;
     transaction->arena = arena;
-    transaction->space = space;
+    transaction->ns = ns;
     if (in_snapshot) {
-        enum fault fault = store_snapshot_begin(documents->store, space);
+        enum fault fault = store_snapshot_begin(documents->store, ns);
         if (fault)
             return fault;
         transaction->in_snapshot = true;
@@ -38,50 +38,51 @@ enum fault transaction_begin(struct documents *documents, int space, struct aren
 static void end_snapshot(struct transaction *transaction)
 {
     if (transaction->in_snapshot)
-        store_snapshot_end(transaction->documents->store, transaction->space);
+        store_snapshot_end(transaction->documents->store, transaction->ns);
     transaction->in_snapshot = false;
 }
 
 void transaction_end(struct transaction *transaction)
 {
     end_snapshot(transaction);
-    if (transaction->turns)
-        turns_give(transaction->turns);
+    if (transaction->writer_queue)
+        writer_queue_give(transaction->writer_queue);
 }
 
 /* --- turns --- */
 
 void transaction_take_turns(struct transaction *transaction)
 {
-    transaction->turns = turns_create(transaction->arena, transaction->documents->stamps, TURN_OVERDUE_MS);
+    transaction->writer_queue =
+        writer_queue_create(transaction->arena, transaction->documents->segment, TURN_OVERDUE_MS);
 }
 
 /* Before these documents are looked for.  A snapshot that was begun would only grow older while we wait. */
 static void await_turns(struct transaction *transaction, const struct name *names, size_t count)
 {
     struct documents *documents = transaction->documents;
-    if (!transaction->turns || (transaction->in_snapshot && transaction->count))
+    if (!transaction->writer_queue || (transaction->in_snapshot && transaction->count))
         return;
     uint32_t *slots = ARENA_ROOM(transaction->arena, uint32_t, count);
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++)
-        if (documents_is_written(documents, transaction->space, names[i], &slots[wanted]))
+        if (documents_is_written(documents, transaction->ns, names[i], &slots[wanted]))
             wanted++;
     if (!wanted)
         return;
     int64_t deadline_ms = clock_monotonic_ms() + documents->settings->lock_timeout_ms;
-    turns_take(transaction->turns, slots, wanted,
-               deadline_ms < documents->deadline_ms ? deadline_ms : documents->deadline_ms);
+    writer_queue_take(transaction->writer_queue, slots, wanted,
+                      deadline_ms < documents->deadline_ms ? deadline_ms : documents->deadline_ms);
 }
 
 /* What was waited for and is merely read, as a configuration is by all, is not waited for again. */
 static void learn_turns(struct transaction *transaction)
 {
-    for (size_t i = 0; transaction->turns && i < transaction->count; i++) {
+    for (size_t i = 0; transaction->writer_queue && i < transaction->count; i++) {
         const struct asked *asked = &transaction->asked[i];
         bool is_written = asked->draft && draft_is_changed(asked->draft);
-        if (is_written || (asked->draft && turns_has(transaction->turns, asked->found.slot)))
-            documents_set_written(transaction->documents, transaction->space, &asked->found, is_written);
+        if (is_written || (asked->draft && writer_queue_has(transaction->writer_queue, asked->found.slot)))
+            documents_set_written(transaction->documents, transaction->ns, &asked->found, is_written);
     }
 }
 
@@ -98,7 +99,7 @@ static struct asked *find_asked(struct transaction *transaction, uint64_t hash, 
 
 static uint64_t hash_of(const struct transaction *transaction, struct name name)
 {
-    return stamps_hash(transaction->documents->stamps, transaction->space, name.class, name.id);
+    return slots_hash(transaction->documents->segment, transaction->ns, name.class, name.id);
 }
 
 static struct asked *add_asked(struct transaction *transaction, const struct found *found)
@@ -141,14 +142,14 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
         loads[i] = (struct load){.class = names[i].class, .id = names[i].id};
         found[i].document = NULL;
     }
-    enum fault fault = store_load_part(documents->store, transaction->space, transaction->arena, loads, count,
+    enum fault fault = store_load_part(documents->store, transaction->ns, transaction->arena, loads, count,
                                        bytes_most(transaction));
     for (size_t i = 0; !fault && i < count && loads[i].document; i++) {
         arena_defer(transaction->arena, release, loads[i].document);
         found[i] = (struct found){.document = loads[i].document, .from_database = true};
-        found[i].hash = stamps_hash(documents->stamps, transaction->space, names[i].class, names[i].id);
-        found[i].slot = stamps_slot(documents->stamps, found[i].hash);
-        documents_judge_life(transaction->arena, &found[i]);
+        found[i].hash = slots_hash(documents->segment, transaction->ns, names[i].class, names[i].id);
+        found[i].slot = slots_index(documents->segment, found[i].hash);
+        documents_judge_expiry(transaction->arena, &found[i]);
     }
     return fault;
 }
@@ -159,8 +160,8 @@ static enum fault find_newest(struct transaction *transaction, const struct name
     enum fault fault =
         transaction->in_snapshot
             ? find_in_snapshot(transaction, names, count, found)
-            : documents_find_newest(transaction->documents, transaction->space, transaction->arena, names,
-                                    count, bytes_most(transaction), found);
+            : documents_find_newest(transaction->documents, transaction->ns, transaction->arena, names, count,
+                                    bytes_most(transaction), found);
     for (size_t i = 0; i < count && !fault; i++)
         if (!found[i].document)
             fault = FAULT_ALIMIT;
@@ -171,9 +172,9 @@ static enum fault find_newest(struct transaction *transaction, const struct name
 static enum fault promote(struct transaction *transaction, struct asked *asked)
 {
     struct documents *documents = transaction->documents;
-    struct look look = stamps_see(documents->stamps, asked->found.slot);
-    if (!transaction->in_snapshot && (look.busy || look.stamp != asked->found.tag)) {
-        documents_distrust(documents, transaction->space, &asked->found);
+    struct observation observation = slots_see(documents->segment, asked->found.slot);
+    if (!transaction->in_snapshot && (observation.busy || observation.stamp != asked->found.tag)) {
+        documents_distrust(documents, transaction->ns, &asked->found);
         return FAULT_STALE;
     }
     asked->draft = draft_open(transaction->arena, asked->found.document);
@@ -239,8 +240,8 @@ enum fault transaction_read(struct transaction *transaction, struct name name, i
         enum fault fault =
             transaction->in_snapshot
                 ? find_in_snapshot(transaction, &name, 1, &found)
-                : documents_find_tolerated(transaction->documents, transaction->space, transaction->arena,
-                                           name, tolerance_s * 1000, &found);
+                : documents_find_tolerated(transaction->documents, transaction->ns, transaction->arena, name,
+                                           tolerance_s * 1000, &found);
         if (fault)
             return fault;
         asked = add_asked(transaction, &found);
@@ -265,10 +266,10 @@ static enum fault verify_in_database(struct transaction *transaction)
         commit.documents[commit.count++] =
             (struct commit_document){.base = transaction->asked[i].found.document, .act = DRAFT_READ};
     }
-    enum fault fault = store_verify(documents->store, transaction->space, transaction->arena, &commit);
+    enum fault fault = store_verify(documents->store, transaction->ns, transaction->arena, &commit);
     for (size_t i = 0; fault == FAULT_STALE && i < commit.count; i++)
         if (commit.documents[i].moved)
-            documents_distrust(documents, transaction->space, &asked[i]->found);
+            documents_distrust(documents, transaction->ns, &asked[i]->found);
     return fault;
 }
 
@@ -282,8 +283,8 @@ static enum fault verify_in_memory(struct transaction *transaction)
         const struct asked *asked = &transaction->asked[i];
         if (!asked->draft)
             continue;
-        struct look look = stamps_see(transaction->documents->stamps, asked->found.slot);
-        if (look.busy || look.stamp != asked->found.tag)
+        struct observation observation = slots_see(transaction->documents->segment, asked->found.slot);
+        if (observation.busy || observation.stamp != asked->found.tag)
             return FAULT_STALE;
     }
     return FAULT_NONE;
@@ -293,11 +294,11 @@ static enum fault verify_in_memory(struct transaction *transaction)
 
 struct writing {
     struct commit commit;
-    struct once once;      /* its answer */
-    int64_t written;       /* version of the commit, 0 when it writes no document */
-    struct asked **asked;  /* parallel to commit.documents */
-    uint32_t *slots;       /* of what is written, no doubles */
-    uint64_t *own, *moved; /* parallel to slots: stamps before and at the move */
+    struct idempotency idempotency; /* its answer */
+    int64_t written;                /* version of the commit, 0 when it writes no document */
+    struct asked **asked;           /* parallel to commit.documents */
+    uint32_t *slots;                /* of what is written, no doubles */
+    uint64_t *own, *moved;          /* parallel to slots: stamps before and at the move */
     size_t slot_count;
 };
 
@@ -357,12 +358,12 @@ static void note_copies(struct transaction *transaction, const struct schema *sc
 /* The documents that the copies are written to. */
 static void add_slots_of_copies(struct transaction *transaction, struct writing *writing)
 {
-    const struct stamps *stamps = transaction->documents->stamps;
+    const struct segment *segment = transaction->documents->segment;
     const struct copy_batch *batch = transaction->copies;
     for (size_t i = 0; batch && i < batch->target_count; i++) {
         const struct copy_target *target = &batch->targets[i];
-        uint64_t hash = stamps_hash(stamps, transaction->space, target->class, target->id);
-        add_slot(writing, stamps_slot(stamps, hash));
+        uint64_t hash = slots_hash(segment, transaction->ns, target->class, target->id);
+        add_slot(writing, slots_index(segment, hash));
     }
     writing->commit.copies = batch;
 }
@@ -399,10 +400,10 @@ static void prepare_writing(struct transaction *transaction, const struct schema
         add_slot(writing, asked->found.slot);
         writing->written = writing->commit.version;
     }
-    if (transaction->once) {
-        writing->once = *transaction->once;
-        writing->once.version = writing->written;
-        writing->commit.once = &writing->once;
+    if (transaction->idempotency) {
+        writing->idempotency = *transaction->idempotency;
+        writing->idempotency.version = writing->written;
+        writing->commit.idempotency = &writing->idempotency;
     }
     add_slots_of_copies(transaction, writing);
     if (schema && copies_exist(schema))
@@ -413,7 +414,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.fence_count = transaction->fence_count;
     writing->commit.checkpoint = transaction->checkpoint;
     writing->commit.stop = now;
-    writing->commit.touch.own = transaction->session;
+    writing->commit.match.own = transaction->session;
 }
 
 /* The documents as written join the cache, with a tag only when no other commit fell into their slot
@@ -429,7 +430,7 @@ static void keep_written(struct transaction *transaction, const struct writing *
         while (writing->slots[s] != found->slot)
             s++;
         struct document *document = draft_snapshot(writing->asked[i]->draft, &written->rows);
-        documents_keep_written(transaction->documents, transaction->space, found, document,
+        documents_keep_written(transaction->documents, transaction->ns, found, document,
                                writing->moved[s] == writing->own[s], writing->moved[s] + 1);
         document_release(document);
     }
@@ -439,7 +440,7 @@ static void distrust_moved(struct transaction *transaction, const struct writing
 {
     for (size_t i = 0; i < writing->commit.count; i++)
         if (all || writing->commit.documents[i].moved)
-            documents_distrust(transaction->documents, transaction->space, &writing->asked[i]->found);
+            documents_distrust(transaction->documents, transaction->ns, &writing->asked[i]->found);
 }
 
 /* The old backend must be gone before anybody may believe in these slots again. */
@@ -450,28 +451,28 @@ static void settle_unknown(struct transaction *transaction, struct writing *writ
               (long long)writing->commit.version);
     distrust_moved(transaction, writing, true);
     crash_at(CRASH_UNKNOWN_BEGUN);
-    enum fault fault = store_reconnect(documents->store, transaction->space, UNKNOWN_PATIENCE_MS);
+    enum fault fault = store_reconnect(documents->store, transaction->ns, UNKNOWN_PATIENCE_MS);
     if (fault) {
-        documents->must_exit = true; /* never unmark: the heir goes on */
+        documents->must_exit = true; /* never unmark: the recovery process goes on */
         return;
     }
     crash_at(CRASH_UNKNOWN_CONNECTED);
-    stamps_publish(documents->stamps, writing->slots, writing->slot_count, NULL); /* as if committed */
-    mouth_miss(documents->mouth, transaction->space);
-    stamps_unmark(documents->stamps, writing->slots, writing->slot_count);
-    stamps_end(documents->stamps);
+    slots_publish(documents->segment, writing->slots, writing->slot_count, NULL); /* as if committed */
+    publisher_miss(documents->publisher, transaction->ns);
+    slots_unmark(documents->segment, writing->slots, writing->slot_count);
+    slots_end(documents->segment);
     crash_at(CRASH_UNKNOWN_SETTLED);
 }
 
 static enum fault commit(struct transaction *transaction, int64_t *version_r)
 {
     struct documents *documents = transaction->documents;
-    struct stamps *stamps = documents->stamps;
+    struct segment *segment = documents->segment;
     end_snapshot(transaction); /* it has served: the commit verifies what was read in it */
     const struct schema *schema = NULL;
-    enum fault fault = store_connect(documents->store, transaction->space); /* not after the marks */
+    enum fault fault = store_connect(documents->store, transaction->ns); /* not after the marks */
     if (!fault && transaction->fetched) /* under which the database will take the commit, or refuse it */
-        fault = store_schema(documents->store, transaction->space, transaction->arena, &schema);
+        fault = store_schema(documents->store, transaction->ns, transaction->arena, &schema);
     if (fault)
         return fault;
     if (schema && transaction->stood && schema->number != transaction->stood->number)
@@ -481,23 +482,23 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     struct writing writing;
     prepare_writing(transaction, schema, &writing);
     crash_at(CRASH_COMMIT_CONNECTED);
-    stamps_begin(stamps, transaction->space);
+    slots_begin(segment, transaction->ns);
     crash_at(CRASH_COMMIT_BEGUN);
-    stamps_mark(stamps, writing.slots, writing.slot_count, writing.own);
+    slots_mark(segment, writing.slots, writing.slot_count, writing.own);
     crash_at(CRASH_COMMIT_MARKED);
     uint64_t before = atomic_load(&documents->pulse->may_have_changed);
     atomic_store(&documents->pulse->may_have_changed, 1);
-    switch (store_commit(documents->store, transaction->space, transaction->arena, &writing.commit, &fault)) {
+    switch (store_commit(documents->store, transaction->ns, transaction->arena, &writing.commit, &fault)) {
     case COMMIT_DONE:
         crash_at(CRASH_COMMIT_ANSWERED);
-        stamps_publish(stamps, writing.slots, writing.slot_count, writing.moved);
+        slots_publish(segment, writing.slots, writing.slot_count, writing.moved);
         crash_at(CRASH_COMMIT_PUBLISHED);
-        documents_tell(documents, transaction->space, transaction->arena, &writing.commit, writing.written);
+        documents_tell(documents, transaction->ns, transaction->arena, &writing.commit, writing.written);
         keep_written(transaction, &writing);
         crash_at(CRASH_COMMIT_KEPT);
         *version_r = writing.written;
         transaction->next = writing.commit.next;
-        transaction->touch = writing.commit.touch;
+        transaction->match = writing.commit.match;
         pulse_count(&documents->pulse->commits, 1);
         fault = FAULT_NONE;
         break;
@@ -513,9 +514,9 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         settle_unknown(transaction, &writing);
         return FAULT_XUNKNOWN;
     }
-    stamps_unmark(stamps, writing.slots, writing.slot_count);
+    slots_unmark(segment, writing.slots, writing.slot_count);
     crash_at(CRASH_COMMIT_UNMARKED);
-    stamps_end(stamps);
+    slots_end(segment);
     crash_at(CRASH_COMMIT_ENDED);
     return fault;
 }
@@ -524,8 +525,8 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
 {
     *version_r = 0;
     learn_turns(transaction);
-    bool writes =
-        transaction->once || transaction->task_count || transaction->fence_count || transaction->copies;
+    bool writes = transaction->idempotency || transaction->task_count || transaction->fence_count ||
+                  transaction->copies;
     for (size_t i = 0; i < transaction->count; i++) {
         const struct asked *asked = &transaction->asked[i];
         if (asked->draft &&

@@ -1,11 +1,12 @@
 /* transaction_effects: what the commit of a try does besides writing documents: an answer that is kept, tasks
  * that it makes and ends, subscriptions that it touches. */
-#include "document/mutation.h"
 #include "document/transaction_private.h"
 
-void transaction_keep(struct transaction *transaction, const struct once *once)
+#include "model/mutation.h"
+
+void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
 {
-    transaction->once = once;
+    transaction->idempotency = idempotency;
 }
 
 /* --- tasks --- */
@@ -73,9 +74,9 @@ void transaction_name_session(struct transaction *transaction, struct bytes sess
     transaction->session = session;
 }
 
-const struct touch *transaction_touch(const struct transaction *transaction)
+const struct match *transaction_match(const struct transaction *transaction)
 {
-    return &transaction->touch;
+    return &transaction->match;
 }
 
 /* --- refusals --- */
@@ -143,7 +144,7 @@ enum fault transaction_stand(struct transaction *transaction, struct standing **
     *count_r = 0;
     if (is_any_changed(transaction)) {
         enum fault fault =
-            store_schema(documents->store, transaction->space, transaction->arena, &transaction->stood);
+            store_schema(documents->store, transaction->ns, transaction->arena, &transaction->stood);
         if (fault)
             return fault;
         if (transaction->stood->has_old)

@@ -13,15 +13,15 @@ struct asked {
 struct transaction {
     struct documents *documents;
     struct arena *arena;
-    int space;
+    int ns;
     bool in_snapshot;
     struct asked *asked;
     size_t count, capacity;
-    size_t fetched;          /* those at tolerance 0 */
-    size_t bytes_most;       /* memory of those that are loaded together; 0: no limit */
-    const struct once *once; /* NULL: no answer is to be kept */
-    struct turns *turns;     /* NULL: none are taken */
-    struct task *tasks;      /* to be created */
+    size_t fetched;                        /* those at tolerance 0 */
+    size_t bytes_most;                     /* memory of those that are loaded together; 0: no limit */
+    const struct idempotency *idempotency; /* NULL: no answer is to be kept */
+    struct writer_queue *writer_queue;     /* NULL: none are taken */
+    struct task *tasks;                    /* to be created */
     size_t task_count, task_capacity;
     struct task_fence *fences; /* to be ended */
     size_t fence_count;
@@ -29,7 +29,7 @@ struct transaction {
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
     struct bytes session;                       /* of the caller; NO_BYTES: none is named */
-    struct touch touch;                         /* what the commit has touched */
+    struct match match;                         /* what the commit has touched */
     const struct schema *stood;                 /* under which it stands: transaction_stand; NULL: none */
     struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
 };

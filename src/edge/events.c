@@ -162,8 +162,8 @@ void event_timer_stop(struct event_timer *timer)
 
 /* --- HTTP --- */
 
-struct event_door {
-    struct door_options options;
+struct event_endpoint {
+    struct endpoint_options options;
     struct evhttp *http;
     struct evhttp_bound_socket *bound; /* NULL: stopped */
     struct event_timer *pause;
@@ -171,7 +171,7 @@ struct event_door {
 };
 
 struct exchange {
-    struct event_door *door;
+    struct event_endpoint *endpoint;
     struct evhttp_request *request;
     struct evhttp_connection *connection;
     struct exchange_owner owner; /* before it has begun: none */
@@ -184,82 +184,82 @@ static void on_close(struct evhttp_connection *connection, void *context)
     struct exchange_owner owner = exchange->owner;
     if (!evhttp_request_get_connection(exchange->request)) /* nobody else frees it */
         evhttp_send_reply_end(exchange->request);
-    if (!exchange->door->is_closing && owner.gone)
+    if (!exchange->endpoint->is_closing && owner.gone)
         owner.gone(owner.context);
     free(exchange);
 }
 
 static void on_request(struct evhttp_request *request, void *context)
 {
-    struct event_door *door = context;
+    struct event_endpoint *endpoint = context;
     struct exchange *exchange = calloc(1, sizeof *exchange);
     if (!exchange)
         end_without_memory();
-    exchange->door = door;
+    exchange->endpoint = endpoint;
     exchange->request = request;
     exchange->connection = evhttp_request_get_connection(request);
     evhttp_connection_set_closecb(exchange->connection, on_close, exchange);
-    door->options.request(door->options.context, exchange);
+    endpoint->options.request(endpoint->options.context, exchange);
 }
 
 /* The socket stays ready, so it is left alone for a while: those who wait there lose nothing. */
 static void on_accept_failed(struct evconnlistener *listener, void *context)
 {
-    struct event_door *door = context;
+    struct event_endpoint *endpoint = context;
     log_warning("no descriptor or memory left for a connection: %m");
     (void)evconnlistener_disable(listener);
-    event_timer_start(door->pause, ACCEPT_PAUSE_MS);
+    event_timer_start(endpoint->pause, ACCEPT_PAUSE_MS);
 }
 
 static void on_pause_over(void *context)
 {
-    struct event_door *door = context;
-    if (door->bound)
-        (void)evconnlistener_enable(evhttp_bound_socket_get_listener(door->bound));
+    struct event_endpoint *endpoint = context;
+    if (endpoint->bound)
+        (void)evconnlistener_enable(evhttp_bound_socket_get_listener(endpoint->bound));
 }
 
-static void hear_of_failures(struct event_door *door, struct events *events)
+static void hear_of_failures(struct event_endpoint *endpoint, struct events *events)
 {
-    door->pause = event_timer_create(events, on_pause_over, door);
-    struct evconnlistener *listener = evhttp_bound_socket_get_listener(door->bound);
+    endpoint->pause = event_timer_create(events, on_pause_over, endpoint);
+    struct evconnlistener *listener = evhttp_bound_socket_get_listener(endpoint->bound);
     evconnlistener_set_error_cb(listener, on_accept_failed);
 }
 
-struct event_door *event_door_open(struct events *events, const struct door_options *options)
+struct event_endpoint *event_endpoint_open(struct events *events, const struct endpoint_options *options)
 {
-    struct event_door *door = calloc(1, sizeof *door);
-    if (!door || !(door->http = evhttp_new(events->base)))
+    struct event_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    if (!endpoint || !(endpoint->http = evhttp_new(events->base)))
         end_without_memory();
-    door->options = *options;
-    evhttp_set_gencb(door->http, on_request, door);
-    evhttp_set_timeout(door->http, REQUEST_TIMEOUT_S);
-    evhttp_set_max_headers_size(door->http, HEAD_MOST);
-    evhttp_set_max_body_size(door->http, (ev_ssize_t)options->body_most);
-    evhttp_set_default_content_type(door->http, NULL);
-    evhttp_set_allowed_methods(door->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_OPTIONS |
-                                               EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
-                                               EVHTTP_REQ_PATCH);
+    endpoint->options = *options;
+    evhttp_set_gencb(endpoint->http, on_request, endpoint);
+    evhttp_set_timeout(endpoint->http, REQUEST_TIMEOUT_S);
+    evhttp_set_max_headers_size(endpoint->http, HEAD_MOST);
+    evhttp_set_max_body_size(endpoint->http, (ev_ssize_t)options->body_most);
+    evhttp_set_default_content_type(endpoint->http, NULL);
+    evhttp_set_allowed_methods(endpoint->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_OPTIONS |
+                                                   EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+                                                   EVHTTP_REQ_PATCH);
     int flags = fcntl(options->listener, F_GETFL);
     if (flags < 0 || fcntl(options->listener, F_SETFL, flags | O_NONBLOCK) ||
-        !(door->bound = evhttp_accept_socket_with_handle(door->http, options->listener)))
+        !(endpoint->bound = evhttp_accept_socket_with_handle(endpoint->http, options->listener)))
         log_fatal("cannot listen for requests: %m");
-    hear_of_failures(door, events);
-    return door;
+    hear_of_failures(endpoint, events);
+    return endpoint;
 }
 
-void event_door_stop(struct event_door *door)
+void event_endpoint_stop(struct event_endpoint *endpoint)
 {
-    if (door->bound)
-        evhttp_del_accept_socket(door->http, door->bound);
-    door->bound = NULL;
+    if (endpoint->bound)
+        evhttp_del_accept_socket(endpoint->http, endpoint->bound);
+    endpoint->bound = NULL;
 }
 
-void event_door_close(struct event_door *door)
+void event_endpoint_close(struct event_endpoint *endpoint)
 {
-    door->is_closing = true;
-    event_timer_destroy(door->pause);
-    evhttp_free(door->http);
-    free(door);
+    endpoint->is_closing = true;
+    event_timer_destroy(endpoint->pause);
+    evhttp_free(endpoint->http);
+    free(endpoint);
 }
 
 void exchange_own(struct exchange *exchange, const struct exchange_owner *owner)
@@ -392,7 +392,7 @@ void exchange_begin(struct exchange *exchange, struct bytes head)
 {
     char words[64];
     struct bufferevent *buffer = evhttp_connection_get_bufferevent(exchange->connection);
-    struct timeval stall = time_of(exchange->door->options.stall_ms);
+    struct timeval stall = time_of(exchange->endpoint->options.stall_ms);
     int bytes = KERNEL_BYTES;
     (void)setsockopt(bufferevent_getfd(buffer), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     int status = add_headers(exchange->request, head, words, sizeof words);

@@ -37,20 +37,20 @@ void event_timer_stop(struct event_timer *timer);
 /* --- HTTP --- */
 struct exchange; /* a request and its answer */
 
-struct door_options {
+struct endpoint_options {
     int listener; /* taken over; non-blocking from now on */
     size_t body_most;
     int64_t stall_ms; /* a connection that takes nothing for so long is closed */
     void (*request)(void *context, struct exchange *exchange);
     void *context;
 };
-struct event_door;
-struct event_door *event_door_open(struct events *events, const struct door_options *options)
+struct event_endpoint;
+struct event_endpoint *event_endpoint_open(struct events *events, const struct endpoint_options *options)
     __attribute__((returns_nonnull));
 /* Takes no new connections from now on. */
-void event_door_stop(struct event_door *door);
+void event_endpoint_stop(struct event_endpoint *endpoint);
 /* Closes all connections; their owners are not told. */
-void event_door_close(struct event_door *door);
+void event_endpoint_close(struct event_endpoint *endpoint);
 
 /* Texts of the request live until the exchange has begun its answer, or ended. */
 struct bytes exchange_method(const struct exchange *exchange);

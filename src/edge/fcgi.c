@@ -159,14 +159,14 @@ static void watch(struct fcgi *fcgi, int fd, void *whose, uint32_t events, int h
 /* libfcgi's own handlers of signals are taken away again: SIGPIPE is ignored, the others are base/stop's. */
 static void start_library(void)
 {
-    static const int touched[] = {SIGTERM, SIGUSR1, SIGPIPE};
-    struct sigaction before[COUNT_OF(touched)];
-    for (size_t i = 0; i < COUNT_OF(touched); i++)
-        sigaction(touched[i], NULL, &before[i]);
+    static const int matched[] = {SIGTERM, SIGUSR1, SIGPIPE};
+    struct sigaction before[COUNT_OF(matched)];
+    for (size_t i = 0; i < COUNT_OF(matched); i++)
+        sigaction(matched[i], NULL, &before[i]);
     if (FCGX_Init())
         log_fatal("cannot start libfcgi");
-    for (size_t i = 0; i < COUNT_OF(touched); i++)
-        sigaction(touched[i], &before[i], NULL);
+    for (size_t i = 0; i < COUNT_OF(matched); i++)
+        sigaction(matched[i], &before[i], NULL);
 }
 
 struct fcgi *fcgi_open(const struct fcgi_options *options)

@@ -10,7 +10,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "base/log.h"
-#include "edge/json_plain.h"
+#include "edge/json_fast.h"
 #include "edge/json_string.h"
 
 enum {

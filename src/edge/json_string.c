@@ -123,7 +123,7 @@ size_t json_string_size(struct bytes text)
 {
     size_t size = text.size + 2;
     for (size_t i = 0; i < text.size; i++) {
-        i += json_plain_size(text.data + i, text.size - i);
+        i += json_fast_size(text.data + i, text.size - i);
         if (i < text.size)
             size += escape_cost[(unsigned char)text.data[i]];
     }
@@ -134,7 +134,7 @@ void json_add_string(struct builder *builder, struct bytes text)
 {
     builder_add_text(builder, "\"");
     for (size_t i = 0; i < text.size; i++) {
-        size_t plain = json_plain_size(text.data + i, text.size - i);
+        size_t plain = json_fast_size(text.data + i, text.size - i);
         builder_add(builder, text.data + i, plain);
         i += plain;
         if (i == text.size)

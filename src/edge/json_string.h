@@ -3,7 +3,7 @@
 #define STAMPD_EDGE_JSON_STRING_H
 
 #include "base/bytes.h"
-#include "base/eight.h"
+#include "base/swar.h"
 
 /* Decodes what stands between two quotes, whose escapes are complete (the caller's parser saw to it). `value`
  * has room for raw.size bytes, as decoding never makes longer; NULL: check only.  Returns NULL, or static
@@ -12,14 +12,14 @@ MUST_USE const char *json_decode_string(struct bytes raw, char *value, size_t *s
 
 /* Length of the beginning of the text that is written in a string as it is: up to a quote, a backslash or a
  * control character. */
-static inline size_t json_plain_size(const char *data, size_t size)
+static inline size_t json_fast_size(const char *data, size_t size)
 {
     size_t i = 0;
     for (; size - i >= 8; i += 8) {
-        uint64_t word = eight_load(data + i);
-        uint64_t found = eight_below(word, ' ') | eight_equal(word, '"') | eight_equal(word, '\\');
+        uint64_t word = swar_load(data + i);
+        uint64_t found = swar_below(word, ' ') | swar_equal(word, '"') | swar_equal(word, '\\');
         if (found)
-            return i + eight_first(found);
+            return i + swar_first(found);
     }
     while (i < size && (unsigned char)data[i] >= ' ' && data[i] != '"' && data[i] != '\\')
         i++;

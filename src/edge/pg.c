@@ -222,13 +222,13 @@ bool pg_is_null(const struct pg_result *result, int row, int column)
 int64_t pg_get_i64(const struct pg_result *result, int row, int column)
 {
     const char *wire = PQgetvalue(rows_of(result), row, column);
-    uint64_t eight;
+    uint64_t swar;
     uint32_t four;
     uint16_t two;
     switch (PQgetlength(rows_of(result), row, column)) {
     case 8:
-        memcpy(&eight, wire, sizeof eight);
-        return (int64_t)be64toh(eight);
+        memcpy(&swar, wire, sizeof swar);
+        return (int64_t)be64toh(swar);
     case 4:
         memcpy(&four, wire, sizeof four);
         return (int32_t)be32toh(four);

@@ -128,7 +128,7 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
  * connections) and 25006 (no primary any more) → XAWAY; else XDATABASE. */
 enum fault pg_fault_of_sqlstate(const char *sqlstate);
 
-/* --- notifications (the herald) --- */
+/* --- notifications (the relay) --- */
 int pg_socket(const struct pg *pg);
 /* Takes the next notification that has come, without waiting; false: none.  Texts live in the arena. */
 bool pg_next_notification(struct pg *pg, struct arena *arena, struct bytes *channel_r,

@@ -19,10 +19,10 @@ static enum access_mode mode_of(const struct json *conf)
     return ACCESS_CLOSED;
 }
 
-struct space_conf access_read(struct arena *arena, struct bytes content)
+struct ns_conf access_read(struct arena *arena, struct bytes content)
 {
     static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 256};
-    struct space_conf result = {.mode = ACCESS_CLOSED};
+    struct ns_conf result = {.mode = ACCESS_CLOSED};
     struct json *conf;
     struct json_problem problem;
     if (!content.data || json_read(arena, content, &limits, &conf, &problem))
@@ -42,7 +42,7 @@ struct space_conf access_read(struct arena *arena, struct bytes content)
 }
 
 /* No item, or one that nobody can read: closed. */
-static struct space_conf read_conf(struct arena *arena, const struct document *document)
+static struct ns_conf read_conf(struct arena *arena, const struct document *document)
 {
     const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
     return access_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
@@ -52,7 +52,7 @@ static struct space_conf read_conf(struct arena *arena, const struct document *d
 struct known_conf {
     struct document *document; /* held: while it is the newest, `conf` is what it says */
     struct arena *arena;       /* of the texts of `conf` */
-    struct space_conf conf;
+    struct ns_conf conf;
 };
 
 enum { KNOWN_CONFS = 64 };
@@ -91,18 +91,19 @@ static struct known_conf *place_of(struct access_memory *memory, struct bytes co
     return &memory->known[sum % KNOWN_CONFS];
 }
 
-enum fault access_configuration(struct workshop *workshop, struct call *call, struct space_conf *conf_r)
+enum fault access_configuration(struct worker_context *worker_context, struct call *call,
+                                struct ns_conf *conf_r)
 {
-    const struct name name = {.class = BYTES("Namespace"), .id = call->space};
+    const struct name name = {.class = BYTES("Namespace"), .id = call->ns};
     const struct document *document;
-    *conf_r = (struct space_conf){.mode = ACCESS_CLOSED};
-    int space = documents_space(workshop->documents, bytes_of(workshop->settings->z_database));
-    if (space < 0)
+    *conf_r = (struct ns_conf){.mode = ACCESS_CLOSED};
+    int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
+    if (ns < 0)
         return FAULT_BINTERNAL;
-    enum fault fault = documents_newest(workshop->documents, space, call->arena, &name, 1, &document);
+    enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, &document);
     if (fault)
         return fault;
-    struct known_conf *known = place_of(workshop->access, call->space);
+    struct known_conf *known = place_of(worker_context->access, call->ns);
     if (known->document != document) {
         forget(known);
         known->document = document_hold((struct document *)document);
@@ -120,7 +121,7 @@ static bool is_database_of_z(const struct settings *settings, struct bytes datab
     return bytes_equal(database, bytes_of(settings->z_database));
 }
 
-bool access_is_namespace(const struct settings *settings, const struct space_conf *conf, struct bytes code,
+bool access_is_namespace(const struct settings *settings, const struct ns_conf *conf, struct bytes code,
                          struct bytes database)
 {
     bool is_z = bytes_equal(code, BYTES("z"));
@@ -129,7 +130,7 @@ bool access_is_namespace(const struct settings *settings, const struct space_con
     return conf->database.size && bytes_equal(conf->database, database);
 }
 
-enum access_level access_level(const struct settings *settings, const struct space_conf *conf,
+enum access_level access_level(const struct settings *settings, const struct ns_conf *conf,
                                struct bytes database, bool is_administrator)
 {
     if (is_administrator)
@@ -156,13 +157,13 @@ static enum access_level level_needed(const struct operation *operation)
 
 /* --- a call --- */
 
-static bool is_right_key(const struct workshop *workshop, struct bytes key)
+static bool is_right_key(const struct worker_context *worker_context, struct bytes key)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
-    if (!*workshop->settings->admin_key_sha256)
+    if (!*worker_context->settings->admin_key_sha256)
         return false;
     crypto_sha256_hex(key, digest);
-    return crypto_equal(bytes_of(digest), bytes_of(workshop->settings->admin_key_sha256));
+    return crypto_equal(bytes_of(digest), bytes_of(worker_context->settings->admin_key_sha256));
 }
 
 bool access_is_administrator(const struct call *call)
@@ -173,19 +174,19 @@ bool access_is_administrator(const struct call *call)
 enum fault access_refuse_name(struct call *call, struct reply *reply)
 {
     return reply_fault(call, reply, FAULT_NNAMESPACE, NULL,
-                       arena_copy(call->arena, call->space.data, call->space.size), NULL);
+                       arena_copy(call->arena, call->ns.data, call->ns.size), NULL);
 }
 
 /* A key that is wrong is refused, also where none is needed and beside a right one. */
-enum fault access_check_keys(const struct workshop *workshop, struct call *call, struct reply *reply,
-                             bool *is_there_r)
+enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
+                             struct reply *reply, bool *is_there_r)
 {
     bool is_own = call->admin.size && call->admin.data != call->bearer.data;
     *is_there_r = call->bearer.data || is_own;
-    if (call->bearer.data && !is_right_key(workshop, call->bearer))
+    if (call->bearer.data && !is_right_key(worker_context, call->bearer))
         return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.",
                            "Authorization", NULL);
-    if (is_own && !is_right_key(workshop, call->admin))
+    if (is_own && !is_right_key(worker_context, call->admin))
         return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
                            NULL);
     return FAULT_NONE;
@@ -213,7 +214,7 @@ static bool is_own_origin(const struct browser *browser)
                        browser->host);
 }
 
-static bool is_foreign(const struct browser *browser, const struct space_conf *conf)
+static bool is_foreign(const struct browser *browser, const struct ns_conf *conf)
 {
     if (bytes_equal(browser->site, BYTES("same-origin")) || bytes_equal(browser->site, BYTES("none")))
         return false;
@@ -224,24 +225,24 @@ static bool is_foreign(const struct browser *browser, const struct space_conf *c
     return !is_listed(conf->origins, browser->origin);
 }
 
-enum fault access_enter(struct workshop *workshop, struct call *call, struct reply *reply)
+enum fault access_enter(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    struct space_conf conf;
+    struct ns_conf conf;
     bool has_key;
     call->level = LEVEL_NOTHING;
     call->is_entered = false;
-    enum fault fault = access_configuration(workshop, call, &conf);
+    enum fault fault = access_configuration(worker_context, call, &conf);
     if (fault)
         return fault;
-    if (!access_is_namespace(workshop->settings, &conf, call->space, call->database))
+    if (!access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
         return access_refuse_name(call, reply);
-    fault = access_check_keys(workshop, call, reply, &has_key);
+    fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
     if (!has_key && conf.off.size)
         return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
                            NULL);
-    call->level = access_level(workshop->settings, &conf, call->database, has_key);
+    call->level = access_level(worker_context->settings, &conf, call->database, has_key);
     call->is_foreign = is_foreign(&call->browser, &conf);
     call->is_entered = true;
     return FAULT_NONE;
@@ -257,11 +258,11 @@ static bool takes_much(const struct call *call, const struct operation *operatio
     return operation->right != RIGHT_ADMIN && !operation->is_safe && call->level >= LEVEL_WRITE;
 }
 
-enum fault access_admit(struct workshop *workshop, struct call *call, struct reply *reply,
+enum fault access_admit(struct worker_context *worker_context, struct call *call, struct reply *reply,
                         const struct operation *operation)
 {
-    const struct settings *settings = workshop->settings;
-    enum fault fault = access_enter(workshop, call, reply);
+    const struct settings *settings = worker_context->settings;
+    enum fault fault = access_enter(worker_context, call, reply);
     if (fault && fault != FAULT_OOFF)
         return fault;
     reply->fault = FAULT_NONE;
@@ -270,12 +271,12 @@ enum fault access_admit(struct workshop *workshop, struct call *call, struct rep
     return FAULT_NONE;
 }
 
-enum fault access_check_method(struct workshop *workshop, struct call *call, struct reply *reply,
+enum fault access_check_method(struct worker_context *worker_context, struct call *call, struct reply *reply,
                                const struct operation *operation)
 {
     static const char *const names[] = {[CALL_POST] = "POST", [CALL_GET] = "GET", [CALL_HEAD] = "HEAD"};
     bool may_get = call->method == CALL_POST ||
-                   (call->method == CALL_GET && strcmp(workshop->settings->get_writes, "on") == 0);
+                   (call->method == CALL_GET && strcmp(worker_context->settings->get_writes, "on") == 0);
     if (operation->is_safe)
         return FAULT_NONE;
     if (!call->resource && !may_get) {

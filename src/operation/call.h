@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
-#include "document/task.h"
+#include "model/task.h"
 #include "edge/json.h"
 
 enum call_route {
@@ -75,8 +75,8 @@ struct browser {
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
-    uint64_t client;    /* who asks: address_client of STAMPD_CLIENT; 0: no limit of clients holds for it */
-    struct bytes space; /* code of the namespace, from nginx */
+    uint64_t client; /* who asks: address_client of STAMPD_CLIENT; 0: no limit of clients holds for it */
+    struct bytes ns; /* code of the namespace, from nginx */
     struct bytes database;    /* its database, from nginx's map; empty: nginx does not know the namespace */
     struct bytes operation;   /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */

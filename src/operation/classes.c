@@ -89,8 +89,8 @@ const char *classes_refusal(struct bytes document_class, struct bytes item_class
 enum fault classes_schema(struct attempt *attempt, const struct schema **schema_r)
 {
     enum fault fault = attempt->schema ? FAULT_NONE
-                                       : store_schema(documents_store(attempt->workshop->documents),
-                                                      attempt->space, attempt->call->arena, &attempt->schema);
+                                       : store_schema(documents_store(attempt->worker_context->documents),
+                                                      attempt->ns, attempt->call->arena, &attempt->schema);
     *schema_r = attempt->schema;
     return fault;
 }
@@ -98,8 +98,8 @@ enum fault classes_schema(struct attempt *attempt, const struct schema **schema_
 enum fault classes_confirm(struct attempt *attempt, enum fault refusal)
 {
     enum fault fault = attempt->schema
-                           ? store_confirm_schema(documents_store(attempt->workshop->documents),
-                                                  attempt->space, attempt->call->arena, attempt->schema)
+                           ? store_confirm_schema(documents_store(attempt->worker_context->documents),
+                                                  attempt->ns, attempt->call->arena, attempt->schema)
                            : FAULT_NONE;
     return fault ? fault : refusal;
 }

@@ -1,8 +1,8 @@
 /* holdings: two roads from JSON to the stamps that a caller has. */
 #include "operation/holdings.h"
 
-#include "document/item.h"
-#include "document/stamp.h"
+#include "model/item.h"
+#include "model/stamp.h"
 #include "edge/json_string.h"
 
 /* --- the quick road ------------------------------------------------------------------------------ */
@@ -47,7 +47,7 @@ static inline const char *read_string(const struct scan *scan, const char *at, s
     if (!at || *at != '"')
         return NULL;
     const char *start = at + 1;
-    size_t size = json_plain_size(start, (size_t)(scan->last - start));
+    size_t size = json_fast_size(start, (size_t)(scan->last - start));
     *value_r = (struct bytes){start, size};
     return start[size] == '"' ? skip_blanks(start + size + 1) : NULL;
 }
@@ -62,11 +62,11 @@ static inline const char *read_stamp(const struct scan *scan, const char *at, in
         return skip_blanks(at + 1);
     if (scan->last - at < STAMP_DIGITS)
         return NULL;
-    uint64_t first = eight_load(at), second = eight_load(at + 7);
-    if (eight_no_digits(first) | eight_no_digits(second))
+    uint64_t first = swar_load(at), second = swar_load(at + 7);
+    if (swar_no_digits(first) | swar_no_digits(second))
         return NULL;
     second = (second & ~UINT64_C(0xff)) | '0';
-    *stamp_r = (int64_t)(eight_digits(first) * 10000000 + eight_digits(second));
+    *stamp_r = (int64_t)(swar_digits(first) * 10000000 + swar_digits(second));
     return *stamp_r <= STAMP_MAX ? skip_blanks(at + STAMP_DIGITS) : NULL;
 }
 
@@ -97,7 +97,7 @@ static bool is_end(const struct scan *scan, const char *at, struct bytes *others
     return true;
 }
 
-struct holdings *holdings_read_plain(struct arena *arena, struct bytes body, struct bytes *others_r)
+struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r)
 {
     while (body.size && is_blank(body.data[body.size - 1]))
         body.size--;

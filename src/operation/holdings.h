@@ -7,7 +7,7 @@
 #ifndef STAMPD_OPERATION_HOLDINGS_H
 #define STAMPD_OPERATION_HOLDINGS_H
 
-#include "document/delta.h"
+#include "model/delta.h"
 #include "operation/reader.h"
 
 enum { HOLDINGS_DEPTH = 3 }; /* of the brackets of their body */
@@ -21,7 +21,7 @@ struct holdings {
 /* The body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no escapes, stamps of 15 digits or
  * 0.  In the arena; NULL: it is written otherwise.  What follows the list, from the name of the next member
  * to the end of the body, is not looked at; NO_BYTES: nothing. */
-struct holdings *holdings_read_plain(struct arena *arena, struct bytes body, struct bytes *others_r);
+struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r);
 /* Are there no more of them, and no longer ids, than there may be? */
 MUST_USE enum fault holdings_check(const struct reader *reader, const struct holdings *holdings);
 /* Of the tree: checked like that, and for all else that may be wrong. */

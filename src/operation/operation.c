@@ -5,16 +5,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "edge/crypto.h"
 #include "operation/access.h"
-#include "operation/once.h"
+#include "operation/idempotency.h"
 #include "operation/registry.h"
 #include "operation/standing.h"
-#include "operation/subs.h"
+#include "operation/matches.h"
 #include "operation/sync.h"
-#include "operation/task_door.h"
-#include "operation/hint.h"
+#include "operation/tasks/task_endpoint.h"
+#include "operation/tasks/task_wakeup.h"
 
 enum {
     HEALTH_MS = 60000, /* what is older is not known */
@@ -57,15 +57,15 @@ static bool is_late(const struct call *call)
 }
 
 /* Work and validation, a single time. */
-static enum fault attempt_once(struct attempt *attempt, const struct operation *operation, struct once *once,
-                               bool in_snapshot)
+static enum fault attempt_once(struct attempt *attempt, const struct operation *operation,
+                               struct idempotency *idempotency, bool in_snapshot)
 {
     struct reply *reply = attempt->reply;
     reply_enter(reply, PHASE_WORK);
     attempt->schema = NULL;
     attempt->grants = NULL;
-    enum fault fault = transaction_begin(attempt->workshop->documents, attempt->space, attempt->call->arena,
-                                         in_snapshot, &attempt->transaction);
+    enum fault fault = transaction_begin(attempt->worker_context->documents, attempt->ns,
+                                         attempt->call->arena, in_snapshot, &attempt->transaction);
     if (fault)
         return fault;
     if (attempt->call->session.data)
@@ -77,8 +77,8 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
         fault = FAULT_XTIME;
     if (!fault && operation->afterwork)
         fault = standing_note(attempt);
-    if (!fault && once)
-        fault = once_keep(attempt, once);
+    if (!fault && idempotency)
+        fault = idempotency_keep(attempt, idempotency);
     if (!fault) {
         reply_enter(reply, PHASE_VALIDATION);
         fault = transaction_validate(attempt->transaction, &attempt->version);
@@ -89,13 +89,14 @@ static enum fault attempt_once(struct attempt *attempt, const struct operation *
 }
 
 /* Up to OPERATION_TRIES times; what the tries leave in the arena goes with the request. */
-static enum fault attempt_often(struct attempt *attempt, const struct operation *operation, struct once *once)
+static enum fault attempt_often(struct attempt *attempt, const struct operation *operation,
+                                struct idempotency *idempotency)
 {
     struct reply *reply = attempt->reply;
     bool is_answered = false, again = true;
-    enum fault fault = once ? once_recall(attempt, once, &is_answered) : FAULT_NONE;
-    if (!fault && once && !is_answered)
-        fault = once_check_age(attempt, once);
+    enum fault fault = idempotency ? idempotency_recall(attempt, idempotency, &is_answered) : FAULT_NONE;
+    if (!fault && idempotency && !is_answered)
+        fault = idempotency_check_age(attempt, idempotency);
     if (fault || is_answered)
         return fault;
     for (int try = 0; try < OPERATION_TRIES && again; try++) {
@@ -105,9 +106,10 @@ static enum fault attempt_often(struct attempt *attempt, const struct operation 
         reply->mime = MIME_JSON;
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
-        fault = attempt_once(attempt, operation, once, try == OPERATION_TRIES - 1 && fault == FAULT_STALE);
-        if (fault && once)
-            fault = once_settle(attempt, once, fault, &again);
+        fault =
+            attempt_once(attempt, operation, idempotency, try == OPERATION_TRIES - 1 && fault == FAULT_STALE);
+        if (fault && idempotency)
+            fault = idempotency_settle(attempt, idempotency, fault, &again);
         else
             again = reply_is_retried(reply, fault);
         if (!fault || is_late(attempt->call))
@@ -129,7 +131,7 @@ static void unwrap(struct builder *body, size_t out)
 static void tell_of_tasks(const struct attempt *attempt)
 {
     if (attempt->transaction)
-        hint_commit(attempt->workshop, attempt->space, attempt->call->space, attempt->transaction);
+        wakeup_commit(attempt->worker_context, attempt->ns, attempt->call->ns, attempt->transaction);
 }
 
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
@@ -137,16 +139,16 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
     const struct holdings *syncs;
-    struct once *once = NULL;
-    enum fault fault = sync_read(attempt->workshop, call, reply, &syncs);
+    struct idempotency *idempotency = NULL;
+    enum fault fault = sync_read(attempt->worker_context, call, reply, &syncs);
     if (!fault)
-        fault = once_open(attempt->workshop, call, reply, operation, &once);
+        fault = idempotency_open(attempt->worker_context, call, reply, operation, &idempotency);
     if (fault)
         return fault;
     if (!operation->is_bare)
         builder_add_text(reply->body, "{\"out\":");
     attempt->out = reply->body->size;
-    fault = attempt_often(attempt, operation, once);
+    fault = attempt_often(attempt, operation, idempotency);
     if (!fault)
         tell_of_tasks(attempt);
     if (!fault && operation->afterwork) {
@@ -168,19 +170,20 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         builder_add_text(reply->body, "\"syncs\":");
         fault = sync_write(attempt, syncs);
     }
-    subs_write(attempt, reply->body);
+    matches_write(attempt, reply->body);
     builder_add_text(reply->body, "}");
     return fault;
 }
 
 /* An operation may have less time than the others. */
-static void limit_time(struct workshop *workshop, struct call *call, const struct operation *operation)
+static void limit_time(struct worker_context *worker_context, struct call *call,
+                       const struct operation *operation)
 {
     int64_t deadline_ms = clock_monotonic_ms() + operation->limit_s * 1000;
     if (!operation->limit_s || deadline_ms >= call->deadline_ms)
         return;
     call->deadline_ms = deadline_ms;
-    documents_begin_request(workshop->documents, deadline_ms);
+    documents_begin_request(worker_context->documents, deadline_ms);
 }
 
 static const struct operation *find_operation(const struct call *call)
@@ -189,63 +192,64 @@ static const struct operation *find_operation(const struct call *call)
 }
 
 /* What refused a long read, whatever the operation has said of it. */
-static void explain_reading(struct workshop *workshop, struct call *call, struct reply *reply,
+static void explain_reading(struct worker_context *worker_context, struct call *call, struct reply *reply,
                             enum fault fault)
 {
     int64_t value;
-    const char *limit = store_reading_refused(documents_store(workshop->documents), fault, &value);
+    const char *limit = store_reading_refused(documents_store(worker_context->documents), fault, &value);
     if (fault && limit)
         (void)reply_fault(call, reply, fault, NULL, limit,
                           arena_printf(call->arena, "%lld", (long long)value), NULL);
 }
 
-static enum fault run_operation(struct workshop *workshop, struct call *call, struct reply *reply)
+static enum fault run_operation(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    const char *build = workshop->settings->build;
+    const char *build = worker_context->settings->build;
     if (*build && call->build.data && !bytes_equal(call->build, bytes_of(build)))
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
     const struct operation *operation = find_operation(call);
     bool is_judged = call->is_entered && (!call->admin.data || call->admin.data == call->bearer.data);
-    enum fault fault = is_judged ? FAULT_NONE : access_enter(workshop, call, reply);
+    enum fault fault = is_judged ? FAULT_NONE : access_enter(worker_context, call, reply);
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);
     if (!fault)
         fault = access_check(call, reply, operation);
     if (!fault)
-        fault = access_check_method(workshop, call, reply, operation);
+        fault = access_check_method(worker_context, call, reply, operation);
     if (!fault)
-        fault = once_read_dhop(workshop, call, reply);
+        fault = idempotency_read_dhop(worker_context, call, reply);
     if (!fault)
-        fault = subs_check_session(call, reply);
+        fault = matches_check_session(call, reply);
     if (fault)
         return fault;
-    struct attempt attempt = {.operation = operation, .workshop = workshop, .call = call, .reply = reply};
-    attempt.space = documents_space(workshop->documents, call->database);
-    if (attempt.space < 0)
+    struct attempt attempt = {
+        .operation = operation, .worker_context = worker_context, .call = call, .reply = reply};
+    attempt.ns = documents_ns(worker_context->documents, call->database);
+    if (attempt.ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
-    limit_time(workshop, call, operation);
+    limit_time(worker_context, call, operation);
     if (call->is_visitor)
-        store_set_visitor(documents_store(workshop->documents), attempt.space);
+        store_set_visitor(documents_store(worker_context->documents), attempt.ns);
     if (call->level < LEVEL_EVERYTHING)
-        store_set_reader(documents_store(workshop->documents), call->client);
+        store_set_reader(documents_store(worker_context->documents), call->client);
     fault = run_cycle(&attempt, operation);
-    explain_reading(workshop, call, reply, fault);
-    store_clear_reader(documents_store(workshop->documents));
+    explain_reading(worker_context, call, reply, fault);
+    store_clear_reader(documents_store(worker_context->documents));
     return fault;
 }
 
-static void write_ping(const struct workshop *workshop, struct builder *body)
+static void write_ping(const struct worker_context *worker_context, struct builder *body)
 {
     builder_printf(body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
-    json_add_string(body, bytes_of(workshop->settings->build));
+    json_add_string(body, bytes_of(worker_context->settings->build));
 }
 
-static bool is_database_there(struct workshop *workshop, struct call *call)
+static bool is_database_there(struct worker_context *worker_context, struct call *call)
 {
-    int space = documents_space(workshop->documents, call->database);
+    int ns = documents_ns(worker_context->documents, call->database);
     struct load load = {.class = BYTES("Ping"), .id = BYTES("ping")};
-    if (space < 0 || store_load(documents_store(workshop->documents), space, call->arena, &load))
+    if (ns < 0 || store_load(documents_store(worker_context->documents), ns, call->arena, &load))
         return false;
     document_release(load.document);
     return true;
@@ -254,41 +258,41 @@ static bool is_database_there(struct workshop *workshop, struct call *call)
 /* A ping without a key returns what the last use of the database has shown and does not query it, with two
  * exceptions: it was never used since the segment began, or it was away; then one ping in RETRY_MS queries
  * it, since perhaps nobody else does. */
-static const char *recall_database(struct workshop *workshop, struct call *call)
+static const char *recall_database(struct worker_context *worker_context, struct call *call)
 {
-    int space = documents_space(workshop->documents, call->database);
+    int ns = documents_ns(worker_context->documents, call->database);
     bool is_up = false;
-    int64_t age_ms = space < 0 ? -1 : stamps_space_health(workshop->stamps, space, &is_up);
-    bool is_retry = space >= 0 && age_ms > RETRY_MS && !is_up;
+    int64_t age_ms = ns < 0 ? -1 : slots_ns_health(worker_context->segment, ns, &is_up);
+    bool is_retry = ns >= 0 && age_ms > RETRY_MS && !is_up;
     if (is_retry)
-        stamps_space_tell(workshop->stamps, space, false); /* other pings wait for the next time */
-    if (is_retry || (space >= 0 && age_ms < 0)) {
-        is_up = is_database_there(workshop, call);
-        stamps_space_tell(workshop->stamps, space, is_up);
-    } else if (space < 0 || age_ms > HEALTH_MS) {
+        slots_ns_tell(worker_context->segment, ns, false); /* other pings wait for the next time */
+    if (is_retry || (ns >= 0 && age_ms < 0)) {
+        is_up = is_database_there(worker_context, call);
+        slots_ns_tell(worker_context->segment, ns, is_up);
+    } else if (ns < 0 || age_ms > HEALTH_MS) {
         return "?";
     }
     return is_up ? "ok" : "down";
 }
 
 /* Also when z cannot be reached, so that nothing is known of the namespace. */
-static enum fault answer_ping(struct workshop *workshop, struct call *call, struct reply *reply)
+static enum fault answer_ping(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    struct space_conf conf;
+    struct ns_conf conf;
     struct builder *body = reply->body;
     const char *state = "?";
     bool has_key;
-    bool is_known = !access_configuration(workshop, call, &conf);
-    if (is_known && !access_is_namespace(workshop->settings, &conf, call->space, call->database))
+    bool is_known = !access_configuration(worker_context, call, &conf);
+    if (is_known && !access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
         return access_refuse_name(call, reply);
-    enum fault fault = access_check_keys(workshop, call, reply, &has_key);
+    enum fault fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
     if (is_known && has_key)
-        state = is_database_there(workshop, call) ? "ok" : "down";
+        state = is_database_there(worker_context, call) ? "ok" : "down";
     else if (is_known)
-        state = recall_database(workshop, call);
-    write_ping(workshop, body);
+        state = recall_database(worker_context, call);
+    write_ping(worker_context, body);
     builder_add_text(body, ",\"off\":");
     if (conf.off.size)
         json_add_string(body, conf.off);
@@ -298,23 +302,23 @@ static enum fault answer_ping(struct workshop *workshop, struct call *call, stru
     return FAULT_NONE;
 }
 
-static enum fault run_call(struct workshop *workshop, struct call *call, struct reply *reply)
+static enum fault run_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     switch (call->route) {
     case CALL_PING:
-        write_ping(workshop, reply->body);
+        write_ping(worker_context, reply->body);
         builder_add_text(reply->body, "}");
         return FAULT_NONE;
     case CALL_NAMESPACE_PING:
-        return answer_ping(workshop, call, reply);
+        return answer_ping(worker_context, call, reply);
     case CALL_TASKS:
-        return task_door_answer(workshop, call, reply);
+        return task_endpoint_answer(worker_context, call, reply);
     default:
-        return run_operation(workshop, call, reply);
+        return run_operation(worker_context, call, reply);
     }
 }
 
-void operation_run(struct workshop *workshop, struct call *call, struct reply *reply)
+void operation_run(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     reply->fault = FAULT_NONE;
     reply->phase = PHASE_BEFORE;
@@ -328,20 +332,21 @@ void operation_run(struct workshop *workshop, struct call *call, struct reply *r
     reply->members = NULL;
     reply->etag = 0;
     reply->is_post_only = false;
-    documents_begin_request(workshop->documents, call->deadline_ms);
-    store_clear_visitor(documents_store(workshop->documents));
-    enum fault fault = run_call(workshop, call, reply);
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    store_clear_visitor(documents_store(worker_context->documents));
+    enum fault fault = run_call(worker_context, call, reply);
     if (fault) {
         reply->body->size = 0;
         note(call, reply, fault);
     }
 }
 
-enum fault operation_admit(struct workshop *workshop, struct call *call, struct reply *reply)
+enum fault operation_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    documents_begin_request(workshop->documents, call->deadline_ms);
+    documents_begin_request(worker_context->documents, call->deadline_ms);
     reply_enter(reply, PHASE_BEFORE);
-    enum fault fault = call->route == CALL_TASKS ? task_door_admit(workshop, call, reply)
-                                                 : access_admit(workshop, call, reply, find_operation(call));
+    enum fault fault = call->route == CALL_TASKS
+                           ? task_endpoint_admit(worker_context, call, reply)
+                           : access_admit(worker_context, call, reply, find_operation(call));
     return fault ? note(call, reply, fault) : FAULT_NONE;
 }

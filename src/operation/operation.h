@@ -8,9 +8,9 @@
 #include "operation/call.h"
 
 /* What a worker has for its operations. */
-struct workshop {
+struct worker_context {
     const struct settings *settings;
-    struct stamps *stamps;
+    struct segment *segment;
     struct documents *documents;
     struct access_memory *access; /* what operation/access.c remembers of configurations */
 };
@@ -25,10 +25,11 @@ void operation_explain(struct call *call, struct reply *reply, const struct tran
 
 /* Judges a call before its body is read, by its address and the key in its header: how large its body may be
  * (call->body_most), and whether it is wrong already, which is recorded in the reply. */
-MUST_USE enum fault operation_admit(struct workshop *workshop, struct call *call, struct reply *reply);
+MUST_USE enum fault operation_admit(struct worker_context *worker_context, struct call *call,
+                                    struct reply *reply);
 
 /* Never fails as a function: the reply says what happened.  The body is JSON, or empty when there is a fault.
  */
-void operation_run(struct workshop *workshop, struct call *call, struct reply *reply);
+void operation_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
 #endif

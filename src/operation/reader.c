@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/names.h"
-#include "document/item.h"
+#include "model/item.h"
 
 /* --- where --------------------------------------------------------------------------------------- */
 

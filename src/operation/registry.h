@@ -9,11 +9,11 @@
 /* One try of one operation. */
 struct attempt {
     const struct operation *operation;
-    struct workshop *workshop;
+    struct worker_context *worker_context;
     struct call *call;
     struct reply *reply;
     struct transaction *transaction;
-    int space;
+    int ns;
     const struct schema *schema; /* of this try, see classes_schema; NULL: not asked for */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
     struct standing *standings;  /* in afterwork: how its documents stand (operation/standing.h) */

@@ -1,7 +1,7 @@
 /* standing: a list, as short as limit_documents is. */
 #include "operation/standing.h"
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "edge/json.h"
 
 enum { PACK_DEPTH = 2, PACK_PARTS = 3, PACK_NODES = 4096 };

@@ -1,13 +1,13 @@
 /* sync: the request is checked whole before the operation, answered after it. */
 #include "operation/sync.h"
 
-#include "document/delta.h"
+#include "model/delta.h"
 #include "operation/answer.h"
 
-enum fault sync_read(struct workshop *workshop, struct call *call, struct reply *reply,
+enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
                      const struct holdings **holdings_r)
 {
-    const struct reader reader = {workshop->settings, call, reply};
+    const struct reader reader = {worker_context->settings, call, reply};
     *holdings_r = call->holdings;
     if (call->holdings)
         return holdings_check(&reader, call->holdings);
@@ -97,8 +97,8 @@ enum fault sync_write(struct attempt *attempt, const struct holdings *request)
     struct builder *body = attempt->reply->body;
     struct allowed allowed = find_allowed(attempt, request);
     const struct document **documents = ARENA_ROOM(arena, const struct document *, allowed.count);
-    struct answer answer = answer_begin(attempt->workshop->settings, arena, allowed.count);
-    enum fault fault = documents_newest_part(attempt->workshop->documents, attempt->space, arena,
+    struct answer answer = answer_begin(attempt->worker_context->settings, arena, allowed.count);
+    enum fault fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, arena,
                                              allowed.names, allowed.count, answer.most, documents);
     if (fault)
         return fault;

@@ -9,7 +9,7 @@
 
 /* Checks `call->syncs`, or `call->holdings`, before the operation runs, so that a malformed one stores
  * nothing.  NULL when there are none. */
-MUST_USE enum fault sync_read(struct workshop *workshop, struct call *call, struct reply *reply,
+MUST_USE enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
                               const struct holdings **holdings_r);
 /* Appends the JSON array of answers to the reply's body, in the order of the request.  Where the caller may
  * not read the namespace, only documents that the operation has granted are looked at; each other one is

@@ -16,10 +16,10 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "document/cron.h"
+#include "model/cron.h"
 #include "edge/crypto.h"
-#include "operation/module.h"
-#include "operation/push_key.h"
+#include "operation/module/module.h"
+#include "operation/push/push_key.h"
 
 enum {
     LINE_BYTES = 1200,

@@ -6,13 +6,13 @@
 
 #include "base/log.h"
 
-enum { SPACES = 256, BUCKETS_LEAST = 1024 };
+enum { NAMESPACES = 256, BUCKETS_LEAST = 1024 };
 
 struct queue {
-    struct heap due[SPACES];
+    struct heap due[NAMESPACES];
     size_t due_count;
     int concurrency, running;
-    int running_of[SPACES];
+    int running_of[NAMESPACES];
     int turn; /* the namespace that was served last */
 };
 
@@ -23,10 +23,10 @@ struct agenda {
     struct queue queues[AGENDA_QUEUES];
     bool (*is_quick)(void *context, const struct agenda_task *task);
     void *context;
-    bool has_had_tasks[SPACES];
-    int spaces_with_tasks; /* of them */
-    uint32_t rounds[SPACES];
-    size_t waiting_of[SPACES];
+    bool has_had_tasks[NAMESPACES];
+    int manager_namespaces_with_tasks; /* of them */
+    uint32_t rounds[NAMESPACES];
+    size_t waiting_of[NAMESPACES];
     uint64_t told;
     struct agenda_task **running; /* those that have a place */
     int running_count;
@@ -60,9 +60,9 @@ struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
     int total = 0;
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         agenda->queues[i].concurrency = concurrency[i];
-        agenda->queues[i].turn = SPACES - 1; /* the first one is the next */
-        for (int space = 0; space < SPACES; space++)
-            agenda->queues[i].due[space].is_before = goes_first;
+        agenda->queues[i].turn = NAMESPACES - 1; /* the first one is the next */
+        for (int ns = 0; ns < NAMESPACES; ns++)
+            agenda->queues[i].due[ns].is_before = goes_first;
         total += concurrency[i];
     }
     assert(concurrency[0] > 0);
@@ -83,30 +83,30 @@ void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const s
 
 /* --- the table --- */
 
-static size_t hash_of(int space, const char *id, size_t size)
+static size_t hash_of(int ns, const char *id, size_t size)
 {
-    size_t hash = (size_t)space + 14695981039346656037u;
+    size_t hash = (size_t)ns + 14695981039346656037u;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (unsigned char)id[i]) * 1099511628211u;
     return hash ^ hash >> 32;
 }
 
-static struct agenda_task **bucket_of(const struct agenda *agenda, int space, const char *id, size_t size)
+static struct agenda_task **bucket_of(const struct agenda *agenda, int ns, const char *id, size_t size)
 {
-    return &agenda->buckets[hash_of(space, id, size) & (agenda->bucket_count - 1)];
+    return &agenda->buckets[hash_of(ns, id, size) & (agenda->bucket_count - 1)];
 }
 
-static struct agenda_task *find(const struct agenda *agenda, int space, struct bytes id)
+static struct agenda_task *find(const struct agenda *agenda, int ns, struct bytes id)
 {
-    struct agenda_task *task = *bucket_of(agenda, space, id.data, id.size);
-    while (task && (task->space != space || !bytes_equal(bytes_of(task->id), id)))
+    struct agenda_task *task = *bucket_of(agenda, ns, id.data, id.size);
+    while (task && (task->ns != ns || !bytes_equal(bytes_of(task->id), id)))
         task = task->next;
     return task;
 }
 
 static void insert(struct agenda *agenda, struct agenda_task *task)
 {
-    struct agenda_task **bucket = bucket_of(agenda, task->space, task->id, strlen(task->id));
+    struct agenda_task **bucket = bucket_of(agenda, task->ns, task->id, strlen(task->id));
     task->next = *bucket;
     *bucket = task;
 }
@@ -137,22 +137,22 @@ static void start_waiting(struct agenda *agenda, struct agenda_task *task)
     task->is_due = false;
     heap_add(&agenda->later, &task->link);
     agenda->waiting++;
-    agenda->waiting_of[task->space]++;
+    agenda->waiting_of[task->ns]++;
 }
 
 static void stop_waiting(struct agenda *agenda, struct agenda_task *task)
 {
-    heap_remove(task->is_due ? &queue_of(agenda, task)->due[task->space] : &agenda->later, &task->link);
+    heap_remove(task->is_due ? &queue_of(agenda, task)->due[task->ns] : &agenda->later, &task->link);
     queue_of(agenda, task)->due_count -= task->is_due;
     agenda->waiting--;
-    agenda->waiting_of[task->space]--;
+    agenda->waiting_of[task->ns]--;
 }
 
 static void forget(struct agenda *agenda, struct agenda_task *task)
 {
     if (task->link.place)
         stop_waiting(agenda, task);
-    struct agenda_task **at = bucket_of(agenda, task->space, task->id, strlen(task->id));
+    struct agenda_task **at = bucket_of(agenda, task->ns, task->id, strlen(task->id));
     while (*at != task)
         at = &(*at)->next;
     *at = task->next;
@@ -195,15 +195,15 @@ static void learn(struct agenda *agenda, struct agenda_task *task, const struct 
     task->batch = entry->batch;
     task->start_ms = entry->start_ms;
     task->told = ++agenda->told;
-    task->round = agenda->rounds[task->space];
+    task->round = agenda->rounds[task->ns];
     learn_text(&task->operation, entry->operation);
     learn_text(&task->domain, entry->domain);
 }
 
 bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
 {
-    assert(entry->space >= 0 && entry->space < SPACES && entry->id.size <= AGENDA_ID_MAX);
-    struct agenda_task *task = find(agenda, entry->space, entry->id);
+    assert(entry->ns >= 0 && entry->ns < NAMESPACES && entry->id.size <= AGENDA_ID_MAX);
+    struct agenda_task *task = find(agenda, entry->ns, entry->id);
     if (task && task->is_running) {
         task->is_told_again = true;
         task->again_ms = entry->start_ms;
@@ -213,11 +213,11 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     if (task) {
         stop_waiting(agenda, task);
     } else {
-        if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->space] >= AGENDA_RESERVE)
+        if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->ns] >= AGENDA_RESERVE)
             return false;
         task = allocate(1, sizeof *task);
         memcpy(task->id, entry->id.data, entry->id.size);
-        task->space = entry->space;
+        task->ns = entry->ns;
         task->operation = keep(NO_BYTES);
         task->domain = keep(NO_BYTES);
         if (++agenda->known > agenda->bucket_count)
@@ -226,9 +226,9 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     }
     learn(agenda, task, entry);
     start_waiting(agenda, task);
-    if (!agenda->has_had_tasks[task->space]) {
-        agenda->has_had_tasks[task->space] = true;
-        agenda->spaces_with_tasks++;
+    if (!agenda->has_had_tasks[task->ns]) {
+        agenda->has_had_tasks[task->ns] = true;
+        agenda->manager_namespaces_with_tasks++;
     }
     return true;
 }
@@ -243,7 +243,7 @@ void agenda_pass(struct agenda *agenda, int64_t now_ms)
             return;
         heap_remove(&agenda->later, first);
         task->is_due = true;
-        heap_add(&queue_of(agenda, task)->due[task->space], first);
+        heap_add(&queue_of(agenda, task)->due[task->ns], first);
         queue_of(agenda, task)->due_count++;
     }
 }
@@ -251,7 +251,7 @@ void agenda_pass(struct agenda *agenda, int64_t now_ms)
 static bool is_domain_busy(const struct agenda *agenda, const struct agenda_task *task)
 {
     for (int i = 0; *task->domain && i < agenda->running_count; i++)
-        if (agenda->running[i]->space == task->space && strcmp(agenda->running[i]->domain, task->domain) == 0)
+        if (agenda->running[i]->ns == task->ns && strcmp(agenda->running[i]->domain, task->domain) == 0)
             return true;
     return false;
 }
@@ -267,25 +267,25 @@ static void start(struct agenda *agenda, struct agenda_task *task)
 static bool is_place_kept(const struct agenda *agenda, const struct queue *queue,
                           const struct agenda_task *task)
 {
-    return queue->concurrency > 1 && agenda->spaces_with_tasks > 1 &&
-           queue->running_of[task->space] == queue->concurrency - 1 &&
+    return queue->concurrency > 1 && agenda->manager_namespaces_with_tasks > 1 &&
+           queue->running_of[task->ns] == queue->concurrency - 1 &&
            !(agenda->is_quick && agenda->is_quick(agenda->context, task));
 }
 
 /* Of the namespace that has the fewest places, however many tasks another one has; of equals one after the
  * other.  NULL: the free place is kept for others. */
-static struct agenda_task *first_of_next_space(const struct agenda *agenda, struct queue *queue)
+static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct queue *queue)
 {
     struct agenda_task *next = NULL;
-    for (int i = 1; i <= SPACES; i++) {
-        int space = (queue->turn + i) % SPACES;
-        struct agenda_task *first = (struct agenda_task *)heap_first(&queue->due[space]);
-        if (first && (!next || queue->running_of[space] < queue->running_of[next->space]) &&
+    for (int i = 1; i <= NAMESPACES; i++) {
+        int ns = (queue->turn + i) % NAMESPACES;
+        struct agenda_task *first = (struct agenda_task *)heap_first(&queue->due[ns]);
+        if (first && (!next || queue->running_of[ns] < queue->running_of[next->ns]) &&
             !is_place_kept(agenda, queue, first))
             next = first;
     }
     if (next)
-        queue->turn = next->space;
+        queue->turn = next->ns;
     return next;
 }
 
@@ -295,7 +295,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         struct queue *queue = &agenda->queues[i];
         while (queue->running < queue->concurrency && queue->due_count) {
-            struct agenda_task *task = first_of_next_space(agenda, queue);
+            struct agenda_task *task = first_of_next_ns(agenda, queue);
             if (!task)
                 break;
             if (is_domain_busy(agenda, task)) {
@@ -303,7 +303,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
                 continue;
             }
             queue->running++;
-            queue->running_of[task->space]++;
+            queue->running_of[task->ns]++;
             agenda->running[agenda->running_count++] = task;
             start(agenda, task);
             return task;
@@ -315,12 +315,12 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task)
 {
     const struct queue *from = &agenda->queues[task->queue];
-    return 1 + from->due[task->space].count / (size_t)from->concurrency;
+    return 1 + from->due[task->ns].count / (size_t)from->concurrency;
 }
 
 static bool may_share(const struct agenda_task *task, const struct agenda_task *first)
 {
-    if (task->space != first->space || *task->domain || *first->domain || task->retry || first->retry)
+    if (task->ns != first->ns || *task->domain || *first->domain || task->retry || first->retry)
         return false;
     if (first->batch > 1)
         return task->batch > 1 && *task->operation && strcmp(task->operation, first->operation) == 0;
@@ -330,8 +330,7 @@ static bool may_share(const struct agenda_task *task, const struct agenda_task *
 struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms)
 {
     agenda_pass(agenda, now_ms);
-    struct agenda_task *task =
-        (struct agenda_task *)heap_first(&agenda->queues[first->queue].due[first->space]);
+    struct agenda_task *task = (struct agenda_task *)heap_first(&agenda->queues[first->queue].due[first->ns]);
     return task && may_share(task, first) ? task : NULL;
 }
 
@@ -347,7 +346,7 @@ static void leave_place(struct agenda *agenda, const struct agenda_task *task)
         i++;
     agenda->running[i] = agenda->running[--agenda->running_count];
     agenda->queues[task->queue].running--;
-    agenda->queues[task->queue].running_of[task->space]--;
+    agenda->queues[task->queue].running_of[task->ns]--;
 }
 
 void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over)
@@ -362,38 +361,38 @@ void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place,
     }
     task->start_ms = task->again_ms;
     task->retry = task->again_retry;
-    task->round = agenda->rounds[task->space];
+    task->round = agenda->rounds[task->ns];
     start_waiting(agenda, task);
 }
 
 /* --- scans --- */
 
-void agenda_begin_scan(struct agenda *agenda, int space)
+void agenda_begin_scan(struct agenda *agenda, int ns)
 {
-    agenda->rounds[space]++;
+    agenda->rounds[ns]++;
 }
 
 /* Forgets what waits in a namespace, was not told of in this round, and was due until then. */
-static void sweep(struct agenda *agenda, int space, int64_t until_ms)
+static void sweep(struct agenda *agenda, int ns, int64_t until_ms)
 {
     for (size_t i = 0; i < agenda->bucket_count; i++)
         for (struct agenda_task *task = agenda->buckets[i], *next; task; task = next) {
             next = task->next;
-            if (task->space == space && !task->is_running && task->round != agenda->rounds[space] &&
+            if (task->ns == ns && !task->is_running && task->round != agenda->rounds[ns] &&
                 task->start_ms <= until_ms)
                 forget(agenda, task);
         }
 }
 
-void agenda_end_scan(struct agenda *agenda, int space, int64_t until_ms)
+void agenda_end_scan(struct agenda *agenda, int ns, int64_t until_ms)
 {
-    sweep(agenda, space, until_ms);
+    sweep(agenda, ns, until_ms);
 }
 
-void agenda_drop_space(struct agenda *agenda, int space)
+void agenda_drop_ns(struct agenda *agenda, int ns)
 {
-    agenda->rounds[space]++;
-    sweep(agenda, space, INT64_MAX);
+    agenda->rounds[ns]++;
+    sweep(agenda, ns, INT64_MAX);
 }
 
 /* --- looking --- */
@@ -424,9 +423,9 @@ int agenda_places(const struct agenda *agenda, int queue, int *taken_r)
     return agenda->queues[queue].concurrency;
 }
 
-size_t agenda_waiting(const struct agenda *agenda, int space)
+size_t agenda_waiting(const struct agenda *agenda, int ns)
 {
-    return agenda->waiting_of[space];
+    return agenda->waiting_of[ns];
 }
 
 void agenda_each(const struct agenda *agenda, void (*visit)(void *context, const struct agenda_task *task),
@@ -447,8 +446,8 @@ void agenda_destroy(struct agenda *agenda)
             free(task);
         }
     for (int i = 0; i < AGENDA_QUEUES; i++)
-        for (int space = 0; space < SPACES; space++)
-            heap_free(&agenda->queues[i].due[space]);
+        for (int ns = 0; ns < NAMESPACES; ns++)
+            heap_free(&agenda->queues[i].due[ns]);
     heap_free(&agenda->later);
     free(agenda->buckets);
     free(agenda->running);

@@ -1,7 +1,7 @@
 /* agenda: the tasks that a manager knows: which is to be run next, and when something will be due.
  *
- * It knows what scans and hints have told, for a short while ahead; the databases have the rest.  A task is
- * due at its start.  In a queue the namespace that has the fewest places is next, of several in turns, a
+ * It knows what scans and wake-ups have told, for a short while ahead; the databases have the rest.  A task
+ * is due at its start.  In a queue the namespace that has the fewest places is next, of several in turns, a
  * request each; of those due in a namespace the one with the smallest priority goes first, then the earliest
  * start.  A queue runs as many at once as it may, a domain one.  The last free place of a queue is kept from
  * a namespace that has all the others, unless its task is quick or no other namespace ever had tasks here: so
@@ -19,7 +19,7 @@ struct agenda;
 
 /* What is told of a task; texts are copied. */
 struct agenda_entry {
-    int space;
+    int ns;
     struct bytes id, operation, domain; /* operation: empty when it is not known; domain: empty when none */
     int64_t start_ms;                   /* since 1970 */
     int queue, priority, retry, batch;
@@ -27,7 +27,7 @@ struct agenda_entry {
 
 struct agenda_task {
     struct heap_link link; /* of its heap while it waits */
-    int space, queue, priority, retry, batch;
+    int ns, queue, priority, retry, batch;
     int64_t start_ms;
     bool is_running, is_due; /* is_due: it waits in the heap of its queue */
     bool is_told_again;      /* while it ran: it waits again, from `again_ms` on */
@@ -74,10 +74,10 @@ void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place,
 
 /* A scan of a namespace: what waits there and was due until `until_ms` but is not told of before the end of
  * the scan has gone or was moved, and is forgotten. */
-void agenda_begin_scan(struct agenda *agenda, int space);
-void agenda_end_scan(struct agenda *agenda, int space, int64_t until_ms);
+void agenda_begin_scan(struct agenda *agenda, int ns);
+void agenda_end_scan(struct agenda *agenda, int ns, int64_t until_ms);
 /* Forgets what waits in a namespace. */
-void agenda_drop_space(struct agenda *agenda, int space);
+void agenda_drop_ns(struct agenda *agenda, int ns);
 
 /* When the next task that waits will be due; INT64_MAX: none is known. */
 int64_t agenda_next_ms(const struct agenda *agenda);
@@ -86,7 +86,7 @@ int agenda_running(const struct agenda *agenda);
 /* How many places a queue has; how many are taken. */
 int agenda_places(const struct agenda *agenda, int queue, int *taken_r);
 /* How many wait of a namespace. */
-size_t agenda_waiting(const struct agenda *agenda, int space);
+size_t agenda_waiting(const struct agenda *agenda, int ns);
 /* Calls `visit` with each task known, in no order. */
 void agenda_each(const struct agenda *agenda, void (*visit)(void *context, const struct agenda_task *task),
                  void *context);

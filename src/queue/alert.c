@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "edge/crypto.h"
 
 enum {
@@ -84,7 +84,7 @@ static void forget(struct alert *alert, struct note **at)
 {
     struct note *note = *at;
     *at = note->next;
-    free_text(note->cause.space);
+    free_text(note->cause.ns);
     free_text(note->cause.task);
     free_text(note->cause.operation.data);
     free_text(note->cause.code.data);
@@ -110,7 +110,7 @@ void alert_destroy(struct alert *alert)
 static uint64_t hash_of(const struct alert_cause *cause)
 {
     uint64_t hash = 14695981039346656037u;
-    for (const char *p = cause->space; *p; p++)
+    for (const char *p = cause->ns; *p; p++)
         hash = (hash ^ (unsigned char)*p) * 1099511628211u;
     hash = (hash ^ '.') * 1099511628211u;
     for (size_t i = 0; i < cause->operation.size; i++)
@@ -155,7 +155,7 @@ static bool is_worth_telling(const struct alert *alert, const struct alert_cause
 
 static bool is_about(const struct note *note, const struct alert_cause *cause)
 {
-    return strcmp(note->cause.task, cause->task) == 0 && strcmp(note->cause.space, cause->space) == 0;
+    return strcmp(note->cause.task, cause->task) == 0 && strcmp(note->cause.ns, cause->ns) == 0;
 }
 
 /* Is it known?  What was told long ago, and an older failure that still waits to be told, make room. */
@@ -184,7 +184,7 @@ void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_un
     if (!note)
         log_fatal("out of memory");
     *note = (struct note){.name = hash_of(cause), .cause = *cause};
-    note->cause.space = keep(cause->space, strlen(cause->space));
+    note->cause.ns = keep(cause->ns, strlen(cause->ns));
     note->cause.task = keep(cause->task, strlen(cause->task));
     note->cause.operation = keep_bytes(cause->operation);
     note->cause.code = keep_bytes(cause->code);
@@ -260,7 +260,7 @@ static void add_head(struct builder *mail, const struct settings *settings, cons
     builder_add_text(mail, "\r\n");
     add_date(mail, now_ms);
     builder_printf(mail, "Message-ID: <%016llx.%s@stampd>\r\n", (unsigned long long)random, cause->task);
-    builder_printf(mail, "Subject: stampd %s: ", cause->space);
+    builder_printf(mail, "Subject: stampd %s: ", cause->ns);
     add_words(mail, cause->operation.size ? cause->operation : BYTES("a task"));
     builder_add_bytes(mail, bytes_of(cause->startat >= STAMP_MAX ? " is parked after " : " failed with "));
     add_words(mail, cause->code);
@@ -278,8 +278,8 @@ static void add_advice(struct builder *mail, const struct alert_cause *cause)
                    "To keep it from being tried meanwhile, or to give it up for good:\r\n"
                    "    stampctl task hold %s %s\r\n"
                    "    stampctl task drop %s %s\r\n",
-                   cause->space, cause->task, cause->space, cause->task, cause->space, cause->task,
-                   cause->space, cause->task);
+                   cause->ns, cause->task, cause->ns, cause->task, cause->ns, cause->task, cause->ns,
+                   cause->task);
 }
 
 static void add_next_try(struct builder *mail, const struct alert_cause *cause)
@@ -314,7 +314,7 @@ void alert_compose(struct builder *mail, const struct settings *settings, const 
     add_head(mail, settings, cause, now_ms);
     builder_printf(mail, "A task has failed %lld time%s.\r\n\r\n", (long long)cause->failures,
                    cause->failures == 1 ? "" : "s");
-    add_line(mail, "namespace", bytes_of(cause->space));
+    add_line(mail, "namespace", bytes_of(cause->ns));
     add_line(mail, "operation", cause->operation);
     add_line(mail, "task", bytes_of(cause->task));
     add_line(mail, "exception", cause->code);

@@ -9,7 +9,7 @@
 struct alert;
 
 struct alert_cause {
-    const char *space, *task;
+    const char *ns, *task;
     struct bytes operation;           /* empty: not known */
     struct bytes code, words, detail; /* of the exception; words and detail may be NO_BYTES */
     int64_t failures;

@@ -14,8 +14,8 @@
 #include "base/secret.h"
 #include "edge/json.h"
 #include "queue/alert.h"
-#include "queue/door.h"
-#include "queue/hints.h"
+#include "queue/endpoint.h"
+#include "queue/wakeups.h"
 #include "queue/manager_private.h"
 #include "queue/registry.h"
 
@@ -25,7 +25,7 @@ enum {
     MAIL_PLACES = 24, /* a mail, and words to the server of what it has told */
     CONNECT_TIMEOUT_MS = 5000,
     KNOWN_MOST = 100000, /* tasks that wait in memory */
-    HINTS_AT_ONCE = 256,
+    WAKEUPS_AT_ONCE = 256,
     CODES_MAX = 128,
     LAST_MAIL_MS = 10000, /* for mails under way when all has ended */
     PROBLEM_BYTES = 600,
@@ -34,7 +34,7 @@ enum {
 /* --- start --- */
 
 /* The codes of the setting, which lives as long as we do. */
-static void take_named_spaces(struct manager *manager)
+static void take_named_namespaces(struct manager *manager)
 {
     const char *codes[CODES_MAX];
     size_t count = 0;
@@ -43,17 +43,17 @@ static void take_named_spaces(struct manager *manager)
         codes[count++] = arena_copy(manager->arena, at, size);
         at += size + strspn(at + size, " \t");
     }
-    spaces_set(manager, codes, count);
+    manager_namespaces_set(manager, codes, count);
 }
 
-static void open_hints(struct manager *manager)
+static void open_wakeups(struct manager *manager)
 {
     char problem[PROBLEM_BYTES];
     char path[SETTINGS_PATH_BYTES];
     if (!settings_wakeup_path(manager->settings, path))
         return;
-    manager->hints = hints_open(path, problem, sizeof problem);
-    if (!manager->hints)
+    manager->wakeups = wakeups_open(path, problem, sizeof problem);
+    if (!manager->wakeups)
         log_warning("cannot open the socket for wake-ups, tasks wait for scans: %s", problem);
 }
 
@@ -76,7 +76,7 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
     if (!secret_read(key, "queue_key_file", settings->queue_key_file, problem, PROBLEM_BYTES) ||
         !(manager->alert = alert_create(settings, problem, PROBLEM_BYTES)) ||
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
-        !(manager->door = door_open(manager, &identity, problem, PROBLEM_BYTES)))
+        !(manager->endpoint = endpoint_open(manager, &identity, problem, PROBLEM_BYTES)))
         return false;
     manager->key = bytes_of(key->text);
     make_key_body(manager);
@@ -89,9 +89,9 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
     });
-    open_hints(manager);
+    open_wakeups(manager);
     if (*settings->queue_namespaces)
-        take_named_spaces(manager);
+        take_named_namespaces(manager);
     else
         manager->registry = registry_create(settings);
     return true;
@@ -99,8 +99,8 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
 
 static void close_manager(struct manager *manager, struct secret *key)
 {
-    door_close(manager->door);
-    hints_close(manager->hints);
+    endpoint_close(manager->endpoint);
+    wakeups_close(manager->wakeups);
     registry_destroy(manager->registry);
     http_close(manager->http);
     runner_drop_all(manager);
@@ -126,32 +126,32 @@ static void heed_signals(struct manager *manager)
             log_info("stopping, tasks under way are awaited running=%d", agenda_running(manager->agenda));
             manager->stopping = STOP_DRAIN;
         } else if (number == SIGHUP) {
-            for (int i = 0; i < manager->space_count; i++)
-                spaces_want_scan(manager, i);
+            for (int i = 0; i < manager->ns_count; i++)
+                manager_namespaces_want_scan(manager, i);
             if (manager->registry)
                 registry_hurry(manager->registry);
         }
     }
 }
 
-static void hear_hints(struct manager *manager)
+static void hear_wakeups(struct manager *manager)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 100};
     struct bytes text;
-    for (int i = 0; manager->hints && i < HINTS_AT_ONCE && hints_next(manager->hints, &text); i++) {
+    for (int i = 0; manager->wakeups && i < WAKEUPS_AT_ONCE && wakeups_next(manager->wakeups, &text); i++) {
         struct json_problem problem;
-        struct json *hint;
-        if (json_read(manager->arena, text, &limits, &hint, &problem) == FAULT_NONE)
-            (void)door_take_hint(manager, hint); /* one that says nothing does no harm */
+        struct json *wakeup;
+        if (json_read(manager->arena, text, &limits, &wakeup, &problem) == FAULT_NONE)
+            (void)endpoint_take_wakeup(manager, wakeup); /* one that says nothing does no harm */
     }
 }
 
-static void renew_spaces(struct manager *manager)
+static void renew_namespaces(struct manager *manager)
 {
     const char *const *codes;
     size_t count;
     if (manager->registry && registry_turn(manager->registry, &codes, &count))
-        spaces_set(manager, codes, count);
+        manager_namespaces_set(manager, codes, count);
 }
 
 /* Begins what is due; returns how long nothing will be, if nothing comes. */
@@ -161,7 +161,7 @@ static int64_t begin_due(struct manager *manager)
     alert_send_due(manager->alert, manager->http);
     if (manager->stopping != STOP_NOT)
         return wait_ms;
-    int64_t scan_ms = spaces_scan_due(manager) - now_ms;
+    int64_t scan_ms = manager_namespaces_scan_due(manager) - now_ms;
     wait_ms = scan_ms < wait_ms ? scan_ms : wait_ms;
     if (manager->is_suspended)
         agenda_pass(manager->agenda, clock_wall_ms());
@@ -172,15 +172,15 @@ static int64_t begin_due(struct manager *manager)
     return wait_ms < 0 ? 0 : wait_ms;
 }
 
-enum { SIGNALS, DOOR, HINTS, REGISTRY, SOURCES };
+enum { SIGNALS, ENDPOINT, WAKEUPS, REGISTRY, SOURCES };
 
 static int64_t list_sources(const struct manager *manager, int signals, struct pollfd sources_r[SOURCES])
 {
     int64_t until_ms = INT64_MAX;
     sources_r[SIGNALS] = (struct pollfd){.fd = signals, .events = POLLIN};
-    sources_r[DOOR] = (struct pollfd){.fd = door_descriptor(manager->door), .events = POLLIN};
-    sources_r[HINTS] =
-        (struct pollfd){.fd = manager->hints ? hints_descriptor(manager->hints) : -1, .events = POLLIN};
+    sources_r[ENDPOINT] = (struct pollfd){.fd = endpoint_descriptor(manager->endpoint), .events = POLLIN};
+    sources_r[WAKEUPS] =
+        (struct pollfd){.fd = manager->wakeups ? wakeups_descriptor(manager->wakeups) : -1, .events = POLLIN};
     sources_r[REGISTRY] = (struct pollfd){.fd = -1};
     if (manager->registry)
         until_ms = registry_poll(manager->registry, &sources_r[REGISTRY]);
@@ -196,15 +196,16 @@ static void take_turn(struct manager *manager, int signals)
     wait_ms = left_ms < 0 ? 0 : left_ms < wait_ms ? left_ms : wait_ms;
     if (http_receive_or(manager->http, wait_ms, sources, SOURCES, &result)) {
         runner_end(manager, &result);
-        sources[SIGNALS].revents = sources[DOOR].revents = sources[HINTS].revents = POLLIN; /* look again */
+        sources[SIGNALS].revents = sources[ENDPOINT].revents = sources[WAKEUPS].revents =
+            POLLIN; /* look again */
     }
     if (sources[SIGNALS].revents)
         heed_signals(manager);
-    if (sources[HINTS].revents)
-        hear_hints(manager);
-    if (sources[DOOR].revents)
-        door_serve(manager->door);
-    renew_spaces(manager);
+    if (sources[WAKEUPS].revents)
+        hear_wakeups(manager);
+    if (sources[ENDPOINT].revents)
+        endpoint_serve(manager->endpoint);
+    renew_namespaces(manager);
     arena_reset(manager->arena);
 }
 

@@ -1,7 +1,7 @@
 /* manager: starts tasks when they are due (doc/tasks.md): one process, one loop, no thread.
  *
  * It decides nothing: it calls the server, which claims, runs, and puts back.  What it knows comes from scans
- * and hints and may be forgotten at any moment: another scan brings it back.  So several managers, and one
+ * and wake-ups and may be forgotten at any moment: another scan brings it back.  So several managers, and one
  * that was killed, do no harm. */
 #ifndef STAMPD_QUEUE_MANAGER_H
 #define STAMPD_QUEUE_MANAGER_H

@@ -8,15 +8,15 @@
 #include "edge/http.h"
 #include "queue/agenda.h"
 #include "queue/manager.h"
-#include "queue/pace.h"
+#include "queue/latency_estimate.h"
 
-enum { MANAGER_SPACES = 128, SPACE_CODE_MAX = 16 };
+enum { MANAGER_NAMESPACES = 128, NS_CODE_MAX = 16 };
 
 struct json;
 
 /* A namespace whose tasks are started; its number is its place among all. */
-struct space {
-    char code[SPACE_CODE_MAX + 1];
+struct ns {
+    char code[NS_CODE_MAX + 1];
     bool is_ours;     /* else: it was once */
     bool is_scanning; /* the answer to a scan is awaited */
     bool was_cut;     /* the last scan told of as many tasks as it may: there are more */
@@ -30,18 +30,18 @@ struct manager {
     const struct settings *settings;
     struct arena *arena; /* of one turn */
     struct agenda *agenda;
-    struct pace pace;
+    struct latency_estimate latency_estimate;
     struct http *http;
     struct registry *registry; /* NULL: the namespaces are those of the settings */
     struct alert *alert;
-    struct hints *hints;
-    struct door *door;
+    struct wakeups *wakeups;
+    struct endpoint *endpoint;
     struct bytes key;
     struct builder key_body; /* {"key":…} */
-    struct space spaces[MANAGER_SPACES];
-    int space_count;
-    int scans;              /* under way */
-    struct errand *errands; /* all requests under way */
+    struct ns namespaces[MANAGER_NAMESPACES];
+    int ns_count;
+    int scans;                        /* under way */
+    struct pending *pending_requests; /* all requests under way */
     bool is_suspended;
     uint64_t failed_requests; /* scans and runs that no worker answered */
     int places;               /* of all queues */
@@ -50,27 +50,28 @@ struct manager {
 
 /* --- spaces.c --- */
 /* The namespaces that are ours from now on. */
-void spaces_set(struct manager *manager, const char *const *codes, size_t count);
+void manager_namespaces_set(struct manager *manager, const char *const *codes, size_t count);
 /* The number of one of ours; -1: it is none. */
-int spaces_find(const struct manager *manager, struct bytes code);
+int manager_namespaces_find(const struct manager *manager, struct bytes code);
 /* A scan as soon as may be. */
-void spaces_want_scan(struct manager *manager, int space);
+void manager_namespaces_want_scan(struct manager *manager, int ns);
 /* Begins the scans that are due; returns when the next one is, on the monotonic clock. */
-int64_t spaces_scan_due(struct manager *manager);
+int64_t manager_namespaces_scan_due(struct manager *manager);
 /* No worker has answered: what is known of the namespace is forgotten, and it rests for a while. */
-void spaces_rest(struct manager *manager, int space, const char *what, const struct http_result *result);
+void manager_namespaces_rest(struct manager *manager, int ns, const char *what,
+                             const struct http_result *result);
 
 /* --- runner.c --- */
 /* Starts what is due and has a place. */
 void runner_start_due(struct manager *manager);
 /* Will the task end soon, by what was seen of its operation? */
 bool runner_is_quick(void *manager, const struct agenda_task *task);
-void runner_scan(struct manager *manager, int space, int64_t before_ms);
+void runner_scan(struct manager *manager, int ns, int64_t before_ms);
 /* Takes the end of a request or mail. */
 void runner_end(struct manager *manager, const struct http_result *result);
 /* Forgets the requests under way; the client has gone. */
 void runner_drop_all(struct manager *manager);
 /* A task as the server tells of it, a row of `due` (doc/tasks.md); false: it is none. */
-bool runner_read_row(int space, const struct json *row, struct agenda_entry *entry_r);
+bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_r);
 
 #endif

@@ -51,12 +51,12 @@ static void add_namespaces(const struct manager *manager, struct builder *out, c
                            const char *help, bool is_waiting)
 {
     add_head(out, "gauge", name, help);
-    for (int i = 0; i < manager->space_count; i++) {
-        const struct space *space = &manager->spaces[i];
-        size_t value = is_waiting ? agenda_waiting(manager->agenda, i) : (size_t)space->failures;
-        if (space->is_ours)
+    for (int i = 0; i < manager->ns_count; i++) {
+        const struct ns *ns = &manager->namespaces[i];
+        size_t value = is_waiting ? agenda_waiting(manager->agenda, i) : (size_t)ns->failures;
+        if (ns->is_ours)
             builder_printf(out, "stampd_queue_%s{qm=\"%s\",ns=\"%s\"} %zu\n", name,
-                           manager->settings->queue_code, space->code, value);
+                           manager->settings->queue_code, ns->code, value);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "edge/json.h"
 #include "queue/alert.h"
 
@@ -25,10 +25,10 @@ enum {
 };
 
 /* A request under way. */
-struct errand {
-    struct errand *next, *previous; /* of all */
-    bool is_scan, is_note;          /* is_note: that administrators were told */
-    int space;
+struct pending {
+    struct pending *next, *previous; /* of all */
+    bool is_scan, is_note;           /* is_note: that administrators were told */
+    int ns;
     int64_t before_ms;          /* of a scan */
     int64_t begun_us, guess_us; /* of a run whose tasks have commits of their own */
     struct builder body;
@@ -36,43 +36,43 @@ struct errand {
     struct agenda_task *tasks[]; /* of a run: the first one holds the place */
 };
 
-static struct errand *create_errand(struct manager *manager, int space, size_t room)
+static struct pending *create_pending(struct manager *manager, int ns, size_t room)
 {
-    struct errand *errand = calloc(1, sizeof *errand + room * sizeof(struct agenda_task *));
-    if (!errand)
+    struct pending *pending = calloc(1, sizeof *pending + room * sizeof(struct agenda_task *));
+    if (!pending)
         log_fatal("out of memory");
-    errand->space = space;
-    errand->next = manager->errands;
-    if (errand->next)
-        errand->next->previous = errand;
-    manager->errands = errand;
-    return errand;
+    pending->ns = ns;
+    pending->next = manager->pending_requests;
+    if (pending->next)
+        pending->next->previous = pending;
+    manager->pending_requests = pending;
+    return pending;
 }
 
-static void destroy_errand(struct manager *manager, struct errand *errand)
+static void destroy_pending(struct manager *manager, struct pending *pending)
 {
-    if (errand->next)
-        errand->next->previous = errand->previous;
-    if (errand->previous)
-        errand->previous->next = errand->next;
+    if (pending->next)
+        pending->next->previous = pending->previous;
+    if (pending->previous)
+        pending->previous->next = pending->next;
     else
-        manager->errands = errand->next;
-    builder_free(&errand->body);
-    free(errand);
+        manager->pending_requests = pending->next;
+    builder_free(&pending->body);
+    free(pending);
 }
 
-static void send(struct manager *manager, struct errand *errand, const char *id, struct bytes body,
+static void send(struct manager *manager, struct pending *pending, const char *id, struct bytes body,
                  int64_t timeout_ms)
 {
-    const struct space *space = &manager->spaces[errand->space];
+    const struct ns *ns = &manager->namespaces[pending->ns];
     struct http_request request = {
         .method = "POST",
-        .url = arena_printf(manager->arena, "%s/%s/od%s%s", manager->settings->queue_url, space->code,
+        .url = arena_printf(manager->arena, "%s/%s/od%s%s", manager->settings->queue_url, ns->code,
                             id ? "/" : "", id ? id : ""),
         .content_type = "application/json",
         .body = body,
         .timeout_ms = timeout_ms,
-        .owner = errand,
+        .owner = pending,
     };
     http_send(manager->http, &request);
 }
@@ -84,38 +84,38 @@ static int64_t run_timeout_ms(const struct manager *manager)
     return (manager->settings->limit_task_s + RUN_GRACE_S) * 1000;
 }
 
-static void run(struct manager *manager, struct errand *errand)
+static void run(struct manager *manager, struct pending *pending)
 {
-    if (errand->count == 1 && (errand->tasks[0]->batch <= 1 || *errand->tasks[0]->domain)) {
-        send(manager, errand, errand->tasks[0]->id, builder_bytes(&manager->key_body),
+    if (pending->count == 1 && (pending->tasks[0]->batch <= 1 || *pending->tasks[0]->domain)) {
+        send(manager, pending, pending->tasks[0]->id, builder_bytes(&manager->key_body),
              run_timeout_ms(manager));
         return;
     }
-    builder_add_text(&errand->body, "{\"key\":");
-    json_add_string(&errand->body, manager->key);
-    builder_add_text(&errand->body, ",\"param\":{\"run\":[");
-    for (size_t i = 0; i < errand->count; i++)
-        builder_printf(&errand->body, "%s\"%s\"", i ? "," : "", errand->tasks[i]->id);
-    builder_add_text(&errand->body, "]}}");
-    send(manager, errand, NULL, builder_bytes(&errand->body), run_timeout_ms(manager));
+    builder_add_text(&pending->body, "{\"key\":");
+    json_add_string(&pending->body, manager->key);
+    builder_add_text(&pending->body, ",\"param\":{\"run\":[");
+    for (size_t i = 0; i < pending->count; i++)
+        builder_printf(&pending->body, "%s\"%s\"", i ? "," : "", pending->tasks[i]->id);
+    builder_add_text(&pending->body, "]}}");
+    send(manager, pending, NULL, builder_bytes(&pending->body), run_timeout_ms(manager));
 }
 
 /* Those that share a commit. */
 static void run_batch(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
     size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
-    struct errand *errand = create_errand(manager, first->space, room);
-    errand->tasks[errand->count++] = first;
+    struct pending *pending = create_pending(manager, first->ns, room);
+    pending->tasks[pending->count++] = first;
     for (struct agenda_task *task;
-         errand->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL;
-         errand->tasks[errand->count++] = task)
+         pending->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL;
+         pending->tasks[pending->count++] = task)
         agenda_take_along(manager->agenda, task);
-    run(manager, errand);
+    run(manager, pending);
 }
 
 static int64_t guess_us(const struct manager *manager, const struct agenda_task *task)
 {
-    return pace_guess_us(&manager->pace, task->space, task->operation);
+    return latency_estimate_us(&manager->latency_estimate, task->ns, task->operation);
 }
 
 bool runner_is_quick(void *context, const struct agenda_task *task)
@@ -128,25 +128,25 @@ static void run_with_commits(struct manager *manager, struct agenda_task *first,
 {
     size_t share = agenda_share(manager->agenda, first);
     size_t room = share < ALONG_MAX ? share : ALONG_MAX;
-    struct errand *errand = create_errand(manager, first->space, room);
-    errand->begun_us = clock_monotonic_us();
-    errand->guess_us = guess_us(manager, first);
-    errand->tasks[errand->count++] = first;
+    struct pending *pending = create_pending(manager, first->ns, room);
+    pending->begun_us = clock_monotonic_us();
+    pending->guess_us = guess_us(manager, first);
+    pending->tasks[pending->count++] = first;
     for (struct agenda_task *task;
-         errand->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL &&
-         errand->guess_us + guess_us(manager, task) <= ALONG_US;
-         errand->tasks[errand->count++] = task) {
-        errand->guess_us += guess_us(manager, task);
+         pending->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL &&
+         pending->guess_us + guess_us(manager, task) <= ALONG_US;
+         pending->tasks[pending->count++] = task) {
+        pending->guess_us += guess_us(manager, task);
         agenda_take_along(manager->agenda, task);
     }
-    run(manager, errand);
+    run(manager, pending);
 }
 
 void runner_start_due(struct manager *manager)
 {
     int64_t now_ms = clock_wall_ms();
     for (struct agenda_task *task; (task = agenda_take(manager->agenda, now_ms)) != NULL;) {
-        log_debug("start namespace=%s task=%s operation=%s retry=%d", manager->spaces[task->space].code,
+        log_debug("start namespace=%s task=%s operation=%s retry=%d", manager->namespaces[task->ns].code,
                   task->id, task->operation, task->retry);
         if (task->batch > 1 && !*task->domain)
             run_batch(manager, task, now_ms);
@@ -155,22 +155,22 @@ void runner_start_due(struct manager *manager)
     }
 }
 
-void runner_scan(struct manager *manager, int space, int64_t before_ms)
+void runner_scan(struct manager *manager, int ns, int64_t before_ms)
 {
-    struct errand *errand = create_errand(manager, space, 0);
-    errand->is_scan = true;
-    errand->before_ms = before_ms;
-    builder_add_text(&errand->body, "{\"key\":");
-    json_add_string(&errand->body, manager->key);
-    builder_printf(&errand->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d",
+    struct pending *pending = create_pending(manager, ns, 0);
+    pending->is_scan = true;
+    pending->before_ms = before_ms;
+    builder_add_text(&pending->body, "{\"key\":");
+    json_add_string(&pending->body, manager->key);
+    builder_printf(&pending->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d",
                    (long long)stamp_from_epoch_ms(before_ms), SCAN_LIMIT);
     if (*manager->settings->mail_to)
-        builder_printf(&errand->body, ",\"untold\":%d,\"failures\":%lld", UNTOLD_LIMIT,
+        builder_printf(&pending->body, ",\"untold\":%d,\"failures\":%lld", UNTOLD_LIMIT,
                        (long long)manager->settings->mail_failures);
-    builder_add_text(&errand->body, "}}}");
+    builder_add_text(&pending->body, "}}}");
     manager->scans++;
-    agenda_begin_scan(manager->agenda, space);
-    send(manager, errand, NULL, builder_bytes(&errand->body), SCAN_TIMEOUT_MS);
+    agenda_begin_scan(manager->agenda, ns);
+    send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
 
 /* --- in --- */
@@ -210,10 +210,10 @@ static bool is_id(struct bytes id)
     return true;
 }
 
-bool runner_read_row(int space, const struct json *row, struct agenda_entry *entry_r)
+bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_r)
 {
     *entry_r = (struct agenda_entry){
-        .space = space,
+        .ns = ns,
         .id = text_of(row, "id"),
         .operation = text_of(row, "op"),
         .domain = text_of(row, "domain"),
@@ -227,14 +227,14 @@ bool runner_read_row(int space, const struct json *row, struct agenda_entry *ent
 }
 
 /* Notes a row when its start is near; false: it is none. */
-static bool note(struct manager *manager, int space, const struct json *row)
+static bool note(struct manager *manager, int ns, const struct json *row)
 {
     struct agenda_entry entry;
-    int64_t horizon_ms = clock_wall_ms() + 2 * manager->settings->task_hint_s * 1000;
-    if (!runner_read_row(space, row, &entry))
+    int64_t horizon_ms = clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000;
+    if (!runner_read_row(ns, row, &entry))
         return false;
     if (entry.start_ms <= horizon_ms && !agenda_put(manager->agenda, &entry))
-        manager->spaces[space].was_cut = true;
+        manager->namespaces[ns].was_cut = true;
     return true;
 }
 
@@ -242,7 +242,7 @@ static bool note(struct manager *manager, int space, const struct json *row)
 static void again(struct manager *manager, const struct agenda_task *task, const struct json *member,
                   int64_t start_ms)
 {
-    struct agenda_entry entry = {.space = task->space,
+    struct agenda_entry entry = {.ns = task->ns,
                                  .id = bytes_of(task->id),
                                  .operation = bytes_of(task->operation),
                                  .domain = bytes_of(task->domain),
@@ -251,7 +251,7 @@ static void again(struct manager *manager, const struct agenda_task *task, const
                                  .priority = task->priority,
                                  .retry = small(number_of(member, "retry", task->retry), INT32_MAX),
                                  .batch = task->batch};
-    if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_hint_s * 1000)
+    if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000)
         (void)agenda_put(manager->agenda, &entry); /* it runs still: there is room */
 }
 
@@ -260,7 +260,7 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
 {
     const struct json *told = json_member(member, "message") ? member : answer;
     struct alert_cause cause = {
-        .space = manager->spaces[task->space].code,
+        .ns = manager->namespaces[task->ns].code,
         .task = task->id,
         .operation = bytes_of(task->operation),
         .code = text_of(member, "code"),
@@ -269,7 +269,7 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         .failures = number_of(member, "retry", 0),
         .startat = number_of(member, "startat", 0), /* none: it could not be put back, a scan tells */
     };
-    log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.space, cause.task,
+    log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.ns, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
              (long long)cause.failures);
     alert_tell(manager->alert, &cause, false);
@@ -322,25 +322,27 @@ static bool were_attempts(const struct json *tasks)
 }
 
 /* `tasks`: of the answer; NULL: there was none. */
-static void learn_pace(struct manager *manager, const struct errand *errand, const struct json *tasks)
+static void learn_latency_estimate(struct manager *manager, const struct pending *pending,
+                                   const struct json *tasks)
 {
-    if (!errand->guess_us || (tasks && !were_attempts(tasks)))
+    if (!pending->guess_us || (tasks && !were_attempts(tasks)))
         return;
-    int64_t took_us = tasks ? clock_monotonic_us() - errand->begun_us : PACE_UNKNOWN_US;
-    const char **operations = ARENA_ARRAY(manager->arena, const char *, errand->count);
-    for (size_t i = 0; i < errand->count; i++)
-        operations[i] = errand->tasks[i]->operation;
-    pace_learn(&manager->pace, errand->space, operations, errand->count, errand->guess_us, took_us);
+    int64_t took_us = tasks ? clock_monotonic_us() - pending->begun_us : LATENCY_UNKNOWN_US;
+    const char **operations = ARENA_ARRAY(manager->arena, const char *, pending->count);
+    for (size_t i = 0; i < pending->count; i++)
+        operations[i] = pending->tasks[i]->operation;
+    latency_estimate_learn(&manager->latency_estimate, pending->ns, operations, pending->count,
+                           pending->guess_us, took_us);
 }
 
-static void end_run(struct manager *manager, struct errand *errand, const struct http_result *result)
+static void end_run(struct manager *manager, struct pending *pending, const struct http_result *result)
 {
     bool is_told = result->status == 200 || result->status == 500;
     const struct json *answer = is_told ? read_answer(manager, result->body) : NULL;
     const struct json *tasks = json_member(answer, "tasks"), *expected = tasks ? tasks->first : NULL;
-    learn_pace(manager, errand, tasks);
-    for (size_t i = 0; i < errand->count; i++) {
-        struct agenda_task *task = errand->tasks[i];
+    learn_latency_estimate(manager, pending, tasks);
+    for (size_t i = 0; i < pending->count; i++) {
+        struct agenda_task *task = pending->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);
         bool is_over = member && judge(manager, task, member, answer);
         if (member)
@@ -348,21 +350,21 @@ static void end_run(struct manager *manager, struct errand *errand, const struct
         agenda_end(manager->agenda, task, i == 0, is_over);
     }
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
-        (void)note(manager, errand->space, json_member(member, "next"));
+        (void)note(manager, pending->ns, json_member(member, "next"));
     if (!tasks)
-        spaces_rest(manager, errand->space, "running a task", result);
+        manager_namespaces_rest(manager, pending->ns, "running a task", result);
 }
 
 /* --- the end of a scan --- */
 
-static void tell_of_lost(struct manager *manager, int space, const struct json *lost)
+static void tell_of_lost(struct manager *manager, int ns, const struct json *lost)
 {
     for (const struct json *row = lost ? lost->first : NULL; row; row = row->next) {
         struct bytes id = text_of(row, "id");
         if (!is_id(id))
             continue;
         struct alert_cause cause = {
-            .space = manager->spaces[space].code,
+            .ns = manager->namespaces[ns].code,
             .task = arena_copy(manager->arena, id.data, id.size),
             .operation = text_of(row, "op"),
             .code = BYTES("LOST"),
@@ -370,18 +372,18 @@ static void tell_of_lost(struct manager *manager, int space, const struct json *
             .failures = number_of(row, "retry", 0),
             .startat = number_of(row, "startat", STAMP_MAX),
         };
-        log_info("lost namespace=%s task=%s", cause.space, cause.task);
+        log_info("lost namespace=%s task=%s", cause.ns, cause.task);
         alert_tell(manager->alert, &cause, false);
     }
 }
 
 /* Those that nobody was told of, by this manager or another, now or before its start. */
-static void tell_of_untold(struct manager *manager, int space, const struct json *untold)
+static void tell_of_untold(struct manager *manager, int ns, const struct json *untold)
 {
     for (const struct json *row = untold ? untold->first : NULL; row; row = row->next) {
         struct bytes id = text_of(row, "id");
         struct alert_cause cause = {
-            .space = manager->spaces[space].code,
+            .ns = manager->namespaces[ns].code,
             .operation = text_of(row, "op"),
             .code = text_of(row, "code"),
             .words = text_of(row, "report"),
@@ -397,74 +399,74 @@ static void tell_of_untold(struct manager *manager, int space, const struct json
 
 static void take_due(struct manager *manager, int number, const struct json *due, int64_t before_ms)
 {
-    struct space *space = &manager->spaces[number];
+    struct ns *ns = &manager->namespaces[number];
     int told[AGENDA_QUEUES] = {0};
-    space->was_cut = false;
+    ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
         if (note(manager, number, row) &&
             ++told[small(number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
-            space->was_cut = true;
-    if (!space->was_cut)
+            ns->was_cut = true;
+    if (!ns->was_cut)
         agenda_end_scan(manager->agenda, number, before_ms);
 }
 
-static void end_scan(struct manager *manager, struct errand *errand, const struct http_result *result)
+static void end_scan(struct manager *manager, struct pending *pending, const struct http_result *result)
 {
-    struct space *space = &manager->spaces[errand->space];
+    struct ns *ns = &manager->namespaces[pending->ns];
     const struct json *answer = result->status == 200 ? read_answer(manager, result->body) : NULL;
     const struct json *due = json_member(answer, "due");
     manager->scans--;
-    space->is_scanning = false;
-    if (!space->is_ours)
+    ns->is_scanning = false;
+    if (!ns->is_ours)
         return;
     if (!due || due->kind != JSON_ARRAY) {
-        spaces_rest(manager, errand->space, "scan", result);
+        manager_namespaces_rest(manager, pending->ns, "scan", result);
         return;
     }
-    if (space->failures)
-        log_info("namespace=%s answers again", space->code);
-    space->failures = 0;
-    take_due(manager, errand->space, due, errand->before_ms);
-    tell_of_lost(manager, errand->space, json_member(answer, "lost"));
-    tell_of_untold(manager, errand->space, json_member(answer, "untold"));
-    if (space->is_wanted)
-        spaces_want_scan(manager, errand->space);
+    if (ns->failures)
+        log_info("namespace=%s answers again", ns->code);
+    ns->failures = 0;
+    take_due(manager, pending->ns, due, pending->before_ms);
+    tell_of_lost(manager, pending->ns, json_member(answer, "lost"));
+    tell_of_untold(manager, pending->ns, json_member(answer, "untold"));
+    if (ns->is_wanted)
+        manager_namespaces_want_scan(manager, pending->ns);
 }
 
 /* The server is to know that the administrators do. */
 static void note_told(void *context, const struct alert_cause *cause)
 {
     struct manager *manager = context;
-    int space = spaces_find(manager, bytes_of(cause->space));
-    if (space < 0 || http_is_full(manager->http))
+    int ns = manager_namespaces_find(manager, bytes_of(cause->ns));
+    if (ns < 0 || http_is_full(manager->http))
         return;
-    struct errand *errand = create_errand(manager, space, 0);
-    errand->is_note = true;
-    builder_add_text(&errand->body, "{\"key\":");
-    json_add_string(&errand->body, manager->key);
-    builder_printf(&errand->body, ",\"param\":{\"told\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
+    struct pending *pending = create_pending(manager, ns, 0);
+    pending->is_note = true;
+    builder_add_text(&pending->body, "{\"key\":");
+    json_add_string(&pending->body, manager->key);
+    builder_printf(&pending->body, ",\"param\":{\"told\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
                    (long long)cause->failures);
-    send(manager, errand, NULL, builder_bytes(&errand->body), SCAN_TIMEOUT_MS);
+    send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
 
 void runner_end(struct manager *manager, const struct http_result *result)
 {
-    struct errand *errand = result->owner;
-    if (!errand) {
+    struct pending *pending = result->owner;
+    if (!pending) {
         alert_end(manager->alert, result, note_told, manager);
         return;
     }
-    if (errand->is_note)
+    if (pending->is_note)
         ; /* should it be lost, they are told once more */
-    else if (errand->is_scan)
-        end_scan(manager, errand, result);
+    else if (pending->is_scan)
+        end_scan(manager, pending, result);
     else
-        end_run(manager, errand, result);
-    destroy_errand(manager, errand);
+        end_run(manager, pending, result);
+    destroy_pending(manager, pending);
 }
 
 void runner_drop_all(struct manager *manager)
 {
-    while (manager->errands)
-        destroy_errand(manager, manager->errands);
+    while (manager->pending_requests)
+        destroy_pending(manager, manager->pending_requests);
 }

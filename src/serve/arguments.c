@@ -50,7 +50,7 @@ static bool contains_byte(struct bytes text, char byte)
 }
 
 /* Into `decoded`, which has room for as much; -1: a percent sign stands alone. */
-static ssize_t decode_escapes(struct bytes text, char space, char *decoded)
+static ssize_t decode_escapes(struct bytes text, char ns, char *decoded)
 {
     const char *at = text.data, *end = text.data + text.size;
     char *out = decoded;
@@ -62,7 +62,7 @@ static ssize_t decode_escapes(struct bytes text, char space, char *decoded)
                 return -1;
             byte = (char)value;
             at += 2;
-        } else if (byte == space) {
+        } else if (byte == ns) {
             byte = ' ';
         }
         *out++ = byte;
@@ -291,7 +291,7 @@ static bool read_holdings(struct reading *reading, struct bytes body, const stru
     if (reading->is_resource || reading->arguments->syncs || limits->depth < HOLDINGS_DEPTH ||
         body.size > limits->nodes)
         return false;
-    struct holdings *holdings = holdings_read_plain(reading->arena, body, &others);
+    struct holdings *holdings = holdings_read_fast(reading->arena, body, &others);
     if (!holdings || (others.size && !(*others_r = read_others(reading, others, limits))))
         return false;
     reading->arguments->holdings = holdings;

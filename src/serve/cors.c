@@ -18,14 +18,14 @@ const char *cors_find(struct arena *arena, const struct json *origins, struct by
     return found;
 }
 
-void cors_decide(struct workshop *workshop, struct call *call, struct bytes origin,
+void cors_decide(struct worker_context *worker_context, struct call *call, struct bytes origin,
                  struct response_form *form)
 {
-    struct space_conf conf;
+    struct ns_conf conf;
     if (!origin.size || !call->database.size)
         return;
-    documents_begin_request(workshop->documents, call->deadline_ms);
-    if (access_configuration(workshop, call, &conf) != FAULT_NONE || !conf.origins)
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    if (access_configuration(worker_context, call, &conf) != FAULT_NONE || !conf.origins)
         return;
     form->has_origins = true;
     form->origin = cors_find(call->arena, conf.origins, origin);

@@ -9,7 +9,7 @@
 
 /* Looks the origin of the request up and notes in the form what the answer is to say.  Nothing without an
  * origin, without a namespace, or when the configuration cannot be read. */
-void cors_decide(struct workshop *workshop, struct call *call, struct bytes origin,
+void cors_decide(struct worker_context *worker_context, struct call *call, struct bytes origin,
                  struct response_form *form);
 
 /* The origin as the list of origins has it, or "*"; NULL: its pages may not read. */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "document/kept.h"
+#include "segment/purge_counts.h"
 #include "edge/pg.h"
 #include "serve/keeper_private.h"
 
@@ -20,26 +20,26 @@ enum {
     MINUTE_MS = 60000
 };
 enum { ENDED, IS_DECLARED, HAS_MORE, MINUTE_LEFT_MS }; /* columns */
-_Static_assert(STAMPS_NAMESPACES <= 64 * KEPT_WORDS, "each namespace has its bit");
+_Static_assert(NAMESPACES_MOST <= 64 * KEPT_WORDS, "each namespace has its bit");
 
 static const struct pg_statement keep_ends = {
     "keep_ends", "select ended, is_declared, has_more, minute_ms from stampd.keep_ends($1::int)", 1};
 
 struct ends {
     const struct settings *settings;
-    struct stamps *stamps;
+    struct segment *segment;
     struct arena *arena; /* of a round */
     int64_t due_ms;
     bool has_more; /* found in this round */
 };
 
-struct ends *ends_create(const struct settings *settings, struct stamps *stamps)
+struct ends *ends_create(const struct settings *settings, struct segment *segment)
 {
     struct ends *ends = calloc(1, sizeof *ends);
     if (!ends)
         log_fatal("out of memory ends");
     *ends = (struct ends){.settings = settings,
-                          .stamps = stamps,
+                          .segment = segment,
                           .arena = arena_create("ends"),
                           .due_ms = clock_monotonic_ms() + AGAIN_MS};
     return ends;
@@ -58,13 +58,13 @@ int64_t ends_due_ms(const struct ends *ends)
 
 /* --- one database -------------------------------------------------------------------------------- */
 
-static void note(struct ends *ends, int space, bool may_end)
+static void note(struct ends *ends, int ns, bool may_end)
 {
-    kept_note_ends(ends->stamps->kept, space, may_end);
+    purge_note_ends(ends->segment->kept, ns, may_end);
 }
 
 /* One batch.  False: the session is of no more use, or there is no more to do. */
-static bool end_batch(struct ends *ends, struct pg *pg, int space, uint64_t *ended)
+static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -78,16 +78,16 @@ static bool end_batch(struct ends *ends, struct pg *pg, int space, uint64_t *end
     int64_t next_ms = clock_monotonic_ms() + pg_get_i64(row, 0, MINUTE_LEFT_MS) + BEHIND_MS;
     bool is_full = count >= BATCH;
     if (!pg_get_bool(row, 0, IS_DECLARED))
-        note(ends, space, false);
+        note(ends, ns, false);
     if (next_ms < ends->due_ms)
         ends->due_ms = next_ms;
     ends->has_more |= !is_full && pg_get_bool(row, 0, HAS_MORE);
-    atomic_fetch_add(&ends->stamps->kept->deleted[KEPT_ENDED], (uint64_t)count);
+    atomic_fetch_add(&ends->segment->kept->deleted[KEPT_ENDED], (uint64_t)count);
     *ended += (uint64_t)count;
     return is_full;
 }
 
-static bool end_database(struct ends *ends, int space, const char *database, bool (*pause)(void *),
+static bool end_database(struct ends *ends, int ns, const char *database, bool (*pause)(void *),
                          void *context)
 {
     struct pg *pg;
@@ -98,7 +98,7 @@ static bool end_database(struct ends *ends, int space, const char *database, boo
         return true;
     is_full = pg_prepare(pg, &keep_ends, 1) == FAULT_NONE;
     while (is_full && goes_on && clock_monotonic_ms() < until_ms) {
-        is_full = end_batch(ends, pg, space, &ended);
+        is_full = end_batch(ends, pg, ns, &ended);
         goes_on = pause(context);
     }
     ends->has_more |= is_full;
@@ -111,15 +111,15 @@ static bool end_database(struct ends *ends, int space, const char *database, boo
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
-/* STAMPS_NO_INDEX: the namespace is in no use here. */
-static int find_space(const struct ends *ends, const char *database)
+/* PROCESSES_NO_INDEX: the namespace is in no use here. */
+static int find_ns(const struct ends *ends, const char *database)
 {
-    for (int space = 0; space < stamps_space_count(ends->stamps); space++) {
-        const char *name = stamps_space_database(ends->stamps, space);
+    for (int ns = 0; ns < namespaces_count(ends->segment); ns++) {
+        const char *name = namespaces_database(ends->segment, ns);
         if (name && strcmp(name, database) == 0)
-            return space;
+            return ns;
     }
-    return STAMPS_NO_INDEX;
+    return PROCESSES_NO_INDEX;
 }
 
 void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
@@ -129,13 +129,13 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
     const char *const *databases = NULL;
     ends->has_more = false;
     ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
-    if (kept_any_ends(ends->stamps->kept))
+    if (purge_any_ends(ends->segment->kept))
         databases = keeper_databases(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
-        int space = find_space(ends, databases[i]);
-        if (space == STAMPS_NO_INDEX || !kept_may_end(ends->stamps->kept, space))
+        int ns = find_ns(ends, databases[i]);
+        if (ns == PROCESSES_NO_INDEX || !purge_may_end(ends->segment->kept, ns))
             continue;
-        goes_on = end_database(ends, space, databases[i], pause, context);
+        goes_on = end_database(ends, ns, databases[i], pause, context);
     }
     if (ends->has_more)
         ends->due_ms = clock_monotonic_ms() + AGAIN_MS;

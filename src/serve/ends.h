@@ -2,17 +2,17 @@
  * follow them are told: by live events, by push, as of any commit that no worker made.
  *
  * Part of the keeper.  Ends come with the minute, so each minute the databases that may have some are looked
- * at, with one session at a time; which those are the herald notes in the segment (document/kept.h): those it
- * has begun to listen to, and those whose schema has changed.  A look that finds no class with ends takes the
- * note back. */
+ * at, with one session at a time; which those are the relay notes in the segment (segment/purge_counts.h):
+ * those it has begun to listen to, and those whose schema has changed.  A look that finds no class with ends
+ * takes the note back. */
 #ifndef STAMPD_SERVE_ENDS_H
 #define STAMPD_SERVE_ENDS_H
 
 #include "base/settings.h"
-#include "document/stamps.h"
+#include "segment/slots.h"
 
 struct ends;
-struct ends *ends_create(const struct settings *settings, struct stamps *stamps);
+struct ends *ends_create(const struct settings *settings, struct segment *segment);
 void ends_destroy(struct ends *ends);
 
 /* When ends_run is due, by the monotonic clock. */

@@ -5,19 +5,19 @@
 #include <sys/types.h>
 
 #include "base/settings.h"
-#include "document/stamps.h"
-#include "serve/begun.h"
+#include "segment/slots.h"
+#include "serve/in_flight.h"
 #include "serve/instance.h"
 
 struct heritage {
     const struct settings *settings;
-    struct stamps *stamps;
+    struct segment *segment;
     const struct instance *instance;
-    struct begun *begun; /* its place is `index` */
-    int index;           /* its entry; STAMPS_NO_INDEX: the herald, the live process */
-    int position;        /* of a worker: the number of its socket */
-    int listener;        /* its socket, if it has one; its own descriptor from now on */
-    int messages;        /* a pipe to the master, which takes whole struct message */
+    struct in_flight *in_flight; /* its place is `index` */
+    int index;                   /* its entry; PROCESSES_NO_INDEX: the relay, the live process */
+    int position;                /* of a worker: the number of its socket */
+    int listener;                /* its socket, if it has one; its own descriptor from now on */
+    int messages;                /* a pipe to the master, which takes whole struct message */
 };
 
 enum message_kind {

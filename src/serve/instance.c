@@ -21,10 +21,10 @@
 #include "base/log.h"
 
 enum {
-    NUMBER_MAX = STAMPS_PROCESSES, /* an instance has an entry at least */
-    CLAIMS_MAX = 32,               /* more wait for the next second */
-    HEIR_DELAY_LEAST_MS = 100,
-    HEIR_DELAY_MOST_MS = 10000,
+    NUMBER_MAX = PROCESSES_MOST, /* an instance has an entry at least */
+    CLAIMS_MAX = 32,             /* more wait for the next second */
+    RECOVERY_DELAY_LEAST_MS = 100,
+    RECOVERY_DELAY_MOST_MS = 10000,
 };
 
 struct claim {
@@ -32,19 +32,19 @@ struct claim {
     int fd;
 };
 
-struct heir {
+struct recovery {
     bool is_running;
     int64_t delay_ms, not_before_ms;
 };
 
 struct instance {
-    struct stamps *stamps;
+    struct segment *segment;
     char prefix[PATH_MAX]; /* of lock files */
     uint32_t number;
     int fd; /* bears the lock EX */
-    int count, indexes[STAMPS_PROCESSES];
+    int count, indexes[PROCESSES_MOST];
     struct claim claims[CLAIMS_MAX];
-    struct heir heirs[STAMPS_PROCESSES];
+    struct recovery recoveries[PROCESSES_MOST];
     bool is_told[NUMBER_MAX + 1]; /* that the file of this number is missing */
 };
 
@@ -77,10 +77,10 @@ static int lock_file(const struct instance *instance, uint32_t number, int flags
     return -1;
 }
 
-static bool has_entries(const struct stamps *stamps, uint32_t number)
+static bool has_entries(const struct segment *segment, uint32_t number)
 {
-    for (int i = 0; i < STAMPS_PROCESSES; i++)
-        if (stamps_entry_instance(stamps, i) == number)
+    for (int i = 0; i < PROCESSES_MOST; i++)
+        if (processes_instance(segment, i) == number)
             return true;
     return false;
 }
@@ -90,10 +90,10 @@ static bool has_entries(const struct stamps *stamps, uint32_t number)
 static bool take_number(struct instance *instance, struct stat *status_r)
 {
     for (uint32_t number = 1; number <= NUMBER_MAX; number++) {
-        if (has_entries(instance->stamps, number))
+        if (has_entries(instance->segment, number))
             continue;
         int fd = lock_file(instance, number, O_CREAT, status_r);
-        if (fd >= 0 && !has_entries(instance->stamps, number)) {
+        if (fd >= 0 && !has_entries(instance->segment, number)) {
             instance->number = number;
             instance->fd = fd;
             return true;
@@ -107,13 +107,13 @@ static bool take_number(struct instance *instance, struct stat *status_r)
     return false;
 }
 
-bool instance_start(const struct settings *settings, struct stamps *stamps, const char *segment_path,
+bool instance_start(const struct settings *settings, struct segment *segment, const char *segment_path,
                     struct instance **instance_r, char *problem, size_t problem_size)
 {
     struct instance *instance = calloc(1, sizeof *instance);
     if (!instance)
         log_fatal("out of memory starting an instance");
-    instance->stamps = stamps;
+    instance->segment = segment;
     int size = snprintf(instance->prefix, sizeof instance->prefix, "%s.instance-", segment_path);
     struct stat status;
     if (size < 0 || (size_t)size >= sizeof instance->prefix) {
@@ -124,11 +124,11 @@ bool instance_start(const struct settings *settings, struct stamps *stamps, cons
         crash_at(CRASH_INSTANCE_NUMBERED);
         int wanted = 2 * (int)settings->workers + 8;
         instance->count =
-            stamps_take_entries(stamps, instance->number, (uint64_t)status.st_ino,
-                                wanted < STAMPS_PROCESSES ? wanted : STAMPS_PROCESSES, instance->indexes);
+            processes_take(segment, instance->number, (uint64_t)status.st_ino,
+                           wanted < PROCESSES_MOST ? wanted : PROCESSES_MOST, instance->indexes);
         if (instance->count >= settings->workers) {
             log_info("instance number=%u generation=%llu entries=%d", instance->number,
-                     (unsigned long long)stamps_generation(stamps), instance->count);
+                     (unsigned long long)segment_generation(segment), instance->count);
             *instance_r = instance;
             return true;
         }
@@ -144,9 +144,9 @@ bool instance_start(const struct settings *settings, struct stamps *stamps, cons
 void instance_stop(struct instance *instance)
 {
     for (int i = 0; i < instance->count; i++)
-        if (stamps_entry_state(instance->stamps, instance->indexes[i]) == ENTRY_FREE)
-            stamps_release_entry(instance->stamps, instance->indexes[i]);
-    instance_drop_claims(instance);
+        if (processes_state(instance->segment, instance->indexes[i]) == PROCESS_FREE)
+            processes_release(instance->segment, instance->indexes[i]);
+    instance_drop_takeovers(instance);
     close(instance->fd);
     free(instance);
 }
@@ -173,38 +173,37 @@ int instance_take_index(struct instance *instance)
 {
     for (int i = 0; i < instance->count; i++) {
         int index = instance->indexes[i];
-        if (stamps_entry_state(instance->stamps, index) != ENTRY_FREE)
+        if (processes_state(instance->segment, index) != PROCESS_FREE)
             continue;
-        stamps_entry_set(instance->stamps, index, ENTRY_HELD, 0);
+        processes_set(instance->segment, index, PROCESS_HELD, 0);
         return index;
     }
-    return STAMPS_NO_INDEX;
+    return PROCESSES_NO_INDEX;
 }
 
 void instance_worker_forked(struct instance *instance, int index, pid_t pid)
 {
-    stamps_entry_set(instance->stamps, index, ENTRY_HELD, (uint32_t)pid);
+    processes_set(instance->segment, index, PROCESS_HELD, (uint32_t)pid);
 }
 
 /* The process of an entry is dead: was a commit in flight? */
 static void settle(struct instance *instance, int index)
 {
     crash_at(CRASH_MASTER_REAPED);
-    bool in_doubt = stamps_entry_space(instance->stamps, index) >= 0;
-    atomic_store(&stamps_pulse(instance->stamps, index)->request_since_ms, 0);
-    atomic_store(&stamps_pulse(instance->stamps, index)->deadline_ms, 0);
-    stamps_entry_set(instance->stamps, index, in_doubt ? ENTRY_DIRTY : ENTRY_FREE, 0);
+    bool in_doubt = processes_namespace(instance->segment, index) >= 0;
+    atomic_store(&metrics_pulse(instance->segment, index)->request_since_ms, 0);
+    atomic_store(&metrics_pulse(instance->segment, index)->deadline_ms, 0);
+    processes_set(instance->segment, index, in_doubt ? PROCESS_DIRTY : PROCESS_FREE, 0);
     if (in_doubt)
         crash_at(CRASH_MASTER_DIRTY);
     if (in_doubt)
-        log_info("entry in doubt index=%d instance=%u", index,
-                 stamps_entry_instance(instance->stamps, index));
+        log_info("entry in doubt index=%d instance=%u", index, processes_instance(instance->segment, index));
 }
 
 void instance_worker_gone(struct instance *instance, int index)
 {
-    assert(stamps_entry_instance(instance->stamps, index) == instance->number);
-    assert(stamps_entry_state(instance->stamps, index) == ENTRY_HELD);
+    assert(processes_instance(instance->segment, index) == instance->number);
+    assert(processes_state(instance->segment, index) == PROCESS_HELD);
     settle(instance, index);
 }
 
@@ -229,11 +228,11 @@ static void tell_missing(struct instance *instance, uint32_t number)
 }
 
 /* Did the instance lock this very file, not one made later in its place? */
-static bool is_its_file(const struct stamps *stamps, uint32_t number, const struct stat *status)
+static bool is_its_file(const struct segment *segment, uint32_t number, const struct stat *status)
 {
-    for (int i = 0; i < STAMPS_PROCESSES; i++) {
-        uint64_t inode = stamps_entry_lock_file(stamps, i);
-        if (stamps_entry_instance(stamps, i) == number && inode && inode != (uint64_t)status->st_ino)
+    for (int i = 0; i < PROCESSES_MOST; i++) {
+        uint64_t inode = processes_lock_file(segment, i);
+        if (processes_instance(segment, i) == number && inode && inode != (uint64_t)status->st_ino)
             return false;
     }
     return true;
@@ -242,19 +241,19 @@ static bool is_its_file(const struct stamps *stamps, uint32_t number, const stru
 /* Releases what needs no repair of a claim's entries; when all are, lets the claim go. */
 static void settle_claim(struct instance *instance, struct claim *claim)
 {
-    struct stamps *stamps = instance->stamps;
+    struct segment *segment = instance->segment;
     int left = 0;
-    for (int i = 0; i < STAMPS_PROCESSES; i++) {
-        if (stamps_entry_instance(stamps, i) != claim->number)
+    for (int i = 0; i < PROCESSES_MOST; i++) {
+        if (processes_instance(segment, i) != claim->number)
             continue;
-        if (stamps_entry_space(stamps, i) >= 0) {
+        if (processes_namespace(segment, i) >= 0) {
             left++;
-            if (stamps_entry_state(stamps, i) != ENTRY_DIRTY)
+            if (processes_state(segment, i) != PROCESS_DIRTY)
                 settle(instance, i);
-        } else if (!instance->heirs[i].is_running) {
-            stamps_release_entry(stamps, i);
+        } else if (!instance->recoveries[i].is_running) {
+            processes_release(segment, i);
         } else {
-            left++; /* swept, the heir is about to end */
+            left++; /* swept, the recovery process is about to end */
         }
     }
     if (left)
@@ -275,7 +274,7 @@ static void try_claim(struct instance *instance, uint32_t number, struct claim *
             log_warning("%s%u: %s", instance->prefix, number, strerror(errno));
         return;
     }
-    if (!is_its_file(instance->stamps, number, &status)) {
+    if (!is_its_file(instance->segment, number, &status)) {
         tell_missing(instance, number);
         close(fd);
         return;
@@ -285,14 +284,14 @@ static void try_claim(struct instance *instance, uint32_t number, struct claim *
     settle_claim(instance, claim);
 }
 
-void instance_claim(struct instance *instance)
+void instance_take_over(struct instance *instance)
 {
     bool is_known[NUMBER_MAX + 1] = {[0] = true};
     is_known[instance->number] = true;
     for (int i = 0; i < CLAIMS_MAX; i++)
         is_known[instance->claims[i].number] = true;
-    for (int i = 0; i < STAMPS_PROCESSES; i++) {
-        uint32_t number = stamps_entry_instance(instance->stamps, i);
+    for (int i = 0; i < PROCESSES_MOST; i++) {
+        uint32_t number = processes_instance(instance->segment, i);
         struct claim *unused = find_claim(instance, 0);
         if (number > NUMBER_MAX || is_known[number] || !unused)
             continue;
@@ -301,7 +300,7 @@ void instance_claim(struct instance *instance)
     }
 }
 
-void instance_drop_claims(struct instance *instance)
+void instance_drop_takeovers(struct instance *instance)
 {
     for (int i = 0; i < CLAIMS_MAX; i++) {
         if (instance->claims[i].number)
@@ -310,42 +309,42 @@ void instance_drop_claims(struct instance *instance)
     }
 }
 
-/* --- heirs --- */
+/* --- recovery processes --- */
 
 int instance_next_orphan(struct instance *instance)
 {
     int64_t now_ms = clock_monotonic_ms();
-    for (int i = 0; i < STAMPS_PROCESSES; i++) {
-        struct heir *heir = &instance->heirs[i];
-        if (stamps_entry_state(instance->stamps, i) != ENTRY_DIRTY || heir->is_running ||
-            now_ms < heir->not_before_ms)
+    for (int i = 0; i < PROCESSES_MOST; i++) {
+        struct recovery *recovery = &instance->recoveries[i];
+        if (processes_state(instance->segment, i) != PROCESS_DIRTY || recovery->is_running ||
+            now_ms < recovery->not_before_ms)
             continue;
-        uint32_t number = stamps_entry_instance(instance->stamps, i);
+        uint32_t number = processes_instance(instance->segment, i);
         if (number != instance->number && (number == 0 || !find_claim(instance, number)))
             continue;
-        heir->is_running = true;
+        recovery->is_running = true;
         return i;
     }
-    return STAMPS_NO_INDEX;
+    return PROCESSES_NO_INDEX;
 }
 
-void instance_heir_gone(struct instance *instance, int index)
+void instance_recovery_gone(struct instance *instance, int index)
 {
-    struct heir *heir = &instance->heirs[index];
-    crash_at(CRASH_MASTER_HEIR_GONE);
-    assert(heir->is_running && stamps_entry_state(instance->stamps, index) == ENTRY_DIRTY);
-    heir->is_running = false;
-    if (stamps_entry_space(instance->stamps, index) >= 0) { /* it died: the next begins again */
-        heir->delay_ms = heir->delay_ms ? heir->delay_ms * 2 : HEIR_DELAY_LEAST_MS;
-        if (heir->delay_ms > HEIR_DELAY_MOST_MS)
-            heir->delay_ms = HEIR_DELAY_MOST_MS;
-        heir->not_before_ms = clock_monotonic_ms() + heir->delay_ms;
+    struct recovery *recovery = &instance->recoveries[index];
+    crash_at(CRASH_MASTER_RECOVERY_GONE);
+    assert(recovery->is_running && processes_state(instance->segment, index) == PROCESS_DIRTY);
+    recovery->is_running = false;
+    if (processes_namespace(instance->segment, index) >= 0) { /* it died: the next begins again */
+        recovery->delay_ms = recovery->delay_ms ? recovery->delay_ms * 2 : RECOVERY_DELAY_LEAST_MS;
+        if (recovery->delay_ms > RECOVERY_DELAY_MOST_MS)
+            recovery->delay_ms = RECOVERY_DELAY_MOST_MS;
+        recovery->not_before_ms = clock_monotonic_ms() + recovery->delay_ms;
         return;
     }
-    *heir = (struct heir){0};
-    uint32_t number = stamps_entry_instance(instance->stamps, index);
+    *recovery = (struct recovery){0};
+    uint32_t number = processes_instance(instance->segment, index);
     if (number == instance->number)
-        stamps_entry_set(instance->stamps, index, ENTRY_FREE, 0);
+        processes_set(instance->segment, index, PROCESS_FREE, 0);
     else
         settle_claim(instance, find_claim(instance, number));
 }

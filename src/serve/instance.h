@@ -1,7 +1,7 @@
 /* instance: one stampd on this host, as the segment knows it: a number, a lock file, a block of entries; and
  * the repair of entries whose process died with a commit in flight, its own and those of instances that are
  * gone (freshness.md 2, "master", "start of an instance").  For the master, which forks; nothing here touches
- * slots or the database: that is what an heir does (session_inherit).
+ * slots or the database: that is what a recovery process does (session_recover).
  *
  * The lock file stands beside the segment, so instances with different run directories can share one.  Its
  * lock is inherited by every child and never given back by hand: free means that the master and all its
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/settings.h"
-#include "document/stamps.h"
+#include "segment/slots.h"
 
 struct instance;
 
@@ -22,8 +22,9 @@ MUST_USE bool instance_segment_path(const struct settings *settings, char *path_
 /* Takes a number, its lock file and 2 × workers + 8 entries, or fewer when fewer are free, but at least one
  * for each worker.  `segment_path` is that of `stamps`.  On failure returns false with one line in `problem`.
  */
-MUST_USE bool instance_start(const struct settings *settings, struct stamps *stamps, const char *segment_path,
-                             struct instance **instance_r, char *problem, size_t problem_size);
+MUST_USE bool instance_start(const struct settings *settings, struct segment *segment,
+                             const char *segment_path, struct instance **instance_r, char *problem,
+                             size_t problem_size);
 /* For the master, when its children have been reaped: releases the entries that need no repair. */
 void instance_stop(struct instance *instance);
 uint32_t instance_number(const struct instance *instance);
@@ -32,21 +33,25 @@ int instance_entry_count(const struct instance *instance);
 int instance_entry(const struct instance *instance, int number);
 
 /* --- workers --- */
-/* An entry that is FREE, now HELD, for a worker to be forked; STAMPS_NO_INDEX: all are in use or in doubt. */
+/* An entry that is FREE, now HELD, for a worker to be forked; PROCESSES_NO_INDEX: all are in use or in doubt.
+ */
 int instance_take_index(struct instance *instance);
 /* The worker's pid, for administrators. */
 void instance_worker_forked(struct instance *instance, int index, pid_t pid);
 /* waitpid said that it is gone, or fork failed: FREE again, or DIRTY when a commit may be in flight. */
 void instance_worker_gone(struct instance *instance, int index);
 
-/* --- heirs: children that run stamps_become(index), session_inherit, and end --- */
+/* --- recovery processes: children that run segment_join(index), session_recover, and end --- */
 /* Each second: claims the entries of instances that are gone.  Cheap when there are none. */
-void instance_claim(struct instance *instance);
-/* The next entry that needs an heir now; never one that has an heir.  STAMPS_NO_INDEX: none. */
+void instance_take_over(struct instance *instance);
+/* The next entry that needs a recovery process now; never one that has a recovery process.
+ * PROCESSES_NO_INDEX: none. */
 int instance_next_orphan(struct instance *instance);
-/* waitpid said that the heir is gone, or fork failed: repaired, or again after a growing delay. */
-void instance_heir_gone(struct instance *instance, int index);
-/* In a child that is no heir, at once: a claim is held by the master and by heirs only. */
-void instance_drop_claims(struct instance *instance);
+/* waitpid said that the recovery process is gone, or fork failed: repaired, or again after a growing delay.
+ */
+void instance_recovery_gone(struct instance *instance, int index);
+/* In a child that is no recovery process, at once: a claim is held by the master and by recovery processes
+ * only. */
+void instance_drop_takeovers(struct instance *instance);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "document/kept.h"
-#include "document/rewriting.h"
-#include "document/store.h"
+#include "segment/purge_counts.h"
+#include "store/rewriting.h"
+#include "store/store.h"
 #include "edge/json.h"
 #include "serve/ends.h"
 #include "serve/keeper_private.h"
@@ -28,7 +28,7 @@ static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
 
 struct keeper {
     const struct settings *settings;
-    struct kept_board *board;
+    struct purge_board *board;
     struct arena *arena; /* of a round */
     struct ends *ends;
     bool is_ending; /* ends_run is under way */
@@ -280,11 +280,11 @@ static void keep_all(struct keeper *keeper)
     atomic_store(&keeper->board->round_s, (int64_t)time(NULL));
 }
 
-void keeper_run(const struct settings *settings, struct stamps *stamps)
+void keeper_run(const struct settings *settings, struct segment *segment)
 {
     struct keeper keeper = {
-        .settings = settings, .board = stamps->kept, .arena = arena_create("keeper"), .stop = stop_open()};
-    keeper.ends = ends_create(settings, stamps);
+        .settings = settings, .board = segment->kept, .arena = arena_create("keeper"), .stop = stop_open()};
+    keeper.ends = ends_create(settings, segment);
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
     /* Not at once: all begins now, and a server that is started again and again has better things to do. */
     while (wait_ms(&keeper, settings->keep_interval_s * 1000)) {

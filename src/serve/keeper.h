@@ -9,9 +9,9 @@
 #define STAMPD_SERVE_KEEPER_H
 
 #include "base/settings.h"
-#include "document/stamps.h"
+#include "segment/slots.h"
 
 /* Until SIGTERM.  Calls stop_open: the child's signals are its own from then on. */
-void keeper_run(const struct settings *settings, struct stamps *stamps);
+void keeper_run(const struct settings *settings, struct segment *segment);
 
 #endif

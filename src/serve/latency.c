@@ -21,11 +21,11 @@ void latency_count(struct pulse *pulse, int64_t us)
     pulse_count(&pulse->latency_us, us > 0 ? (uint64_t)us : 0);
 }
 
-void latency_write(struct stamps *stamps, const struct instance *instance, struct builder *out)
+void latency_write(struct segment *segment, const struct instance *instance, struct builder *out)
 {
     uint64_t counts[PULSE_LATENCIES] = {0}, sum_us = 0, count = 0;
     for (int i = 0; i < instance_entry_count(instance); i++) {
-        struct pulse *pulse = stamps_pulse(stamps, instance_entry(instance, i));
+        struct pulse *pulse = metrics_pulse(segment, instance_entry(instance, i));
         for (size_t bucket = 0; bucket < PULSE_LATENCIES; bucket++)
             counts[bucket] += atomic_load(&pulse->latencies[bucket]);
         sum_us += atomic_load(&pulse->latency_us);

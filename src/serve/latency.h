@@ -7,6 +7,6 @@
 /* One request, from its arrival to the end of its answer. */
 void latency_count(struct pulse *pulse, int64_t us);
 /* The histogram of all workers of the instance. */
-void latency_write(struct stamps *stamps, const struct instance *instance, struct builder *out);
+void latency_write(struct segment *segment, const struct instance *instance, struct builder *out);
 
 #endif

@@ -4,7 +4,7 @@
 #define STAMPD_SERVE_LOST_H
 
 #include "operation/call.h"
-#include "serve/begun.h"
+#include "serve/in_flight.h"
 
 /* Records XCRASH, XTIME, OSTOPPING or XUNKNOWN in the reply, with its status.  The phase is that of the work
  * when nothing was changed, else unknown. */

@@ -20,20 +20,20 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "document/cron.h"
-#include "document/stamps.h"
+#include "model/cron.h"
+#include "segment/slots.h"
 #include "edge/fcgi.h"
-#include "edge/segment.h"
-#include "operation/module.h"
-#include "serve/crew.h"
+#include "edge/mapping.h"
+#include "operation/module/module.h"
+#include "serve/supervisor.h"
 #include "base/identity.h"
 #include "serve/handover.h"
 #include "serve/instance.h"
 #include "serve/task_metrics.h"
 
 enum {
-    TURN_MS = 250,      /* the longest time without a look at the crew */
-    OVERLAP_MS = 3000,  /* a successor's herald listens before ours ends */
+    TURN_MS = 250,      /* the longest time without a look at the supervisor */
+    OVERLAP_MS = 3000,  /* a successor's relay listens before ours ends */
     PATIENCE_MS = 2000, /* for workers of a master that was killed, which are about to be gone */
     PROBLEM_BYTES = 600,
 };
@@ -43,14 +43,14 @@ struct master {
     struct settings settings[2]; /* the present ones, and room for the next */
     int present;
     struct identity identity;
-    struct stamps *stamps;
+    struct segment *segment;
     struct instance *instance;
-    struct crew *crew;
+    struct supervisor *supervisor;
     int *listeners;
     int listener_count;
     int live_listener; /* -1: none */
-    struct begun *begun;
-    int begun_memory; /* its descriptor */
+    struct in_flight *in_flight;
+    int in_flight_memory; /* its descriptor */
     int pid_file;
     char program[PATH_MAX]; /* what SIGUSR2 starts; the name is followed anew each time */
     pid_t successor;        /* 0: none */
@@ -147,9 +147,9 @@ static bool open_segment(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
-    return stamps_open_with_shelf(&master->stamps, path, (uint32_t)settings->segment_slots,
-                                  (size_t)settings->shelf_mb << 20, problem, PROBLEM_BYTES) &&
-           instance_start(settings, master->stamps, path, &master->instance, problem, PROBLEM_BYTES);
+    return segment_open_with_shared_cache(&master->segment, path, (uint32_t)settings->segment_slots,
+                                          (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES) &&
+           instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
 }
 
 static bool worker_path(const struct master *master, int position, char path_r[PATH_MAX])
@@ -217,20 +217,21 @@ static bool open_listeners(struct master *master, char *problem)
 }
 
 /* What requests had been begun is known to the next server too. */
-static bool open_begun(struct master *master, char *problem)
+static bool open_in_flight(struct master *master, char *problem)
 {
-    master->begun_memory = handover_find("begun");
-    master->begun = begun_open(STAMPS_PROCESSES, clock_monotonic_ms(), &master->begun_memory,
-                               !handover_has_predecessor());
-    if (!master->begun && !handover_has_predecessor()) {
-        close(master->begun_memory);
-        master->begun_memory = -1;
-        master->begun = begun_open(STAMPS_PROCESSES, clock_monotonic_ms(), &master->begun_memory, true);
+    master->in_flight_memory = handover_find("begun");
+    master->in_flight = in_flight_open(PROCESSES_MOST, clock_monotonic_ms(), &master->in_flight_memory,
+                                       !handover_has_predecessor());
+    if (!master->in_flight && !handover_has_predecessor()) {
+        close(master->in_flight_memory);
+        master->in_flight_memory = -1;
+        master->in_flight =
+            in_flight_open(PROCESSES_MOST, clock_monotonic_ms(), &master->in_flight_memory, true);
     }
-    if (!master->begun)
+    if (!master->in_flight)
         snprintf(problem, PROBLEM_BYTES,
                  "the server that is to be succeeded is of another make: restart for that");
-    return master->begun != NULL;
+    return master->in_flight != NULL;
 }
 
 /* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker.  The paths
@@ -259,8 +260,9 @@ static bool open_master(struct master *master, char *problem)
     if (!open_pid_file(master, problem) ||
         !identity_take(present_settings(master), &master->identity, problem, PROBLEM_BYTES) ||
         !take_zone(present_settings(master), problem) ||
-        !module_load_all(present_settings(master), problem, PROBLEM_BYTES) || !open_begun(master, problem) ||
-        !open_segment(master, problem) || !open_listeners(master, problem))
+        !module_load_all(present_settings(master), problem, PROBLEM_BYTES) ||
+        !open_in_flight(master, problem) || !open_segment(master, problem) ||
+        !open_listeners(master, problem))
         return false;
     raise_descriptors();
     return true;
@@ -270,12 +272,12 @@ static void close_master(struct master *master)
 {
     close_listeners(master);
     free(master->listeners);
-    if (master->crew)
-        crew_destroy(master->crew);
+    if (master->supervisor)
+        supervisor_destroy(master->supervisor);
     if (master->instance)
         instance_stop(master->instance);
-    if (master->stamps)
-        stamps_close(master->stamps);
+    if (master->segment)
+        segment_close(master->segment);
     remove_pid_file(master);
     if (master->pid_file >= 0)
         close(master->pid_file);
@@ -313,7 +315,7 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
     keep_number("segment_slots", &next->segment_slots, present->segment_slots);
-    keep_number("shelf_mb", &next->shelf_mb, present->shelf_mb);
+    keep_number("shared_cache_mb", &next->shared_cache_mb, present->shared_cache_mb);
     keep_number("workers", &next->workers, present->workers);
 }
 
@@ -330,8 +332,8 @@ static void reload(struct master *master)
     }
     keep_what_is_made(next, present_settings(master));
     master_open_log(next);
-    crash_arm(next->debug_die_at, segment_share);
-    crew_renew(master->crew, next);
+    crash_arm(next->debug_die_at, mapping_share);
+    supervisor_renew(master->supervisor, next);
     settings_free(&master->settings[master->present]);
     master->present = !master->present;
     log_info("settings reloaded, the workers are replaced");
@@ -353,7 +355,7 @@ static void stop(struct master *master, enum stop how)
         master->is_succeeded = false;
     }
     close_listeners(master);
-    crew_stop(master->crew, how);
+    supervisor_stop(master->supervisor, how);
 }
 
 /* --- a successor --- */
@@ -367,7 +369,7 @@ static size_t list_handed(const struct master *master, struct handed handed_r[HA
         handed_r[count++].fd = master->listeners[i];
     }
     handed_r[count++] = (struct handed){"live", master->live_listener};
-    handed_r[count++] = (struct handed){"begun", master->begun_memory};
+    handed_r[count++] = (struct handed){"begun", master->in_flight_memory};
     return count;
 }
 
@@ -437,7 +439,7 @@ static void look_for_successor(struct master *master, bool is_told)
 static void look_whether_ready(struct master *master)
 {
     struct handed handed[HANDOVER_MOST];
-    if (master->is_ready || master->stopping != STOP_NOT || !crew_is_ready(master->crew))
+    if (master->is_ready || master->stopping != STOP_NOT || !supervisor_is_ready(master->supervisor))
         return;
     master->is_ready = true;
     write_pid_file(master);
@@ -449,7 +451,7 @@ static void heed_signals(struct master *master)
     for (int number; (number = stop_next());) {
         switch (number) {
         case SIGCHLD:
-            crew_reap(master->crew);
+            supervisor_reap(master->supervisor);
             break;
         case SIGHUP:
             if (master->stopping == STOP_NOT)
@@ -476,20 +478,20 @@ static void run(struct master *master, int signals)
 {
     struct pollfd sources[] = {
         {.fd = signals, .events = POLLIN},
-        {.fd = crew_descriptor(master->crew), .events = POLLIN},
+        {.fd = supervisor_descriptor(master->supervisor), .events = POLLIN},
         {.events = POLLIN},
     };
     do {
-        crew_tend(master->crew);
+        supervisor_tend(master->supervisor);
         sources[2].fd = master->successor_ready;
         sources[2].revents = 0;
         if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)
             log_fatal("cannot wait for events: %m");
-        crew_hear(master->crew);
+        supervisor_hear(master->supervisor);
         look_whether_ready(master);
         look_for_successor(master, sources[2].fd >= 0 && sources[2].revents);
         heed_signals(master);
-    } while (master->stopping == STOP_NOT || !crew_is_empty(master->crew));
+    } while (master->stopping == STOP_NOT || !supervisor_is_empty(master->supervisor));
 }
 
 int master_run(struct settings *settings, const struct master_options *options)
@@ -498,19 +500,20 @@ int master_run(struct settings *settings, const struct master_options *options)
                             .settings = {*settings},
                             .pid_file = -1,
                             .live_listener = -1,
-                            .begun_memory = -1,
+                            .in_flight_memory = -1,
                             .successor_ready = -1};
     char problem[PROBLEM_BYTES] = "";
     int signals = stop_open();
     task_metrics_start();
-    crash_arm(settings->debug_die_at, segment_share);
+    crash_arm(settings->debug_die_at, mapping_share);
     if (settings->debug_clock[0] && !clock_follow(settings->debug_clock))
         log_fatal("debug_clock: %s cannot be read", settings->debug_clock);
     bool is_open = open_master(&master, problem);
     if (is_open) {
         find_program(&master);
-        master.crew = crew_create(present_settings(&master), master.stamps, master.instance, master.begun,
-                                  master.listeners, master.listener_count, master.live_listener);
+        master.supervisor = supervisor_create(present_settings(&master), master.segment, master.instance,
+                                              master.in_flight, master.listeners, master.listener_count,
+                                              master.live_listener, options->live_run);
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
                  present_settings(&master)->run_directory);
         run(&master, signals);

@@ -4,10 +4,14 @@
 
 #include "base/settings.h"
 
+struct heritage;
+
 struct master_options {
     const char *settings_path; /* read again on SIGHUP */
     const char *pid_path;      /* NULL: none is written */
     char **arguments; /* with which the program was started: a new one is started with them on SIGUSR2 */
+    /* The process for live events, which is built above this layer (live/live.h): its exit status. */
+    int (*live_run)(const struct heritage *heritage);
 };
 
 /* Runs until it is told to stop.  Takes over the settings.  Returns the exit status; what keeps it from

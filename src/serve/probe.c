@@ -3,18 +3,18 @@
 #include "serve/probe.h"
 
 #include "base/clock.h"
-#include "document/ears.h"
-#include "document/kept.h"
-#include "document/reads.h"
-#include "document/refusals.h"
+#include "segment/feed.h"
+#include "segment/purge_counts.h"
+#include "segment/reads.h"
+#include "segment/refusals.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
 
-static int answer_ready(struct workshop *workshop, struct reply *reply)
+static int answer_ready(struct worker_context *worker_context, struct reply *reply)
 {
-    int space = documents_space(workshop->documents, bytes_of(workshop->settings->z_database));
+    int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
     enum fault fault =
-        space < 0 ? FAULT_BINTERNAL : store_connect(documents_store(workshop->documents), space);
+        ns < 0 ? FAULT_BINTERNAL : store_connect(documents_store(worker_context->documents), ns);
     if (!fault) {
         builder_add_text(reply->body, "ready\n");
         return 200;
@@ -29,9 +29,9 @@ struct sums {
     int64_t held, doubtful, busy, oldest_ms;
 };
 
-static void add_entry(struct sums *sums, struct stamps *stamps, int index, int64_t now_ms)
+static void add_entry(struct sums *sums, struct segment *segment, int index, int64_t now_ms)
 {
-    struct pulse *pulse = stamps_pulse(stamps, index);
+    struct pulse *pulse = metrics_pulse(segment, index);
     int64_t since_ms = atomic_load(&pulse->request_since_ms);
     sums->requests += atomic_load(&pulse->requests);
     sums->commits += atomic_load(&pulse->commits);
@@ -42,8 +42,8 @@ static void add_entry(struct sums *sums, struct stamps *stamps, int index, int64
     sums->tasks_done += atomic_load(&pulse->tasks_done);
     sums->tasks_failed += atomic_load(&pulse->tasks_failed);
     sums->tasks_lost += atomic_load(&pulse->tasks_lost);
-    sums->held += stamps_entry_state(stamps, index) == ENTRY_HELD;
-    sums->doubtful += stamps_entry_state(stamps, index) == ENTRY_DIRTY;
+    sums->held += processes_state(segment, index) == PROCESS_HELD;
+    sums->doubtful += processes_state(segment, index) == PROCESS_DIRTY;
     if (since_ms) {
         sums->busy++;
         if (now_ms - since_ms > sums->oldest_ms)
@@ -58,13 +58,13 @@ static void add_metric(struct builder *out, const char *type, const char *name, 
                    name, (unsigned long long)value);
 }
 
-static void add_live(struct builder *out, const struct stamps *stamps)
+static void add_live(struct builder *out, const struct segment *segment)
 {
     uint64_t listeners = 0, told = 0, refused = 0;
-    for (int i = 0; i < EARS_MOST; i++) {
-        listeners += atomic_load(&stamps->ears->places[i].listeners);
-        told += atomic_load(&stamps->ears->places[i].told);
-        refused += atomic_load(&stamps->ears->places[i].refused);
+    for (int i = 0; i < FEED_MOST; i++) {
+        listeners += atomic_load(&segment->feed->places[i].listeners);
+        told += atomic_load(&segment->feed->places[i].told);
+        refused += atomic_load(&segment->feed->places[i].refused);
     }
     add_metric(out, "gauge", "live_listeners", "Open connections for live events, of the whole segment.",
                listeners);
@@ -75,7 +75,7 @@ static void add_live(struct builder *out, const struct stamps *stamps)
         refused);
 }
 
-static void add_kept(struct builder *out, const struct stamps *stamps)
+static void add_kept(struct builder *out, const struct segment *segment)
 {
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
     static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
@@ -84,34 +84,34 @@ static void add_kept(struct builder *out, const struct stamps *stamps)
                           "# TYPE stampd_purged_total counter\n");
     for (int kind = 0; kind < KEPT_COUNT; kind++)
         builder_printf(out, "stampd_purged_total{kind=\"%s\"} %llu\n", names[kind],
-                       (unsigned long long)atomic_load(&stamps->kept->deleted[kind]));
+                       (unsigned long long)atomic_load(&segment->kept->deleted[kind]));
     add_metric(out, "counter", "purge_rounds_total", "Rounds of the purging process through all namespaces.",
-               atomic_load(&stamps->kept->rounds));
+               atomic_load(&segment->kept->rounds));
     add_metric(out, "gauge", "purge_round_seconds", "When the last round ended, in seconds since 1970.",
-               (uint64_t)atomic_load(&stamps->kept->round_s));
+               (uint64_t)atomic_load(&segment->kept->round_s));
 }
 
 /* All of them, with 0 too: what has never happened is known to be watched. */
-static void add_refusals(struct builder *out, const struct stamps *stamps)
+static void add_refusals(struct builder *out, const struct segment *segment)
 {
     builder_add_text(out,
                      "# HELP stampd_refused_total Requests that a limit has refused, of the whole segment.\n"
                      "# TYPE stampd_refused_total counter\n");
     for (int counter = 0; counter < REFUSALS_MOST; counter++) {
         uint64_t count;
-        const char *limit = refusals_read(stamps, counter, &count);
+        const char *limit = refusals_read(segment, counter, &count);
         if (limit)
             builder_printf(out, "stampd_refused_total{limit=\"%s\"} %llu\n", limit,
                            (unsigned long long)count);
     }
 }
 
-static void write_metrics(struct stamps *stamps, const struct instance *instance, struct builder *out)
+static void write_metrics(struct segment *segment, const struct instance *instance, struct builder *out)
 {
     struct sums sums = {0};
     int64_t now_ms = clock_monotonic_ms();
     for (int i = 0; i < instance_entry_count(instance); i++)
-        add_entry(&sums, stamps, instance_entry(instance, i), now_ms);
+        add_entry(&sums, segment, instance_entry(instance, i), now_ms);
     add_metric(out, "counter", "requests_total", "Requests received.", sums.requests);
     add_metric(out, "counter", "faults_total", "Requests answered with a fault.", sums.faults);
     add_metric(out, "counter", "commits_total", "Operations that wrote and were committed.", sums.commits);
@@ -133,29 +133,29 @@ static void write_metrics(struct stamps *stamps, const struct instance *instance
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
     add_metric(out, "gauge", "long_reads",
                "Workers at searches, lists and collections without the administrator's key.",
-               (uint64_t)reads_count(stamps));
-    add_refusals(out, stamps);
-    latency_write(stamps, instance, out);
-    add_live(out, stamps);
-    add_kept(out, stamps);
+               (uint64_t)reads_count(segment));
+    add_refusals(out, segment);
+    latency_write(segment, instance, out);
+    add_live(out, segment);
+    add_kept(out, segment);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
-               (uint64_t)stamps_space_count(stamps));
+               (uint64_t)namespaces_count(segment));
     add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",
-               stamps_generation(stamps));
-    task_metrics_write(stamps, out);
+               segment_generation(segment));
+    task_metrics_write(segment, out);
 }
 
-int probe_answer(struct workshop *workshop, const struct instance *instance, struct call *call,
+int probe_answer(struct worker_context *worker_context, const struct instance *instance, struct call *call,
                  struct reply *reply)
 {
     reply->mime = "text/plain; charset=utf-8";
     switch (call->route) {
     case CALL_READY:
-        documents_begin_request(workshop->documents, call->deadline_ms);
-        return answer_ready(workshop, reply);
+        documents_begin_request(worker_context->documents, call->deadline_ms);
+        return answer_ready(worker_context, reply);
     case CALL_METRICS:
         reply->mime = "text/plain; version=0.0.4; charset=utf-8";
-        write_metrics(workshop->stamps, instance, reply->body);
+        write_metrics(worker_context->segment, instance, reply->body);
         return 200;
     default:
         builder_add_text(reply->body, "live\n");

@@ -6,7 +6,7 @@
 #include "serve/instance.h"
 
 /* Answers CALL_LIVE, CALL_READY or CALL_METRICS; returns the HTTP status. */
-int probe_answer(struct workshop *workshop, const struct instance *instance, struct call *call,
+int probe_answer(struct worker_context *worker_context, const struct instance *instance, struct call *call,
                  struct reply *reply);
 
 #endif

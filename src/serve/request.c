@@ -132,14 +132,14 @@ static enum fault find_route(const struct request_source *source, struct call *c
         call->route = CALL_PING;
         return FAULT_NONE;
     }
-    call->space = parameter(source, "STAMPD_NS");
+    call->ns = parameter(source, "STAMPD_NS");
     call->database = parameter(source, "STAMPD_DATABASE");
-    if (!call->space.size || !count || !bytes_equal(pieces[0], call->space) ||
+    if (!call->ns.size || !count || !bytes_equal(pieces[0], call->ns) ||
         !find_in_namespace(pieces, count, call))
         return reply_fault(call, reply, FAULT_NPATH, NULL, NULL);
     if (!call->database.size)
         return reply_fault(call, reply, FAULT_NNAMESPACE, NULL,
-                           arena_copy(call->arena, call->space.data, call->space.size), NULL);
+                           arena_copy(call->arena, call->ns.data, call->ns.size), NULL);
     return FAULT_NONE;
 }
 
@@ -233,7 +233,7 @@ static enum fault read_resource(const struct request_source *source, struct requ
     call->resource = resource;
     call->operation = parameter(source, "REQUEST_METHOD");
     if (resource->act == RESOURCE_REPLACE) {
-        const struct bytes pieces[] = {call->space, BYTES("doc"), resource->class, resource->id};
+        const struct bytes pieces[] = {call->ns, BYTES("doc"), resource->class, resource->id};
         request->form.location = path_join(call->arena, pieces, COUNT_OF(pieces));
     }
     enum fault fault =
@@ -406,7 +406,7 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     };
     enum fault fault = find_route(source, call, reply);
     struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
-    if (!fault && call->space.size)
+    if (!fault && call->ns.size)
         call->client = read_client(source);
     read_asker(source, call);
     if (!fault)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 
 enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
 
@@ -57,10 +57,10 @@ static bool is_told(const struct page *page, const struct backlog *backlog)
     return age_ms >= 0 && age_ms < FORGOTTEN_MS;
 }
 
-static void write_queues(const struct page *page, const struct stamps *stamps, queue_writer *write)
+static void write_queues(const struct page *page, const struct segment *segment, queue_writer *write)
 {
-    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
-        const struct backlog *backlog = stamps_backlog(stamps, space);
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
+        const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
         struct backlog_numbers numbers;
         if (!is_told(page, backlog))
@@ -80,11 +80,11 @@ static void write_age(const struct page *page, const char *code, int64_t age_ms)
 
 /* That of any namespace begins with the server's start: where no manager ever was there would be nothing
  * else. */
-static void write_ages(const struct page *page, const struct stamps *stamps)
+static void write_ages(const struct page *page, const struct segment *segment)
 {
     int64_t least_ms = page->now_ms - started_ms;
-    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
-        const struct backlog *backlog = stamps_backlog(stamps, space);
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
+        const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
         if (!is_told(page, backlog))
             continue;
@@ -96,12 +96,12 @@ static void write_ages(const struct page *page, const struct stamps *stamps)
     write_age(page, "", least_ms);
 }
 
-static void write_counter(const struct page *page, const struct stamps *stamps, const char *name,
+static void write_counter(const struct page *page, const struct segment *segment, const char *name,
                           const char *help, size_t offset)
 {
     builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s counter\n", name, help, name);
-    for (int space = 0; space < STAMPS_NAMESPACES; space++) {
-        const struct backlog *backlog = stamps_backlog(stamps, space);
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
+        const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
         if (!is_told(page, backlog))
             continue;
@@ -116,20 +116,20 @@ static void write_head(const struct page *page, const char *name, const char *he
     builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s gauge\n", name, help, name);
 }
 
-void task_metrics_write(const struct stamps *stamps, struct builder *out)
+void task_metrics_write(const struct segment *segment, struct builder *out)
 {
     const struct page page = {out, clock_monotonic_ms(), stamp_to_epoch_ms(stamp_now())};
     write_head(&page, "tasks", "Tasks at the last scan; each state is counted up to 10000 of a priority.");
-    write_queues(&page, stamps, write_counts);
+    write_queues(&page, segment, write_counts);
     write_head(&page, "tasks_due_oldest_seconds", "How long the oldest task that may start has waited.");
-    write_queues(&page, stamps, write_oldest);
+    write_queues(&page, segment, write_oldest);
     write_head(
         &page, "tasks_look_age_seconds",
         "Age of these numbers: time since the last scan; ns=\"\": of any namespace, or since the start.");
-    write_ages(&page, stamps);
-    write_counter(&page, stamps, "task_wakeups_lost_total",
+    write_ages(&page, segment);
+    write_counter(&page, segment, "task_wakeups_lost_total",
                   "Wake-ups that the full socket of the queue manager did not take; they are sent again.",
                   offsetof(struct backlog, lost));
-    write_counter(&page, stamps, "tasks_expired_total", "Parked tasks that were deleted.",
+    write_counter(&page, segment, "tasks_expired_total", "Parked tasks that were deleted.",
                   offsetof(struct backlog, expired));
 }

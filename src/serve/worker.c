@@ -11,12 +11,12 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "document/refusals.h"
-#include "document/session.h"
+#include "segment/refusals.h"
+#include "store/session.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
 #include "operation/access.h"
-#include "operation/module.h"
+#include "operation/module/module.h"
 #include "operation/operation.h"
 #include "serve/memory.h"
 #include "serve/cors.h"
@@ -34,15 +34,15 @@ enum {
     BODY_KEEP = 256 * 1024, /* memory kept for the next request */
     HEAD_KEEP = 4 * 1024,
     STATUS_IN_DOUBT = 3,
-    BURIAL_MS = 5000, /* by then the master has noticed that a worker is dead, on a busy machine too */
-    BURIAL_STEP_MS = 5,
+    RETIREMENT_MS = 5000, /* by then the master has noticed that a worker is dead, on a busy machine too */
+    RETIREMENT_STEP_MS = 5,
 };
 
 struct worker {
     const struct heritage *heritage;
     const struct settings *settings;
     struct fcgi *fcgi;
-    struct workshop workshop;
+    struct worker_context worker_context;
     int64_t since_us;                   /* of the request: when it came */
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
@@ -86,13 +86,13 @@ static void open_worker(struct worker *worker, int wake)
 {
     const struct heritage *heritage = worker->heritage;
     worker->settings = heritage->settings;
-    worker->pulse = stamps_pulse(heritage->stamps, heritage->index);
+    worker->pulse = metrics_pulse(heritage->segment, heritage->index);
     worker->is_timing = strcmp(heritage->settings->server_timing, "on") == 0;
     worker->arena = arena_create("request");
-    worker->workshop = (struct workshop){
+    worker->worker_context = (struct worker_context){
         .settings = heritage->settings,
-        .stamps = heritage->stamps,
-        .documents = documents_create(heritage->settings, heritage->stamps),
+        .segment = heritage->segment,
+        .documents = documents_create(heritage->settings, heritage->segment),
         .access = access_memory_create(),
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
@@ -103,8 +103,8 @@ static void open_worker(struct worker *worker, int wake)
 static void close_worker(struct worker *worker)
 {
     fcgi_close(worker->fcgi);
-    access_memory_destroy(worker->workshop.access);
-    documents_destroy(worker->workshop.documents);
+    access_memory_destroy(worker->worker_context.access);
+    documents_destroy(worker->worker_context.documents);
     arena_destroy(worker->arena);
     builder_free(&worker->input);
     builder_free(&worker->output);
@@ -119,7 +119,8 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     case CALL_LIVE:
     case CALL_READY:
     case CALL_METRICS:
-        reply->status = probe_answer(&worker->workshop, worker->heritage->instance, &request->call, reply);
+        reply->status =
+            probe_answer(&worker->worker_context, worker->heritage->instance, &request->call, reply);
         break;
     case CALL_OPTIONS:
         reply->status = 204;
@@ -128,7 +129,7 @@ static void run_call(struct worker *worker, struct request *request, struct repl
         reply->status = request->call.body <= request->call.body_most ? 204 : 403;
         break;
     default:
-        operation_run(&worker->workshop, &request->call, reply);
+        operation_run(&worker->worker_context, &request->call, reply);
         if (reply->fault == FAULT_STALE)
             reply->fault = FAULT_CONTENTION;
     }
@@ -140,7 +141,7 @@ static void prepare_stream(struct outlet *outlet)
 {
     struct streaming *streaming = (struct streaming *)outlet;
     struct request *request = streaming->request;
-    cors_decide(&streaming->worker->workshop, &request->call, request->origin, &request->form);
+    cors_decide(&streaming->worker->worker_context, &request->call, request->origin, &request->form);
 }
 
 static bool send_piece(struct outlet *outlet, struct reply *reply, struct bytes piece)
@@ -163,7 +164,7 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
     if (reply->fault == FAULT_ELSEWHERE && !worker->streaming.outlet.is_open)
         return fcgi_answer(fcgi, BYTES(HOME_HANDOVER), NO_BYTES);
     if (!worker->streaming.outlet.is_open) {
-        cors_decide(&worker->workshop, &request->call, request->origin, &request->form);
+        cors_decide(&worker->worker_context, &request->call, request->origin, &request->form);
         response_compose(&request->form, reply, &worker->head);
         crash_at(CRASH_REPLY_COMPOSED);
         return fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request->form, reply));
@@ -190,8 +191,9 @@ static void end_request(struct worker *worker)
     builder_clear(&worker->output, BODY_KEEP);
     builder_clear(&worker->head, HEAD_KEEP);
     atomic_store(&worker->pulse->request_since_ms, 0);
-    if (documents_must_exit(worker->workshop.documents)) {
-        /* Its marks stay, its entry is in doubt: the heir's turn.  Nothing is closed in good order. */
+    if (documents_must_exit(worker->worker_context.documents)) {
+        /* Its marks stay, its entry is in doubt: the recovery process's turn.  Nothing is closed in good
+         * order. */
         log_error("the outcome of a commit stays unknown, the worker ends");
         _exit(STATUS_IN_DOUBT);
     }
@@ -203,15 +205,15 @@ static void end_request(struct worker *worker)
 static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
-    struct handing handing = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
-                              .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
-                              .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
+    struct redelivery redelivery = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
+                                    .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
+                                    .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
     if (fcgi_parameter(fcgi, "STAMPD_DECLINED").size)
-        handing_forget_first(&handing);
+        redelivery_forget_first(&redelivery);
     worker->since_us = clock_monotonic_us();
     int64_t now_ms = worker->since_us / 1000;
-    bool may_begin = begun_start(heritage->begun, heritage->index, &handing, now_ms);
-    if (handing_is_again(&handing))
+    bool may_begin = in_flight_start(heritage->in_flight, heritage->index, &redelivery, now_ms);
+    if (redelivery_is_again(&redelivery))
         log_info("a request whose worker is gone %s", may_begin
                                                           ? "had not been begun: it is done now"
                                                           : "may have been begun: it is not done again");
@@ -233,19 +235,19 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
 {
     struct worker *worker = context;
     log_set_request_id(call->request_id);
-    return operation_admit(&worker->workshop, call, reply);
+    return operation_admit(&worker->worker_context, call, reply);
 }
 
 /* The request was begun before, and its worker is gone: what is known of it. */
 static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, struct request *request,
                         struct reply *reply)
 {
-    const struct begun *begun = worker->heritage->begun;
+    const struct in_flight *in_flight = worker->heritage->in_flight;
     struct bytes token = fcgi_parameter(fcgi, "STAMPD_TOKEN");
-    int64_t until_ms = clock_monotonic_ms() + BURIAL_MS;
+    int64_t until_ms = clock_monotonic_ms() + RETIREMENT_MS;
     struct fate fate;
-    while (begun_find(begun, token, &fate) == FATE_LATER && clock_monotonic_ms() < until_ms)
-        clock_sleep_ms(BURIAL_STEP_MS);
+    while (in_flight_find(in_flight, token, &fate) == FATE_LATER && clock_monotonic_ms() < until_ms)
+        clock_sleep_ms(RETIREMENT_STEP_MS);
     lost_explain(&request->call, reply, &fate);
 }
 
@@ -282,16 +284,16 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     }
     if (reply.fault && reply.fault != FAULT_ELSEWHERE) {
         pulse_count(&worker->pulse->faults, 1);
-        refusals_count(heritage->stamps, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
+        refusals_count(heritage->segment, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
     }
     const struct call *call = &request.call;
     request.form.has_credentials = call->admin.size || call->key.size || call->account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {
-        begun_end(heritage->begun, heritage->index);
+        in_flight_end(heritage->in_flight, heritage->index);
     } else {
         log_debug("the client has gone");
         const struct fate fate = {.is_unchanged = !atomic_load(&worker->pulse->may_have_changed)};
-        begun_bury(heritage->begun, heritage->index, &fate, clock_monotonic_ms());
+        in_flight_retire(heritage->in_flight, heritage->index, &fate, clock_monotonic_ms());
     }
     if (call->route == CALL_OPERATION || call->route == CALL_DOCUMENT)
         latency_count(worker->pulse, clock_monotonic_us() - worker->since_us);
@@ -317,7 +319,7 @@ static void look_at_clock(struct worker *worker)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms >= worker->rest_at_ms) {
-        documents_rest(worker->workshop.documents);
+        documents_rest(worker->worker_context.documents);
         if (!worker->is_recycled && memory_is_grown(worker->settings)) {
             log_info("worker keeps much memory, it is to be replaced");
             recycle(worker);
@@ -376,13 +378,13 @@ int worker_run(const struct heritage *heritage)
 {
     struct worker worker = {.heritage = heritage};
     int wake = stop_open();
-    stamps_become(heritage->stamps, heritage->index);
+    segment_join(heritage->segment, heritage->index);
     /* The entry of a worker is FREE; should it ever name a database, nothing is served before its repair. */
-    if (!session_inherit(heritage->settings, heritage->stamps, is_stopping))
+    if (!session_recover(heritage->settings, heritage->segment, is_stopping))
         return 0;
     memory_limit(heritage->settings);
     open_worker(&worker, wake);
-    if (!module_start_worker(heritage->settings, heritage->stamps)) {
+    if (!module_start_worker(heritage->settings, heritage->segment)) {
         close_worker(&worker);
         return 1;
     }
@@ -396,9 +398,9 @@ int worker_run(const struct heritage *heritage)
     return 0;
 }
 
-int worker_inherit(const struct heritage *heritage)
+int worker_recover(const struct heritage *heritage)
 {
     stop_open();
-    stamps_become(heritage->stamps, heritage->index);
-    return session_inherit(heritage->settings, heritage->stamps, is_stopping) ? 0 : 1;
+    segment_join(heritage->segment, heritage->index);
+    return session_recover(heritage->settings, heritage->segment, is_stopping) ? 0 : 1;
 }

@@ -8,7 +8,7 @@
  * opened here, after fork. */
 int worker_run(const struct heritage *heritage);
 
-/* An heir's life: repairs the entry, and ends. */
-int worker_inherit(const struct heritage *heritage);
+/* A recovery process's life: repairs the entry, and ends. */
+int worker_recover(const struct heritage *heritage);
 
 #endif

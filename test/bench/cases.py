@@ -17,7 +17,7 @@ from servers import VERSION, ask
 def miss(options):
     """Documents of 5 items; the cache holds one in twenty at most."""
     count = 20000
-    with started(cache_mb=1, shelf_mb=0, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
+    with started(cache_mb=1, shared_cache_mb=0, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
         load = statement('LOAD').replace('$1', ':class').replace('$2', ':id')
@@ -89,7 +89,7 @@ def check_updates(before, after, expected):
 
 
 def read_all(server, count):
-    """So that whoever asks next finds each of the documents in its cache or on the shelf."""
+    """So that whoever asks next finds each of the documents in its cache or in the shared cache."""
     for start in range(1, count + 1, 32):
         server.get('lab', *(('Doc', str(number)) for number in range(start, min(start + 32, count + 1))))
 
@@ -121,7 +121,7 @@ def commit(options):
         read_all(server, count)
         for clients in (1, 8):
             yield beside_pgbench(f'{what_one}, all of them read before', *one, clients, 1)
-        server.set(cache_mb=1, shelf_mb=0)
+        server.set(cache_mb=1, shared_cache_mb=0)
         for clients in (1, 8):
             yield beside_pgbench(f'{what_one}, none of them cached', *one, clients, 1)
 
@@ -244,7 +244,7 @@ def idle(options):
             processes = [server.pid(), *stack.children(server.pid())]
             return len(server.backends()), sum(private_bytes(pid) for pid in processes)
 
-        time.sleep(3)  # the herald connects after the worker that has opened the namespace
+        time.sleep(3)  # the relay connects after the worker that has opened the namespace
         before = look()
         for i in range(10):
             subprocess.run([stack.BUILD / 'src/stampctl', 'ns', 'create', f'idle{i}', '--config', server.path / 'etc/stampd.conf',

@@ -19,7 +19,7 @@
 enum fault __wrap_request_read(const struct settings *settings, struct arena *arena,
                                const struct request_source *source, struct builder *body,
                                struct request *request_r, struct reply *reply);
-void __wrap_operation_run(struct workshop *workshop, struct call *call, struct reply *reply);
+void __wrap_operation_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
 static struct bytes answer;
 
@@ -59,7 +59,8 @@ enum fault __wrap_request_read(const struct settings *settings, struct arena *ar
     return source->read_body(source->context, (size_t)settings->limit_body_bytes, body, &size);
 }
 
-void __wrap_operation_run(struct workshop *workshop UNUSED, struct call *call UNUSED, struct reply *reply)
+void __wrap_operation_run(struct worker_context *worker_context UNUSED, struct call *call UNUSED,
+                          struct reply *reply)
 {
     reply->fault = FAULT_NONE;
     reply->argument_count = 0;

@@ -185,14 +185,14 @@ def wrk(server, path, seconds, clients, kind='fixed', body=None, may_refuse=Fals
 
 def role_settings():
     """What a worker's session asks of the server, from the source."""
-    text = c_texts((stack.SOURCE / 'src/document/session.c').read_text().partition('role_settings[')[2].partition(';')[2])
+    text = c_texts((stack.SOURCE / 'src/store/session.c').read_text().partition('role_settings[')[2].partition(';')[2])
     words = [word for word in re.findall(r'-c ((?:\\ |[^ ])+)', text.replace('\\\\', '\\')) if '%' not in word]
     return ' '.join(f'-c {word}' for word in [*words, 'statement_timeout=30000', 'lock_timeout=5000'])
 
 
 def statement(name):
     """SQL of a statement of the server, from its table."""
-    table = (stack.SOURCE / 'src/document/statements_table.h').read_text()
+    table = (stack.SOURCE / 'src/store/statements_table.h').read_text()
     found = re.search(r'STATEMENT\(\s*' + name + r',(.*?)\)\n\n', table + '\n\n', re.DOTALL)
     return c_texts(found.group(1).partition('"')[2].partition('"')[2])
 

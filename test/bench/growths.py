@@ -66,7 +66,7 @@ def documents(options):
             yield grown(figure, lambda path, side, figure=figure: lambda: ask_same(server, options.seconds, path, cheap_bodies(steps[side])[figure]))
         yield grown('read of one chosen at random of all documents', chosen(server, 'read', 'op/get', CLIENTS, count=None, step=1), {})
         yield grown('commit of one of 1,000 documents, 8 clients', chosen(server, 'commit', 'op/put', COMMITTERS))
-        server.set(cache_mb=1, shelf_mb=0)
+        server.set(cache_mb=1, shared_cache_mb=0)
         yield grown('read of one of 1,000 documents through a cache of 1 MB, 8 clients', chosen(server, 'read', 'op/get', COMMITTERS))
 
 

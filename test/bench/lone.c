@@ -31,30 +31,30 @@ static void open_namespace(void)
 int main(int argc, char **argv)
 {
     static struct settings settings;
-    struct stamps *stamps;
-    char problem[256], segment[256];
+    struct segment *segment;
+    char problem[256], mapping[256];
     int index, messages[2], listener;
-    if (argc != 2 || (size_t)snprintf(segment, sizeof segment, "%s.segment", argv[1]) >= sizeof segment) {
+    if (argc != 2 || (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping) {
         fprintf(stderr, "lone: the path of a socket is wanted\n");
         return EXIT_FAILURE;
     }
     if (!settings_load(&settings, "/dev/null", problem, sizeof problem) ||
-        !stamps_open(&stamps, segment, SLOTS, problem, sizeof problem) ||
+        !segment_open(&segment, mapping, SLOTS, problem, sizeof problem) ||
         !fcgi_listen(argv[1], FCGI_NO_GROUP, &listener, problem, sizeof problem)) {
         fprintf(stderr, "lone: %s\n", problem);
         return EXIT_FAILURE;
     }
-    if (pipe(messages) || stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+    if (pipe(messages) || processes_take(segment, 1, 1, 1, &index) != 1)
         return EXIT_FAILURE;
     open_namespace();
     struct heritage heritage = {.settings = &settings,
-                                .stamps = stamps,
-                                .begun = begun_create(STAMPS_PROCESSES, clock_monotonic_ms()),
+                                .segment = segment,
+                                .in_flight = in_flight_create(PROCESSES_MOST, clock_monotonic_ms()),
                                 .index = index,
                                 .listener = listener,
                                 .messages = messages[1]};
     int status = worker_run(&heritage);
     unlink(argv[1]);
-    unlink(segment);
+    unlink(mapping);
     return status;
 }

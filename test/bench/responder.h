@@ -2,8 +2,8 @@
  * behind nginx: the same option, settings and sockets, the constant answer of the file named in
  * STAMPD_BENCH_ANSWER; and nothing of stampd's own work.  STAMPD_BENCH_PROCESSES: how many processes share
  * each socket (1). */
-#ifndef STAMPD_TEST_BENCH_RESPONDER_H
-#define STAMPD_TEST_BENCH_RESPONDER_H
+#ifndef STAMPD_TEST_RESPONDER_H
+#define STAMPD_TEST_RESPONDER_H
 
 #include "base/bytes.h"
 

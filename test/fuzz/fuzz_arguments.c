@@ -156,12 +156,12 @@ static void check_refusal(enum fault fault, const struct arguments *arguments,
     assert(is_known);
 }
 
-static struct argument_source source_of(char road, struct bytes input)
+static struct argument_source source_of(char path, struct bytes input)
 {
     const char *end = input.size ? memchr(input.data, '\n', input.size) : NULL;
     struct bytes line = {input.data, end ? (size_t)(end - input.data) : input.size};
     struct bytes rest = end ? (struct bytes){end + 1, input.size - line.size - 1} : NO_BYTES;
-    switch (road) {
+    switch (path) {
     case 'f':
         return (struct argument_source){.content_type = BYTES("application/x-www-form-urlencoded"),
                                         .body = input};

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reply reply = {0};
     const struct reader reader = {&settings, &call, &reply};
     struct bytes others;
-    const struct holdings *plain = holdings_read_plain(arena, body, &others);
+    const struct holdings *plain = holdings_read_fast(arena, body, &others);
     if (plain) {
         const struct json_limits limits = {.depth = HOLDINGS_DEPTH, .tree_depth = HOLDINGS_DEPTH};
         struct json *root;

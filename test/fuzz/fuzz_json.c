@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "edge/json.h"
-#include "edge/json_plain.h"
+#include "edge/json_fast.h"
 #include "oracle.h"
 
 const char fuzz_target[] = "json";
@@ -51,15 +51,15 @@ static void check_same(const struct json *a, const struct json *b)
     check_same(a->next, b->next);
 }
 
-static void check_roads(struct bytes text, const struct json_limits *limits)
+static void check_paths(struct bytes text, const struct json_limits *limits)
 {
     struct arena *arena = arena_create("fuzz");
-    struct json *quick, *thorough;
-    struct json_problem quick_problem, thorough_problem;
+    struct json *quick, *full;
+    struct json_problem quick_problem, full_problem;
     enum fault fault = json_read(arena, text, limits, &quick, &quick_problem);
-    assert(json_read_thoroughly(arena, text, limits, &thorough, &thorough_problem) == fault);
-    assert(quick_problem.offset == thorough_problem.offset);
-    check_same(quick, thorough);
+    assert(json_read_thoroughly(arena, text, limits, &full, &full_problem) == fault);
+    assert(quick_problem.offset == full_problem.offset);
+    check_same(quick, full);
     arena_destroy(arena);
 }
 
@@ -133,9 +133,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_node(shallow, text.data, text.data + size);
     }
     static const struct json_limits few = {.depth = DEPTH, .tree_depth = 3, .nodes = 9};
-    check_roads(text, &whole);
-    check_roads(text, &less);
-    check_roads(text, &few);
+    check_paths(text, &whole);
+    check_paths(text, &less);
+    check_paths(text, &few);
     arena_destroy(arena);
     return 0;
 }

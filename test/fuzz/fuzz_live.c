@@ -2,9 +2,9 @@
  * distinct definitions of valid classes, and each, sent alone in the other form, is read as the same. */
 #include "fuzz.h"
 
-#include "document/item.h"
+#include "model/item.h"
 #include "edge/json.h"
-#include "serve/live_question.h"
+#include "live/live_question.h"
 
 const char fuzz_target[] = "live";
 

@@ -50,7 +50,7 @@ static void check_bookmark(struct arena *arena, struct bytes text)
     assert(bookmark.line >= 0 && bookmark.offset >= 0);
     bool is_good = bookmark_parse(arena, bookmark_compose(arena, &bookmark), &again);
     assert(is_good && again.line == bookmark.line && again.offset == bookmark.offset);
-    assert(strcmp(again.space, bookmark.space) == 0 && strcmp(again.file, bookmark.file) == 0);
+    assert(strcmp(again.ns, bookmark.ns) == 0 && strcmp(again.file, bookmark.file) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

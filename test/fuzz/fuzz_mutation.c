@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "document/mutation.h"
+#include "model/mutation.h"
 #include "edge/json.h"
 
 const char fuzz_target[] = "mutation";
@@ -25,13 +25,13 @@ static void check_item(struct arena *arena, const struct schema_class *class, st
                        struct bytes content, enum json_kind kind)
 {
     enum json_kind newer;
-    struct bytes once = mutation_apply(arena, class, item_class, content);
+    struct bytes idempotency = mutation_apply(arena, class, item_class, content);
     if (kind != JSON_OBJECT)
-        assert(once.data == content.data && once.size == content.size);
-    bool is_read = is_json(arena, once, &newer);
+        assert(idempotency.data == content.data && idempotency.size == content.size);
+    bool is_read = is_json(arena, idempotency, &newer);
     assert(is_read && newer == kind);
-    struct bytes twice = mutation_apply(arena, class, item_class, once);
-    assert(bytes_equal(once, twice));
+    struct bytes twice = mutation_apply(arena, class, item_class, idempotency);
+    assert(bytes_equal(idempotency, twice));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
  * it names are flagged, and what a list names is flagged. */
 #include "fuzz.h"
 
-#include "document/store_private.h"
+#include "store/store_private.h"
 #include "edge/json.h"
 
 const char fuzz_target[] = "refusal";

@@ -22,7 +22,7 @@ enum { HEADERS = 8, FLOOR_STATUS = 200 };
 
 /* A request as nginx would hand it on. */
 struct letter {
-    char method, space;
+    char method, ns;
     struct bytes uri, type, body;
     struct bytes headers[HEADERS];
 };
@@ -37,7 +37,7 @@ static const struct {
 };
 
 static struct settings settings;
-static struct stamps *stamps;
+static struct segment *segment;
 static struct arena *arena;
 static struct builder input, output, head;
 
@@ -61,7 +61,7 @@ static struct bytes as_parameter(struct bytes line)
 
 static struct letter read_letter(struct bytes text)
 {
-    struct letter letter = {.method = text.data[0], .space = text.data[1]};
+    struct letter letter = {.method = text.data[0], .ns = text.data[1]};
     fake.load_fault = text.data[2] == 'x' ? FAULT_XAWAY : FAULT_NONE;
     fake.outcome = text.data[2] == 'u' ? COMMIT_UNKNOWN : text.data[2] == 'r' ? COMMIT_REFUSED : COMMIT_DONE;
     fake.outcome_fault = text.data[2] == 'u'   ? FAULT_XUNKNOWN
@@ -88,7 +88,7 @@ static const char *method_of(char letter)
 static struct bytes letter_parameter(const void *context, const char *name)
 {
     const struct letter *letter = context;
-    bool is_probe = letter->space == 'p';
+    bool is_probe = letter->ns == 'p';
     const struct {
         const char *name;
         struct bytes value;
@@ -97,7 +97,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"REQUEST_URI", letter->uri},
         {"CONTENT_TYPE", letter->type},
         {"STAMPD_NS", is_probe ? BYTES("") : BYTES("n")},
-        {"STAMPD_DATABASE", is_probe || letter->space == '-' ? BYTES("") : BYTES("n")},
+        {"STAMPD_DATABASE", is_probe || letter->ns == '-' ? BYTES("") : BYTES("n")},
         {"STAMPD_DOOR", is_probe ? BYTES("probe") : BYTES("public")},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -209,7 +209,7 @@ static void check_answer(const struct response_form *form, const struct reply *r
 
 /* --- one request --- */
 
-static void run(struct workshop *workshop, struct request *request, struct reply *reply)
+static void run(struct worker_context *worker_context, struct request *request, struct reply *reply)
 {
     switch (request->call.route) {
     case CALL_OPTIONS:
@@ -221,29 +221,29 @@ static void run(struct workshop *workshop, struct request *request, struct reply
         reply->mime = "text/plain";
         break;
     default:
-        operation_run(workshop, &request->call, reply);
+        operation_run(worker_context, &request->call, reply);
     }
 }
 
 static void serve(const struct letter *letter)
 {
-    struct workshop workshop = {.settings = &settings,
-                                .stamps = stamps,
-                                .documents = documents_create(&settings, stamps),
-                                .access = access_memory_create()};
+    struct worker_context worker_context = {.settings = &settings,
+                                            .segment = segment,
+                                            .documents = documents_create(&settings, segment),
+                                            .access = access_memory_create()};
     struct request_source source = {
         .parameter = letter_parameter, .read_body = letter_body, .context = (void *)(uintptr_t)letter};
     struct reply reply = {.body = &output};
     struct request request;
     if (!request_read(&settings, arena, &source, &input, &request, &reply))
-        run(&workshop, &request, &reply);
+        run(&worker_context, &request, &reply);
     /* what was refused has changed nothing: the outcome of a commit decides, or what comes behind it */
     assert(!reply.fault || !fake.commits || fake.outcome != COMMIT_DONE || reply.phase > PHASE_VALIDATION);
-    cors_decide(&workshop, &request.call, request.origin, &request.form);
+    cors_decide(&worker_context, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &head);
     check_answer(&request.form, &reply);
-    access_memory_destroy(workshop.access);
-    documents_destroy(workshop.documents);
+    access_memory_destroy(worker_context.access);
+    documents_destroy(worker_context.documents);
 }
 
 /* Limits so small that inputs reach them. */
@@ -264,12 +264,12 @@ static void start(void)
         abort();
     close(fd);
     unlink(path);
-    if (!stamps_open(&stamps, path, 1024, problem, sizeof problem))
+    if (!segment_open(&segment, path, 1024, problem, sizeof problem))
         abort();
     unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 1, &index) != 1)
+    if (processes_take(segment, 1, 1, 1, &index) != 1)
         abort();
-    stamps_become(stamps, index);
+    segment_join(segment, index);
     arena = arena_create("fuzz");
 }
 
@@ -299,7 +299,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  : "{\"database\":\"n\"}");
     fake_change("Note", "a", INT64_C(261121103000123), "{\"title\":\"a\"}");
     fake_change("Note", "b", INT64_C(261121103000124), NULL);
-    stamps_move_all(stamps);
+    slots_move_all(segment);
     struct letter letter = read_letter((struct bytes){(const char *)data, size});
     serve(&letter);
     arena_reset(arena);

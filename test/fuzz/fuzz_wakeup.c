@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "edge/json.h"
-#include "queue/door.h"
+#include "queue/endpoint.h"
 #include "queue/manager_private.h"
 
 const char fuzz_target[] = "wakeup";
@@ -25,17 +25,17 @@ static void take(struct manager *manager, struct bytes line)
     struct json_problem problem;
     struct json *wakeup;
     if (json_read(manager->arena, line, &limits, &wakeup, &problem) == FAULT_NONE)
-        (void)door_take_hint(manager, wakeup);
+        (void)endpoint_take_wakeup(manager, wakeup);
     struct agenda_counts counts = agenda_count(manager->agenda);
-    assert(counts.later + counts.due <= TASKS_MOST + AGENDA_RESERVE * (size_t)manager->space_count);
+    assert(counts.later + counts.due <= TASKS_MOST + AGENDA_RESERVE * (size_t)manager->ns_count);
 }
 
 static void run_all(struct manager *manager)
 {
     struct agenda_task *task;
     while ((task = agenda_take(manager->agenda, INT64_MAX - 1))) {
-        assert(is_id(task->id) && task->space >= 0 && task->space < manager->space_count);
-        assert(manager->spaces[task->space].is_ours && task->queue >= 0 && task->queue < AGENDA_QUEUES);
+        assert(is_id(task->id) && task->ns >= 0 && task->ns < manager->ns_count);
+        assert(manager->namespaces[task->ns].is_ours && task->queue >= 0 && task->queue < AGENDA_QUEUES);
         assert(task->priority >= 0 && task->priority <= 255 && task->retry >= 0 && task->batch >= 0);
         agenda_end(manager->agenda, task, true, true);
     }
@@ -45,11 +45,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int concurrency[AGENDA_QUEUES] = {2, 0, 1};
     static const char *const codes[] = {"lab", "demo"};
-    struct settings settings = {.task_hint_s = 60};
+    struct settings settings = {.task_wakeup_s = 60};
     struct manager manager = {.settings = &settings,
                               .arena = arena_create("fuzz"),
                               .agenda = agenda_create(concurrency, TASKS_MOST)};
-    spaces_set(&manager, codes, COUNT_OF(codes));
+    manager_namespaces_set(&manager, codes, COUNT_OF(codes));
     for (size_t at = 0; at < size;) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t length = end ? (size_t)(end - data) - at : size - at;

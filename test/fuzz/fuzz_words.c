@@ -8,11 +8,11 @@
 #include "base/crash.h"
 #include "base/schedule.h"
 #include "control/directive.h"
-#include "control/namespaces.h"
+#include "control/ns_registry.h"
 #include "control/template.h"
-#include "document/cron.h"
-#include "document/stamp.h"
-#include "operation/webpush.h"
+#include "model/cron.h"
+#include "model/stamp.h"
+#include "operation/push/webpush.h"
 
 const char fuzz_target[] = "words";
 

@@ -124,7 +124,7 @@ static enum stampd_outcome transact(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static enum stampd_outcome look(struct stampd_call *call)
+static enum stampd_outcome observation(struct stampd_call *call)
 {
     read_documents(call, false);
     return STAMPD_DONE;
@@ -228,7 +228,7 @@ static const struct stampd_task_class together = {.batch = 8};
 
 static const struct stampd_operation operations[] = {
     {.name = "Transact", .access = STAMPD_PUBLIC, .work = transact, .afterwork = tell_version},
-    {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = look},
+    {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = observation},
     {.name = "Ask", .access = STAMPD_PUBLIC, .work = ask},
     {.name = "Follow", .access = STAMPD_PUBLIC, .work = follow},
     {.name = "Tally", .work = tally},

@@ -40,7 +40,7 @@ byte masters = (1 << INSTANCES) - 1, heirs; /* that live */
 #endif
 
 /* The former session is gone before; the stamp moves before the mark goes. */
-inline stamps_sweep()
+inline slots_sweep()
 {
     if
     :: mark -> d_step { assert(!is_living); mark = false }
@@ -48,8 +48,8 @@ inline stamps_sweep()
     fi;
     ns = false
 }
-#define stamps_release_entry() instance == GONE && !ns -> instance = FREE
-#define stamps_take_entries(i) instance == FREE -> instance = i + 1
+#define processes_release() instance == GONE && !ns -> instance = FREE
+#define processes_take(i) instance == FREE -> instance = i + 1
 
 proctype heir(byte i)
 {
@@ -57,7 +57,7 @@ end:
     is_in(heirs, i);
     {
         if
-        :: is_still_in_doubt -> stamps_sweep()
+        :: is_still_in_doubt -> slots_sweep()
         :: else
         fi;
         d_step { heirs = heirs & ~bit(i); drop(HEIR(i)) }
@@ -86,13 +86,13 @@ proctype master(byte i)
               :: else
               fi;
               if
-              :: d_step { stamps_release_entry() }
+              :: d_step { processes_release() }
               :: else
               fi;
               drop(MASTER(i))
            :: instance != GONE
            fi
-        :: d_step { stamps_take_entries(i) }
+        :: d_step { processes_take(i) }
         :: d_step { instance == i + 1 && !mark -> ns = true; mark = true; is_living = true } /* its worker commits */
         :: d_step { instance == i + 1 && is_living -> mark = false; ns = false; is_living = false }
         od

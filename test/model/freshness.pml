@@ -272,7 +272,7 @@ inline end_operation()
 #endif
 
 /* The marks FIRST, then the stamp. */
-inline stamps_see(document)
+inline slots_see(document)
 {
 #ifdef STAMP_FIRST
     look_at_stamp(document);
@@ -317,7 +317,7 @@ inline store_load(document)
 
 #ifdef SHELF
 /* The copy of w, under the stamp that it has in hand; what lies there is kept when it is as good. */
-inline shelf_put(document)
+inline shared_cache_put(document)
 {
     if
     :: !is_in(stamp[slot_of(document)], w) && is_in(tagged[document], SHELF_BIT)
@@ -335,7 +335,7 @@ inline shelf_put(document)
 }
 
 /* What bears the stamp seen is as good as an own copy under it. */
-inline shelf_take(document)
+inline shared_cache_take(document)
 {
     put(newest[document], w, is_in(newest[document], SHELF_BIT));
     since[2 * w + document] = since[2 * SHELF_BIT + document];
@@ -360,14 +360,14 @@ inline find_newest(document)
 #ifdef OLD_SNAPSHOT
     add(in_hand[document], w); /* a transaction at REPEATABLE READ begins */
 #endif
-    stamps_see(document);
+    slots_see(document);
     if
     :: d_step { !busy && equal -> equal = false }
 #ifdef SHELF
-    :: d_step { may_take(document) -> shelf_take(document); busy = false }
+    :: d_step { may_take(document) -> shared_cache_take(document); busy = false }
     :: d_step { (busy || !equal) && !may_take(document) -> store_load(document); since[2 * w + document] = reading };
        if
-       :: d_step { !was_busy -> shelf_put(document) }
+       :: d_step { !was_busy -> shared_cache_put(document) }
        :: else
        fi;
        was_busy = false
@@ -375,7 +375,7 @@ inline find_newest(document)
     :: d_step { else -> store_load(document) }
 #endif
 #ifdef TAG_AFTER_LOAD
-       stamps_see(document);
+       slots_see(document);
        d_step { tag(document) }
 #endif
     fi
@@ -406,10 +406,10 @@ inline read_one(document)
 /* All that was read is looked at again; what is not valid is not returned. */
 inline verify_in_memory()
 {
-    stamps_see(0);
+    slots_see(0);
     if
     :: d_step { is_valid -> busy = false; equal = false }
-       stamps_see(1);
+       slots_see(1);
        d_step {
            assert(!is_valid || were_together); /* promise 3 */
            end_operation()
@@ -452,10 +452,10 @@ inline session_open()
 
 #define in_slot(slot, deed) d_step { if :: is_in(slots, slot) -> deed :: else fi }
 
-inline stamps_begin() { add(ns, w) }
+inline slots_begin() { add(ns, w) }
 
 /* The marks in all slots; then their stamps are noted. */
-inline stamps_mark()
+inline slots_mark()
 {
 #if defined(NO_MARKS)
     skip;
@@ -490,7 +490,7 @@ inline publish_slot(slot)
     equal = false
 }
 
-inline stamps_publish()
+inline slots_publish()
 {
 #if SLOTS == 2
     d_step { if :: is_in(slots, 0) -> publish_slot(0) :: else fi };
@@ -500,7 +500,7 @@ inline stamps_publish()
 #endif
 }
 
-inline stamps_unmark()
+inline slots_unmark()
 {
 #ifdef COUNTS
     count[0]--;
@@ -541,7 +541,7 @@ inline keep_written()
            since[2 * w] = since_hand[2 * w];
            hand_on(0, w, hand_of(w));
            put(newest[0], w, is_in(in_hand[0], w));
-           shelf_put(0)
+           shared_cache_put(0)
         :: else
         fi;
         if
@@ -549,7 +549,7 @@ inline keep_written()
            since[2 * w + 1] = since_hand[2 * w + 1];
            hand_on(1, w, hand_of(w));
            put(newest[1], w, is_in(in_hand[1], w));
-           shelf_put(1)
+           shared_cache_put(1)
         :: else
         fi;
         forget_the_untagged()
@@ -577,11 +577,11 @@ inline settle_unknown()
 #ifndef UNKNOWN_AT_ONCE
     session_open();
 #endif
-    stamps_publish(); /* as if committed */
-    stamps_unmark()
+    slots_publish(); /* as if committed */
+    slots_unmark()
 }
 
-inline stamps_end()
+inline slots_end()
 {
     d_step {
         remove(ns, w);
@@ -608,26 +608,26 @@ inline commit(which)
         slots = 1
 #endif
     };
-    stamps_begin();
-    stamps_mark();
+    slots_begin();
+    slots_mark();
     store_commit();
     if
     :: d_step { answer[w] == COMMITTED -> answer[w] = NOTHING };
 #ifdef UNMARK_FIRST
-       stamps_unmark();
-       stamps_publish();
+       slots_unmark();
+       slots_publish();
        keep_written()
 #else
-       stamps_publish();
+       slots_publish();
        keep_written();
-       stamps_unmark()
+       slots_unmark()
 #endif
     :: d_step { answer[w] == REFUSED -> answer[w] = NOTHING; distrust_moved() };
-       stamps_unmark()
+       slots_unmark()
     :: d_step { !is_in(open, w) -> distrust_moved() };
        settle_unknown()
     fi;
-    stamps_end()
+    slots_end()
 }
 
 /* --- death --- */
@@ -651,7 +651,7 @@ inline sweep_slot(slot)
 #endif
 }
 
-inline stamps_sweep()
+inline slots_sweep()
 {
     sweep_slot(0);
 #if SLOTS == 2
@@ -661,10 +661,10 @@ inline stamps_sweep()
 }
 
 /* The heir: it may be killed at any step and begun again. */
-inline session_inherit()
+inline session_recover()
 {
     if
-    :: is_in(ns, w) -> session_open(); stamps_sweep()
+    :: is_in(ns, w) -> session_open(); slots_sweep()
     :: else
     fi
 }
@@ -680,7 +680,7 @@ proctype process(byte w)
 #endif
 begin:
     {
-        session_inherit();
+        session_recover();
         do
         :: is_in(READERS, w) -> read_one(0)
         :: is_in(READERS, w) -> read_one(1)

@@ -12,12 +12,12 @@ bool is_connected, is_listening;
 bool is_settled; /* the herald has done all that it does after connecting */
 bool told;       /* a notification is on its way to the herald */
 
-inline stamps_move_all() { d_step { in_hand = false; is_tagged = false } }
-inline stamps_publish() { in_hand = false; is_tagged = false }
-inline stamps_see() { in_hand = true }
+inline slots_move_all() { d_step { in_hand = false; is_tagged = false } }
+inline slots_publish() { in_hand = false; is_tagged = false }
+inline slots_see() { in_hand = true }
 inline store_load() { is_newest = true; is_tagged = in_hand }
 /* A notification has come. */
-inline hear() { stamps_publish(); told = false }
+inline hear() { slots_publish(); told = false }
 
 active proctype administrator()
 {
@@ -31,13 +31,13 @@ active proctype herald()
     do
     :: !is_connected -> is_connected = true;
 #if defined(MOVE_FIRST)
-       stamps_move_all();
+       slots_move_all();
        is_listening = true;
 #elif defined(NO_MOVE)
        is_listening = true;
 #else
        is_listening = true; /* LISTEN first, then all stamps */
-       stamps_move_all();
+       slots_move_all();
 #endif
        is_settled = true
     :: d_step { is_connected && told -> hear() }
@@ -51,7 +51,7 @@ active proctype herald()
 active proctype reader()
 {
     do
-    :: stamps_see();
+    :: slots_see();
        if
        :: is_tagged
        :: else -> d_step { store_load() }

@@ -16,7 +16,7 @@ byte stamp = 1;
 byte version[2] = 1; /* of the documents in the database */
 byte commits;
 
-inline stamps_publish()
+inline slots_publish()
 {
 #if defined(LOAD_AND_STORE)
     loaded = stamp;
@@ -36,8 +36,8 @@ inline stamps_publish()
 #endif
 }
 
-inline stamps_mark() { mark = mark | (1 << w) }
-inline stamps_unmark() { mark = mark & ~(1 << w) }
+inline slots_mark() { mark = mark | (1 << w) }
+inline slots_unmark() { mark = mark & ~(1 << w) }
 inline store_commit()
 {
     atomic {
@@ -48,7 +48,7 @@ inline store_commit()
         version[w] = next
     }
 }
-inline stamps_see()
+inline slots_see()
 {
     busy = mark != 0;
     seen = stamp
@@ -61,10 +61,10 @@ proctype writer(byte w)
     byte next, loaded;
     do
     :: d_step { commits < COMMITS -> commits++ };
-       stamps_mark();
+       slots_mark();
        store_commit();
-       stamps_publish();
-       stamps_unmark();
+       slots_publish();
+       slots_unmark();
        d_step { next = 0; loaded = 0 }
     od
 }
@@ -80,7 +80,7 @@ active proctype reader()
        :: d = 1
        fi;
        floor = version[d];
-       stamps_see();
+       slots_see();
        if
        :: !busy && tag[d] == seen
        :: else -> d_step { store_load() }

@@ -70,7 +70,7 @@ inline global_look(space)
 }
 
 /* Claims until the row is ours; not is_ours: the value is taken, or may be. */
-inline claims_take()
+inline reservations_take()
 {
     do
     :: global_claim();
@@ -90,7 +90,7 @@ inline claims_take()
 inline undo() { undo_of(w) }
 
 /* What our own database has not is let go. */
-inline claims_settle()
+inline reservations_settle()
 {
     global_look(space_of(w));
     if
@@ -114,18 +114,18 @@ begin:
         :: write_value(TAKES);
 #ifdef CLAIM_LATE
            commit_now(TAKES);
-           claims_take()
+           reservations_take()
 #else
-           claims_take();
+           reservations_take();
            if
            :: is_ours -> commit_now(TAKES)
-           :: else -> undo(); claims_settle()
+           :: else -> undo(); reservations_settle()
            fi
 #endif
         :: write_value(GIVES_UP);
            global_claim();
            commit_now(GIVES_UP);
-           claims_settle()
+           reservations_settle()
         od
     } unless {
         d_step { is_in(killed, w) -> killed = killed & ~bit(w); is_ours = false; is_free = false; current = current & ~bit(w) }

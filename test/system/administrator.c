@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "document/statements.h"
+#include "store/statements.h"
 
 struct pg *connect_admin(const char *name)
 {

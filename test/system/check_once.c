@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "document/stamp.h"
-#include "document/statements.h"
-#include "document/store_private.h"
+#include "model/stamp.h"
+#include "store/statements.h"
+#include "store/store_private.h"
 #include "scratch.h"
 
 enum { LOCK_TIMEOUT_MS = 30000 };
@@ -28,8 +28,8 @@ static int open_all(void **state)
     (void)state;
     scratch_run(scratch.admin, "truncate stampd.doc, stampd.item, stampd.once");
     arena = arena_create("test");
-    store = store_create(&scratch.settings, scratch.stamps);
-    return store_connect(store, scratch.space);
+    store = store_create(&scratch.settings, scratch.segment);
+    return store_connect(store, scratch.ns);
 }
 
 static int close_all(void **state)
@@ -45,47 +45,48 @@ static void release(void *document)
     document_release(document);
 }
 
-static struct once once_of(const char *key, struct bytes answer)
+static struct idempotency idempotency_of(const char *key, struct bytes answer)
 {
-    return (struct once){.account = BYTES("zoe"),
-                         .key = bytes_of(key),
-                         .digest = BYTES("d"),
-                         .mime = BYTES("text/plain"),
-                         .answer = answer,
-                         .version = 7,
-                         .now = stamp_now()};
+    return (struct idempotency){.account = BYTES("zoe"),
+                                .key = bytes_of(key),
+                                .digest = BYTES("d"),
+                                .mime = BYTES("text/plain"),
+                                .answer = answer,
+                                .version = 7,
+                                .now = stamp_now()};
 }
 
 /* Commits an item of the document `id` (NULL: nothing at all) together with the answer. */
-static enum commit_outcome commit(const char *id, const struct once *once, enum fault *fault_r)
+static enum commit_outcome commit(const char *id, const struct idempotency *idempotency, enum fault *fault_r)
 {
     struct commit_document document = {0};
     struct commit commit = {
-        .version = stamp_now(), .documents = &document, .count = id ? 1 : 0, .once = once};
+        .version = stamp_now(), .documents = &document, .count = id ? 1 : 0, .idempotency = idempotency};
     if (id) {
         struct load load = {.class = BYTES("Doc"), .id = bytes_of(id)};
-        assert_int_equal(store_load(store, scratch.space, arena, &load), FAULT_NONE);
+        assert_int_equal(store_load(store, scratch.ns, arena, &load), FAULT_NONE);
         arena_defer(arena, release, load.document);
         struct draft *draft = draft_open(arena, load.document);
-        draft_set_item(draft, BYTES("Item"), BYTES(""), false, once->answer.size ? BYTES("1") : BYTES("2"));
+        draft_set_item(draft, BYTES("Item"), BYTES(""), false,
+                       idempotency->answer.size ? BYTES("1") : BYTES("2"));
         document = (struct commit_document){.base = load.document, .act = draft_act(draft)};
         draft_seal(draft, commit.version, 0, &document.rows);
     }
-    return store_commit(store, scratch.space, arena, &commit, fault_r);
+    return store_commit(store, scratch.ns, arena, &commit, fault_r);
 }
 
 static void keep(const char *key)
 {
     enum fault fault;
-    struct once once = once_of(key, BYTES("answer"));
-    assert_int_equal(commit(NULL, &once, &fault), COMMIT_DONE);
+    struct idempotency idempotency = idempotency_of(key, BYTES("answer"));
+    assert_int_equal(commit(NULL, &idempotency, &fault), COMMIT_DONE);
 }
 
-static bool find(const char *key, struct once *once)
+static bool find(const char *key, struct idempotency *idempotency)
 {
     bool is_found;
-    *once = (struct once){.account = BYTES("zoe"), .key = bytes_of(key), .now = stamp_now()};
-    assert_int_equal(store_find_once(store, scratch.space, arena, once, &is_found), FAULT_NONE);
+    *idempotency = (struct idempotency){.account = BYTES("zoe"), .key = bytes_of(key), .now = stamp_now()};
+    assert_int_equal(store_idempotency_find(store, scratch.ns, arena, idempotency, &is_found), FAULT_NONE);
     return is_found;
 }
 
@@ -100,19 +101,19 @@ static void an_answer_is_kept_by_its_commit(void **state)
 {
     (void)state;
     const struct bytes answer = BYTES("any \0 bytes \xff");
-    struct once once = once_of("k", answer), found;
+    struct idempotency idempotency = idempotency_of("k", answer), found;
     enum fault fault;
     assert_false(find("k", &found));
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE);
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE);
     assert_int_equal(count("doc"), 1);
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, answer));
     assert_true(bytes_equal(found.mime, BYTES("text/plain")) && bytes_equal(found.digest, BYTES("d")));
     assert_true(found.version == 7);
     assert_false(find("K", &found));
-    once.account = BYTES("");
-    once.answer = BYTES("");
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE); /* another's key of that name */
+    idempotency.account = BYTES("");
+    idempotency.answer = BYTES("");
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE); /* another's key of that name */
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, answer));
 }
@@ -120,22 +121,23 @@ static void an_answer_is_kept_by_its_commit(void **state)
 static void a_second_commit_is_refused_whole(void **state)
 {
     (void)state;
-    struct once once = once_of("k", BYTES("1"));
+    struct idempotency idempotency = idempotency_of("k", BYTES("1"));
     enum fault fault;
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE);
-    assert_int_equal(commit("b", &once, &fault), COMMIT_REFUSED);
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE);
+    assert_int_equal(commit("b", &idempotency, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);
     assert_int_equal(count("doc"), 1);
-    once.key = BYTES("l"); /* and a refused commit keeps no answer */
+    idempotency.key = BYTES("l"); /* and a refused commit keeps no answer */
     scratch_run(scratch.admin, "insert into stampd.doc values ('Doc', 'b', 1, 0, 0, 0, 0)");
     struct commit_document document = {.act = DRAFT_READ};
     struct load load = {.class = BYTES("Doc"), .id = BYTES("b")};
-    assert_int_equal(store_load(store, scratch.space, arena, &load), FAULT_NONE);
+    assert_int_equal(store_load(store, scratch.ns, arena, &load), FAULT_NONE);
     arena_defer(arena, release, load.document);
     scratch_run(scratch.admin, "update stampd.doc set version = 2 where id = 'b'");
     document.base = load.document;
-    struct commit merely_read = {.version = stamp_now(), .documents = &document, .count = 1, .once = &once};
-    assert_int_equal(store_commit(store, scratch.space, arena, &merely_read, &fault), COMMIT_REFUSED);
+    struct commit merely_read = {
+        .version = stamp_now(), .documents = &document, .count = 1, .idempotency = &idempotency};
+    assert_int_equal(store_commit(store, scratch.ns, arena, &merely_read, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);
     assert_true(document.moved);
     assert_int_equal(count("once"), 1);
@@ -185,11 +187,11 @@ static void end_twin(pid_t pid)
 static void a_twin_is_waited_for(void **state)
 {
     (void)state;
-    struct once once = once_of("k", BYTES("own")), found;
+    struct idempotency idempotency = idempotency_of("k", BYTES("own")), found;
     enum fault fault;
     pid_t twin = start_twin("commit");
     assert_false(find("k", &found));
-    assert_int_equal(commit("a", &once, &fault), COMMIT_REFUSED);
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);
     end_twin(twin);
     assert_int_equal(count("doc"), 0);
@@ -197,7 +199,7 @@ static void a_twin_is_waited_for(void **state)
     assert_true(bytes_equal(found.answer, BYTES("twin")));
     scratch_run(scratch.admin, "truncate stampd.once");
     twin = start_twin("rollback");
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE);
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE);
     end_twin(twin);
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, BYTES("own")));
@@ -206,17 +208,17 @@ static void a_twin_is_waited_for(void **state)
 static void a_twin_is_not_waited_for_without_end(void **state)
 {
     (void)state;
-    struct once once = once_of("k", BYTES("own"));
+    struct idempotency idempotency = idempotency_of("k", BYTES("own"));
     enum fault fault;
     scratch.settings.lock_timeout_ms = 200;
-    assert_int_equal(store_reconnect(store, scratch.space, 5000), FAULT_NONE);
+    assert_int_equal(store_reconnect(store, scratch.ns, 5000), FAULT_NONE);
     scratch.settings.lock_timeout_ms = LOCK_TIMEOUT_MS;
     pid_t twin = start_twin(NULL);
-    assert_int_equal(commit("a", &once, &fault), COMMIT_REFUSED);
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);
     kill(twin, SIGKILL);
     waitpid(twin, NULL, 0);
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE); /* the key is free */
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE); /* the key is free */
 }
 
 /* --- age --- */
@@ -232,14 +234,14 @@ static void grow_old(const char *where)
 static void what_is_too_old_is_of_no_account(void **state)
 {
     (void)state;
-    struct once found, once = once_of("k", BYTES("new"));
+    struct idempotency found, idempotency = idempotency_of("k", BYTES("new"));
     enum fault fault;
     keep("k");
     keep("young");
     grow_old("key = 'k'");
     assert_false(find("k", &found));
     assert_true(find("young", &found));
-    assert_int_equal(commit("a", &once, &fault), COMMIT_DONE); /* replaced, and not purged itself */
+    assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE); /* replaced, and not purged itself */
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, BYTES("new")));
     assert_int_equal(count("once"), 2);
@@ -307,9 +309,9 @@ static void assert_plan(enum statement statement, const char *arguments, const c
 static void plans_are_index_scans(void **state)
 {
     (void)state;
-    assert_plan(STATEMENT_ONCE_FIND, "'''', '''', 1", "once_pkey");
-    assert_plan(STATEMENT_ONCE_PURGE, "1", "once_at");
-    assert_plan(STATEMENT_ONCE_PURGE, "1", "Tid Scan on once");
+    assert_plan(STATEMENT_IDEMPOTENCY_FIND, "'''', '''', 1", "once_pkey");
+    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "once_at");
+    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "Tid Scan on once");
 }
 
 int main(void)
@@ -329,7 +331,7 @@ int main(void)
     snprintf(database, sizeof database, "once_check_%d", (int)getpid());
     scratch_open(&scratch, database, 1);
     scratch.settings.lock_timeout_ms = LOCK_TIMEOUT_MS;
-    stamps_become(scratch.stamps, scratch.indexes[0]);
+    segment_join(scratch.segment, scratch.indexes[0]);
     int failed = cmocka_run_group_tests_name("once on a server", tests, NULL, NULL);
     scratch_close(&scratch);
     return failed;

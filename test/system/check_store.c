@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "document/stamp.h"
-#include "document/statements.h"
-#include "document/store_private.h"
+#include "model/stamp.h"
+#include "store/statements.h"
+#include "store/store_private.h"
 #include "scratch.h"
 
 static struct scratch scratch;
@@ -24,8 +24,8 @@ static int open_all(void **state)
     (void)state;
     scratch_run(scratch.admin, "truncate stampd.doc, stampd.item; update stampd.space set floor = 0");
     arena = arena_create("test");
-    store = store_create(&scratch.settings, scratch.stamps);
-    return store_connect(store, scratch.space);
+    store = store_create(&scratch.settings, scratch.segment);
+    return store_connect(store, scratch.ns);
 }
 
 static void release(void *document)
@@ -46,7 +46,7 @@ static int close_all(void **state)
 static struct document *load(const char *id, struct document *copy)
 {
     struct load load = {.class = BYTES("Doc"), .id = bytes_of(id), .copy = copy};
-    assert_int_equal(store_load(store, scratch.space, arena, &load), FAULT_NONE);
+    assert_int_equal(store_load(store, scratch.ns, arena, &load), FAULT_NONE);
     arena_defer(arena, release, load.document);
     return load.document;
 }
@@ -88,7 +88,7 @@ static enum commit_outcome commit(struct change *change, enum fault *fault_r)
         if (document->act != DRAFT_READ)
             draft_seal(change->drafts[i], change->commit.version, 0, &document->rows);
     }
-    return store_commit(store, scratch.space, arena, &change->commit, fault_r);
+    return store_commit(store, scratch.ns, arena, &change->commit, fault_r);
 }
 
 static void commit_done(struct change *change)
@@ -120,7 +120,7 @@ static int64_t count(const char *what)
 
 static int session_pid(void)
 {
-    return pg_backend_pid(store->sessions[scratch.space].pg);
+    return pg_backend_pid(store->sessions[scratch.ns].pg);
 }
 
 static void end_session(void)
@@ -232,7 +232,7 @@ static void tombstones_are_purged(void **state)
     draft_seal(draft, change.commit.version, removal.commit.version, &change.documents[0].rows);
     assert_int_equal(change.documents[0].rows.purge_count, 1);
     enum fault fault;
-    assert_int_equal(store_commit(store, scratch.space, arena, &change.commit, &fault), COMMIT_DONE);
+    assert_int_equal(store_commit(store, scratch.ns, arena, &change.commit, &fault), COMMIT_DONE);
     assert_int_equal(count("item"), 1);
 }
 
@@ -245,7 +245,7 @@ static void many_are_loaded_at_once(void **state)
     struct load *loads = ARENA_ARRAY(arena, struct load, MANY);
     for (int i = 0; i < MANY; i++)
         loads[i] = (struct load){.class = BYTES("Doc"), .id = bytes_of(arena_printf(arena, "many%d", i))};
-    assert_int_equal(store_load_many(store, scratch.space, arena, loads, MANY), FAULT_NONE);
+    assert_int_equal(store_load_many(store, scratch.ns, arena, loads, MANY), FAULT_NONE);
     for (int i = 0; i < MANY; i++) {
         arena_defer(arena, release, loads[i].document);
         assert_int_equal(document_exists(loads[i].document), i % 2 == 0);
@@ -273,11 +273,11 @@ static void moved_documents_are_named(void **state)
     assert_false(change.documents[0].moved);
     assert_true(change.documents[1].moved && change.documents[2].moved);
     assert_string_equal(content_of(load("still", NULL), "a"), "1");
-    assert_int_equal(store_verify(store, scratch.space, arena, &change.commit), FAULT_STALE);
+    assert_int_equal(store_verify(store, scratch.ns, arena, &change.commit), FAULT_STALE);
     assert_false(change.documents[0].moved);
     assert_true(change.documents[1].moved && change.documents[2].moved);
     change.commit.count = 1;
-    assert_int_equal(store_verify(store, scratch.space, arena, &change.commit), FAULT_NONE);
+    assert_int_equal(store_verify(store, scratch.ns, arena, &change.commit), FAULT_NONE);
 }
 
 static void a_birth_stays_above_the_floor(void **state)
@@ -344,12 +344,12 @@ static void a_read_outlives_its_session(void **state)
     end_session();
     struct load loads[2] = {{.class = BYTES("Doc"), .id = BYTES("dead")},
                             {.class = BYTES("Doc"), .id = BYTES("x")}};
-    assert_int_equal(store_load_many(store, scratch.space, arena, loads, 2), FAULT_NONE);
+    assert_int_equal(store_load_many(store, scratch.ns, arena, loads, 2), FAULT_NONE);
     document_release(loads[0].document);
     document_release(loads[1].document);
     end_session();
-    assert_int_equal(store_snapshot_begin(store, scratch.space), FAULT_NONE);
-    store_snapshot_end(store, scratch.space);
+    assert_int_equal(store_snapshot_begin(store, scratch.ns), FAULT_NONE);
+    store_snapshot_end(store, scratch.ns);
 }
 
 static void a_commit_is_never_repeated(void **state)
@@ -363,11 +363,10 @@ static void a_commit_is_never_repeated(void **state)
     assert_int_equal(fault, FAULT_XUNKNOWN);
     assert_int_equal(commit(&change, &fault), COMMIT_REFUSED); /* no session: nothing was sent */
     assert_int_equal(fault, FAULT_XAWAY);
-    assert_int_equal(store_reconnect(store, scratch.space, 5000), FAULT_NONE);
+    assert_int_equal(store_reconnect(store, scratch.ns, 5000), FAULT_NONE);
     assert_int_equal(count("doc"), 0);
     end_session();
-    assert_int_equal(store_connect(store, scratch.space),
-                     FAULT_NONE); /* looks at the socket, and opens anew */
+    assert_int_equal(store_connect(store, scratch.ns), FAULT_NONE); /* looks at the socket, and opens anew */
     commit_done(&change);
 }
 
@@ -376,47 +375,47 @@ static void a_snapshot_is_of_one_instant(void **state)
     (void)state;
     put("one", "a", "1");
     put("two", "a", "1");
-    assert_int_equal(store_snapshot_begin(store, scratch.space), FAULT_NONE);
+    assert_int_equal(store_snapshot_begin(store, scratch.ns), FAULT_NONE);
     assert_string_equal(content_of(load("one", NULL), "a"), "1");
     scratch_run(scratch.admin, "select stampd.put_item('Doc', id, 'Item', 'a', '2') from stampd.doc");
     assert_string_equal(content_of(load("two", NULL), "a"), "1");
-    store_snapshot_end(store, scratch.space);
+    store_snapshot_end(store, scratch.ns);
     assert_string_equal(content_of(load("two", NULL), "a"), "2");
 
-    assert_int_equal(store_snapshot_begin(store, scratch.space), FAULT_NONE);
+    assert_int_equal(store_snapshot_begin(store, scratch.ns), FAULT_NONE);
     end_session(); /* not repeated: it would be of another instant */
     struct load lost = {.class = BYTES("Doc"), .id = BYTES("one")};
-    assert_int_equal(store_load(store, scratch.space, arena, &lost), FAULT_XAWAY);
-    store_snapshot_end(store, scratch.space);
+    assert_int_equal(store_load(store, scratch.ns, arena, &lost), FAULT_XAWAY);
+    store_snapshot_end(store, scratch.ns);
     assert_string_equal(content_of(load("one", NULL), "a"), "2");
 }
 
 static void a_missing_database_is_not_asked_for_again_at_once(void **state)
 {
     (void)state;
-    int space = stamps_space(scratch.stamps, BYTES("no such database"));
+    int ns = namespaces_find(scratch.segment, BYTES("no such database"));
     for (int i = 0; i < 100; i++)
-        assert_int_equal(store_connect(store, space), FAULT_ODATABASE);
-    assert_in_range(store->sessions[space].failures, 1, 20);
-    assert_int_equal(store_reconnect(store, space, 100), FAULT_ODATABASE);
+        assert_int_equal(store_connect(store, ns), FAULT_ODATABASE);
+    assert_in_range(store->sessions[ns].failures, 1, 20);
+    assert_int_equal(store_reconnect(store, ns, 100), FAULT_ODATABASE);
 }
 
 static void the_session_used_least_makes_room(void **state)
 {
     (void)state;
-    int space =
-        stamps_space(scratch.stamps, BYTES("no such database")); /* fails, but only after room was made */
+    int ns =
+        namespaces_find(scratch.segment, BYTES("no such database")); /* fails, but only after room was made */
     int64_t connections = scratch.settings.connections;
     scratch.settings.connections = 1;
-    assert_non_null(store->sessions[scratch.space].pg);
-    assert_int_equal(store_connect(store, space), FAULT_ODATABASE);
-    assert_null(store->sessions[scratch.space].pg);
+    assert_non_null(store->sessions[scratch.ns].pg);
+    assert_int_equal(store_connect(store, ns), FAULT_ODATABASE);
+    assert_null(store->sessions[scratch.ns].pg);
     assert_int_equal(store->open_count, 0);
-    assert_int_equal(store_snapshot_begin(store, scratch.space), FAULT_NONE);
-    store->sessions[space].failures = 0;
-    assert_int_equal(store_connect(store, space), FAULT_ODATABASE);
-    assert_non_null(store->sessions[scratch.space].pg); /* its snapshot is being read */
-    store_snapshot_end(store, scratch.space);
+    assert_int_equal(store_snapshot_begin(store, scratch.ns), FAULT_NONE);
+    store->sessions[ns].failures = 0;
+    assert_int_equal(store_connect(store, ns), FAULT_ODATABASE);
+    assert_non_null(store->sessions[scratch.ns].pg); /* its snapshot is being read */
+    store_snapshot_end(store, scratch.ns);
     scratch.settings.connections = connections;
 }
 
@@ -428,7 +427,7 @@ static const char *page(struct list_query query, struct bytes *more_r)
     struct header *headers;
     size_t found;
     query.class = BYTES("Doc");
-    assert_int_equal(store_list(store, scratch.space, arena, &query, &headers, &found, more_r), FAULT_NONE);
+    assert_int_equal(store_list(store, scratch.ns, arena, &query, &headers, &found, more_r), FAULT_NONE);
     const char *text = "";
     for (size_t i = 0; i < found; i++)
         text = arena_printf(arena, "%s%.*s ", text, (int)headers[i].id.size, headers[i].id.data);
@@ -484,7 +483,7 @@ static const char *classes_above(const char *cursor, int32_t limit)
 {
     struct bytes *classes;
     size_t found;
-    assert_int_equal(store_classes(store, scratch.space, arena, bytes_of(cursor), limit, &classes, &found),
+    assert_int_equal(store_classes(store, scratch.ns, arena, bytes_of(cursor), limit, &classes, &found),
                      FAULT_NONE);
     const char *text = "";
     for (size_t i = 0; i < found; i++)
@@ -567,7 +566,7 @@ int main(void)
     snprintf(database, sizeof database, "check_store_%d", (int)getpid());
     scratch_open(&scratch, database, 1);
     scratch.settings.lock_timeout_ms = 300;
-    stamps_become(scratch.stamps, scratch.indexes[0]);
+    segment_join(scratch.segment, scratch.indexes[0]);
     int failed = cmocka_run_group_tests_name("store on a server", tests, NULL, NULL);
     scratch_close(&scratch);
     return failed;

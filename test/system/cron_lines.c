@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "document/cron.h"
+#include "model/cron.h"
 
 int main(int argc, char **argv)
 {

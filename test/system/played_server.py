@@ -153,9 +153,9 @@ class Manager:
         (home / 'key').write_text(KEY + '\n')
         (home / 'key').chmod(0o600)
         self.path, self.log_path = home / f'{name}.conf', home / f'{name}.log'
-        self.socket = self.run_directory / 'hints.sock'
+        self.socket = self.run_directory / 'wake-ups.sock'
         settings = {'queue_url': url, 'queue_code': name, 'queue_key_file': home / 'key', 'queue_namespaces': 'lab',
-                    'run_directory': self.run_directory, 'queue_socket': self.socket, 'log_level': 'debug', 'task_hint_s': 3600, **SERVER_USER,
+                    'run_directory': self.run_directory, 'queue_socket': self.socket, 'log_level': 'debug', 'task_wakeup_s': 3600, **SERVER_USER,
                     **settings}
         self.path.write_text(''.join(f'{name} = {value}\n' for name, value in settings.items()))
         self.door_path = self.run_directory / f'{name}.sock'
@@ -177,7 +177,7 @@ class Manager:
     def log(self):
         return self.log_path.read_text(errors='replace')
 
-    def hint(self, row, ns='lab'):
+    def wakeup(self, row, ns='lab'):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker:
             speaker.sendto(json.dumps({'ns': ns, **(row or {})}).encode(), str(self.socket))
 

@@ -115,12 +115,12 @@ static void make_segment(struct scratch *scratch, int processes)
 {
     char path[128], problem[256];
     snprintf(path, sizeof path, "%s/segment", scratch->folder);
-    MUST(stamps_open(&scratch->stamps, path, 1024, problem, sizeof problem), "%s", problem);
+    MUST(segment_open(&scratch->segment, path, 1024, problem, sizeof problem), "%s", problem);
     assert(processes <= SCRATCH_PROCESSES);
-    MUST(stamps_take_entries(scratch->stamps, 1, 1, processes, scratch->indexes) == processes,
+    MUST(processes_take(scratch->segment, 1, 1, processes, scratch->indexes) == processes,
          "no entries in the segment");
-    scratch->space = stamps_space(scratch->stamps, bytes_of(scratch->database));
-    MUST(scratch->space >= 0, "no space in the segment");
+    scratch->ns = namespaces_find(scratch->segment, bytes_of(scratch->database));
+    MUST(scratch->ns >= 0, "no space in the segment");
 }
 
 static void make_settings(struct scratch *scratch)
@@ -157,7 +157,7 @@ void scratch_close(struct scratch *scratch)
     snprintf(text, sizeof text, "drop database if exists \"%s\" with (force)", scratch->database);
     scratch_run(pg, text);
     pg_close(pg);
-    stamps_close(scratch->stamps);
+    segment_close(scratch->segment);
     settings_free(&scratch->settings);
     static const char *const files[] = {"segment", "stampd.conf"};
     for (size_t i = 0; i < COUNT_OF(files); i++) {

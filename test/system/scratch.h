@@ -5,17 +5,17 @@
 #define STAMPD_TEST_SCRATCH_H
 
 #include "base/settings.h"
-#include "document/stamps.h"
+#include "segment/slots.h"
 #include "edge/pg.h"
 
 enum { SCRATCH_PROCESSES = 64 };
 
 struct scratch {
     struct settings settings;
-    struct stamps *stamps;
+    struct segment *segment;
     const char *conninfo;
     char database[64];
-    int space;
+    int ns;
     int indexes[SCRATCH_PROCESSES]; /* of stamps' entries, taken */
     char folder[64];
     struct pg *admin; /* a session of the process that opened; not for its children */

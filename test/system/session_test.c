@@ -1,4 +1,4 @@
-/* session, herald: against a real server.  Not part of `make check`: STAMPD_TEST_CONNINFO names a server of
+/* session, relay: against a real server.  Not part of `make check`: STAMPD_TEST_CONNINFO names a server of
  * this host and a superuser in it (without dbname); system tests run it.  It makes databases of its own and
  * drops them. */
 #include <setjmp.h>
@@ -20,11 +20,11 @@
 #include "administrator.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "document/session.h"
-#include "document/stamps.h"
-#include "document/statements.h"
+#include "store/session.h"
+#include "segment/slots.h"
+#include "store/statements.h"
 #include "edge/pg.h"
-#include "serve/herald.h"
+#include "serve/relay.h"
 #include "test/unit/child.h"
 
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
@@ -32,20 +32,20 @@ enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many",
                                                   live_on[] = "on", queue_off[] = "off", no_remotes[] = "";
 static struct settings settings;
-static struct stamps *stamps;
-static int space;
+static struct segment *segment;
+static int ns;
 static struct pg *admin; /* in the namespace's database */
 
 /* --- the house of each test: a segment, a database --- */
 
-static struct stamps *open_segment(const char *name)
+static struct segment *open_segment(const char *name)
 {
-    struct stamps *handle;
+    struct segment *handle;
     char problem[300];
     int indexes[16];
-    if (!stamps_open(&handle, folder_path(name), SLOTS, problem, sizeof problem))
+    if (!segment_open(&handle, folder_path(name), SLOTS, problem, sizeof problem))
         fail_msg("%s", problem);
-    assert_int_equal(stamps_take_entries(handle, 1, 0, 16, indexes), 16);
+    assert_int_equal(processes_take(handle, 1, 0, 16, indexes), 16);
     return handle;
 }
 
@@ -53,8 +53,8 @@ static int open_house(void **state)
 {
     (void)state;
     folder_make();
-    stamps = open_segment("segment");
-    space = stamps_space(stamps, bytes_of(database));
+    segment = open_segment("segment");
+    ns = namespaces_find(segment, bytes_of(database));
     admin = connect_admin(database);
     tell(admin, "delete from doc");
     settings.hosts = hosts_one;
@@ -69,16 +69,16 @@ static int close_house(void **state)
     tell(admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()");
     pg_close(admin);
-    stamps_close(stamps);
+    segment_close(segment);
     folder_remove();
     return 0;
 }
 
-static struct pg *open_as(struct stamps *handle, int index)
+static struct pg *open_as(struct segment *handle, int index)
 {
     struct pg *pg;
-    stamps_become(handle, index);
-    enum fault fault = session_open(&settings, handle, space, &pg);
+    segment_join(handle, index);
+    enum fault fault = session_open(&settings, handle, ns, &pg);
     if (fault)
         fail_msg("session_open: %s", fault_code(fault));
     assert_true(pg_is_usable(pg));
@@ -96,10 +96,10 @@ static void load_nothing(struct pg *pg)
     arena_destroy(arena);
 }
 
-static enum fault fault_of_open(struct stamps *handle, int index, int where)
+static enum fault fault_of_open(struct segment *handle, int index, int where)
 {
     struct pg *pg;
-    stamps_become(handle, index);
+    segment_join(handle, index);
     enum fault fault = session_open(&settings, handle, where, &pg);
     if (!fault)
         pg_close(pg);
@@ -141,7 +141,7 @@ static void a_session_is_as_the_statements_need_it(void **state)
         {"application_name", "stampd"},
         {"stampd.worker", "on"},
     };
-    struct pg *pg = open_as(stamps, 3);
+    struct pg *pg = open_as(segment, 3);
     for (size_t i = 0; i < COUNT_OF(wanted); i++)
         if (!ask(pg, "select (current_setting('%s') = '%s')::int", wanted[i][0], wanted[i][1]))
             fail_msg("%s is not %s", wanted[i][0], wanted[i][1]);
@@ -156,20 +156,20 @@ static void a_session_is_as_the_statements_need_it(void **state)
         ask(admin,
             "select count(*) from pg_locks where locktype = 'advisory' and objsubid = 2 and pid = %d and"
             " classid = %u and objid = %u and granted",
-            pg_backend_pid(pg), stamps_installation(stamps), (1u << 16) + 3),
+            pg_backend_pid(pg), segment_installation(segment), (1u << 16) + 3),
         1);
-    assert_true(stamps_space_is_clean(stamps, space));
+    assert_true(namespaces_is_clean(segment, ns));
     pg_close(pg);
 }
 
 static void the_former_session_of_an_index_is_ended(void **state)
 {
     (void)state;
-    struct pg *former = open_as(stamps, 3), *other = open_as(stamps, 4);
+    struct pg *former = open_as(segment, 3), *other = open_as(segment, 4);
     tell(former,
          "begin; insert into doc values ('A', 'left', 1, 1, 1, 0, 0)"); /* an end that nobody awaits */
     int backend = pg_backend_pid(former);
-    struct pg *pg = open_as(stamps, 3);
+    struct pg *pg = open_as(segment, 3);
     assert_false(lives(admin, backend));
     assert_int_equal(ask(admin, "select count(*) from doc"), 0);
     assert_true(pg_is_alive(other) && pg_is_alive(pg));
@@ -182,32 +182,32 @@ static void the_former_session_of_an_index_is_ended(void **state)
 static void one_that_does_not_end_is_waited_for_in_bounds(void **state)
 {
     (void)state;
-    struct pg *former = open_as(stamps, 3);
+    struct pg *former = open_as(segment, 3);
     assert_int_equal(kill(pg_backend_pid(former), SIGSTOP), 0);
     int64_t start_ms = clock_monotonic_ms();
-    assert_int_equal(fault_of_open(stamps, 3, space), FAULT_XAWAY);
+    assert_int_equal(fault_of_open(segment, 3, ns), FAULT_XAWAY);
     assert_true(clock_monotonic_ms() - start_ms >= settings.connect_timeout_s * 1000);
-    assert_int_equal(fault_of_open(stamps, 4, space), FAULT_NONE); /* others are not hindered */
+    assert_int_equal(fault_of_open(segment, 4, ns), FAULT_NONE); /* others are not hindered */
     assert_int_equal(kill(pg_backend_pid(former), SIGCONT), 0);
-    assert_int_equal(fault_of_open(stamps, 3, space), FAULT_NONE);
+    assert_int_equal(fault_of_open(segment, 3, ns), FAULT_NONE);
     pg_close(former);
 }
 
 static void a_new_generation_ends_the_former(void **state)
 {
     (void)state;
-    struct pg *one = open_as(stamps, 1), *two = open_as(stamps, 2);
+    struct pg *one = open_as(segment, 1), *two = open_as(segment, 2);
     int first = pg_backend_pid(one), second = pg_backend_pid(two);
-    stamps_close(stamps); /* all processes are gone, but for the server's */
-    stamps = open_segment("segment");
-    assert_int_equal(stamps_generation(stamps), 2);
-    space = stamps_space(stamps, bytes_of(database));
-    assert_false(stamps_space_is_clean(stamps, space));
+    segment_close(segment); /* all processes are gone, but for the server's */
+    segment = open_segment("segment");
+    assert_int_equal(segment_generation(segment), 2);
+    ns = namespaces_find(segment, bytes_of(database));
+    assert_false(namespaces_is_clean(segment, ns));
     assert_true(lives(admin, first) && lives(admin, second));
-    struct pg *pg = open_as(stamps, 7);
-    assert_true(stamps_space_is_clean(stamps, space));
+    struct pg *pg = open_as(segment, 7);
+    assert_true(namespaces_is_clean(segment, ns));
     assert_false(lives(admin, first) || lives(admin, second));
-    struct pg *next = open_as(stamps, 8); /* of the same generation: nobody is ended */
+    struct pg *next = open_as(segment, 8); /* of the same generation: nobody is ended */
     assert_true(pg_is_alive(pg));
     pg_close(pg);
     pg_close(next);
@@ -218,15 +218,15 @@ static void a_new_generation_ends_the_former(void **state)
 static void another_installation_is_refused(void **state)
 {
     (void)state;
-    struct pg *pg = open_as(stamps, 1);
-    struct stamps *twin = open_segment("twin");
-    assert_true(stamps_installation(twin) != stamps_installation(stamps));
-    assert_int_equal(stamps_space(twin, bytes_of(database)), space);
-    assert_int_equal(fault_of_open(twin, 1, space), FAULT_OTWIN);
-    assert_int_equal(fault_of_open(twin, 2, space), FAULT_OTWIN);
+    struct pg *pg = open_as(segment, 1);
+    struct segment *twin = open_segment("twin");
+    assert_true(segment_installation(twin) != segment_installation(segment));
+    assert_int_equal(namespaces_find(twin, bytes_of(database)), ns);
+    assert_int_equal(fault_of_open(twin, 1, ns), FAULT_OTWIN);
+    assert_int_equal(fault_of_open(twin, 2, ns), FAULT_OTWIN);
     assert_true(pg_is_alive(pg));
     settings.hosts = hosts_many;
-    assert_int_equal(fault_of_open(twin, 1, space), FAULT_NONE);
+    assert_int_equal(fault_of_open(twin, 1, ns), FAULT_NONE);
     assert_true(pg_is_alive(pg));
     settings.hosts = hosts_one;
     tell(admin, "select pg_advisory_lock(1, 2), pg_advisory_lock(%d)",
@@ -234,8 +234,8 @@ static void another_installation_is_refused(void **state)
     int backend = pg_backend_pid(pg);
     pg_close(pg);
     AWAIT(!lives(admin, backend));
-    AWAIT(fault_of_open(twin, 1, space) == FAULT_NONE);
-    stamps_close(twin);
+    AWAIT(fault_of_open(twin, 1, ns) == FAULT_NONE);
+    segment_close(twin);
 }
 
 struct race {
@@ -246,9 +246,9 @@ static struct race *race;
 static void serve_in_turn(void *argument)
 {
     int side = *(int *)argument;
-    struct stamps *own = open_segment(side ? "right" : "left");
-    int where = stamps_space(own, bytes_of(database));
-    stamps_become(own, 5);
+    struct segment *own = open_segment(side ? "right" : "left");
+    int where = namespaces_find(own, bytes_of(database));
+    segment_join(own, 5);
     for (int64_t end_ms = clock_monotonic_ms() + 2000; clock_monotonic_ms() < end_ms;) {
         struct pg *pg;
         enum fault fault = session_open(&settings, own, where, &pg);
@@ -281,24 +281,24 @@ static void two_installations_never_serve_together(void **state)
 static void a_database_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    int missing = stamps_space(stamps, BYTES("session_test_missing"));
-    assert_int_equal(fault_of_open(stamps, 1, missing), FAULT_ODATABASE);
+    int missing = namespaces_find(segment, BYTES("session_test_missing"));
+    assert_int_equal(fault_of_open(segment, 1, missing), FAULT_ODATABASE);
     make_database("session_test_bare");
-    int bare = stamps_space(stamps, BYTES("session_test_bare"));
-    assert_int_equal(fault_of_open(stamps, 1, bare), FAULT_ODATABASE);
+    int bare = namespaces_find(segment, BYTES("session_test_bare"));
+    assert_int_equal(fault_of_open(segment, 1, bare), FAULT_ODATABASE);
     drop_database("session_test_bare");
     tell(admin, "insert into migration (number, name) values (9999, 'of a later release')");
-    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_ODATABASE);
+    assert_int_equal(fault_of_open(segment, 1, ns), FAULT_ODATABASE);
     tell(admin, "delete from migration where number = 9999");
     tell(admin, "create temporary table kept as table migration; delete from migration");
-    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_ODATABASE);
+    assert_int_equal(fault_of_open(segment, 1, ns), FAULT_ODATABASE);
     tell(admin, "insert into migration select * from kept; drop table kept");
-    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_NONE);
+    assert_int_equal(fault_of_open(segment, 1, ns), FAULT_NONE);
     settings.database = (char *)(uintptr_t) "host=/nonexistent user=stampd";
-    assert_int_equal(fault_of_open(stamps, 1, space), FAULT_XAWAY);
+    assert_int_equal(fault_of_open(segment, 1, ns), FAULT_XAWAY);
 }
 
-/* --- heir(index) --- */
+/* --- recovery process(index) --- */
 
 static const uint32_t slots[] = {10, 20};
 static struct gate reached;
@@ -308,14 +308,14 @@ static _Atomic int *shared; /* [0] backend of the worker */
 static void commit_to_nobody(void *argument)
 {
     (void)argument;
-    struct stamps *own = open_segment("segment");
+    struct segment *own = open_segment("segment");
     struct pg *pg = NULL;
     uint64_t stamp[2];
-    stamps_become(own, 6);
-    DEMAND(session_open(&settings, own, space, &pg) == FAULT_NONE);
+    segment_join(own, 6);
+    DEMAND(session_open(&settings, own, ns, &pg) == FAULT_NONE);
     atomic_store(shared, pg_backend_pid(pg));
-    stamps_begin(own, space);
-    stamps_mark(own, slots, 2, stamp);
+    slots_begin(own, ns);
+    slots_mark(own, slots, 2, stamp);
     DEMAND(kill(pg_backend_pid(pg), SIGSTOP) == 0);
     gate_pass(&reached);
     (void)!pg_execute(pg, "insert into doc values ('A', 'late', 1, 1, 1, 0, 0)"); /* sent; nobody answers */
@@ -324,10 +324,10 @@ static void commit_to_nobody(void *argument)
 static void inherit(void *argument)
 {
     (void)argument;
-    struct stamps *own = open_segment("segment");
-    stamps_become(own, 6);
+    struct segment *own = open_segment("segment");
+    segment_join(own, 6);
     gate_pass(&reached);
-    DEMAND(session_inherit(&settings, own, never));
+    DEMAND(session_recover(&settings, own, never));
 }
 
 /* Leaves the worker's backend stopped, with a commit before it. */
@@ -340,61 +340,61 @@ static int kill_in_commit(void)
     int backend = atomic_load(shared);
     clock_sleep_ms(100); /* the bytes leave; when they do not, nothing is wrong either */
     child_kill(worker);
-    assert_true(stamps_see(stamps, 10).busy && stamps_see(stamps, 20).busy);
+    assert_true(slots_see(segment, 10).busy && slots_see(segment, 20).busy);
     munmap((void *)(uintptr_t)shared, 4096);
     return backend;
 }
 
 static bool is_marked(void)
 {
-    return stamps_see(stamps, 10).busy && stamps_see(stamps, 20).busy && stamps_see(stamps, 10).stamp == 0;
+    return slots_see(segment, 10).busy && slots_see(segment, 20).busy && slots_see(segment, 10).stamp == 0;
 }
 
 static void a_late_commit_is_waited_for(void **state)
 {
     (void)state;
     int backend = kill_in_commit();
-    pid_t heir = child_start(inherit, NULL);
+    pid_t recovery = child_start(inherit, NULL);
     gate_await(&reached);
     for (int i = 0; i < 30; i++) { /* as long as the backend is there, nothing is repaired */
         clock_sleep_ms(10);
         assert_true(is_marked());
-        assert_int_equal(waitpid(heir, NULL, WNOHANG), 0);
+        assert_int_equal(waitpid(recovery, NULL, WNOHANG), 0);
     }
     assert_int_equal(kill(backend, SIGCONT), 0);
-    child_expect(heir);
+    child_expect(recovery);
     assert_false(lives(admin, backend));
     int64_t rows = ask(admin, "select count(*) from doc");
-    assert_false(stamps_see(stamps, 10).busy || stamps_see(stamps, 20).busy);
-    assert_int_equal(stamps_see(stamps, 10).stamp, 1);
-    assert_int_equal(stamps_see(stamps, 20).stamp, 1);
-    assert_int_equal(stamps_entry_space(stamps, 6), -1);
+    assert_false(slots_see(segment, 10).busy || slots_see(segment, 20).busy);
+    assert_int_equal(slots_see(segment, 10).stamp, 1);
+    assert_int_equal(slots_see(segment, 20).stamp, 1);
+    assert_int_equal(processes_namespace(segment, 6), -1);
     clock_sleep_ms(100);
     assert_int_equal(ask(admin, "select count(*) from doc"), rows);
     gate_close(&reached);
 }
 
-static void an_heir_that_is_killed_is_followed_by_another(void **state)
+static void an_recovery_that_is_killed_is_followed_by_another(void **state)
 {
     (void)state;
     int backend = kill_in_commit();
     for (int i = 0; i < 3; i++) {
-        pid_t heir = child_start(inherit, NULL);
+        pid_t recovery = child_start(inherit, NULL);
         gate_await(&reached);
         clock_sleep_ms(20 * i);
-        child_kill(heir);
+        child_kill(recovery);
         assert_true(is_marked());
     }
-    struct pg *left = NULL; /* the session of an heir that died holding the lock */
+    struct pg *left = NULL; /* the session of a recovery process that died holding the lock */
     assert_int_equal(kill(backend, SIGCONT), 0);
-    left = open_as(stamps, 6);
+    left = open_as(segment, 6);
     int former = pg_backend_pid(left);
-    pid_t heir = child_start(inherit, NULL);
+    pid_t recovery = child_start(inherit, NULL);
     gate_await(&reached);
-    child_expect(heir);
+    child_expect(recovery);
     assert_false(lives(admin, former));
-    assert_false(stamps_see(stamps, 10).busy);
-    assert_int_equal(stamps_entry_space(stamps, 6), -1);
+    assert_false(slots_see(segment, 10).busy);
+    assert_int_equal(processes_namespace(segment, 6), -1);
     pg_close(left);
     gate_close(&reached);
 }
@@ -402,44 +402,44 @@ static void an_heir_that_is_killed_is_followed_by_another(void **state)
 static void mark_as(int index, int where)
 {
     uint64_t stamp[2];
-    stamps_become(stamps, index);
-    stamps_begin(stamps, where);
-    stamps_mark(stamps, slots, 2, stamp);
+    segment_join(segment, index);
+    slots_begin(segment, where);
+    slots_mark(segment, slots, 2, stamp);
 }
 
-static void an_heir_needs_neither_schema_nor_solitude(void **state)
+static void an_recovery_needs_neither_schema_nor_solitude(void **state)
 {
     (void)state;
     assert_true(
-        session_inherit(&settings, (stamps_become(stamps, 2), stamps), at_once)); /* nothing in flight */
+        session_recover(&settings, (segment_join(segment, 2), segment), at_once)); /* nothing in flight */
     make_database("session_test_bare");
-    mark_as(2, stamps_space(stamps, BYTES("session_test_bare")));
-    assert_true(session_inherit(&settings, stamps, never));
-    assert_false(stamps_see(stamps, 10).busy);
+    mark_as(2, namespaces_find(segment, BYTES("session_test_bare")));
+    assert_true(session_recover(&settings, segment, never));
+    assert_false(slots_see(segment, 10).busy);
     drop_database("session_test_bare");
-    mark_as(3, stamps_space(stamps, BYTES("session_test_bare"))); /* gone: nobody can commit there */
-    assert_true(session_inherit(&settings, stamps, never));
-    assert_int_equal(stamps_see(stamps, 10).stamp, 2);
-    struct stamps *twin = open_segment("twin");
-    assert_int_equal(stamps_space(twin, bytes_of(database)), space);
+    mark_as(3, namespaces_find(segment, BYTES("session_test_bare"))); /* gone: nobody can commit there */
+    assert_true(session_recover(&settings, segment, never));
+    assert_int_equal(slots_see(segment, 10).stamp, 2);
+    struct segment *twin = open_segment("twin");
+    assert_int_equal(namespaces_find(twin, bytes_of(database)), ns);
     struct pg *pg = open_as(twin, 1);
-    mark_as(4, space);
-    assert_true(session_inherit(&settings, stamps, never));
+    mark_as(4, ns);
+    assert_true(session_recover(&settings, segment, never));
     assert_true(pg_is_alive(pg));
     pg_close(pg);
-    stamps_close(twin);
+    segment_close(twin);
 }
 
-static void an_heir_without_server_gives_up_when_asked(void **state)
+static void an_recovery_without_server_gives_up_when_asked(void **state)
 {
     (void)state;
-    mark_as(2, space);
+    mark_as(2, ns);
     settings.database = (char *)(uintptr_t) "host=/nonexistent user=stampd";
-    assert_false(session_inherit(&settings, stamps, at_once));
+    assert_false(session_recover(&settings, segment, at_once));
     assert_true(is_marked());
-    assert_int_equal(stamps_entry_space(stamps, 2), space);
+    assert_int_equal(processes_namespace(segment, 2), ns);
     settings.database = workers_conninfo;
-    assert_true(session_inherit(&settings, stamps, never));
+    assert_true(session_recover(&settings, segment, never));
 }
 
 static void pauses_grow_to_some_seconds(void **state)
@@ -452,51 +452,51 @@ static void pauses_grow_to_some_seconds(void **state)
     }
 }
 
-/* --- the herald --- */
+/* --- the relay --- */
 
-static void run_herald(void *argument)
+static void run_relay(void *argument)
 {
     (void)argument;
-    herald_run(&settings, stamps);
+    relay_run(&settings, segment);
 }
 
 static uint64_t stamp_of(int where, const char *id)
 {
-    return stamps_see(stamps, stamps_slot(stamps, stamps_hash(stamps, where, BYTES("A"), bytes_of(id))))
+    return slots_see(segment, slots_index(segment, slots_hash(segment, where, BYTES("A"), bytes_of(id))))
         .stamp;
 }
 
 static uint64_t stamp_beside(uint32_t away, const char *one, const char *two)
 {
     uint32_t slot = away;
-    while (slot == stamps_slot(stamps, stamps_hash(stamps, space, BYTES("A"), bytes_of(one))) ||
-           slot == stamps_slot(stamps, stamps_hash(stamps, space, BYTES("A"), bytes_of(two))))
+    while (slot == slots_index(segment, slots_hash(segment, ns, BYTES("A"), bytes_of(one))) ||
+           slot == slots_index(segment, slots_hash(segment, ns, BYTES("A"), bytes_of(two))))
         slot++;
-    return stamps_see(stamps, slot).stamp;
+    return slots_see(segment, slot).stamp;
 }
 
 static int64_t listening(void)
 {
     return ask(admin,
                "select coalesce(max(pid), 0) from pg_stat_activity where datname = current_database()"
-               " and application_name = 'stampd herald' and query like '%%listen%%' and state = 'idle'");
+               " and application_name = 'stampd relay' and query like '%%listen%%' and state = 'idle'");
 }
 
-static void the_herald_hears_what_workers_did_not_write(void **state)
+static void the_relay_hears_what_workers_did_not_write(void **state)
 {
     (void)state;
-    pid_t herald = child_start(run_herald, NULL);
-    AWAIT(stamp_of(space, "one") == 1); /* connected: all stamps moved */
-    struct pg *worker = open_as(stamps, 1);
+    pid_t relay = child_start(run_relay, NULL);
+    AWAIT(stamp_of(ns, "one") == 1); /* connected: all stamps moved */
+    struct pg *worker = open_as(segment, 1);
     tell(worker, "insert into doc values ('A', 'two', 1, 1, 1, 0, 0)");
     tell(admin, "insert into doc values ('A', 'one', 1, 1, 1, 0, 0)");
-    AWAIT(stamp_of(space, "one") == 2);
-    assert_int_equal(stamp_of(space, "two"), 1); /* committed before, and not told */
+    AWAIT(stamp_of(ns, "one") == 2);
+    assert_int_equal(stamp_of(ns, "two"), 1); /* committed before, and not told */
     assert_int_equal(stamp_beside(0, "one", "two"), 1);
     tell(admin, "update doc set version = version + 1 where id = 'two'");
-    AWAIT(stamp_of(space, "two") == 2);
+    AWAIT(stamp_of(ns, "two") == 2);
     tell(admin, "notify stampd, 'A.'");
-    AWAIT(stamp_of(space, "two") == 3 && stamp_of(space, "one") == 3 && stamp_beside(0, "one", "two") == 2);
+    AWAIT(stamp_of(ns, "two") == 3 && stamp_of(ns, "one") == 3 && stamp_beside(0, "one", "two") == 2);
     tell(admin, "notify stampd");
     AWAIT(stamp_beside(0, "one", "two") == 3);
 
@@ -505,20 +505,20 @@ static void the_herald_hears_what_workers_did_not_write(void **state)
     tell(admin, "select pg_terminate_backend(%lld)", (long long)backend);
     AWAIT((next = listening()) > 0 && next != backend);
     AWAIT(stamp_beside(0, "one", "two") >= 4); /* once for each connection: another loss moves them again */
-    uint64_t before = stamp_of(space, "one");
+    uint64_t before = stamp_of(ns, "one");
     tell(admin, "delete from doc where id = 'one'");
-    AWAIT(stamp_of(space, "one") > before);
+    AWAIT(stamp_of(ns, "one") > before);
 
     make_database("session_test_next"); /* a namespace that comes later */
     before = stamp_beside(0, "one", "two");
-    int coming = stamps_space(stamps, BYTES("session_test_next"));
+    int coming = namespaces_find(segment, BYTES("session_test_next"));
     AWAIT(stamp_beside(0, "one", "two") > before);
     struct pg *next_admin = connect_admin("session_test_next");
     before = stamp_of(coming, "x.y");
     tell(next_admin, "notify stampd, 'A.x.y'"); /* dots belong to the id */
     AWAIT(stamp_of(coming, "x.y") > before);
-    assert_int_equal(kill(herald, SIGTERM), 0);
-    child_expect(herald);
+    assert_int_equal(kill(relay, SIGTERM), 0);
+    child_expect(relay);
     pg_close(next_admin);
     pg_close(worker);
     drop_database("session_test_next");
@@ -537,11 +537,11 @@ int main(void)
         TEST(two_installations_never_serve_together),
         TEST(a_database_that_does_not_fit_is_refused),
         TEST(a_late_commit_is_waited_for),
-        TEST(an_heir_that_is_killed_is_followed_by_another),
-        TEST(an_heir_needs_neither_schema_nor_solitude),
-        TEST(an_heir_without_server_gives_up_when_asked),
+        TEST(an_recovery_that_is_killed_is_followed_by_another),
+        TEST(an_recovery_needs_neither_schema_nor_solitude),
+        TEST(an_recovery_without_server_gives_up_when_asked),
         TEST(pauses_grow_to_some_seconds),
-        TEST(the_herald_hears_what_workers_did_not_write),
+        TEST(the_relay_hears_what_workers_did_not_write),
     };
     const char *server = getenv("STAMPD_TEST_CONNINFO");
     if (!server) {

@@ -213,7 +213,7 @@ class Stack:
         return int(self.step(part, 'pid'))
 
     def worker_pids(self):
-        """The processes that listen for requests, by number of worker; and the herald."""
+        """The processes that listen for requests, by number of worker; and the relay."""
         return [pid for pid in children(self.pid()) if name_of(pid) not in ('stampd-live', 'stampd-keeper')]
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):

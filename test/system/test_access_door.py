@@ -72,7 +72,7 @@ def test_z_is_the_administrators_by_every_name(door):
 
 
 def test_names_that_are_no_namespaces_leave_nothing_behind(door):
-    """300 of them, more than the shared table holds: the herald looks for none, and the others are served as before."""
+    """300 of them, more than the shared table holds: the relay looks for none, and the others are served as before."""
     before = len(door.log())
     with connect(door) as worker:
         for number in range(300):
@@ -85,7 +85,7 @@ def test_names_that_are_no_namespaces_leave_nothing_behind(door):
         assert listen(door, 'lab', name).startswith(b'HTTP/1.1 404')
     door.op('lab', 'get', {'docs': [{'c': 'Secret', 'id': 'one'}]})
     lines = door.log()[before:]
-    assert 'herald cannot' not in lines and not any(name in lines for name in ('stampd_none', 'dbname=', 'template1')), lines
+    assert 'relay cannot' not in lines and not any(name in lines for name in ('stampd_none', 'dbname=', 'template1')), lines
 
 
 def listen(stack, ns, database):

@@ -19,20 +19,20 @@ from stack import SOURCE, Stack, StackError, children, is_alive, wait_until
 SLOTS = 1024
 SHELF_MB = 1
 # A worker that dies is replaced at once, however young it was.
-STACK = {'workers': 3, 'settings': {'segment_slots': SLOTS, 'shelf_mb': SHELF_MB, 'restart_young_ms': 0}}
+STACK = {'workers': 3, 'settings': {'segment_slots': SLOTS, 'shared_cache_mb': SHELF_MB, 'restart_young_ms': 0}}
 POINTS = re.findall(r'^POINT\(\w+, "([a-z-]+)",', (SOURCE / 'src/base/crash_table.h').read_text(), re.MULTILINE)
 
 COMMIT = ['turn-taken', 'commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
-          'commit-answered', 'publish', 'publish:2', 'commit-published', 'shelf-locked', 'shelf-written', 'commit-kept', 'unmark',
+          'commit-answered', 'publish', 'publish:2', 'commit-published', 'shared-cache-locked', 'shared-cache-written', 'commit-kept', 'unmark',
           'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
 SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
-HEIR = ['heir-begun', 'heir-locked', 'heir-moved', 'heir-unmarked', 'heir-swept', 'heir-ended']
+HEIR = ['recovery-begun', 'recovery-locked', 'recovery-moved', 'recovery-unmarked', 'recovery-swept', 'recovery-ended']
 UNKNOWN = ['unknown-begun', 'unknown-connected', 'unknown-settled']
 START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entry', 'master-forked']
-MASTER = ['master-reaped', 'master-dirty', 'master-heir-gone']
+MASTER = ['master-reaped', 'master-dirty', 'master-recovery-gone']
 CLAIM = ['master-claimed', 'master-released']
-ALONE = ['commit-refused', 'session-ended-others', 'herald-listens', 'herald-heard']
-CLAIMS = ['claims-collected', 'claims-taken', 'claims-committed']  # tried in test_global_values.py
+ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-received']
+CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
@@ -46,7 +46,7 @@ def test_every_point_is_in_a_test():
 
 
 class Segment:
-    """The shared memory, as stamps.c lays it out: entries near its begin; slots, turns and the shelf at its end."""
+    """The shared memory, as stamps.c lays it out: entries near its begin; slots, turns and the shared cache at its end."""
 
     HEAD, SPACE, SPACES, ENTRY, ENTRIES = 128, 128, 256, 64, 448
     DIRTY = 2
@@ -233,7 +233,7 @@ def test_a_process_dies_while_it_opens_a_session(stack, witness):
 def test_an_heir_dies_in_each_step_of_its_repair(stack, witness):
     before = {point: witness.deaths(point) for point in HEIR}
     arm(stack, 'commit-marked', *HEIR)
-    witness.write()  # its worker dies, then heir after heir
+    witness.write()  # its worker dies, then recovery process after recovery process
     for point in HEIR:
         witness.wait_for_death(point, before[point])
     witness.settle()
@@ -283,7 +283,7 @@ def test_a_worker_dies_while_it_settles_an_unknown_outcome(stack, witness, point
 
 
 def test_a_commit_outlives_its_worker_and_is_waited_for(stack, witness):
-    """The backend waits for a row when its worker dies: the heir must end it before the marks go, and may die doing so."""
+    """The backend waits for a row when its worker dies: the recovery process must end it before the marks go, and may die doing so."""
     point = 'session-ended-others'
     before = witness.deaths(point)
     arm(stack, point)
@@ -298,16 +298,16 @@ def test_a_commit_outlives_its_worker_and_is_waited_for(stack, witness):
         assert pid in workers
         os.kill(pid, signal.SIGKILL)
         witness.wait_for_death(point, before)
-        # The next heir ends the backend, though the row is still held.
+        # The next recovery process ends the backend, though the row is still held.
         wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
     writing.join(PATIENCE)
     witness.settle()
 
 
 def test_the_herald_dies_between_hearing_and_telling(stack, witness):
-    before = {point: witness.deaths(point) for point in ('herald-heard', 'herald-listens')}
+    before = {point: witness.deaths(point) for point in ('relay-received', 'relay-listens')}
     stack.put('lab', {'c': 'Crash', 'id': 'psql', 'items': [{'c': 'N', 'j': 0}]})
-    arm(stack, 'herald-heard', 'herald-listens:2')  # at start it listens to the first namespace
+    arm(stack, 'relay-received', 'relay-listens:2')  # at start it listens to the first namespace
     for number in range(1, 4):
         stack.psql('lab', "select put_item('Crash', 'psql', 'N', '', %s)", (str(number),))
         wait_until(lambda: (answer := stack.request('POST', '/lab/op/get', json={'param': {'docs': [
@@ -344,7 +344,7 @@ def test_the_master_dies_while_a_worker_is_repaired(stack, witness, point):
 
 @pytest.mark.parametrize('point', CLAIM)
 def test_the_master_dies_while_it_claims_what_another_instance_left(stack, witness, point):
-    segment = {'segment': stack.path / 'run/stampd/segment', 'segment_slots': SLOTS, 'shelf_mb': SHELF_MB}
+    segment = {'segment': stack.path / 'run/stampd/segment', 'segment_slots': SLOTS, 'shared_cache_mb': SHELF_MB}
     before = witness.deaths(point)
     arm(stack, point)
     with Stack('twin', workers=1, beside=stack, settings=segment) as twin:
@@ -368,7 +368,7 @@ def ask_worker(stack, worker, name, param):
 
 
 def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witness):
-    """The first worker dies with a commit that nobody knows of, then heir after heir, each with one more of two slots; the
+    """The first worker dies with a commit that nobody knows of, then recovery process after recovery process, each with one more of two slots; the
     copies of the last worker were proven before and are looked at when all is over."""
     pair = [('Crash', 'idle-left'), ('Crash', 'idle-right')]
     wanted = {'docs': [{'c': c, 'id': i} for c, i in pair]}
@@ -388,10 +388,10 @@ def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witne
     arm(stack, 'commit-answered', *HEIR)
     last = STACK['workers'] - 1
     assert read(last) == [1, 1]
-    # When the herald begins to listen, all stamps move: what is proven before would be looked at anyhow.
+    # When the relay begins to listen, all stamps move: what is proven before would be looked at anyhow.
     begun = stack.log().rindex('debug_die_at =')
-    wait_until(lambda: {f'stampd_{ns}' for ns in ('z', 'lab')} <= set(re.findall(r'herald listens database=(\w+)', stack.log()[begun:])),
-               PATIENCE, 'the herald')
+    wait_until(lambda: {f'stampd_{ns}' for ns in ('z', 'lab')} <= set(re.findall(r'relay listens database=(\w+)', stack.log()[begun:])),
+               PATIENCE, 'the relay')
     for _ in range(3):
         assert read(last) == [1, 1]
     with pytest.raises((EOFError, ConnectionError)):

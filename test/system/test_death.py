@@ -129,7 +129,7 @@ def test_the_clock_steps_back(stack):
     first = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
     ahead = first + 10 ** 10  # the year's next digits: far in the future
     stack.psql('lab', "update doc set version = %s where class = 'Clock' and id = 'a'", (ahead,))
-    wait_until(lambda: stack.get('lab', ('Clock', 'a'))['v'] == ahead, what='the herald')
+    wait_until(lambda: stack.get('lab', ('Clock', 'a'))['v'] == ahead, what='the relay')
     second = stack.put('lab', {'c': 'Clock', 'id': 'a', 'items': [{'c': 'N', 'j': 2}]})
     assert second > ahead
     stack.put('lab', {'c': 'Clock', 'id': 'a', 'delete': True})
@@ -142,16 +142,16 @@ def test_what_psql_changes_is_seen(stack):
     stack.put('lab', {'c': 'Psql', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]})
     assert stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 1
     stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '2')")
-    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 2, what='the herald')
-    herald = [pid for pid in children(stack.pid()) if b'herald' in open(f'/proc/{pid}/cmdline', 'rb').read()]
-    for pid in herald:
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 2, what='the relay')
+    relay = [pid for pid in children(stack.pid()) if b'relay' in open(f'/proc/{pid}/cmdline', 'rb').read()]
+    for pid in relay:
         kill(pid)
     stack.psql('lab', "select put_item('Psql', 'a', 'N', '', '3')")
-    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, what='the next herald')
+    wait_until(lambda: stack.get('lab', ('Psql', 'a'))['items'][0]['j'] == 3, what='the next relay')
 
 
 def test_a_worker_that_cannot_settle_an_outcome_ends(stack):
-    """Its marks stay until an heir has seen what became of the commit: whatever it knows may be wrong."""
+    """Its marks stay until a recovery process has seen what became of the commit: whatever it knows may be wrong."""
     name = ('Unsettled', 'a')
     document = {'c': 'Unsettled', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]}
     stack.put('lab', document)

@@ -36,7 +36,7 @@ def key_file():
     folder.chmod(0o711)
     file = folder / 'push.key'
     stampctl('push', 'key', file)
-    STACK['settings'] = {'push_key_file': file, 'push_contact': CONTACT, 'debug_push_local': 'on', 'task_hint_s': 3600, 'queue_namespaces': 'lab'}
+    STACK['settings'] = {'push_key_file': file, 'push_contact': CONTACT, 'debug_push_local': 'on', 'task_wakeup_s': 3600, 'queue_namespaces': 'lab'}
     yield file
     shutil.rmtree(folder)
 

@@ -125,7 +125,7 @@ def test_who_gives_up_a_value_leaves_what_was_claimed_later(both):
 
 def test_who_has_ended_has_no_value(both):
     put(both, 'lab', 'ends', mail='end@x', until=1)
-    put(both, 'den', 'heir', mail='end@x')
+    put(both, 'den', 'recovery process', mail='end@x')
     put(both, 'lab', 'alive', mail='ending@x')
     both.psql('lab', "insert into ending values ('Person', 'alive', 1)")  # as time does
     put(both, 'den', 'second', mail='ending@x')
@@ -247,7 +247,7 @@ def is_done(act):
     return True
 
 
-@pytest.mark.parametrize('point', ['commit-queued', 'claims-collected', 'claims-taken', 'claims-committed', 'commit-answered'])
+@pytest.mark.parametrize('point', ['commit-queued', 'reservations-collected', 'reservations-taken', 'reservations-committed', 'commit-answered'])
 def test_who_dies_at_a_step(both, point):
     """Taking one value and giving up another: afterwards each is had by one, or is free for all."""
     old, new = f'old-{point}@x', f'new-{point}@x'
@@ -258,9 +258,9 @@ def test_who_dies_at_a_step(both, point):
     wait_until(lambda: is_done(lambda: both.get('lab', ('Person', 'dies'))))
     mail = both.get('lab', ('Person', 'dies'))['items'][0]['j']['mail']
     assert mail in (old, new)
-    if point in ('claims-collected', 'claims-taken'):
+    if point in ('reservations-collected', 'reservations-taken'):
         assert mail == old
-    if point in ('claims-committed', 'commit-answered'):
+    if point in ('reservations-committed', 'commit-answered'):
         assert mail == new
     free = old if mail == new else new
     wait_until(lambda: is_done(lambda: put(both, 'den', 'takes', mail=free)))

@@ -158,14 +158,14 @@ def put_by_psql(stack, id_, content):
 
 
 def test_who_is_told_of_a_change_by_psql_reads_it(lab):
-    """Also when the herald, which looks after copies in caches, has not heard of it yet."""
+    """Also when the relay, which looks after copies in caches, has not heard of it yet."""
     put(lab, 'sql', {'team': 'red'})
     listener = Listener(lab, 'Person/sql', 'Person/team@green', 'Person')
     listener.opened()
     for _ in range(6):
         lab.get('lab', ('Person', 'sql'))  # each worker has a copy
-    herald = next(pid for pid in children(lab.pid()) if name_of(pid) == 'stampd-herald')
-    os.kill(herald, signal.SIGSTOP)
+    relay = next(pid for pid in children(lab.pid()) if name_of(pid) == 'stampd-relay')
+    os.kill(relay, signal.SIGSTOP)
     try:
         version = put_by_psql(lab, 'sql', {'team': 'green'})
         for definition in listener.definitions:
@@ -173,7 +173,7 @@ def test_who_is_told_of_a_change_by_psql_reads_it(lab):
         for _ in range(6):
             assert lab.get('lab', ('Person', 'sql'))['v'] == version
     finally:
-        os.kill(herald, signal.SIGCONT)
+        os.kill(relay, signal.SIGCONT)
     listener.close()
 
 

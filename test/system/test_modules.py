@@ -290,7 +290,7 @@ def expect_lost(answer, code='XCRASH', status=502, is_unchanged=True):
 
 
 def wait_for_workers(stack):
-    wait_until(lambda: len(stack.worker_pids()) == STACK['workers'] + 1, what='the successor')  # and the herald
+    wait_until(lambda: len(stack.worker_pids()) == STACK['workers'] + 1, what='the successor')  # and the relay
 
 
 def lines_since(stack, size):

@@ -15,9 +15,9 @@ OLD = {'Person': {'items': {'Main': {'singleton': True, 'fields': {'group': 'str
 NEW = {'Person': {
     'release': 3, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string', 'kept': 'int'}}, 'Adr': {}, 'Note': {'raw': True}},
     'mutations': [
-        {'to': 2, 'item': 'Main', 'rename': {'group': 'crew', 'with"quote': 'plain'}, 'default': {'skills': [1.50, {'a': None}], 'kept': 7}, 'drop': ['fax']},
+        {'to': 2, 'item': 'Main', 'rename': {'group': 'supervisor', 'with"quote': 'plain'}, 'default': {'skills': [1.50, {'a': None}], 'kept': 7}, 'drop': ['fax']},
         {'to': 2, 'item': 'Adr', 'drop': ['zip']},
-        {'to': 3, 'item': 'Main', 'rename': {'crew': 'team'}, 'drop': ['é']}]}}
+        {'to': 3, 'item': 'Main', 'rename': {'supervisor': 'team'}, 'drop': ['é']}]}}
 
 
 def mutate(item_class, content):
@@ -40,7 +40,7 @@ def mutate(item_class, content):
 
 
 def some_content(chance):
-    names = ['group', 'crew', 'team', 'with"quote', 'plain', 'skills', 'kept', 'fax', 'é', 'zip', 'other', '']
+    names = ['group', 'supervisor', 'team', 'with"quote', 'plain', 'skills', 'kept', 'fax', 'é', 'zip', 'other', '']
     made = {name: chance.choice([1, 'x', None, [], {'group': 1}]) for name in chance.sample(names, chance.randint(0, 6))}
     return made if chance.random() < 0.9 else chance.choice([5, 'text', [1], True])
 

@@ -429,11 +429,11 @@ def test_a_reload_loses_no_request(make):
 def test_a_reload_takes_what_can_be_taken(make):
     server = make(build='one')
     first = server.workers()
-    server.write(build='two', workers=7, run_directory='/elsewhere', segment_slots=2048, shelf_mb=1)
+    server.write(build='two', workers=7, run_directory='/elsewhere', segment_slots=2048, shared_cache_mb=1)
     server.tell(signal.SIGHUP)
     wait_until(lambda: server.logged('settings reloaded'), what='the reload')
     wait_until(lambda: len(server.workers()) == 2 and not set(first) & set(server.workers()), what='new workers')
-    for kept in ('workers', 'run_directory', 'segment_slots', 'shelf_mb'):
+    for kept in ('workers', 'run_directory', 'segment_slots', 'shared_cache_mb'):
         assert server.logged(rf'warning: {kept} = .*: holds from the next start on')
     with server.connect() as connection:
         assert connection.ask().headers['X-Stampd-Build'] == 'two'

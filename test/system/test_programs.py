@@ -1,4 +1,4 @@
-"""The test programs in C that need a real PostgreSQL: sessions and heirs, the store, freshness, torture."""
+"""The test programs in C that need a real PostgreSQL: sessions and recovery processes, the store, freshness, torture."""
 import os
 import subprocess
 from pathlib import Path

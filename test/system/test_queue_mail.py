@@ -138,7 +138,7 @@ def test_the_second_of_an_interval_is_told_when_it_ends(server, start, open_offi
     manager = start(mail_interval_s=3, **settings(office))
     wait(lambda: len(office.mails) == 1, 'the first mail')
     for number in (2, 3):
-        manager.hint(server.add(number, op='Fail'))
+        manager.wakeup(server.add(number, op='Fail'))
     wait(lambda: len(office.mails) == 2, 'the second mail')
     assert 'task000002' in office.mails[1][2] and 'task000003' in office.mails[1][2]
 

@@ -1,4 +1,4 @@
-"""The queue manager alone: the server it calls is played by the test, which can lose answers, double hints and be away as
+"""The queue manager alone: the server it calls is played by the test, which can lose answers, double wake-ups and be away as
 it likes.  test_task_death.py has the real one."""
 import json
 import signal
@@ -51,24 +51,24 @@ def test_a_hint_starts_a_task_and_two_start_it_once(server, start):
     manager = start()
     wait(lambda: server.scans, 'the first scan')
     task = server.add(1)
-    manager.hint(task)
-    manager.hint(task)
+    manager.wakeup(task)
+    manager.wakeup(task)
     wait(lambda: not server.tasks, 'the task')
     assert server.runs == [task['id']]
     assert manager.ask('inq', {'ns': 'lab', **server.add(2)}).status == 200
     wait(lambda: not server.tasks, 'the second task')
     server.add(3)
-    manager.hint(None)  # look for yourself
+    manager.wakeup(None)  # look for yourself
     wait(lambda: not server.tasks, 'the third task')
 
 
 def test_what_is_no_hint_does_no_harm(server, start):
     manager = start()
     wait(lambda: server.scans, 'the first scan')
-    for hint in ({'id': '../../x'}, {'id': 'x' * 65}, {'id': 7}, {'id': ''}, {'id': 'abcdefgh', 'qn': -5, 'priority': 10**18}):
-        manager.hint(hint)
-    manager.hint({'id': 'abcdefgh'}, ns='nowhere')
-    manager.hint(server.add(1))
+    for wakeup in ({'id': '../../x'}, {'id': 'x' * 65}, {'id': 7}, {'id': ''}, {'id': 'abcdefgh', 'qn': -5, 'priority': 10**18}):
+        manager.wakeup(wakeup)
+    manager.wakeup({'id': 'abcdefgh'}, ns='nowhere')
+    manager.wakeup(server.add(1))
     wait(lambda: not server.tasks and not manager.out('list')['tasks'], 'the task')
 
 
@@ -85,7 +85,7 @@ def test_one_that_was_put_back_waits_for_its_new_time(server, start):
     task = server.add(1, delay_s=3600)
     manager = start()
     wait(lambda: server.scans, 'the first scan')
-    manager.hint({**task, 'startat': stamp()})  # an old one
+    manager.wakeup({**task, 'startat': stamp()})  # an old one
     wait(lambda: 'start namespace=lab' in manager.log, 'the start')
     wait(lambda: manager.out('list')['later'] == 1, 'the task to wait again')
     assert server.runs == []
@@ -164,7 +164,7 @@ def test_quick_tasks_go_together_while_many_wait(server, start):
     def add_more():
         for _ in range(50):
             server.add(len(server.runs) + len(server.tasks))
-        manager.hint(None)
+        manager.wakeup(None)
         wait(lambda: not server.tasks, 'the end of all')
         return any(count > 1 for count in server.batches)
     wait(add_more, 'tasks in one request')
@@ -199,8 +199,8 @@ def test_what_is_refused_does_not_count_as_quick(server, start):
     wait(lambda: server.scans, 'the first scan')
     manager.out('suspend')
     for number in range(30):
-        manager.hint(server.add(number, op='Ghost'))
-    wait(lambda: manager.out('list')['due'] + manager.out('list')['later'] == 30, 'the hints')
+        manager.wakeup(server.add(number, op='Ghost'))
+    wait(lambda: manager.out('list')['due'] + manager.out('list')['later'] == 30, 'the wake-ups')
     server.tasks.clear()
     manager.out('restart')
     wait(lambda: not manager.out('list')['due'] + manager.out('list')['running'], 'the end of all')
@@ -249,7 +249,7 @@ def test_suspended_nothing_new_starts(server, start):
     manager = start()
     wait(lambda: server.scans, 'the first scan')
     assert manager.out('suspend') == {'suspended': True, 'running': 0}
-    manager.hint(server.add(1))
+    manager.wakeup(server.add(1))
     assert manager.out('scan') == {'scans': 1}
     wait(lambda: manager.out('list')['due'] + manager.out('list')['later'] == 1 and len(server.scans) == 2, 'the scan')
     assert server.runs == [] and manager.out('list')['suspended'] is True
@@ -273,7 +273,7 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
     manager.out('suspend')
     for number in (1, 2, 3):
-        manager.hint(server.add(number, op='Hang'))
+        manager.wakeup(server.add(number, op='Hang'))
     wait(lambda: metrics(manager)['stampd_queue_tasks_due{qm="qm"}'] == '3', 'three that wait')
     assert metrics(manager)['stampd_queue_suspended{qm="qm"}'] == '1' and metrics(manager)['stampd_queue_namespace_tasks{qm="qm",ns="lab"}'] == '3'
     manager.out('restart')
@@ -352,11 +352,11 @@ def test_two_of_the_same_code_do_not_run_two_of_other_codes_do(server, start, tm
     with twin.log_path.open('ab') as log:
         done = subprocess.run([BUILD / 'src/stamp-queue', '--config', twin.path], stderr=log, timeout=PATIENCE_S)
     assert done.returncode == 1 and 'living process' in twin.log
-    second = start('qmb', queue_socket=first.socket)  # no hints for this one
+    second = start('qmb', queue_socket=first.socket)  # no wake-ups for this one
     wait(lambda: len(server.scans) == 2, 'both scans')
     for number in range(200):
         server.add(number)
-    first.hint(None)
+    first.wakeup(None)
     second.out('scan')
     wait(lambda: not server.tasks, 'the end of all')
     assert sorted(server.runs) == [f'task{number:06}' for number in range(200)]

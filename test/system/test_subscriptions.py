@@ -651,7 +651,7 @@ def test_too_many_are_refused(lab, session):
         assert problem.code == 'ALIMIT' and problem.body['args'][:2] == ['limit_definitions', '1000']
     assert len(subs(lab, session, {'add': ['Other'], 'drop': ['Note/0']})['defs']) == 1000
     assert write(lab, session, {'c': 'Note', 'id': '999', 'items': [{'c': 'T', 'j': session}]}) == ['Note/999']
-    assert refused(lab, {'life': 91 * DAY}, session).body['args'] == ['limit_life_days', '90', '91']
+    assert refused(lab, {'life': 91 * DAY}, session).body['args'] == ['limit_subscription_days', '90', '91']
     for life in 0, -1, 1.5, 'a', 2**40:
         assert refused(lab, {'life': life}, session).code == 'AARG'
 

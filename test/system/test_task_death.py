@@ -26,7 +26,7 @@ POINTS = [point for point in COMMIT if ':' not in point and point != 'turn-taken
 @pytest.fixture(scope='module', autouse=True)
 def kit():
     kit = Kit()
-    STACK['settings'] = {'modules': kit.build('tasks.c'), 'restart_young_ms': 0, 'connect_timeout_s': 20, 'task_hint_s': 1}
+    STACK['settings'] = {'modules': kit.build('tasks.c'), 'restart_young_ms': 0, 'connect_timeout_s': 20, 'task_wakeup_s': 1}
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)
 

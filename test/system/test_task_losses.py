@@ -18,7 +18,7 @@ STACK = {'workers': 2, 'settings': {}}
 @pytest.fixture(scope='module', autouse=True)
 def kit():
     kit = Kit()
-    STACK['settings'] = {'modules': kit.build('tasks.c'), 'restart_young_ms': 0, 'connect_timeout_s': 20, 'task_hint_s': 3600,
+    STACK['settings'] = {'modules': kit.build('tasks.c'), 'restart_young_ms': 0, 'connect_timeout_s': 20, 'task_wakeup_s': 3600,
                          'drain_s': DRAIN_S}
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What goes wrong with tasks, with the real stamp-queue: hints come twice, managers lose answers, clocks step, operations are
+"""What goes wrong with tasks, with the real stamp-queue: wake-ups come twice, managers lose answers, clocks step, operations are
 gone from the code and come back.  Each task is done once, or parked with its reason."""
 import json
 import shutil
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.once, pytest.mark.skipif(not FAKETIME, reason='libfake
 @pytest.fixture(scope='module', autouse=True)
 def kit():
     kit = Kit()
-    STACK['settings'] = {'modules': kit.build('tasks.c'), 'task_hint_s': 1, 'queue_namespaces': 'lab'}
+    STACK['settings'] = {'modules': kit.build('tasks.c'), 'task_wakeup_s': 1, 'queue_namespaces': 'lab'}
     STACK['build'] = (clock := Clock(kit.path / 'clock', BUILD)).path
     kit.clock = clock
     yield kit
@@ -91,8 +91,8 @@ def test_hints_that_come_again_and_again_start_a_task_once(stack, manager):
     tasks = [ask(stack, 'Count') for _ in range(5)]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker:
         for task in tasks * 10:
-            hint = {'ns': 'lab', 'id': task, 'op': 'Count', 'qn': 0, 'priority': 20, 'startat': 200101000000000, 'retry': 0, 'batch': 1}
-            speaker.sendto(json.dumps(hint).encode(), str(stack.path / 'run/stampd/hints.sock'))
+            wakeup = {'ns': 'lab', 'id': task, 'op': 'Count', 'qn': 0, 'priority': 20, 'startat': 200101000000000, 'retry': 0, 'batch': 1}
+            speaker.sendto(json.dumps(wakeup).encode(), str(stack.path / 'run/stampd/wake-ups.sock'))
             manager.post(task)  # and somebody else asks for it too
     wait_for_end(stack, *tasks)
     assert counted(stack) == 5 and ends(stack) == [None] * 5

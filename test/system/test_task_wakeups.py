@@ -44,7 +44,7 @@ class Ears(BaseHTTPRequestHandler):
 def kit():
     kit = Kit()
     kit.remote = Remote()
-    STACK['settings'] = {'modules': kit.build('tasks.c'), 'task_hint_s': 3600, 'queue_namespaces': 'lab', 'task_retries': '1 1',
+    STACK['settings'] = {'modules': kit.build('tasks.c'), 'task_wakeup_s': 3600, 'queue_namespaces': 'lab', 'task_retries': '1 1',
                          'queue_remotes': kit.remote.url}
     yield kit
     kit.remote.shutdown()

@@ -76,17 +76,17 @@ def refused(code, call, *arguments, **more):
 
 def test_the_manager_is_told_of_what_may_start(stack, manager):
     """By an operation of a client, and by one that asks for several."""
-    path = stack.path / 'run/stampd/hints.sock'
+    path = stack.path / 'run/stampd/wake-ups.sock'
     path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hints:
-        hints.bind(str(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wakeups:
+        wakeups.bind(str(path))
         path.chmod(0o666)
-        hints.settimeout(60)
+        wakeups.settimeout(60)
         task = ask(stack, 'Count', {'id': 'x'})
-        told = json.loads(hints.recv(65536))
+        told = json.loads(wakeups.recv(65536))
         assert (told['ns'], told['id'], told['op']) == ('demo', task, 'Count')
         plan(stack, {'op': 'Count', 'param': {'id': 'x'}}, {'op': 'Count', 'delay': 10 ** 6}, {'op': 'Gate'})
-        assert [json.loads(hints.recv(65536))['op'] for _ in range(2)] == ['Count', 'Gate']
+        assert [json.loads(wakeups.recv(65536))['op'] for _ in range(2)] == ['Count', 'Gate']
     path.unlink()
 
 

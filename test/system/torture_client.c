@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "document/stamp.h"
-#include "document/store.h"
+#include "model/stamp.h"
+#include "store/store.h"
 
 enum { KEYS = 4 };
 
@@ -44,7 +44,7 @@ static bool load_chosen(struct actor *actor, const int *chosen, int count)
     if (!wanted)
         return true;
     enum fault fault =
-        store_load_many(actor->store, actor->torture->scratch.space, actor->arena, loads, (size_t)wanted);
+        store_load_many(actor->store, actor->torture->scratch.ns, actor->arena, loads, (size_t)wanted);
     if (fault) {
         violation(actor, "load: %s", fault_code(fault));
         return false;
@@ -140,7 +140,7 @@ static void drop_moved(struct actor *actor, const int *chosen, const struct comm
 
 static void validate_reading(struct actor *actor, const int *chosen, struct commit *commit)
 {
-    enum fault fault = store_verify(actor->store, actor->torture->scratch.space, actor->arena, commit);
+    enum fault fault = store_verify(actor->store, actor->torture->scratch.ns, actor->arena, commit);
     if (fault == FAULT_STALE) {
         drop_moved(actor, chosen, commit);
     } else if (fault) {
@@ -154,18 +154,18 @@ static void validate_reading(struct actor *actor, const int *chosen, struct comm
 static void commit_changes(struct actor *actor, const int *chosen, struct commit *commit,
                            struct draft *const *drafts)
 {
-    int space = actor->torture->scratch.space;
+    int ns = actor->torture->scratch.ns;
     commit->version = next_version(actor, commit);
     int64_t horizon = stamp_add_ms(commit->version, -(int64_t)draw(actor, draw(actor, 2) ? 4000 : 20));
     for (size_t i = 0; i < commit->count; i++)
         if (commit->documents[i].act != DRAFT_READ)
             draft_seal(drafts[i], commit->version, horizon, &commit->documents[i].rows);
-    enum fault fault = store_connect(actor->store, space);
+    enum fault fault = store_connect(actor->store, ns);
     if (fault) {
         violation(actor, "connect: %s", fault_code(fault));
         return;
     }
-    switch (store_commit(actor->store, space, actor->arena, commit, &fault)) {
+    switch (store_commit(actor->store, ns, actor->arena, commit, &fault)) {
     case COMMIT_DONE:
         record(actor, chosen, commit, commit->version);
         actor->counts->commits++;
@@ -256,16 +256,16 @@ static bool is_same(const struct document *a, const struct document *b)
 /* In one snapshot: what the whole of the last comparison becomes by its delta, and the whole. */
 static void compare_delta(struct actor *actor)
 {
-    int space = actor->torture->scratch.space, which = (int)draw(actor, DOCUMENTS);
+    int ns = actor->torture->scratch.ns, which = (int)draw(actor, DOCUMENTS);
     name_documents(actor);
     struct load delta = {.class = class, .id = actor->ids[which], .copy = actor->old_copies[which]};
     struct load whole = {.class = class, .id = actor->ids[which]};
-    enum fault fault = store_snapshot_begin(actor->store, space);
+    enum fault fault = store_snapshot_begin(actor->store, ns);
     if (!fault)
-        fault = store_load(actor->store, space, actor->arena, &delta);
+        fault = store_load(actor->store, ns, actor->arena, &delta);
     if (!fault)
-        fault = store_load(actor->store, space, actor->arena, &whole);
-    store_snapshot_end(actor->store, space);
+        fault = store_load(actor->store, ns, actor->arena, &whole);
+    store_snapshot_end(actor->store, ns);
     if (fault)
         violation(actor, "snapshot: %s", fault_code(fault));
     else if (!is_same(delta.document, whole.document))
@@ -280,8 +280,8 @@ static void compare_delta(struct actor *actor)
 void run_client(struct actor *actor)
 {
     struct scratch *scratch = &actor->torture->scratch;
-    stamps_become(scratch->stamps, scratch->indexes[actor->process]);
-    actor->store = store_create(&scratch->settings, scratch->stamps);
+    segment_join(scratch->segment, scratch->indexes[actor->process]);
+    actor->store = store_create(&scratch->settings, scratch->segment);
     while (goes_on(actor)) {
         if (draw(actor, 32) == 0)
             compare_delta(actor);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "document/draft.h"
+#include "model/draft.h"
 
 /* --- the administrator --------------------------------------------------------------------------- */
 

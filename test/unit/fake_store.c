@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/life.h"
+#include "model/expiry.h"
 #include "fake_tasks.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
@@ -14,7 +14,7 @@ struct fake_store fake;
 static struct document *rows[ROWS];
 static size_t row_count;
 static int64_t floor_now;
-static struct once answers[ANSWERS];
+static struct idempotency answers[ANSWERS];
 static size_t answer_count;
 
 void fake_reset(void)
@@ -38,18 +38,18 @@ static struct bytes copy(struct bytes text)
     return (struct bytes){data, text.size};
 }
 
-void fake_keep(const struct once *kept)
+void fake_keep(const struct idempotency *kept)
 {
-    answers[answer_count++] = (struct once){.account = copy(kept->account),
-                                            .key = copy(kept->key),
-                                            .digest = copy(kept->digest),
-                                            .mime = copy(kept->mime),
-                                            .answer = copy(kept->answer),
-                                            .version = kept->version,
-                                            .standings = copy(kept->standings)};
+    answers[answer_count++] = (struct idempotency){.account = copy(kept->account),
+                                                   .key = copy(kept->key),
+                                                   .digest = copy(kept->digest),
+                                                   .mime = copy(kept->mime),
+                                                   .answer = copy(kept->answer),
+                                                   .version = kept->version,
+                                                   .standings = copy(kept->standings)};
 }
 
-static const struct once *find_kept(struct bytes account, struct bytes key)
+static const struct idempotency *find_kept(struct bytes account, struct bytes key)
 {
     for (size_t i = 0; i < answer_count; i++)
         if (bytes_equal(answers[i].key, key) && (!account.data || bytes_equal(answers[i].account, account)))
@@ -57,7 +57,7 @@ static const struct once *find_kept(struct bytes account, struct bytes key)
     return NULL;
 }
 
-const struct once *fake_kept(const char *key)
+const struct idempotency *fake_kept(const char *key)
 {
     return find_kept(NO_BYTES, bytes_of(key));
 }
@@ -65,23 +65,23 @@ const struct once *fake_kept(const char *key)
 void fake_forget_kept(void)
 {
     while (answer_count) {
-        struct once *once = &answers[--answer_count];
-        struct bytes texts[] = {once->account, once->key,    once->digest,
-                                once->mime,    once->answer, once->standings};
+        struct idempotency *idempotency = &answers[--answer_count];
+        struct bytes texts[] = {idempotency->account, idempotency->key,    idempotency->digest,
+                                idempotency->mime,    idempotency->answer, idempotency->standings};
         for (size_t i = 0; i < COUNT_OF(texts); i++)
             free((void *)(uintptr_t)texts[i].data);
     }
 }
 
-enum fault store_find_once(struct store *store, int space, struct arena *arena, struct once *once,
-                           bool *found_r)
+enum fault store_idempotency_find(struct store *store, int ns, struct arena *arena,
+                                  struct idempotency *idempotency, bool *found_r)
 {
-    (void)store, (void)space, (void)arena;
-    const struct once *kept = find_kept(once->account, once->key);
+    (void)store, (void)ns, (void)arena;
+    const struct idempotency *kept = find_kept(idempotency->account, idempotency->key);
     fake.finds++;
     *found_r = !fake.find_fault && kept;
     if (*found_r)
-        *once = *kept;
+        *idempotency = *kept;
     if (fake.after_find)
         fake.after_find();
     return fake.find_fault;
@@ -136,9 +136,9 @@ int64_t fake_version(const char *class, const char *id)
     return row ? (*row)->header.version : 0;
 }
 
-struct store *store_create(const struct settings *settings, struct stamps *stamps)
+struct store *store_create(const struct settings *settings, struct segment *segment)
 {
-    (void)settings, (void)stamps;
+    (void)settings, (void)segment;
     return (struct store *)&fake;
 }
 
@@ -147,19 +147,19 @@ void store_destroy(struct store *store)
     (void)store;
 }
 
-enum fault store_connect(struct store *store, int space)
+enum fault store_connect(struct store *store, int ns)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     return FAULT_NONE;
 }
 
-enum fault store_reconnect(struct store *store, int space, int64_t patience_ms)
+enum fault store_reconnect(struct store *store, int ns, int64_t patience_ms)
 {
-    (void)store, (void)space, (void)patience_ms;
+    (void)store, (void)ns, (void)patience_ms;
     return fake.reconnect_fault;
 }
 
-static void judge_life(struct document *document)
+static void judge_expiry(struct document *document)
 {
     struct schema_problem problem;
     struct schema *schema;
@@ -167,15 +167,15 @@ static void judge_life(struct document *document)
         return;
     struct arena *arena = arena_create("fake schema");
     if (!schema_read(arena, bytes_of(fake.schema), &schema, &problem))
-        document->until = life_until(schema, document);
+        document->until = expiry_of(schema, document);
     arena_destroy(arena);
 }
 
-enum fault store_load_part(struct store *store, int space, struct arena *arena, struct load *loads,
-                           size_t count, size_t bytes_most)
+enum fault store_load_part(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count,
+                           size_t bytes_most)
 {
     size_t bytes = 0;
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     if (fake.load_fault)
         return fake.load_fault;
     fake.round_trips++;
@@ -183,7 +183,7 @@ enum fault store_load_part(struct store *store, int space, struct arena *arena, 
         struct document **row = find(loads[i].class, loads[i].id);
         const struct header absent = {.class = loads[i].class, .id = loads[i].id, .floor = floor_now};
         loads[i].document = row ? document_hold(*row) : document_build(&absent, NULL, 0);
-        judge_life(loads[i].document);
+        judge_expiry(loads[i].document);
         bytes += loads[i].document->block_bytes;
         fake.loads++;
     }
@@ -192,27 +192,26 @@ enum fault store_load_part(struct store *store, int space, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_load_many(struct store *store, int space, struct arena *arena, struct load *loads,
-                           size_t count)
+enum fault store_load_many(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count)
 {
-    return store_load_part(store, space, arena, loads, count, SIZE_MAX);
+    return store_load_part(store, ns, arena, loads, count, SIZE_MAX);
 }
 
-enum fault store_load(struct store *store, int space, struct arena *arena, struct load *load)
+enum fault store_load(struct store *store, int ns, struct arena *arena, struct load *load)
 {
-    return store_load_many(store, space, arena, load, 1);
+    return store_load_many(store, ns, arena, load, 1);
 }
 
-enum fault store_snapshot_begin(struct store *store, int space)
+enum fault store_snapshot_begin(struct store *store, int ns)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     fake.snapshots++;
     return FAULT_NONE;
 }
 
-void store_snapshot_end(struct store *store, int space)
+void store_snapshot_end(struct store *store, int ns)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
 }
 
 static enum fault verify(struct commit *commit)
@@ -228,9 +227,9 @@ static enum fault verify(struct commit *commit)
     return fault;
 }
 
-enum fault store_verify(struct store *store, int space, struct arena *arena, struct commit *commit)
+enum fault store_verify(struct store *store, int ns, struct arena *arena, struct commit *commit)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     fake.verifies++;
     return verify(commit);
 }
@@ -259,20 +258,20 @@ static void write_row(const struct commit_document *written, int64_t version)
 
 /* --- copies --- */
 
-enum fault store_read_copies(struct store *store, int space, struct arena *arena, const struct schema *schema,
+enum fault store_read_copies(struct store *store, int ns, struct arena *arena, const struct schema *schema,
                              struct copy_batch *batch, size_t limit)
 {
-    (void)store, (void)space, (void)arena, (void)limit;
+    (void)store, (void)ns, (void)arena, (void)limit;
     batch->schema = schema->number;
     batch->sources = fake.due.sources;
     batch->source_count = fake.due.source_count;
     return fake.load_fault;
 }
 
-enum fault store_find_copies(struct store *store, int space, struct arena *arena, struct copy_batch *batch,
+enum fault store_find_copies(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
                              const struct copy_place *after, size_t limit, struct copy_place *last_r)
 {
-    (void)store, (void)space, (void)arena, (void)after, (void)limit;
+    (void)store, (void)ns, (void)arena, (void)after, (void)limit;
     batch->targets = fake.due.targets;
     batch->target_count = fake.due.target_count;
     *last_r = (struct copy_place){0};
@@ -292,10 +291,10 @@ static void note_copies(const struct commit *commit)
         fake.copy_count += commit->copies->target_count;
 }
 
-enum commit_outcome store_commit(struct store *store, int space, struct arena *arena, struct commit *commit,
+enum commit_outcome store_commit(struct store *store, int ns, struct arena *arena, struct commit *commit,
                                  enum fault *fault_r)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     fake.commits++;
     if (fake.before_commit)
         fake.before_commit();
@@ -305,8 +304,9 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
         *fault_r = fake.outcome_fault;
         return fake.outcome;
     }
-    *fault_r =
-        commit->once && find_kept(commit->once->account, commit->once->key) ? FAULT_STALE : verify(commit);
+    *fault_r = commit->idempotency && find_kept(commit->idempotency->account, commit->idempotency->key)
+                   ? FAULT_STALE
+                   : verify(commit);
     if (!*fault_r)
         *fault_r = fake_commit_tasks(commit);
     if (*fault_r)
@@ -314,18 +314,18 @@ enum commit_outcome store_commit(struct store *store, int space, struct arena *a
     for (size_t i = 0; i < commit->count; i++)
         if (commit->documents[i].act != DRAFT_READ)
             write_row(&commit->documents[i], commit->version);
-    if (commit->once)
-        fake_keep(commit->once);
+    if (commit->idempotency)
+        fake_keep(commit->idempotency);
     note_copies(commit);
-    fake.session = commit->touch.own;
-    commit->touch = fake.touch;
+    fake.session = commit->match.own;
+    commit->match = fake.match;
     return is_lost ? COMMIT_UNKNOWN : COMMIT_DONE;
 }
 
-enum fault store_list(struct store *store, int space, struct arena *arena, const struct list_query *query,
+enum fault store_list(struct store *store, int ns, struct arena *arena, const struct list_query *query,
                       struct header **headers_r, size_t *count_r, struct bytes *more_r)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     *headers_r = ARENA_ARRAY(arena, struct header, ROWS);
     *count_r = 0;
     *more_r = NO_BYTES;
@@ -336,10 +336,10 @@ enum fault store_list(struct store *store, int space, struct arena *arena, const
 }
 
 /* Above `cursor`, the least one not yet there, again and again. */
-enum fault store_classes(struct store *store, int space, struct arena *arena, struct bytes cursor,
-                         int32_t limit, struct bytes **classes_r, size_t *count_r)
+enum fault store_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor, int32_t limit,
+                         struct bytes **classes_r, size_t *count_r)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     *classes_r = ARENA_ARRAY(arena, struct bytes, ROWS);
     *count_r = 0;
     while (*count_r < (size_t)limit) {
@@ -357,19 +357,19 @@ enum fault store_classes(struct store *store, int space, struct arena *arena, st
 }
 
 /* No collection is declared. */
-enum fault store_collection(struct store *store, int space, const struct collection_query *query,
+enum fault store_collection(struct store *store, int ns, const struct collection_query *query,
                             struct collection_page *page_r)
 {
-    (void)store, (void)space, (void)query;
+    (void)store, (void)ns, (void)query;
     *page_r = (struct collection_page){0};
     return FAULT_NONE;
 }
 
-enum fault store_stream_begin(struct store *store, int space, const struct collection_query *query,
+enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
                               bool with_documents, int64_t deadline_ms, struct collection_page *page_r,
                               struct collection_stream **stream_r)
 {
-    (void)store, (void)space, (void)query, (void)with_documents, (void)deadline_ms;
+    (void)store, (void)ns, (void)query, (void)with_documents, (void)deadline_ms;
     *page_r = (struct collection_page){0};
     *stream_r = NULL;
     return FAULT_NONE;
@@ -387,9 +387,9 @@ void store_stream_end(struct collection_stream *stream)
     (void)stream;
 }
 
-enum fault store_schema(struct store *store, int space, struct arena *arena, const struct schema **schema_r)
+enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     static const struct schema empty;
     *schema_r = &empty;
     if (!fake.schema)
@@ -401,32 +401,31 @@ enum fault store_schema(struct store *store, int space, struct arena *arena, con
     return fault;
 }
 
-enum fault store_search(struct store *store, int space, struct arena *arena, const struct search *search,
+enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
                         struct search_page *page_r)
 {
-    (void)store, (void)space, (void)arena, (void)search;
+    (void)store, (void)ns, (void)arena, (void)search;
     *page_r = (struct search_page){0};
     return FAULT_NONE;
 }
 
-bool store_judge_life(struct store *store, int space, struct document *document)
+bool store_judge_expiry(struct store *store, int ns, struct document *document)
 {
-    (void)store, (void)space;
-    judge_life(document);
+    (void)store, (void)ns;
+    judge_expiry(document);
     return !fake.is_forgetful;
 }
 
-enum fault store_confirm_schema(struct store *store, int space, struct arena *arena,
-                                const struct schema *schema)
+enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena, const struct schema *schema)
 {
-    (void)store, (void)space, (void)arena, (void)schema;
+    (void)store, (void)ns, (void)arena, (void)schema;
     return FAULT_NONE;
 }
 
-enum fault store_select(struct store *store, int space, struct arena *arena,
-                        const struct selection *selection, struct bytes *rows_r)
+enum fault store_select(struct store *store, int ns, struct arena *arena, const struct selection *selection,
+                        struct bytes *rows_r)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     fake.selects++;
     fake.selected = selection->count ? selection->values[0] : NO_BYTES;
     *rows_r = fake.rows ? bytes_of(fake.rows) : NO_BYTES;
@@ -450,10 +449,10 @@ const char *store_reading_refused(const struct store *store, enum fault fault, i
     return NULL;
 }
 
-void store_set_visitor(struct store *store, int space)
+void store_set_visitor(struct store *store, int ns)
 {
     (void)store;
-    (void)space;
+    (void)ns;
 }
 
 void store_clear_visitor(struct store *store)

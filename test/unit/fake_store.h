@@ -1,9 +1,9 @@
-/* fake_store: stands in for document/store.c at link time: rows in memory, with hooks between the steps, so
+/* fake_store: stands in for store/store.c at link time: rows in memory, with hooks between the steps, so
  * that other workers' commits can fall exactly where a test wants them. */
 #ifndef STAMPD_TEST_FAKE_STORE_H
 #define STAMPD_TEST_FAKE_STORE_H
 
-#include "document/store.h"
+#include "store/store.h"
 
 struct fake_store {
     int loads; /* documents loaded */
@@ -30,7 +30,7 @@ struct fake_store {
         char text[64];
     } notes[8];           /* "Class.id Item.key" */
     size_t copy_count;    /* targets of the copies written */
-    struct touch touch;   /* answered to commits */
+    struct match match;   /* answered to commits */
     struct bytes session; /* that the last one named */
     void (*before_commit)(void);
     void (*after_load)(void);
@@ -45,9 +45,9 @@ void fake_change(const char *class, const char *id, int64_t version, const char 
 /* The row's version, 0: no row. */
 int64_t fake_version(const char *class, const char *id);
 /* An answer kept elsewhere: `kept->key` and so on are copied. */
-void fake_keep(const struct once *kept);
+void fake_keep(const struct idempotency *kept);
 /* The answer kept under the key, of any account; NULL: none. */
-const struct once *fake_kept(const char *key);
+const struct idempotency *fake_kept(const char *key);
 void fake_forget_kept(void);
 void fake_set_floor(int64_t floor);
 

@@ -110,10 +110,10 @@ static enum claim_result judge(const struct fake_task *place)
     return place->task.start > stamp_now() ? CLAIM_WAITING : CLAIM_DONE;
 }
 
-enum fault store_claim_tasks(struct store *store, int space, struct arena *arena, struct task_claim *claims,
+enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
                              size_t count, int64_t claim, struct bytes holder)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     for (size_t i = 0; i < count && !queue.claim_fault; i++) {
         struct fake_task *place = find(claims[i].id);
         claims[i].result = judge(place);
@@ -129,10 +129,10 @@ enum fault store_claim_tasks(struct store *store, int space, struct arena *arena
     return queue.claim_fault;
 }
 
-enum fault store_put_task_back(struct store *store, int space, struct arena *arena,
+enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     struct fake_task *place = find_held(fence);
     *start_r = 0;
     if (queue.back_fault || !place)
@@ -146,10 +146,10 @@ enum fault store_put_task_back(struct store *store, int space, struct arena *are
     return FAULT_NONE;
 }
 
-enum fault store_look_at_task(struct store *store, int space, struct arena *arena,
+enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
                               const struct task_fence *fence, struct task_state *state_r)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     const struct fake_task *place = find_held(fence);
     *state_r = (struct task_state){.is_held = place != NULL, .step = place ? place->task.step : 0};
     for (size_t i = 0; i < queue.end_count; i++)
@@ -158,10 +158,10 @@ enum fault store_look_at_task(struct store *store, int space, struct arena *aren
     return FAULT_NONE;
 }
 
-enum fault store_next_task(struct store *store, int space, struct arena *arena, struct bytes domain,
+enum fault store_next_task(struct store *store, int ns, struct arena *arena, struct bytes domain,
                            struct task *task_r)
 {
-    (void)store, (void)space, (void)arena;
+    (void)store, (void)ns, (void)arena;
     *task_r = (struct task){0};
     for (size_t i = 0; i < queue.count && !task_r->id.data; i++)
         if (judge(&queue.tasks[i]) == CLAIM_DONE && bytes_equal(queue.tasks[i].task.domain, domain))
@@ -171,10 +171,10 @@ enum fault store_next_task(struct store *store, int space, struct arena *arena, 
 
 /* --- scans --- */
 
-enum fault store_due_tasks(struct store *store, int space, struct arena *arena, int64_t limit, int64_t before,
+enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
                            int64_t since, struct task **tasks_r, size_t *count_r)
 {
-    (void)store, (void)space, (void)limit, (void)before, (void)since;
+    (void)store, (void)ns, (void)limit, (void)before, (void)since;
     *tasks_r = ARENA_ARRAY(arena, struct task, queue.count);
     *count_r = 0;
     for (size_t i = 0; i < queue.count; i++)
@@ -183,10 +183,10 @@ enum fault store_due_tasks(struct store *store, int space, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_running_tasks(struct store *store, int space, struct arena *arena,
-                               struct held_task **tasks_r, size_t *count_r)
+enum fault store_running_tasks(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
+                               size_t *count_r)
 {
-    (void)store, (void)space;
+    (void)store, (void)ns;
     *tasks_r = ARENA_ARRAY(arena, struct held_task, queue.count);
     *count_r = 0;
     for (size_t i = 0; i < queue.count; i++)
@@ -196,73 +196,73 @@ enum fault store_running_tasks(struct store *store, int space, struct arena *are
     return FAULT_NONE;
 }
 
-enum fault store_purge_history(struct store *store, int space, struct arena *arena, int64_t before,
+enum fault store_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
                                int64_t batch, int64_t *count_r)
 {
-    (void)store, (void)space, (void)arena, (void)before, (void)batch;
+    (void)store, (void)ns, (void)arena, (void)before, (void)batch;
     *count_r = 0;
     return FAULT_NONE;
 }
 
-enum fault store_oldest_task(struct store *store, int space, struct arena *arena, int64_t since,
+enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, int64_t since,
                              int64_t *start_r)
 {
-    (void)store, (void)space, (void)arena, (void)since;
+    (void)store, (void)ns, (void)arena, (void)since;
     *start_r = STAMP_MAX;
     return FAULT_NONE;
 }
 
-enum fault store_untold_tasks(struct store *store, int space, struct arena *arena, int64_t failures,
+enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, int64_t failures,
                               int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
-    (void)store, (void)space, (void)arena, (void)failures, (void)limit;
+    (void)store, (void)ns, (void)arena, (void)failures, (void)limit;
     *tasks_r = NULL;
     *count_r = 0;
     return FAULT_NONE;
 }
 
-enum fault store_tell_task(struct store *store, int space, struct arena *arena, struct bytes id,
+enum fault store_tell_task(struct store *store, int ns, struct arena *arena, struct bytes id,
                            int64_t failures)
 {
-    (void)store, (void)space, (void)arena, (void)id, (void)failures;
+    (void)store, (void)ns, (void)arena, (void)id, (void)failures;
     return FAULT_NONE;
 }
 
-enum fault store_expire_tasks(struct store *store, int space, struct arena *arena, int64_t before,
-                              int64_t batch, int64_t *count_r)
+enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
+                              int64_t *count_r)
 {
-    (void)store, (void)space, (void)arena, (void)before, (void)batch;
+    (void)store, (void)ns, (void)arena, (void)before, (void)batch;
     *count_r = 0;
     return FAULT_NONE;
 }
 
-enum fault store_asked_tasks(struct store *store, int space, struct arena *arena, int64_t client,
+enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, int64_t client,
                              int64_t most_of_client, int64_t most, int64_t *of_client_r, int64_t *of_all_r)
 {
-    (void)store, (void)space, (void)arena, (void)client, (void)most_of_client, (void)most;
+    (void)store, (void)ns, (void)arena, (void)client, (void)most_of_client, (void)most;
     *of_client_r = *of_all_r = 0;
     return FAULT_NONE;
 }
 
-enum fault store_declare_operations(struct store *store, int space, struct arena *arena,
+enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
                                     const struct task_declaration *operations, size_t count,
                                     int64_t param_bytes)
 {
-    (void)store, (void)space, (void)arena, (void)operations, (void)count, (void)param_bytes;
+    (void)store, (void)ns, (void)arena, (void)operations, (void)count, (void)param_bytes;
     return FAULT_NONE;
 }
 
 /* Without a database nobody administers. */
-enum fault store_administer_tasks(struct store *store, int space, enum statement statement,
+enum fault store_administer_tasks(struct store *store, int ns, enum statement statement,
                                   const struct pg_params *params, struct pg_result **rows_r)
 {
-    (void)store, (void)space, (void)statement, (void)params;
+    (void)store, (void)ns, (void)statement, (void)params;
     *rows_r = NULL;
     return FAULT_XAWAY;
 }
 
 /* No rules of periodic tasks. */
-enum fault store_scan_rules(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_scan_rules(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                             const struct cron_declaration *declarations UNUSED, size_t count UNUSED,
                             struct cron_rule **rules_r, size_t *count_r)
 {
@@ -271,7 +271,7 @@ enum fault store_scan_rules(struct store *store UNUSED, int space UNUSED, struct
     return FAULT_NONE;
 }
 
-enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_plan_rule(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                            const struct cron_rule *rule UNUSED, int64_t next UNUSED, int number UNUSED,
                            bool *is_made_r)
 {
@@ -283,7 +283,7 @@ enum fault store_plan_rule(struct store *store UNUSED, int space UNUSED, struct 
 
 struct fake_subs subs;
 
-enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_read_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                    struct bytes session UNUSED, bool by_session UNUSED,
                                    struct subscription *subscription_r, bool *is_there_r)
 {
@@ -293,7 +293,7 @@ enum fault store_read_subscription(struct store *store UNUSED, int space UNUSED,
     return subs.fault;
 }
 
-enum fault store_change_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_change_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                      struct bytes session UNUSED, const struct subscription_change *change,
                                      struct subscription *subscription_r, bool *is_there_r,
                                      const char **limit_r)
@@ -308,7 +308,7 @@ enum fault store_change_subscription(struct store *store UNUSED, int space UNUSE
     return subs.fault;
 }
 
-enum fault store_drop_subscription(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_drop_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                    struct bytes session UNUSED)
 {
     subs.drops++;
@@ -316,20 +316,20 @@ enum fault store_drop_subscription(struct store *store UNUSED, int space UNUSED,
 }
 
 /* Nothing is ever told. */
-enum fault store_take_touched(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
-                              struct bytes session UNUSED, struct touched_list *list_r)
+enum fault store_take_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                              struct bytes session UNUSED, struct matched_list *list_r)
 {
-    *list_r = (struct touched_list){0};
+    *list_r = (struct matched_list){0};
     return FAULT_NONE;
 }
 
-enum fault store_forget_touched(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_forget_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                 struct bytes session UNUSED, int64_t taking UNUSED)
 {
     return FAULT_NONE;
 }
 
-enum fault store_forget_push(struct store *store UNUSED, int space UNUSED, struct arena *arena UNUSED,
+enum fault store_forget_push(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                              struct bytes session UNUSED, struct bytes endpoint UNUSED, bool *is_gone_r)
 {
     *is_gone_r = true;

@@ -1,10 +1,10 @@
-/* fake_tasks: stands in for document/store_tasks.c at link time, beside fake_store: a queue in memory. */
+/* fake_tasks: stands in for store/store_tasks.c at link time, beside fake_store: a queue in memory. */
 #ifndef STAMPD_TEST_FAKE_TASKS_H
 #define STAMPD_TEST_FAKE_TASKS_H
 
-#include "document/store_cron.h"
-#include "document/store_subs.h"
-#include "document/store_tasks.h"
+#include "store/store_cron.h"
+#include "store/store_subscriptions.h"
+#include "store/store_tasks.h"
 
 struct fake_task {
     struct task task;
@@ -27,7 +27,7 @@ struct fake_queue {
 };
 extern struct fake_queue queue;
 
-/* In place of document/store_subs.c. */
+/* In place of store/store_subscriptions.c. */
 struct fake_subs {
     struct subscription subscription; /* answered */
     bool is_there;

@@ -64,7 +64,7 @@ int start_world(void **state)
                                            .limit_documents = 4,
                                            .limit_name_bytes = 20,
                                            .limit_syncs = 50};
-    if (workshop_world_open(&limits))
+    if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"closed\"}");
     work = NULL;

@@ -1,10 +1,10 @@
-/* module_world: a worker's workshop over rows in memory, and a module in it whose operations do what the test
- * at hand wants. */
+/* module_world: a worker's worker context over rows in memory, and a module in it whose operations do what
+ * the test at hand wants. */
 #ifndef STAMPD_TEST_MODULE_WORLD_H
 #define STAMPD_TEST_MODULE_WORLD_H
 
-#include "operation/module.h"
-#include "workshop_world.h"
+#include "operation/module/module.h"
+#include "worker_context_world.h"
 
 /* The module `trial` has operations Trial (public, with afterwork), Look (read-only), Brief (1 s) and Rule
  * (for administrators), and the class Firm: singleton Sta, items Adh, raw items Raw. */
@@ -15,7 +15,7 @@ enum stampd_outcome do_work(struct stampd_call *call);
 enum stampd_outcome nothing(struct stampd_call *call);
 enum stampd_outcome fetch_and_change(struct stampd_call *call); /* deletes Firm a */
 
-/* For the group, and before each test: the namespace is closed.  After each: workshop_world_close. */
+/* For the group, and before each test: the namespace is closed.  After each: worker_context_world_close. */
 int open_world(void **state);
 int start_world(void **state);
 

@@ -42,16 +42,16 @@ static void a_name_and_its_database_belong_together(void **state)
         {"lab", "lab", true},    {"lab", "z", false}, {"z", "lab", false}, {"lab", "other", false},
         {"other", "lab", false}, {"lab", "", false},  {"", "lab", false},  {"z", "z", true},
     };
-    int before = stamps_space_count(stamps);
+    int before = namespaces_count(segment);
     work = nothing;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct call call = {.admin = BYTES("open sesame"),
-                            .space = bytes_of(cases[i].code),
+                            .ns = bytes_of(cases[i].code),
                             .database = bytes_of(cases[i].database)};
         assert_int_equal(run_call("Trial", NULL, call), cases[i].is ? FAULT_NONE : FAULT_NNAMESPACE);
         assert_int_equal(works > 0, cases[i].is);
     }
-    assert_in_range(stamps_space_count(stamps), before, 2); /* lab and z: no other name has entered */
+    assert_in_range(namespaces_count(segment), before, 2); /* lab and z: no other name has entered */
 }
 
 static void levels(void **state)
@@ -60,7 +60,7 @@ static void levels(void **state)
     static const enum access_mode modes[] = {ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN};
     static const enum access_level expected[] = {LEVEL_PUBLIC, LEVEL_READ, LEVEL_WRITE};
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
-        const struct space_conf conf = {.mode = modes[i]};
+        const struct ns_conf conf = {.mode = modes[i]};
         assert_int_equal(access_level(&settings, &conf, BYTES("lab"), false), expected[i]);
         assert_int_equal(access_level(&settings, &conf, BYTES("lab"), true), LEVEL_EVERYTHING);
         assert_int_equal(access_level(&settings, &conf, BYTES("z"), false), LEVEL_NOTHING);
@@ -127,7 +127,7 @@ static void what_is_granted_is_synchronised(void **state)
     struct call call = {.syncs = names("b", "a")};
     fake_change("Firm", "a", INT64_C(261121000000001), "1");
     fake_change("Firm", "b", INT64_C(261121000000001), "2");
-    stamps_move_all(stamps);
+    slots_move_all(segment);
     work = grant;
     assert_int_equal(run_call("Grant", NULL, call), FAULT_NONE);
     expect_body(
@@ -161,7 +161,7 @@ static void grants_are_declared(void **state)
     assert_non_null(strstr(problem, "unknown flag"));
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, worker_context_world_close)
 
 int main(void)
 {

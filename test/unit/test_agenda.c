@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "queue/agenda.h"
-#include "queue/pace.h"
+#include "queue/latency_estimate.h"
 
 /* --- the heap --- */
 
@@ -109,11 +109,11 @@ static void namespaces_take_turns(void **state)
     char id[16];
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "many%d", i);
-        put_entry(agenda, id, (struct agenda_entry){.space = 3}); /* of the best priority */
+        put_entry(agenda, id, (struct agenda_entry){.ns = 3}); /* of the best priority */
     }
     for (int i = 0; i < FEW; i++) { /* beyond what may be known in all, too */
         snprintf(id, sizeof id, "few%d", i);
-        put_entry(agenda, id, (struct agenda_entry){.space = i % 2 ? 0 : 7, .start_ms = 50, .priority = 200});
+        put_entry(agenda, id, (struct agenda_entry){.ns = i % 2 ? 0 : 7, .start_ms = 50, .priority = 200});
     }
     int few = 0, places = 0;
     for (struct agenda_task *task; few < FEW; places++) {
@@ -150,37 +150,37 @@ static void places_are_shared(void **state)
     agenda_judge(agenda, is_quick, NULL);
     for (int i = 0; i < 20; i++) {
         snprintf(id, sizeof id, "a%d", i);
-        put_entry(agenda, id, (struct agenda_entry){.space = 1, .priority = 20});
+        put_entry(agenda, id, (struct agenda_entry){.ns = 1, .priority = 20});
     }
     assert_int_equal(take_all(agenda, taken), 4); /* of nobody else anything was heard */
-    put_entry(agenda, "b0", (struct agenda_entry){.space = 2, .priority = 200});
+    put_entry(agenda, "b0", (struct agenda_entry){.ns = 2, .priority = 200});
     agenda_end(agenda, taken[0], true, true);
     assert_string_equal((taken[0] = agenda_take(agenda, 100))->id, "b0");
     agenda_end(agenda, taken[0], true, true);
     assert_null(agenda_take(agenda, 100)); /* the last one is kept from the namespace that has all others */
-    put_entry(agenda, "quick", (struct agenda_entry){.space = 1, .priority = 1});
+    put_entry(agenda, "quick", (struct agenda_entry){.ns = 1, .priority = 1});
     assert_string_equal((taken[0] = agenda_take(agenda, 100))->id, "quick"); /* but for what soon ends */
     agenda_end(agenda, taken[0], true, true);
     for (int i = 1; i < 5; i++) {
         snprintf(id, sizeof id, "b%d", i);
-        put_entry(agenda, id, (struct agenda_entry){.space = 2, .priority = 200});
+        put_entry(agenda, id, (struct agenda_entry){.ns = 2, .priority = 200});
     }
     for (int i = 0; i < 3; i++) /* places become free: they go to the one that has fewer */
         agenda_end(agenda, taken[1 + i], true, true);
     assert_int_equal(take_all(agenda, taken), 4);
     int own = 0, free_places;
     for (int i = 0; i < 4; i++)
-        own += taken[i]->space == 1;
+        own += taken[i]->ns == 1;
     assert_int_equal(own, 2);
     assert_int_equal(agenda_places(agenda, 0, &free_places), 4);
     assert_int_equal(free_places, 4);
     for (int i = 0; i < 4; i++)
-        if (taken[i]->space == 1)
+        if (taken[i]->ns == 1)
             agenda_end(agenda, taken[i], true, true);
-    put_entry(agenda, "c", (struct agenda_entry){.space = 3, .priority = 255});
+    put_entry(agenda, "c", (struct agenda_entry){.ns = 3, .priority = 255});
     assert_int_equal(take_all(agenda, taken + 4), 2);
     for (int i = 4; i < 6; i++)
-        assert_int_not_equal(taken[i]->space, 2);
+        assert_int_not_equal(taken[i]->ns, 2);
     agenda_destroy(agenda);
 }
 
@@ -189,8 +189,8 @@ static void one_place_is_shared_in_turns_only(void **state)
     (void)state;
     static const int one[AGENDA_QUEUES] = {1};
     struct agenda *agenda = agenda_create(one, 10);
-    put_entry(agenda, "a", (struct agenda_entry){.space = 1});
-    put_entry(agenda, "b", (struct agenda_entry){.space = 2});
+    put_entry(agenda, "a", (struct agenda_entry){.ns = 1});
+    put_entry(agenda, "b", (struct agenda_entry){.ns = 2});
     struct agenda_task *task = agenda_take(agenda, 100);
     assert_non_null(task);
     assert_null(agenda_take(agenda, 100));
@@ -223,9 +223,9 @@ static void equal_names_in_two_namespaces_are_two_tasks(void **state)
 {
     (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
-    put_entry(agenda, "one", (struct agenda_entry){.space = 1});
-    put_entry(agenda, "one", (struct agenda_entry){.space = 2});
-    assert_int_not_equal(expect(agenda, 1, "one")->space, expect(agenda, 1, "one")->space);
+    put_entry(agenda, "one", (struct agenda_entry){.ns = 1});
+    put_entry(agenda, "one", (struct agenda_entry){.ns = 2});
+    assert_int_not_equal(expect(agenda, 1, "one")->ns, expect(agenda, 1, "one")->ns);
     agenda_destroy(agenda);
 }
 
@@ -261,7 +261,7 @@ static void of_a_domain_one_runs(void **state)
     put_entry(agenda, "a1", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 1});
     put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 2});
     put_entry(agenda, "b1", (struct agenda_entry){.domain = BYTES("b"), .start_ms = 3});
-    put_entry(agenda, "other", (struct agenda_entry){.space = 1, .domain = BYTES("a"), .start_ms = 4});
+    put_entry(agenda, "other", (struct agenda_entry){.ns = 1, .domain = BYTES("a"), .start_ms = 4});
     struct agenda_task *first = expect(agenda, 9, "a1");
     expect(agenda, 9, "other"); /* of another namespace, whose turn it is */
     expect(agenda, 9, "b1");
@@ -396,22 +396,22 @@ static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_
 static void tasks_of_many_namespaces_may_have_one_name(void **state)
 {
     (void)state;
-    enum { SPACES = 40, NAMES = 100 };
-    struct agenda *agenda = agenda_create(plenty, SPACES * NAMES);
+    enum { NAMESPACES = 40, NAMES = 100 };
+    struct agenda *agenda = agenda_create(plenty, NAMESPACES * NAMES);
     char id[16];
     for (int i = 0; i < NAMES; i++)
-        for (int space = 0; space < SPACES; space++) {
+        for (int ns = 0; ns < NAMESPACES; ns++) {
             snprintf(id, sizeof id, "name%d", i);
-            put_entry(agenda, id, (struct agenda_entry){.space = space, .start_ms = 100});
+            put_entry(agenda, id, (struct agenda_entry){.ns = ns, .start_ms = 100});
         }
     int count = 0;
     while (agenda_take(agenda, 5000))
         count++;
     assert_int_equal(count, plenty[0]);
-    for (int space = 0; space < SPACES; space++)
-        count += agenda_waiting(agenda, space);
-    assert_in_range(count, SPACES * NAMES,
-                    SPACES * NAMES + plenty[0]); /* those that run may be counted twice */
+    for (int ns = 0; ns < NAMESPACES; ns++)
+        count += agenda_waiting(agenda, ns);
+    assert_in_range(count, NAMESPACES * NAMES,
+                    NAMESPACES * NAMES + plenty[0]); /* those that run may be counted twice */
     agenda_destroy(agenda);
 }
 
@@ -423,11 +423,11 @@ static void what_a_scan_does_not_tell_of_has_gone(void **state)
     put(agenda, "goes", 20);
     put(agenda, "far", 900); /* the scan did not look that far */
     put(agenda, "runs", 1);
-    put_entry(agenda, "foreign", (struct agenda_entry){.space = 1, .priority = 20, .start_ms = 30});
+    put_entry(agenda, "foreign", (struct agenda_entry){.ns = 1, .priority = 20, .start_ms = 30});
     struct agenda_task *running = expect(agenda, 1, "runs");
     agenda_begin_scan(agenda, 0);
     put(agenda, "stays", 10);
-    put(agenda, "new", 40); /* a hint while it is under way */
+    put(agenda, "new", 40); /* a wake-up while it is under way */
     agenda_end_scan(agenda, 0, 500);
     assert_int_equal(agenda_waiting(agenda, 0), 3);
     agenda_end(agenda, running, true, false);
@@ -437,7 +437,7 @@ static void what_a_scan_does_not_tell_of_has_gone(void **state)
     expect(agenda, 999, "far");
     assert_null(agenda_take(agenda, 999));
     put(agenda, "last", 1);
-    agenda_drop_space(agenda, 0);
+    agenda_drop_ns(agenda, 0);
     assert_null(agenda_take(agenda, 999));
     agenda_destroy(agenda);
 }
@@ -463,42 +463,45 @@ static void there_is_room_for_so_many(void **state)
 /* --- the pace --- */
 
 /* From a request for so many tasks of Quick. */
-static void learn(struct pace *pace, size_t count, int64_t guess_us, int64_t took_us)
+static void learn(struct latency_estimate *latency_estimate, size_t count, int64_t guess_us, int64_t took_us)
 {
     static const char *const operations[] = {"Quick", "Quick", "Quick", "Quick", "Quick",
                                              "Quick", "Quick", "Quick", "Quick", "Quick"};
     assert_true(count <= COUNT_OF(operations));
-    pace_learn(pace, 0, operations, count, guess_us, took_us);
+    latency_estimate_learn(latency_estimate, 0, operations, count, guess_us, took_us);
 }
 
-static void the_pace_of_an_operation_is_learnt(void **state)
+static void the_latency_estimate_of_an_operation_is_learnt(void **state)
 {
     (void)state;
-    static struct pace pace;
-    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), PACE_UNKNOWN_US);
-    learn(&pace, 1, PACE_UNKNOWN_US, 2000);
-    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), 2000);
-    assert_int_equal(pace_guess_us(&pace, 1, "Quick"), PACE_UNKNOWN_US); /* of another namespace */
-    for (int i = 0; i < 100; i++)                                        /* ten of them in 5 ms */
-        learn(&pace, 10, 10 * pace_guess_us(&pace, 0, "Quick"), 5000);
-    assert_in_range(pace_guess_us(&pace, 0, "Quick"), 490, 510);
-    learn(&pace, 1, 500, PACE_UNKNOWN_US); /* no answer */
-    assert_true(pace_guess_us(&pace, 0, "Quick") > PACE_UNKNOWN_US / 3);
+    static struct latency_estimate latency_estimate;
+    assert_int_equal(latency_estimate_us(&latency_estimate, 0, "Quick"), LATENCY_UNKNOWN_US);
+    learn(&latency_estimate, 1, LATENCY_UNKNOWN_US, 2000);
+    assert_int_equal(latency_estimate_us(&latency_estimate, 0, "Quick"), 2000);
+    assert_int_equal(latency_estimate_us(&latency_estimate, 1, "Quick"),
+                     LATENCY_UNKNOWN_US); /* of another namespace */
+    for (int i = 0; i < 100; i++)         /* ten of them in 5 ms */
+        learn(&latency_estimate, 10, 10 * latency_estimate_us(&latency_estimate, 0, "Quick"), 5000);
+    assert_in_range(latency_estimate_us(&latency_estimate, 0, "Quick"), 490, 510);
+    learn(&latency_estimate, 1, 500, LATENCY_UNKNOWN_US); /* no answer */
+    assert_true(latency_estimate_us(&latency_estimate, 0, "Quick") > LATENCY_UNKNOWN_US / 3);
     for (int i = 0; i < 100; i++)
-        learn(&pace, 1, pace_guess_us(&pace, 0, "Quick"), 0);
-    assert_in_range(pace_guess_us(&pace, 0, "Quick"), PACE_LEAST_US, PACE_LEAST_US + 4);
+        learn(&latency_estimate, 1, latency_estimate_us(&latency_estimate, 0, "Quick"), 0);
+    assert_in_range(latency_estimate_us(&latency_estimate, 0, "Quick"), LATENCY_LEAST_US,
+                    LATENCY_LEAST_US + 4);
 }
 
 static void a_request_is_one_observation_of_each_operation(void **state)
 {
     (void)state;
-    static struct pace pace;
+    static struct latency_estimate latency_estimate;
     static const char *const operations[] = {"Quick", "Slow", "Quick", "Quick", "Slow", "Quick"};
-    pace_learn(&pace, 0, operations, 1, PACE_UNKNOWN_US, 2000);
-    pace_learn(&pace, 0, operations + 1, 1, PACE_UNKNOWN_US, 4000);
-    pace_learn(&pace, 0, operations, COUNT_OF(operations), 16000, 32000); /* a hiccup: twice as long */
-    assert_int_equal(pace_guess_us(&pace, 0, "Quick"), 3000);
-    assert_int_equal(pace_guess_us(&pace, 0, "Slow"), 6000);
+    latency_estimate_learn(&latency_estimate, 0, operations, 1, LATENCY_UNKNOWN_US, 2000);
+    latency_estimate_learn(&latency_estimate, 0, operations + 1, 1, LATENCY_UNKNOWN_US, 4000);
+    latency_estimate_learn(&latency_estimate, 0, operations, COUNT_OF(operations), 16000,
+                           32000); /* a hiccup: twice as long */
+    assert_int_equal(latency_estimate_us(&latency_estimate, 0, "Quick"), 3000);
+    assert_int_equal(latency_estimate_us(&latency_estimate, 0, "Slow"), 6000);
 }
 
 int main(void)
@@ -519,7 +522,7 @@ int main(void)
         cmocka_unit_test(who_has_failed_goes_alone),
         cmocka_unit_test(who_has_failed_leaves_the_batch),
         cmocka_unit_test(what_is_done_is_not_begun_by_old_news),
-        cmocka_unit_test(the_pace_of_an_operation_is_learnt),
+        cmocka_unit_test(the_latency_estimate_of_an_operation_is_learnt),
         cmocka_unit_test(a_request_is_one_observation_of_each_operation),
         cmocka_unit_test(what_a_scan_does_not_tell_of_has_gone),
         cmocka_unit_test(there_is_room_for_so_many),

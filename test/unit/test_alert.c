@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "queue/alert.h"
 #include "queue/form.h"
 
@@ -28,7 +28,7 @@ static void a_mail_says_what_and_what_to_do(void **state)
 {
     (void)state;
     struct builder mail = {0};
-    struct alert_cause cause = {.space = "demo",
+    struct alert_cause cause = {.ns = "demo",
                                 .task = "abc12345",
                                 .operation = BYTES("Report"),
                                 .code = BYTES("XDISK"),
@@ -80,7 +80,7 @@ static void no_line_is_too_long(void **state)
         snprintf(to + strlen(to), sizeof to - strlen(to), "someone%02zu@example.org ", i);
     char from[] = "stampd@example.org";
     const struct settings settings = {.mail_from = from, .mail_to = to};
-    struct alert_cause cause = {.space = "demo",
+    struct alert_cause cause = {.ns = "demo",
                                 .task = "abc12345",
                                 .operation = bytes_of(words),
                                 .code = BYTES("X"),
@@ -105,7 +105,7 @@ static void no_exception_writes_headers(void **state)
 {
     (void)state;
     struct builder mail = {0};
-    struct alert_cause cause = {.space = "demo",
+    struct alert_cause cause = {.ns = "demo",
                                 .task = "abc12345",
                                 .operation = BYTES("Bad\r\nBcc: evil@example.org"),
                                 .code = BYTES("X\nY"),
@@ -118,7 +118,7 @@ static void no_exception_writes_headers(void **state)
     builder_free(&mail);
 }
 
-static void a_door_takes_forms_and_json(void **state)
+static void a_endpoint_takes_forms_and_json(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
@@ -142,7 +142,7 @@ static void a_door_takes_forms_and_json(void **state)
     arena_destroy(arena);
 }
 
-static void a_door_refuses_the_rest(void **state)
+static void a_endpoint_refuses_the_rest(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
@@ -175,8 +175,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mail_says_what_and_what_to_do), cmocka_unit_test(no_line_is_too_long),
-        cmocka_unit_test(no_exception_writes_headers),     cmocka_unit_test(a_door_takes_forms_and_json),
-        cmocka_unit_test(a_door_refuses_the_rest),
+        cmocka_unit_test(no_exception_writes_headers),     cmocka_unit_test(a_endpoint_takes_forms_and_json),
+        cmocka_unit_test(a_endpoint_refuses_the_rest),
     };
     return cmocka_run_group_tests_name("alert", tests, NULL, NULL);
 }

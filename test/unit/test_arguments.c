@@ -87,7 +87,7 @@ static void nothing_is_fine(void **state)
 }
 
 /* The same seven arguments by each of the roads. */
-static void all_arguments_come_by_each_road(void **state)
+static void all_arguments_come_by_each_path(void **state)
 {
     (void)state;
     static const struct bytes pairs = BYTES("param=%7B%22a%22:%5b1,2%5D%7d&syncs=[{\"c\":\"A\"}]&account=x%"
@@ -95,8 +95,8 @@ static void all_arguments_come_by_each_road(void **state)
     static const struct bytes json = BYTES("{\"param\":{\"a\":[1,2]},\"syncs\":[{\"c\":\"A\"}],\"account\":"
                                            "\"x&y z\",\"key\":\"\\u00e9\",\"admin\":\"a=b=c\","
                                            "\"lang\":\"fr\",\"dhop\":261121000000000}");
-    for (int road = 0; road < 3; road++) {
-        enum fault fault = road == 0 ? read_query(pairs) : road == 1 ? read_form(pairs) : read_json(json);
+    for (int path = 0; path < 3; path++) {
+        enum fault fault = path == 0 ? read_query(pairs) : path == 1 ? read_form(pairs) : read_json(json);
         assert_int_equal(fault, FAULT_NONE);
         assert_bytes(arguments.param->text, "{\"a\":[1,2]}");
         assert_int_equal(json_member(arguments.param, "a")->count, 2);
@@ -153,7 +153,7 @@ static void wrong_arguments_are_named(void **state)
 {
     (void)state;
     static const struct {
-        char road; /* q, f, j */
+        char path; /* q, f, j */
         struct bytes text;
         enum fault fault;
         const char *wrong;
@@ -204,8 +204,8 @@ static void wrong_arguments_are_named(void **state)
         {'j', BYTES("{\"param\":{},\"param\":{}}"), FAULT_AJSON, "body"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        enum fault fault = cases[i].road == 'q'   ? read_query(cases[i].text)
-                           : cases[i].road == 'f' ? read_form(cases[i].text)
+        enum fault fault = cases[i].path == 'q'   ? read_query(cases[i].text)
+                           : cases[i].path == 'f' ? read_form(cases[i].text)
                                                   : read_json(cases[i].text);
         if (fault != cases[i].fault)
             fail_msg("%.*s: %s", (int)cases[i].text.size, cases[i].text.data, fault_code(fault));
@@ -263,9 +263,9 @@ static void types_of_content_are_checked(void **state)
 static void contents_of_items_stay_shallow(void **state)
 {
     (void)state;
-    for (int road = 0; road < 3; road++) {
-        assert_int_equal(road == 0   ? read_query(BYTES("param=" PUT_PARAM))
-                         : road == 1 ? read_form(BYTES("param=" PUT_PARAM))
+    for (int path = 0; path < 3; path++) {
+        assert_int_equal(path == 0   ? read_query(BYTES("param=" PUT_PARAM))
+                         : path == 1 ? read_form(BYTES("param=" PUT_PARAM))
                                      : read_json(BYTES("{\"param\":" PUT_PARAM "}")),
                          FAULT_NONE);
         const struct json *document = json_member(arguments.param, "docs")->first;
@@ -421,7 +421,7 @@ static void paths_are_joined_as_they_are_split(void **state)
         assert_true(bytes_equal(again[i], pieces[i]));
 }
 
-static void limits_hold_alike_on_each_road(void **state)
+static void limits_hold_alike_on_each_path(void **state)
 {
     (void)state;
     static const struct argument_limits limits = {.depth = 4, .nodes = 10, .parts = 1};
@@ -563,13 +563,13 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_fine),
-        TEST(all_arguments_come_by_each_road),
+        TEST(all_arguments_come_by_each_path),
         TEST(the_first_of_repeated_arguments_wins),
         TEST(names_are_decoded),
         TEST(wrong_arguments_are_named),
         TEST(types_of_content_are_checked),
         TEST(contents_of_items_stay_shallow),
-        TEST(limits_hold_alike_on_each_road),
+        TEST(limits_hold_alike_on_each_path),
         TEST(multipart_forms_bear_arguments_and_files),
         TEST(many_files_keep_their_order),
         TEST(wrong_parts_are_named),

@@ -1,6 +1,6 @@
 /* backlog: what was written is read, by queue; queues that never had a task stay out; ages. */
-#include "document/backlog.h"
-#include "document/stamp.h"
+#include "segment/backlog.h"
+#include "model/stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #include "document/cache.h"
 
-enum { SPACE = 3, NO_AGE = 1 << 30 };
+enum { NS = 3, NO_AGE = 1 << 30 };
 
 static struct document *make(const char *id, int64_t version, size_t content_size)
 {
@@ -39,14 +39,14 @@ static uint64_t hash_of(const char *id)
 static struct cache_entry *put(struct cache *cache, const char *id, int64_t version, size_t content_size)
 {
     struct document *document = make(id, version, content_size);
-    struct cache_entry *entry = cache_put(cache, hash_of(id), 7, SPACE, document);
+    struct cache_entry *entry = cache_put(cache, hash_of(id), 7, NS, document);
     document_release(document);
     return entry;
 }
 
 static struct cache_entry *find(struct cache *cache, const char *id)
 {
-    return cache_find(cache, hash_of(id), SPACE, BYTES("Doc"), bytes_of(id));
+    return cache_find(cache, hash_of(id), NS, BYTES("Doc"), bytes_of(id));
 }
 
 static void what_was_put_is_found(void **state)
@@ -60,8 +60,8 @@ static void what_was_put_is_found(void **state)
     assert_int_equal(find(cache, "e")->document->header.version, 2);
     assert_int_equal(find(cache, "e")->slot, 7);
     assert_false(find(cache, "e")->is_tagged);
-    assert_null(cache_find(cache, hash_of("a"), SPACE + 1, BYTES("Doc"), BYTES("a")));
-    assert_null(cache_find(cache, hash_of("a"), SPACE, BYTES("Other"), BYTES("a")));
+    assert_null(cache_find(cache, hash_of("a"), NS + 1, BYTES("Doc"), BYTES("a")));
+    assert_null(cache_find(cache, hash_of("a"), NS, BYTES("Other"), BYTES("a")));
     cache_drop(cache, find(cache, "a"));
     assert_null(find(cache, "a"));
     assert_int_equal(cache_count(cache), 1);
@@ -82,7 +82,7 @@ static void a_newer_copy_takes_the_place(void **state)
     assert_int_equal(find(cache, "a")->document->header.version, 2);
     assert_int_equal(held->header.version, 1); /* who holds a snapshot keeps it */
     document_release(held);
-    cache_put(cache, hash_of("a"), 7, SPACE, entry->document); /* the very same document again */
+    cache_put(cache, hash_of("a"), 7, NS, entry->document); /* the very same document again */
     assert_int_equal(find(cache, "a")->document->header.version, 2);
     cache_destroy(cache);
 }
@@ -146,14 +146,14 @@ static void many_documents_are_all_found(void **state)
     for (uint64_t i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "n%d", (int)i);
         struct document *document = make(id, (int64_t)i + 1, 5);
-        cache_put(cache, i * 0x9E3779B97F4A7C15u, 0, SPACE, document);
+        cache_put(cache, i * 0x9E3779B97F4A7C15u, 0, NS, document);
         document_release(document);
     }
     assert_int_equal(cache_count(cache), MANY);
     for (uint64_t i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "n%d", (int)i);
         struct cache_entry *entry =
-            cache_find(cache, i * 0x9E3779B97F4A7C15u, SPACE, BYTES("Doc"), bytes_of(id));
+            cache_find(cache, i * 0x9E3779B97F4A7C15u, NS, BYTES("Doc"), bytes_of(id));
         assert_non_null(entry);
         assert_int_equal(entry->document->header.version, (int64_t)i + 1);
     }

@@ -19,8 +19,8 @@
 #include "control/input.h"
 #include "control/line.h"
 #include "control/migrate.h"
-#include "control/namespaces.h"
-#include "control/patience.h"
+#include "control/ns_registry.h"
+#include "control/backoff.h"
 #include "control/progress.h"
 #include "control/template.h"
 
@@ -164,8 +164,8 @@ static void map_of_namespaces(void **state UNUSED)
     assert_non_null(strstr(text, "\n\\default d0;\ndemo d1;\nz d2;\n"));
     text = text_of(map_compose(arena, confs, 3, "demo"));
     assert_non_null(strstr(text, "\n\\default d0;\nz d2;\n"));
-    assert_ptr_equal(namespaces_find(confs, 3, "z"), &confs[2]);
-    assert_null(namespaces_find(confs, 3, "y"));
+    assert_ptr_equal(ns_registry_find(confs, 3, "z"), &confs[2]);
+    assert_null(ns_registry_find(confs, 3, "y"));
 }
 
 /* --- texts --- */
@@ -295,12 +295,12 @@ static void lines_that_are_none(void **state UNUSED)
 
 static void bookmarks(void **state UNUSED)
 {
-    struct bookmark bookmark = {.line = 12, .offset = 3456, .space = "demo", .file = "/a b/c"}, read;
+    struct bookmark bookmark = {.line = 12, .offset = 3456, .ns = "demo", .file = "/a b/c"}, read;
     struct bytes text = bookmark_compose(arena, &bookmark);
     assert_true(bookmark_parse(arena, text, &read));
     assert_int_equal(read.line, 12);
     assert_int_equal(read.offset, 3456);
-    assert_string_equal(read.space, "demo");
+    assert_string_equal(read.ns, "demo");
     assert_string_equal(read.file, "/a b/c");
     for (size_t size = 0; size < text.size; size++)
         assert_false(bookmark_parse(arena, (struct bytes){text.data, size}, &read));
@@ -322,19 +322,19 @@ static void bookmarks(void **state UNUSED)
 
 static void patience_waits_longer_each_time_and_ends(void **state UNUSED)
 {
-    struct patience patience = {0};
-    int64_t begun_ms = clock_monotonic_ms();
+    struct backoff backoff = {0};
+    int64_t in_flight_ms = clock_monotonic_ms();
     for (int64_t most_ms = 200; most_ms <= 20000; most_ms *= 2) {
         int64_t before_ms = clock_monotonic_ms(), bound_ms = most_ms < 10000 ? most_ms : 10000;
-        assert_true(patience_goes_on(&patience, 3600));
-        assert_true(patience.due_ms >= before_ms + bound_ms / 2);
-        assert_true(patience.due_ms <= clock_monotonic_ms() + bound_ms);
+        assert_true(backoff_goes_on(&backoff, 3600));
+        assert_true(backoff.due_ms >= before_ms + bound_ms / 2);
+        assert_true(backoff.due_ms <= clock_monotonic_ms() + bound_ms);
     }
-    assert_int_equal(patience.tries, 7);
-    assert_true(patience.failing_ms >= begun_ms);
-    patience.failing_ms = clock_monotonic_ms() - 3601 * 1000;
-    assert_false(patience_goes_on(&patience, 3600));
-    assert_true(patience_goes_on(&patience, 7200));
+    assert_int_equal(backoff.tries, 7);
+    assert_true(backoff.failing_ms >= in_flight_ms);
+    backoff.failing_ms = clock_monotonic_ms() - 3601 * 1000;
+    assert_false(backoff_goes_on(&backoff, 3600));
+    assert_true(backoff_goes_on(&backoff, 7200));
 }
 
 static void progress_texts(void **state UNUSED)

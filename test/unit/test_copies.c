@@ -178,7 +178,7 @@ static void documents_that_copies_are_written_to_are_as_fresh_as_others(void **s
     fake_change("Doc", "b", 100, "1");
     assert_int_equal(newest_version(A), 100);
     assert_int_equal(newest_version(B), 100);
-    uint64_t before = stamps_see(stamps, slot_of(A)).stamp;
+    uint64_t before = slots_see(segment, slot_of(A)).stamp;
     struct transaction *transaction = begin(false);
     transaction_copy(transaction, &batch);
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
@@ -186,17 +186,17 @@ static void documents_that_copies_are_written_to_are_as_fresh_as_others(void **s
     assert_int_equal(fake.copy_count, 2);
     fake_change("Doc", "a", 200, "2"); /* what the commit has done */
     fake_change("Doc", "b", 200, "2");
-    assert_int_equal(stamps_see(stamps, slot_of(A)).stamp, before + 1);
-    assert_false(stamps_see(stamps, slot_of(B)).busy);
+    assert_int_equal(slots_see(segment, slot_of(A)).stamp, before + 1);
+    assert_false(slots_see(segment, slot_of(B)).busy);
     assert_int_equal(newest_version(A), 200);
     assert_int_equal(newest_version(B), 200);
 }
 
-static struct look seen_during;
+static struct observation seen_during;
 
 static void look_at_b(void)
 {
-    seen_during = stamps_see(stamps, slot_of(B));
+    seen_during = slots_see(segment, slot_of(B));
 }
 
 static void while_copies_are_written_nobody_believes_in_the_old_ones(void **state)
@@ -213,8 +213,8 @@ static void while_copies_are_written_nobody_believes_in_the_old_ones(void **stat
     fake.outcome_fault = FAULT_STALE;
     assert_int_equal(validate(transaction, &version), FAULT_STALE);
     assert_true(seen_during.busy);
-    assert_false(stamps_see(stamps, slot_of(B)).busy);
-    assert_int_equal(stamps_see(stamps, slot_of(B)).stamp, seen_during.stamp);
+    assert_false(slots_see(segment, slot_of(B)).busy);
+    assert_int_equal(slots_see(segment, slot_of(B)).stamp, seen_during.stamp);
 }
 
 /* --- batches --- */

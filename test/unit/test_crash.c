@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "edge/segment.h"
+#include "edge/mapping.h"
 
 static bool is_list(const char *text)
 {
@@ -29,7 +29,7 @@ static void test_lists(void **state)
     assert_true(is_list(""));
     assert_true(is_list("  "));
     assert_true(is_list("commit-begun"));
-    assert_true(is_list(" commit-begun:2\their-moved:1:3  "));
+    assert_true(is_list(" commit-begun:2\trecovery-moved:1:3  "));
     static const char *const wrong[] = {"commit",
                                         "commit-begun:",
                                         "commit-begun:0",
@@ -38,7 +38,7 @@ static void test_lists(void **state)
                                         "commit-begun:1:2:3",
                                         ":1",
                                         "commit-begun:1:",
-                                        "heir-moved COMMIT-BEGUN",
+                                        "recovery-moved COMMIT-BEGUN",
                                         "commit-begun:-1"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_false(is_list(wrong[i]));
@@ -73,7 +73,7 @@ static int pass(enum crash_point point, int times)
 static void test_unarmed(void **state)
 {
     (void)state;
-    crash_arm("", segment_share);
+    crash_arm("", mapping_share);
     assert_null(crash_board);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 3), 0);
 }
@@ -81,22 +81,22 @@ static void test_unarmed(void **state)
 static void test_deaths_are_counted_over_processes(void **state)
 {
     (void)state;
-    crash_arm("commit-begun heir-moved:3 unmark:2:2", segment_share);
+    crash_arm("commit-begun recovery-moved:3 unmark:2:2", mapping_share);
     assert_int_equal(pass(CRASH_COMMIT_MARK, 3), 0);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 3), 1);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 3), 0); /* one death was asked for */
-    assert_int_equal(pass(CRASH_HEIR_MOVED, 2), 0);
-    assert_int_equal(pass(CRASH_HEIR_MOVED, 2), 1); /* the third time of all */
+    assert_int_equal(pass(CRASH_RECOVERY_MOVED, 2), 0);
+    assert_int_equal(pass(CRASH_RECOVERY_MOVED, 2), 1); /* the third time of all */
     assert_int_equal(pass(CRASH_UNMARK, 5), 2);
     assert_int_equal(pass(CRASH_UNMARK, 5), 1);
     assert_int_equal(pass(CRASH_UNMARK, 5), 0);
-    crash_arm("commit-begun heir-moved:3 unmark:2:2", segment_share); /* nothing new */
+    crash_arm("commit-begun recovery-moved:3 unmark:2:2", mapping_share); /* nothing new */
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 1), 0);
-    crash_arm("publish", segment_share);
+    crash_arm("publish", mapping_share);
     assert_int_equal(pass(CRASH_PUBLISH, 1), 1);
-    crash_arm("commit-begun", segment_share);
+    crash_arm("commit-begun", mapping_share);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 1), 1);
-    crash_arm("", segment_share);
+    crash_arm("", mapping_share);
     assert_int_equal(pass(CRASH_PUBLISH, 1), 0);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 1), 0);
 }

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "document/cron.h"
-#include "document/stamp.h"
+#include "model/cron.h"
+#include "model/stamp.h"
 
 static int64_t next(const char *text, int64_t after)
 {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "document/definition.h"
+#include "model/definition.h"
 
 static struct arena *arena;
 

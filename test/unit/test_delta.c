@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "document/delta.h"
+#include "model/delta.h"
 
 /* Versions are small numbers here: only their order counts. */
 static const struct item source_items[] = {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "document/draft.h"
-#include "document/stamp.h"
+#include "model/draft.h"
+#include "model/stamp.h"
 
 #define BIRTH   INT64_C(230501100000000)
 #define COMMIT  (BIRTH + 50)

@@ -170,7 +170,7 @@ static void request_brings_parameters_and_body(void **state)
     close_server(fcgi);
 }
 
-static void kept_connections_are_served_in_any_order(void **state)
+static void purge_connections_are_served_in_any_order(void **state)
 {
     (void)state;
     enum { CLIENTS = 200, ROUNDS = 3 };
@@ -554,7 +554,7 @@ int main(void)
         cmocka_unit_test(socket_is_made_and_a_stale_one_replaced),
         cmocka_unit_test(socket_never_replaces_what_is_no_socket),
         cmocka_unit_test(request_brings_parameters_and_body),
-        cmocka_unit_test(kept_connections_are_served_in_any_order),
+        cmocka_unit_test(purge_connections_are_served_in_any_order),
         cmocka_unit_test(connection_is_closed_when_it_is_not_to_be_kept),
         cmocka_unit_test(answers_of_all_sizes_come_whole),
         cmocka_unit_test(body_over_the_limit_leaves_the_connection_usable),

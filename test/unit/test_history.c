@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "document/delta.h"
+#include "model/delta.h"
 #include "foreign_client.h"
 #include "history_world.h"
 
@@ -68,10 +68,10 @@ static void count_case(const struct document *source, struct held held, const st
 {
     const struct header *header = &source->header;
     bool is_first = held.version == 0, is_life = !is_first && held.ctime != header->ctime;
-    bool is_same_life = !is_first && !is_life;
-    bool is_back = is_same_life && held.version > header->version;
-    bool needs_keys = is_same_life && (is_back || held.version < header->dtime);
-    int64_t since = is_same_life && !is_back ? held.version : 0;
+    bool is_same_incarnation = !is_first && !is_life;
+    bool is_back = is_same_incarnation && held.version > header->version;
+    bool needs_keys = is_same_incarnation && (is_back || held.version < header->dtime);
+    int64_t since = is_same_incarnation && !is_back ? held.version : 0;
     seen.all++;
     if (!document_exists(source)) {
         seen.gone++;
@@ -79,13 +79,13 @@ static void count_case(const struct document *source, struct held held, const st
     }
     assert_int_equal(client->keys_came, needs_keys);
     assert_int_equal(client->items_came, count_newer(source, false, since)); /* no more than needed */
-    assert_int_equal(client->dels_came, is_same_life ? count_newer(source, true, since) : 0);
+    assert_int_equal(client->dels_came, is_same_incarnation ? count_newer(source, true, since) : 0);
     seen.first += is_first;
     seen.life += is_life;
     seen.back += is_back;
     seen.keys += needs_keys && !is_back;
     seen.known += client->dels_came && !needs_keys;
-    seen.unchanged += is_same_life && held.version == header->version;
+    seen.unchanged += is_same_incarnation && held.version == header->version;
 }
 
 static void synchronise(struct crowd *crowd, struct holder *holder, const struct document *source)

@@ -57,7 +57,7 @@ static enum fault read_tree(struct bytes body, struct holdings **holdings_r)
 static struct holdings *read_plain(struct bytes body)
 {
     struct bytes others;
-    struct holdings *holdings = holdings_read_plain(arena, body, &others);
+    struct holdings *holdings = holdings_read_fast(arena, body, &others);
     return holdings && !others.size ? holdings : NULL;
 }
 
@@ -71,7 +71,7 @@ static enum fault check(const struct holdings *holdings)
 }
 
 /* What the quick road takes, the tree takes too, and finds the same, or refuses it for the same limit. */
-static bool roads_agree(struct bytes body)
+static bool paths_agree(struct bytes body)
 {
     struct holdings *tree = NULL, *plain = read_plain(body);
     if (!plain)
@@ -113,7 +113,7 @@ static void what_programs_write_is_taken(void **state)
         const struct holdings *holdings = read_plain(body);
         assert_non_null(holdings);
         assert_int_equal(holdings->count, cases[i].count);
-        assert_true(roads_agree(body));
+        assert_true(paths_agree(body));
     }
     const struct holdings *one = read_plain(BYTES(WHOLE));
     assert_true(bytes_equal(one->names[0].class, BYTES("Doc")) && bytes_equal(one->names[0].id, BYTES("a")));
@@ -182,14 +182,14 @@ static void what_follows_is_left(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes others;
-        assert_non_null(holdings_read_plain(arena, exact(bytes_of(cases[i].body)), &others));
+        assert_non_null(holdings_read_fast(arena, exact(bytes_of(cases[i].body)), &others));
         assert_true(bytes_equal(others, bytes_of(cases[i].others)));
     }
     static const char *const wrong[] = {"{\"syncs\":[" ONE "],}", "{\"syncs\":[" ONE "],1}",
                                         "{\"syncs\":[" ONE "]\"x\":1}", "{\"syncs\":[" ONE "]}}"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct bytes others;
-        assert_null(holdings_read_plain(arena, exact(bytes_of(wrong[i])), &others));
+        assert_null(holdings_read_fast(arena, exact(bytes_of(wrong[i])), &others));
     }
 }
 
@@ -231,14 +231,14 @@ static uint32_t next_random(void)
 }
 
 /* Bodies put together of what may stand there, most of them right, and then spoilt at some byte. */
-static void both_roads_say_the_same(void **state)
+static void both_paths_say_the_same(void **state)
 {
     (void)state;
     static const char *const classes[] = {"Doc", "A", "Doc2", "doc", "", "Abcdefghijklmnopq", "D\\u006f"};
     static const char *const ids[] = {
         "a", "1", "\xC3\xA9t\xC3\xA9", "a\\\"", "", "\xFF", "0123456789012345678901234567890123456789x"};
-    static const char *const stamps[] = {"261121000000000", "0", "991231235959999", "1", "-1", "1e3", "null",
-                                         "991231235960000"};
+    static const char *const segment[] = {"261121000000000", "0", "991231235959999", "1", "-1", "1e3", "null",
+                                          "991231235960000"};
     static const char noise[] = "\"{}[]:,0 \\\n9aD\0\xFF";
     size_t taken = 0;
     for (int round = 0; round < 20000; round++) {
@@ -248,15 +248,15 @@ static void both_roads_say_the_same(void **state)
         builder_add_text(&body, "{\"syncs\":[");
         for (uint32_t i = 0, count = 1 + next_random() % 4; i < count; i++)
             builder_printf(&body, "%s{\"c\":\"%s\",\"id\":\"%s\",\"v\":%s,%s\"ct\":%s,\"dt\":%s}",
-                           i ? "," : "", CHOOSE(classes), CHOOSE(ids), CHOOSE(stamps),
-                           next_random() % 2 ? "" : " ", CHOOSE(stamps), CHOOSE(stamps));
+                           i ? "," : "", CHOOSE(classes), CHOOSE(ids), CHOOSE(segment),
+                           next_random() % 2 ? "" : " ", CHOOSE(segment), CHOOSE(segment));
         builder_add_text(&body, "]}");
 #undef CHOOSE
         if (round % 4 == 0)
             body.data[next_random() % body.size] = noise[next_random() % (sizeof noise - 1)];
         struct bytes text = exact(builder_bytes(&body));
         taken += read_plain(text) != NULL;
-        if (!roads_agree(text))
+        if (!paths_agree(text))
             fail_msg("not alike: %.*s", (int)text.size, text.data);
         builder_free(&body);
         arena_reset(arena);
@@ -270,7 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_programs_write_is_taken), TEST(what_is_unusual_is_left_to_the_tree),
         TEST(what_follows_is_left),         TEST(every_beginning_is_refused),
-        TEST(limits_are_named_alike),       TEST(both_roads_say_the_same),
+        TEST(limits_are_named_alike),       TEST(both_paths_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* instance: entries through the life and death of workers, heirs, masters and whole instances. */
+/* instance: entries through the life and death of workers, recovery processes, masters and whole instances.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,19 +24,19 @@ enum { WORKERS = 4, BLOCK = 2 * WORKERS + 8 };
 
 static struct settings settings;
 static char nothing[] = "";
-static struct stamps *stamps;
+static struct segment *segment;
 static char problem[512];
 
-static struct stamps *open_segment(void)
+static struct segment *open_segment(void)
 {
-    struct stamps *handle;
+    struct segment *handle;
     char path[4096], text[256];
     DEMAND(instance_segment_path(&settings, path, sizeof path));
-    DEMAND(stamps_open(&handle, path, 1024, text, sizeof text));
+    DEMAND(segment_open(&handle, path, 1024, text, sizeof text));
     return handle;
 }
 
-static struct instance *start(struct stamps *handle)
+static struct instance *start(struct segment *handle)
 {
     char path[4096];
     struct instance *instance = NULL;
@@ -52,14 +53,14 @@ static int make_segment(void **state)
     settings.workers = WORKERS;
     settings.segment = nothing;
     settings.run_directory = (char *)(uintptr_t)folder_make();
-    stamps = open_segment();
+    segment = open_segment();
     return 0;
 }
 
 static int remove_segment(void **state)
 {
     (void)state;
-    stamps_close(stamps);
+    segment_close(segment);
     folder_remove();
     return 0;
 }
@@ -67,41 +68,41 @@ static int remove_segment(void **state)
 static int entries_of(uint32_t number)
 {
     int count = 0;
-    for (int i = 0; i < STAMPS_PROCESSES; i++)
-        count += stamps_entry_instance(stamps, i) == number;
+    for (int i = 0; i < PROCESSES_MOST; i++)
+        count += processes_instance(segment, i) == number;
     return count;
 }
 
-/* What a worker or an heir does to its entry, done by this process in its place. */
+/* What a worker or a recovery process does to its entry, done by this process in its place. */
 static void begin_commit(int index)
 {
-    stamps_become(stamps, index);
-    stamps_begin(stamps, 0);
+    segment_join(segment, index);
+    slots_begin(segment, 0);
 }
 
 static void repair(int index)
 {
-    stamps_become(stamps, index);
-    stamps_sweep(stamps);
+    segment_join(segment, index);
+    slots_sweep(segment);
 }
 
 static void each_has_its_own(void **state)
 {
     (void)state;
-    struct instance *one = start(stamps), *two = start(stamps);
+    struct instance *one = start(segment), *two = start(segment);
     assert_int_equal(instance_number(one), 1);
     assert_int_equal(instance_number(two), 2);
     assert_int_equal(instance_entry_count(one), BLOCK);
     assert_int_equal(entries_of(1), BLOCK);
     assert_int_equal(entries_of(2), BLOCK);
-    assert_int_equal(stamps_entry_instance(stamps, instance_entry(two, BLOCK - 1)), 2);
-    instance_claim(one); /* the living are left alone */
-    instance_claim(two);
+    assert_int_equal(processes_instance(segment, instance_entry(two, BLOCK - 1)), 2);
+    instance_take_over(one); /* the living are left alone */
+    instance_take_over(two);
     assert_int_equal(entries_of(1), BLOCK);
     assert_int_equal(entries_of(2), BLOCK);
     instance_stop(one);
     assert_int_equal(entries_of(1), 0);
-    one = start(stamps);
+    one = start(segment);
     assert_int_equal(instance_number(one), 1);
     instance_stop(one);
     instance_stop(two);
@@ -110,8 +111,8 @@ static void each_has_its_own(void **state)
 static void the_setting_says_where(void **state)
 {
     (void)state;
-    char segment[] = "/x/y", directory[] = "/run/stampd", path[16];
-    struct settings own = {.segment = segment, .run_directory = directory};
+    char mapping[] = "/x/y", directory[] = "/run/stampd", path[16];
+    struct settings own = {.segment = mapping, .run_directory = directory};
     assert_true(instance_segment_path(&own, path, sizeof path));
     assert_string_equal(path, "/x/y");
     own.segment = nothing;
@@ -121,16 +122,16 @@ static void the_setting_says_where(void **state)
 static void too_few_entries_are_refused(void **state)
 {
     (void)state;
-    int indexes[STAMPS_PROCESSES];
-    assert_int_equal(stamps_take_entries(stamps, 400, 0, STAMPS_PROCESSES - WORKERS, indexes),
-                     STAMPS_PROCESSES - WORKERS);
-    struct instance *instance = start(stamps); /* bounded by what is there */
+    int indexes[PROCESSES_MOST];
+    assert_int_equal(processes_take(segment, 400, 0, PROCESSES_MOST - WORKERS, indexes),
+                     PROCESSES_MOST - WORKERS);
+    struct instance *instance = start(segment); /* bounded by what is there */
     assert_int_equal(instance_entry_count(instance), WORKERS);
     instance_stop(instance);
-    assert_int_equal(stamps_take_entries(stamps, 400, 0, 1, indexes), 1);
+    assert_int_equal(processes_take(segment, 400, 0, 1, indexes), 1);
     char path[4096];
     assert_true(instance_segment_path(&settings, path, sizeof path));
-    assert_false(instance_start(&settings, stamps, path, &instance, problem, sizeof problem));
+    assert_false(instance_start(&settings, segment, path, &instance, problem, sizeof problem));
     assert_non_null(strstr(problem, "only 3 free entries for 4 workers"));
     assert_int_equal(entries_of(0), WORKERS - 1); /* what it took is back */
 }
@@ -138,40 +139,41 @@ static void too_few_entries_are_refused(void **state)
 static void an_index_goes_round(void **state)
 {
     (void)state;
-    struct instance *instance = start(stamps);
+    struct instance *instance = start(segment);
     int indexes[BLOCK];
     for (int i = 0; i < BLOCK; i++) {
         indexes[i] = instance_take_index(instance);
-        assert_int_equal(stamps_entry_state(stamps, indexes[i]), ENTRY_HELD);
+        assert_int_equal(processes_state(segment, indexes[i]), PROCESS_HELD);
     }
-    assert_int_equal(instance_take_index(instance), STAMPS_NO_INDEX);
+    assert_int_equal(instance_take_index(instance), PROCESSES_NO_INDEX);
     instance_worker_forked(instance, indexes[5], 4711);
-    assert_int_equal(stamps_entry_pid(stamps, indexes[5]), 4711);
+    assert_int_equal(processes_pid(segment, indexes[5]), 4711);
     instance_worker_gone(instance, indexes[5]);
     assert_int_equal(instance_take_index(instance), indexes[5]);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
 
     begin_commit(indexes[2]);
     begin_commit(indexes[3]);
     instance_worker_gone(instance, indexes[2]);
     instance_worker_gone(instance, indexes[3]);
-    assert_int_equal(stamps_entry_state(stamps, indexes[2]), ENTRY_DIRTY);
-    assert_int_equal(instance_take_index(instance), STAMPS_NO_INDEX); /* never given away in doubt */
+    assert_int_equal(processes_state(segment, indexes[2]), PROCESS_DIRTY);
+    assert_int_equal(instance_take_index(instance), PROCESSES_NO_INDEX); /* never given away in doubt */
     assert_int_equal(instance_next_orphan(instance), indexes[2]);
     assert_int_equal(instance_next_orphan(instance), indexes[3]);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX); /* never two heirs for an index */
-    instance_heir_gone(instance, indexes[2]); /* died at once: again, a little later */
-    assert_int_equal(stamps_entry_state(stamps, indexes[2]), ENTRY_DIRTY);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance),
+                     PROCESSES_NO_INDEX);         /* never two recovery processes for an index */
+    instance_recovery_gone(instance, indexes[2]); /* died at once: again, a little later */
+    assert_int_equal(processes_state(segment, indexes[2]), PROCESS_DIRTY);
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
     repair(indexes[3]);
-    instance_heir_gone(instance, indexes[3]);
+    instance_recovery_gone(instance, indexes[3]);
     assert_int_equal(instance_take_index(instance), indexes[3]);
     int64_t start_ms = clock_monotonic_ms();
     while (instance_next_orphan(instance) != indexes[2])
         clock_sleep_ms(5);
     assert_true(clock_monotonic_ms() - start_ms < 10000);
     repair(indexes[2]);
-    instance_heir_gone(instance, indexes[2]);
+    instance_recovery_gone(instance, indexes[2]);
     assert_int_equal(instance_take_index(instance), indexes[2]);
     instance_stop(instance);
     assert_int_equal(entries_of(1), BLOCK); /* all were held by workers: a successor will settle them */
@@ -193,16 +195,16 @@ static void work(void)
 static void serve(void *argument)
 {
     bool outlived = argument != NULL;
-    struct stamps *own = open_segment();
+    struct segment *own = open_segment();
     struct instance *instance = start(own);
     for (int i = 0; i < 3; i++)
         shared[i] = instance_take_index(instance);
     for (int i = 0; i < 2; i++) {
-        stamps_become(own, shared[i]);
-        stamps_begin(own, 0);
+        segment_join(own, shared[i]);
+        slots_begin(own, 0);
         uint64_t stamp;
         uint32_t slot = 10 + (uint32_t)i;
-        stamps_mark(own, &slot, 1, &stamp);
+        slots_mark(own, &slot, 1, &stamp);
     }
     pid_t worker = fork();
     DEMAND(worker >= 0);
@@ -239,9 +241,9 @@ static void end_master(void)
 static int await_orphan(struct instance *instance)
 {
     for (int64_t end_ms = clock_monotonic_ms() + 10000;; clock_sleep_ms(2)) {
-        instance_claim(instance);
+        instance_take_over(instance);
         int orphan = instance_next_orphan(instance);
-        if (orphan != STAMPS_NO_INDEX)
+        if (orphan != PROCESSES_NO_INDEX)
             return orphan;
         assert_true(clock_monotonic_ms() < end_ms);
     }
@@ -252,36 +254,36 @@ static void a_worker_that_outlives_its_master_is_waited_for(void **state)
     (void)state;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t master = start_master(true);
-    struct instance *instance = start(stamps);
+    struct instance *instance = start(segment);
     assert_int_equal(instance_number(instance), 2);
     child_kill(master);
     for (int i = 0; i < 3; i++) {
-        instance_claim(instance);
-        assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+        instance_take_over(instance);
+        assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
     }
     assert_int_equal(entries_of(1), BLOCK);
     child_kill((pid_t)shared[3]);
     int first = await_orphan(instance), second = instance_next_orphan(instance);
     assert_true((first == shared[0] && second == shared[1]) || (first == shared[1] && second == shared[0]));
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
     assert_int_equal(entries_of(1), 2); /* the others need no repair */
 
-    struct instance *third = start(stamps); /* it cannot claim what is claimed */
+    struct instance *third = start(segment); /* it cannot claim what is claimed */
     assert_int_equal(instance_number(third), 3);
-    instance_claim(third);
-    assert_int_equal(instance_next_orphan(third), STAMPS_NO_INDEX);
+    instance_take_over(third);
+    assert_int_equal(instance_next_orphan(third), PROCESSES_NO_INDEX);
     instance_stop(third);
 
     repair(first);
-    instance_claim(instance); /* repaired, but its heir is still there */
+    instance_take_over(instance); /* repaired, but its recovery process is still there */
     assert_int_equal(entries_of(1), 2);
     repair(second);
-    instance_heir_gone(instance, first);
-    assert_int_equal(entries_of(1), 1); /* the other heir is still there */
-    instance_heir_gone(instance, second);
+    instance_recovery_gone(instance, first);
+    assert_int_equal(entries_of(1), 1); /* the other recovery process is still there */
+    instance_recovery_gone(instance, second);
     assert_int_equal(entries_of(1), 0);
-    assert_false(stamps_see(stamps, 10).busy || stamps_see(stamps, 11).busy);
-    third = start(stamps); /* the number and its file are free again */
+    assert_false(slots_see(segment, 10).busy || slots_see(segment, 11).busy);
+    third = start(segment); /* the number and its file are free again */
     assert_int_equal(instance_number(third), 1);
     instance_stop(third);
     instance_stop(instance);
@@ -291,16 +293,16 @@ static void a_worker_that_outlives_its_master_is_waited_for(void **state)
 static void claim_and_wait(void *argument)
 {
     (void)argument;
-    struct stamps *own = open_segment();
+    struct segment *own = open_segment();
     struct instance *instance = start(own);
-    int orphan = STAMPS_NO_INDEX;
-    while (orphan == STAMPS_NO_INDEX) {
-        instance_claim(instance);
+    int orphan = PROCESSES_NO_INDEX;
+    while (orphan == PROCESSES_NO_INDEX) {
+        instance_take_over(instance);
         orphan = instance_next_orphan(instance);
         clock_sleep_ms(1);
     }
-    stamps_become(own, orphan);
-    stamps_sweep(own); /* killed when one is repaired and not yet released */
+    segment_join(own, orphan);
+    slots_sweep(own); /* killed when one is repaired and not yet released */
     gate_pass(&ready);
     for (;;)
         pause();
@@ -313,18 +315,18 @@ static void a_repairer_that_dies_is_followed_by_another(void **state)
     child_kill(master); /* its worker dies by itself */
     pid_t repairer = child_start(claim_and_wait, NULL);
     gate_await(&ready);
-    struct instance *instance = start(stamps);
-    instance_claim(instance);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    struct instance *instance = start(segment);
+    instance_take_over(instance);
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
     child_kill(repairer);
     int orphan = await_orphan(instance);
     assert_true(orphan == shared[0] || orphan == shared[1]);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX); /* the other was repaired */
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX); /* the other was repaired */
     repair(orphan);
-    instance_heir_gone(instance, orphan);
+    instance_recovery_gone(instance, orphan);
     assert_int_equal(entries_of(1), 0);
-    instance_claim(instance);
-    assert_int_equal(entries_of(instance_number(instance)) + entries_of(0), STAMPS_PROCESSES);
+    instance_take_over(instance);
+    assert_int_equal(entries_of(instance_number(instance)) + entries_of(0), PROCESSES_MOST);
     instance_stop(instance);
     end_master();
 }
@@ -334,9 +336,9 @@ static void a_child_may_drop_the_claims(void **state)
     (void)state;
     pid_t master = start_master(false);
     child_kill(master);
-    struct instance *instance = start(stamps), *other = start(stamps);
+    struct instance *instance = start(segment), *other = start(segment);
     int orphan = await_orphan(instance);
-    instance_drop_claims(instance); /* the only holder here: another may claim */
+    instance_drop_takeovers(instance); /* the only holder here: another may claim */
     assert_int_equal(await_orphan(other), orphan);
     instance_stop(other);
     instance_stop(instance);
@@ -347,15 +349,15 @@ static void a_lock_file_removed_says_nothing(void **state)
 {
     (void)state;
     pid_t master = start_master(false);
-    struct instance *instance = start(stamps);
+    struct instance *instance = start(segment);
     assert_int_equal(unlink(folder_path("segment.instance-1")), 0);
-    instance_claim(instance);
+    instance_take_over(instance);
     FILE *again = fopen(folder_path("segment.instance-1"), "w"); /* a new file, which nobody has locked */
     assert_non_null(again);
     fclose(again);
-    instance_claim(instance);
+    instance_take_over(instance);
     assert_int_equal(entries_of(1), BLOCK);
-    assert_int_equal(instance_next_orphan(instance), STAMPS_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
     child_kill(master);
     instance_stop(instance);
     end_master();
@@ -365,19 +367,19 @@ static void when_nobody_lives_all_is_new(void **state)
 {
     (void)state;
     pid_t master = start_master(false);
-    uint64_t generation = stamps_generation(stamps);
+    uint64_t generation = segment_generation(segment);
     child_kill(master);
-    stamps_close(stamps); /* the worker dies by itself, a moment later */
+    segment_close(segment); /* the worker dies by itself, a moment later */
     for (int64_t end_ms = clock_monotonic_ms() + 10000;; clock_sleep_ms(2)) {
-        stamps = open_segment();
-        if (stamps_generation(stamps) > generation)
+        segment = open_segment();
+        if (segment_generation(segment) > generation)
             break;
         assert_true(clock_monotonic_ms() < end_ms);
-        stamps_close(stamps);
+        segment_close(segment);
     }
-    assert_int_equal(entries_of(0), STAMPS_PROCESSES);
-    assert_false(stamps_see(stamps, 10).busy);
-    struct instance *instance = start(stamps);
+    assert_int_equal(entries_of(0), PROCESSES_MOST);
+    assert_false(slots_see(segment, 10).busy);
+    struct instance *instance = start(segment);
     assert_int_equal(instance_number(instance), 1);
     instance_stop(instance);
     end_master();

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "document/ears.h"
-#include "serve/live_index.h"
-#include "serve/live_private.h"
-#include "serve/live_question.h"
+#include "segment/feed.h"
+#include "live/live_index.h"
+#include "live/live_private.h"
+#include "live/live_question.h"
 
 enum { MOST = 10, SLOTS = 1024 };
 
@@ -127,13 +127,13 @@ static void tokens_open_in_their_namespace_only(void **state)
 
 /* --- who is told --- */
 
-static size_t tell(struct live_ears *ears, struct live_index *index, struct bytes key, int64_t version)
+static size_t tell(struct live_feed *feed, struct live_index *index, struct bytes key, int64_t version)
 {
     size_t count = 0;
-    live_index_touch(index, key, version);
-    while (live_index_take_touched(index))
+    live_index_match(index, key, version);
+    while (live_index_take_matched(index))
         ;
-    for (struct live_link *link; (link = live_ears_take_changed(ears)); count++)
+    for (struct live_link *link; (link = live_feed_take_changed(feed)); count++)
         assert_int_equal(link->version, version);
     return count;
 }
@@ -142,7 +142,7 @@ static void those_who_want_it_are_told(void **state)
 {
     (void)state;
     struct live_index *index = live_index_create();
-    struct live_ears one, other;
+    struct live_feed one, other;
     struct builder key = {0};
     assert_int_equal(ask("def=A&def=A/1&def=A/%2531&def=A/c@v", "", ""), FAULT_NONE);
     assert_int_equal(question.count, 3); /* of two ways to write one, the first */
@@ -155,20 +155,20 @@ static void those_who_want_it_are_told(void **state)
     assert_int_equal(tell(&one, index, live_key_of_class(&key, BYTES("A")), 7), 1);
     assert_int_equal(tell(&one, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
     assert_int_equal(tell(&other, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
-    while (live_ears_take_changed(&one)) /* of the last one, too */
+    while (live_feed_take_changed(&one)) /* of the last one, too */
         ;
     assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("v")), 9), 1);
     assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("w")), 9), 0);
-    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 3);
-    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 5);
-    live_index_touch(index, live_key_of_class(&key, BYTES("B")), 4);
-    assert_ptr_equal(live_index_take_touched(index), &other);
-    assert_null(live_index_take_touched(index));
-    assert_int_equal(live_ears_take_changed(&other)->version, 5);
-    assert_null(live_ears_take_changed(&other));
-    live_index_touch_ears(index, &one);
+    live_index_match(index, live_key_of_class(&key, BYTES("B")), 3);
+    live_index_match(index, live_key_of_class(&key, BYTES("B")), 5);
+    live_index_match(index, live_key_of_class(&key, BYTES("B")), 4);
+    assert_ptr_equal(live_index_take_matched(index), &other);
+    assert_null(live_index_take_matched(index));
+    assert_int_equal(live_feed_take_changed(&other)->version, 5);
+    assert_null(live_feed_take_changed(&other));
+    live_index_match_feed(index, &one);
     live_index_remove(index, &one); /* touched, and gone */
-    assert_null(live_index_take_touched(index));
+    assert_null(live_index_take_matched(index));
     assert_false(live_index_has_members_of(index, BYTES("A")));
     live_index_remove(index, &other);
     live_index_destroy(index);
@@ -177,7 +177,7 @@ static void those_who_want_it_are_told(void **state)
 
 /* --- the pipe --- */
 
-static struct stamps *stamps;
+static struct segment *segment;
 static char folder[64];
 
 static int open_segment(void **state)
@@ -188,14 +188,14 @@ static int open_segment(void **state)
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/segment", folder);
-    return stamps_open(&stamps, path, SLOTS, problem, sizeof problem) ? 0 : -1;
+    return segment_open(&segment, path, SLOTS, problem, sizeof problem) ? 0 : -1;
 }
 
 static int close_segment(void **state)
 {
     (void)state;
     char path[128];
-    stamps_close(stamps);
+    segment_close(segment);
     snprintf(path, sizeof path, "%s/segment", folder);
     unlink(path);
     return rmdir(folder);
@@ -205,36 +205,36 @@ static void commits_are_heard(void **state)
 {
     (void)state;
     char problem[256], id[255];
-    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
-    struct mouth *mouth = mouth_create(stamps);
-    struct ear_change changes[100];
-    struct ear_news news;
+    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
+    struct publisher *publisher = publisher_create(segment);
+    struct subscriber_change changes[100];
+    struct subscriber_news news;
     memset(id, 'x', sizeof id);
     for (size_t i = 0; i < COUNT_OF(changes); i++)
-        changes[i] = (struct ear_change){BYTES("Class"), {id, i + 1}};
-    assert_non_null(ear);
-    mouth_tell(mouth, 3, 5, changes, COUNT_OF(changes)); /* nobody wants it */
-    assert_false(ears_are_wanted(stamps, 3));
-    assert_false(ear_next(ear, &news));
-    ear_want(ear, 3, true);
-    assert_true(ears_are_wanted(stamps, 3) && !ears_are_wanted(stamps, 4));
-    mouth_tell(mouth, 3, 5, changes, COUNT_OF(changes)); /* more than one message */
-    mouth_miss(mouth, 3);
+        changes[i] = (struct subscriber_change){BYTES("Class"), {id, i + 1}};
+    assert_non_null(subscriber);
+    publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* nobody wants it */
+    assert_false(feed_are_wanted(segment, 3));
+    assert_false(subscriber_next(subscriber, &news));
+    subscriber_want(subscriber, 3, true);
+    assert_true(feed_are_wanted(segment, 3) && !feed_are_wanted(segment, 4));
+    publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* more than one message */
+    publisher_miss(publisher, 3);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
-        assert_true(ear_next(ear, &news));
-        assert_true(news.space == 3 && news.version == 5 && is(news.class, "Class"));
+        assert_true(subscriber_next(subscriber, &news));
+        assert_true(news.ns == 3 && news.version == 5 && is(news.class, "Class"));
         assert_int_equal(news.id.size, i + 1);
     }
-    assert_true(ear_next(ear, &news) && !news.class.data);
-    assert_false(ear_next(ear, &news));
-    assert_int_equal(ear_missed(ear, 3), 1);
-    while (ear_missed(ear, 3) == 1) /* nobody reads: it fills, and is not waited for */
-        mouth_tell(mouth, 3, 6, changes, COUNT_OF(changes));
-    while (ear_next(ear, &news))
+    assert_true(subscriber_next(subscriber, &news) && !news.class.data);
+    assert_false(subscriber_next(subscriber, &news));
+    assert_int_equal(subscriber_missed(subscriber, 3), 1);
+    while (subscriber_missed(subscriber, 3) == 1) /* nobody reads: it fills, and is not waited for */
+        publisher_send(publisher, 3, 6, changes, COUNT_OF(changes));
+    while (subscriber_next(subscriber, &news))
         assert_int_equal(news.version, 6);
-    ear_close(ear);
-    assert_false(ears_are_wanted(stamps, 3));
-    mouth_destroy(mouth);
+    subscriber_close(subscriber);
+    assert_false(feed_are_wanted(segment, 3));
+    publisher_destroy(publisher);
 }
 
 static void who_was_killed_is_not_told(void **state)
@@ -243,25 +243,25 @@ static void who_was_killed_is_not_told(void **state)
     char problem[256];
     pid_t child = fork();
     if (child == 0) {
-        struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
-        ear_want(ear, 3, true);
+        struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
+        subscriber_want(subscriber, 3, true);
         _exit(0); /* without a farewell */
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(ears_are_wanted(stamps, 3));
-    struct mouth *mouth = mouth_create(stamps);
-    const struct ear_change change = {BYTES("A"), BYTES("1")};
-    mouth_tell(mouth, 3, 1, &change, 1); /* writes to nobody */
-    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
-    assert_non_null(ear);
-    assert_false(ears_are_wanted(stamps, 3));
-    ear_want(ear, 3, true);
-    mouth_tell(mouth, 3, 2, &change, 1); /* by the new pipe */
-    struct ear_news news;
-    assert_true(ear_next(ear, &news) && news.version == 2);
-    ear_close(ear);
-    mouth_destroy(mouth);
+    assert_true(feed_are_wanted(segment, 3));
+    struct publisher *publisher = publisher_create(segment);
+    const struct subscriber_change change = {BYTES("A"), BYTES("1")};
+    publisher_send(publisher, 3, 1, &change, 1); /* writes to nobody */
+    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
+    assert_non_null(subscriber);
+    assert_false(feed_are_wanted(segment, 3));
+    subscriber_want(subscriber, 3, true);
+    publisher_send(publisher, 3, 2, &change, 1); /* by the new pipe */
+    struct subscriber_news news;
+    assert_true(subscriber_next(subscriber, &news) && news.version == 2);
+    subscriber_close(subscriber);
+    publisher_destroy(publisher);
 }
 
 /* --- sessions --- */
@@ -270,42 +270,42 @@ static void sessions_that_listen_are_known(void **state)
 {
     (void)state;
     char problem[256];
-    struct ear *ear = ear_open(stamps, folder, problem, sizeof problem);
+    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
     struct bytes one = BYTES("one"), other = BYTES("other");
-    assert_non_null(ear);
-    assert_false(ears_session_listens(stamps, 3, one));
-    uint64_t first = ear_session_add(ear, 3, one), second = ear_session_add(ear, 3, one);
+    assert_non_null(subscriber);
+    assert_false(feed_session_listens(segment, 3, one));
+    uint64_t first = feed_session_add(subscriber, 3, one), second = feed_session_add(subscriber, 3, one);
     assert_true(first && first == second);
-    assert_true(ears_session_listens(stamps, 3, one));
-    assert_false(ears_session_listens(stamps, 4, one) || ears_session_listens(stamps, 3, other));
-    ear_session_remove(ear, first);
-    assert_true(ears_session_listens(stamps, 3, one)); /* it has another connection */
-    struct ear *beside = ear_open(stamps, folder, problem, sizeof problem);
-    assert_true(ear_session_add(beside, 3, one));
-    ear_session_remove(ear, second);
-    assert_true(ears_session_listens(stamps, 3, one)); /* to another process */
-    ear_close(beside);
-    assert_false(ears_session_listens(stamps, 3, one));
-    assert_true(ear_session_add(ear, 3, other));
-    ears_bury(stamps, (uint32_t)getpid() + 1); /* somebody else */
-    assert_true(ears_session_listens(stamps, 3, other));
-    ears_bury(stamps, (uint32_t)getpid());
-    assert_false(ears_session_listens(stamps, 3, other));
-    ear_close(ear);
+    assert_true(feed_session_listens(segment, 3, one));
+    assert_false(feed_session_listens(segment, 4, one) || feed_session_listens(segment, 3, other));
+    feed_session_remove(subscriber, first);
+    assert_true(feed_session_listens(segment, 3, one)); /* it has another connection */
+    struct subscriber *beside = subscriber_open(segment, folder, problem, sizeof problem);
+    assert_true(feed_session_add(beside, 3, one));
+    feed_session_remove(subscriber, second);
+    assert_true(feed_session_listens(segment, 3, one)); /* to another process */
+    subscriber_close(beside);
+    assert_false(feed_session_listens(segment, 3, one));
+    assert_true(feed_session_add(subscriber, 3, other));
+    feed_retire(segment, (uint32_t)getpid() + 1); /* somebody else */
+    assert_true(feed_session_listens(segment, 3, other));
+    feed_retire(segment, (uint32_t)getpid());
+    assert_false(feed_session_listens(segment, 3, other));
+    subscriber_close(subscriber);
 }
 
 /* Few beginnings of chains, so that they are long, meet, and go around the end. */
 static uint64_t colliding(uint32_t number)
 {
-    return ((uint64_t)(EAR_SESSIONS - 3 + number % 5) << 32) + 7 + number;
+    return ((uint64_t)(FEED_SESSIONS - 3 + number % 5) << 32) + 7 + number;
 }
 
 static void sessions_come_and_go(void **state)
 {
     enum { NAMES = 300, STEPS = 20000 };
     (void)state;
-    struct ear_sessions *sessions = calloc(1, sizeof *sessions);
-    struct ear_counts *counts = calloc(1, sizeof *counts);
+    struct feed_sessions *sessions = calloc(1, sizeof *sessions);
+    struct subscriber_counts *counts = calloc(1, sizeof *counts);
     unsigned expected[NAMES] = {0};
     uint32_t chance = 1;
     assert_true(sessions && counts);
@@ -313,27 +313,27 @@ static void sessions_come_and_go(void **state)
         chance = chance * 1664525 + 1013904223;
         uint32_t name = (chance >> 8) % NAMES;
         if (chance >> 31 || !expected[name]) {
-            assert_true(ear_sessions_add(sessions, counts, colliding(name)));
+            assert_true(feed_sessions_add(sessions, counts, colliding(name)));
             expected[name]++;
         } else {
-            ear_sessions_remove(sessions, counts, colliding(name));
+            feed_sessions_remove(sessions, counts, colliding(name));
             expected[name]--;
         }
-        assert_int_equal(ear_sessions_has(sessions, colliding(name)), expected[name] > 0);
+        assert_int_equal(feed_sessions_has(sessions, colliding(name)), expected[name] > 0);
     }
     for (uint32_t name = 0; name < NAMES; name++) {
-        assert_int_equal(ear_sessions_has(sessions, colliding(name)), expected[name] > 0);
+        assert_int_equal(feed_sessions_has(sessions, colliding(name)), expected[name] > 0);
         while (expected[name]--)
-            ear_sessions_remove(sessions, counts, colliding(name));
+            feed_sessions_remove(sessions, counts, colliding(name));
     }
-    for (size_t i = 0; i < EAR_SESSIONS; i++) /* nothing is left behind */
+    for (size_t i = 0; i < FEED_SESSIONS; i++) /* nothing is left behind */
         assert_int_equal(atomic_load(&sessions->keys[i]), 0);
-    uint64_t more = EAR_SESSIONS;
-    for (uint64_t key = 2; key < 2 + EAR_SESSIONS_MOST; key++)
-        assert_true(ear_sessions_add(sessions, counts, key << 32));
-    assert_false(ear_sessions_add(sessions, counts, more << 32)); /* full */
-    assert_true(ear_sessions_add(sessions, counts, UINT64_C(2) << 32));
-    assert_false(ear_sessions_has(sessions, more << 32));
+    uint64_t more = FEED_SESSIONS;
+    for (uint64_t key = 2; key < 2 + FEED_SESSIONS_MOST; key++)
+        assert_true(feed_sessions_add(sessions, counts, key << 32));
+    assert_false(feed_sessions_add(sessions, counts, more << 32)); /* full */
+    assert_true(feed_sessions_add(sessions, counts, UINT64_C(2) << 32));
+    assert_false(feed_sessions_has(sessions, more << 32));
     free(sessions);
     free(counts);
 }

@@ -10,7 +10,7 @@
 
 #include "fake_store.h"
 #include "serve/arguments.h"
-#include "workshop_world.h"
+#include "worker_context_world.h"
 
 #define SESSION "session-of-a-client"
 
@@ -58,10 +58,10 @@ static void other_names_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char object[200];
         snprintf(object, sizeof object, "{%s}", cases[i].member);
-        for (int road = 0; road < 3; road++) {
+        for (int path = 0; path < 3; path++) {
             struct bytes pair = bytes_of(cases[i].pair);
-            enum fault fault = road == 0   ? read_query(pair)
-                               : road == 1 ? read_form(pair)
+            enum fault fault = path == 0   ? read_query(pair)
+                               : path == 1 ? read_form(pair)
                                            : read_json(bytes_of(object));
             assert_int_equal(fault, FAULT_AARG);
             assert_true(arguments.is_unknown);
@@ -99,12 +99,12 @@ static int start(void **state)
                                            .limit_document_bytes = 130,
                                            .limit_documents = 2,
                                            .limit_definitions = 3,
-                                           .limit_life_days = 90,
+                                           .limit_subscription_days = 90,
                                            .limit_name_bytes = 20,
                                            .limit_syncs = 2,
                                            .dhop_past_s = 1,
                                            .queue_key_sha256 = queue_key};
-    if (workshop_world_open(&limits))
+    if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"open\"}");
     fake.schema = "{\"classes\":{\"Person\":{\"items\":{\"Main\":{\"singleton\":true,\"fields\":{"
@@ -274,7 +274,7 @@ static void resources_too(void **state)
     assert_null(reply.at); /* it is in the path */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, workshop_world_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, worker_context_world_close)
 
 int main(void)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
 
@@ -86,7 +86,7 @@ static void rights_are_declared(void **state)
 {
     (void)state;
     const struct call administrator = {.admin = BYTES("open sesame")},
-                      in_z = {.space = BYTES("z"), .database = BYTES("z")};
+                      in_z = {.ns = BYTES("z"), .database = BYTES("z")};
     work = nothing;
     assert_int_equal(run_call("Trial", NULL, (struct call){0}), FAULT_NONE); /* in a closed namespace */
     assert_string_equal(body.data, "{}");
@@ -402,7 +402,7 @@ static int64_t left_ms;
 static enum stampd_outcome note_time(struct stampd_call *call)
 {
     left_ms = stampd_time_left_ms(call);
-    const struct pulse *pulse = stamps_pulse(stamps, stamps_index(stamps));
+    const struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
     assert_true(atomic_load(&pulse->deadline_ms) > 0);
     assert_string_equal(pulse->application, "Brief");
     return STAMPD_DONE;
@@ -411,7 +411,7 @@ static enum stampd_outcome note_time(struct stampd_call *call)
 static void application_code_is_watched(void **state)
 {
     (void)state;
-    const struct pulse *pulse = stamps_pulse(stamps, stamps_index(stamps));
+    const struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
     work = note_time;
     assert_int_equal(run_call("Brief", NULL, (struct call){0}), FAULT_NONE);
     assert_in_range(left_ms, 0, 1000);
@@ -450,19 +450,19 @@ static void put_knows_the_declared_classes(void **state)
         assert_int_equal(json_read(arena, bytes_of(param), &limits, &root, &problem), FAULT_NONE);
         struct call call = {.arena = arena,
                             .route = CALL_OPERATION,
-                            .space = BYTES("lab"),
+                            .ns = BYTES("lab"),
                             .database = BYTES("lab"),
                             .operation = BYTES("put"),
                             .param = root,
                             .deadline_ms = INT64_MAX};
         reply = (struct reply){.body = &body};
         body.size = 0;
-        operation_run(&workshop, &call, &reply);
+        operation_run(&worker_context, &call, &reply);
         assert_int_equal(reply.fault, cases[i].fault);
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, worker_context_world_close)
 
 int main(void)
 {

@@ -127,7 +127,7 @@ static void mistakes_reach_no_database(void **state)
     assert_true(works > 1); /* each try made another mistake */
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, worker_context_world_close)
 
 int main(void)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
 
@@ -166,7 +166,7 @@ static void what_is_wrong_in_a_stored_content_is_not(void **state)
     fake_change("Firm", "a", 100, "{\"n\":5}");
     assert_int_equal(run(read_stored, NULL), FAULT_NONE);
     fake_change("Firm", "a", 200, "{\"n\":50}");
-    stamps_move_all(stamps);
+    slots_move_all(segment);
     run(read_stored, "{\"n\":5}");
     expect_fault(FAULT_BCONTENT, "n");
     assert_int_equal(works, 3); /* class B */
@@ -424,7 +424,7 @@ static void a_call_tells_about_its_request(void **state)
     assert_int_equal(works, 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, workshop_world_close)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start_world, worker_context_world_close)
 
 int main(void)
 {

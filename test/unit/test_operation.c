@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "fake_store.h"
-#include "workshop_world.h"
+#include "worker_context_world.h"
 
 static char no_key[] = "";
 
@@ -26,7 +26,7 @@ static int start(void **state)
                                            .limit_documents = 32,
                                            .limit_name_bytes = 255,
                                            .limit_syncs = 50};
-    if (workshop_world_open(&limits))
+    if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"open\"}");
     return 0;
@@ -292,7 +292,7 @@ static void interrupt(void)
 {
     if (interruptions-- > 0) {
         fake_change("Doc", "a", stamp_add_ms(stamp_now(), INT64_C(1000) * (10 - interruptions)), "9");
-        stamps_move_all(stamps);
+        slots_move_all(segment);
     }
 }
 
@@ -307,7 +307,7 @@ static void contention_is_tried_three_times(void **state)
     assert_int_equal(fake.commits, 3);
     interruptions = 3;
     fake_change("Doc", "a", stamp_add_ms(stamp_now(), 60000), "1");
-    stamps_move_all(stamps);
+    slots_move_all(segment);
     assert_int_equal(run("put", put), FAULT_CONTENTION);
     assert_int_equal(reply.phase, PHASE_VALIDATION);
     assert_int_equal(fake.commits, 6);
@@ -334,33 +334,33 @@ static void ping_tells_time_build_and_state(void **state)
     struct call call = {.arena = arena, .route = CALL_PING, .deadline_ms = INT64_MAX};
     reply = (struct reply){.body = &body};
     body.size = 0;
-    operation_run(&workshop, &call, &reply);
+    operation_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
     assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\"}");
     call.route = CALL_NAMESPACE_PING;
-    call.space = call.database = BYTES("lab");
+    call.ns = call.database = BYTES("lab");
     body.size = 0;
-    operation_run(&workshop, &call, &reply);
+    operation_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
     assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"ok\"}");
     assert_int_equal(fake.loads, 2); /* the configuration, and the first use of the database */
-    const int space = documents_space(workshop.documents, call.database);
+    const int ns = documents_ns(worker_context.documents, call.database);
     for (int is_up = 0; is_up < 2; is_up++) {
-        stamps_space_tell(workshop.stamps, space, is_up);
+        slots_ns_tell(worker_context.segment, ns, is_up);
         body.size = 0;
-        operation_run(&workshop, &call, &reply);
+        operation_run(&worker_context, &call, &reply);
         builder_add(&body, "", 1);
         assert_non_null(strstr(body.data, is_up ? "\"db\":\"ok\"" : "\"db\":\"down\""));
     }
     assert_int_equal(fake.loads, 2);
     call.database = NO_BYTES;
-    operation_run(&workshop, &call, &reply);
+    operation_run(&worker_context, &call, &reply);
     assert_int_equal(reply.fault, FAULT_NNAMESPACE);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, workshop_world_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, worker_context_world_close)
     const struct CMUnitTest tests[] = {
         TEST(put_then_get),
         TEST(versions_expected),

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "control/page.h"
-#include "control/patience.h"
+#include "control/backoff.h"
 
 static struct arena *arena;
 static struct builder lines;
@@ -129,17 +129,17 @@ static void names_of_people(void **state)
 static void patience_has_an_end(void **state)
 {
     (void)state;
-    struct patience patience = {0};
+    struct backoff backoff = {0};
     int64_t before_ms = clock_monotonic_ms(), due_ms = 0;
     for (int i = 0; i < 20; i++) {
-        assert_true(patience_goes_on(&patience, 1000));
-        assert_true(patience.due_ms > before_ms && patience.due_ms <= clock_monotonic_ms() + 10000);
-        assert_int_equal(patience.tries, i + 1);
-        due_ms = patience.due_ms > due_ms ? patience.due_ms : due_ms;
+        assert_true(backoff_goes_on(&backoff, 1000));
+        assert_true(backoff.due_ms > before_ms && backoff.due_ms <= clock_monotonic_ms() + 10000);
+        assert_int_equal(backoff.tries, i + 1);
+        due_ms = backoff.due_ms > due_ms ? backoff.due_ms : due_ms;
     }
     assert_true(due_ms >= before_ms + 5000);
-    patience.failing_ms -= 2000 * 1000;
-    assert_false(patience_goes_on(&patience, 1000));
+    backoff.failing_ms -= 2000 * 1000;
+    assert_false(backoff_goes_on(&backoff, 1000));
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "document/search.h"
+#include "model/search.h"
 #include "edge/pg.h"
 
 static struct arena *arena;

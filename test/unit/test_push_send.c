@@ -15,7 +15,7 @@
 
 #include "child.h"
 #include "edge/crypto.h"
-#include "operation/push_send.h"
+#include "operation/push/push_send.h"
 
 static struct arena *arena;
 static char contact[] = "mailto:ops@example.net", on[] = "on", off[] = "off";

@@ -17,7 +17,7 @@
 
 /* A request as nginx would hand it on. */
 struct letter {
-    const char *method, *uri, *space, *database, *door, *accept, *build, *key, *type, *body;
+    const char *method, *uri, *ns, *database, *endpoint, *accept, *build, *key, *type, *body;
     const char *match, *none_match, *client;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
@@ -35,9 +35,9 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"REQUEST_URI", letter->uri},
         {"CONTENT_TYPE", letter->type},
         {"STAMPD_CLIENT", letter->client ? letter->client : "-"},
-        {"STAMPD_NS", letter->space ? letter->space : ""},
+        {"STAMPD_NS", letter->ns ? letter->ns : ""},
         {"STAMPD_DATABASE", letter->database ? letter->database : ""},
-        {"STAMPD_DOOR", letter->door ? letter->door : "public"},
+        {"STAMPD_DOOR", letter->endpoint ? letter->endpoint : "public"},
         {"STAMPD_REQUEST_ID", letter->is_nameless ? NULL : "feed"},
         {"STAMPD_TOKEN", "1-2-3-4.567"},
         {"HTTP_ACCEPT", letter->accept},
@@ -127,52 +127,52 @@ static void routes_are_found(void **state)
         {{.uri = "/ping"}, FAULT_NONE, CALL_PING},
         {{.uri = "/ping?x=1", .method = "POST"}, FAULT_NONE, CALL_PING},
         {{.uri = "/ping", .method = "HEAD"}, FAULT_NONE, CALL_PING},
-        {{.uri = "/n/ping", .space = "n", .database = "d"}, FAULT_NONE, CALL_NAMESPACE_PING},
-        {{.uri = "/n/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
-        {{.uri = "/n/op/get/a/b", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
-        {{.uri = "/%6E/op/get", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
-        {{.uri = "/n/doc/A/a", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
-        {{.uri = "/n/doc/A/a%2Fb?age=5", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
-        {{.uri = "/n/doc/A/a", .method = "DELETE", .space = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
-        {{.uri = "/n/doc/A/a", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
-        {{.uri = "/n/op/get", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
+        {{.uri = "/n/ping", .ns = "n", .database = "d"}, FAULT_NONE, CALL_NAMESPACE_PING},
+        {{.uri = "/n/op/get", .ns = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/n/op/get/a/b", .ns = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/%6E/op/get", .ns = "n", .database = "d"}, FAULT_NONE, CALL_OPERATION},
+        {{.uri = "/n/doc/A/a", .ns = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a%2Fb?age=5", .ns = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a", .method = "DELETE", .ns = "n", .database = "d"}, FAULT_NONE, CALL_DOCUMENT},
+        {{.uri = "/n/doc/A/a", .method = "OPTIONS", .ns = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
+        {{.uri = "/n/op/get", .method = "OPTIONS", .ns = "n", .database = "d"}, FAULT_NONE, CALL_OPTIONS},
         {{.uri = "/ping", .method = "OPTIONS"}, FAULT_NONE, CALL_OPTIONS},
-        {{.uri = "/live", .door = "probe"}, FAULT_NONE, CALL_LIVE},
-        {{.uri = "/ready", .door = "probe"}, FAULT_NONE, CALL_READY},
-        {{.uri = "/metrics?a=b", .door = "probe"}, FAULT_NONE, CALL_METRICS},
+        {{.uri = "/live", .endpoint = "probe"}, FAULT_NONE, CALL_LIVE},
+        {{.uri = "/ready", .endpoint = "probe"}, FAULT_NONE, CALL_READY},
+        {{.uri = "/metrics?a=b", .endpoint = "probe"}, FAULT_NONE, CALL_METRICS},
         /* probes are for their own door */
         {{.uri = "/live"}, FAULT_NPATH, 0},
-        {{.uri = "/metrics", .door = ""}, FAULT_NPATH, 0},
-        {{.uri = "/metrics/x", .door = "probe"}, FAULT_NPATH, 0},
+        {{.uri = "/metrics", .endpoint = ""}, FAULT_NPATH, 0},
+        {{.uri = "/metrics/x", .endpoint = "probe"}, FAULT_NPATH, 0},
         /* no such address */
         {{.uri = "/"}, FAULT_NPATH, 0},
         {{.uri = ""}, FAULT_NPATH, 0},
         {{.uri = NULL}, FAULT_NPATH, 0},
-        {{.uri = "/n", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/op", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/op/", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n//op/get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/op/../get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/other", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/ping/x", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/doc", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/doc/A", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/doc/A/", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/doc/A/a/b", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/doc/A/%2E%2e", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/n/other", .method = "OPTIONS", .space = "n", .database = "d"}, FAULT_NPATH, 0},
-        {{.uri = "/m/op/get", .space = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n//op/get", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/op/../get", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/other", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/ping/x", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/a/b", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/doc/A/%2E%2e", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/n/other", .method = "OPTIONS", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
+        {{.uri = "/m/op/get", .ns = "n", .database = "d"}, FAULT_NPATH, 0},
         {{.uri = "/n/op/get"}, FAULT_NPATH, 0},
-        {{.uri = "/n/op/g%0", .space = "n", .database = "d"}, FAULT_AARG, 0},
-        {{.uri = "/n/op/%FF", .space = "n", .database = "d"}, FAULT_AUTF8, 0},
+        {{.uri = "/n/op/g%0", .ns = "n", .database = "d"}, FAULT_AARG, 0},
+        {{.uri = "/n/op/%FF", .ns = "n", .database = "d"}, FAULT_AUTF8, 0},
         /* nginx does not know it */
-        {{.uri = "/n/op/get", .space = "n"}, FAULT_NNAMESPACE, 0},
-        {{.uri = "/n/ping", .space = "n"}, FAULT_NNAMESPACE, 0},
+        {{.uri = "/n/op/get", .ns = "n"}, FAULT_NNAMESPACE, 0},
+        {{.uri = "/n/ping", .ns = "n"}, FAULT_NNAMESPACE, 0},
         /* methods */
         {{.uri = "/ping", .method = "PUT"}, FAULT_AMETHOD, 0},
-        {{.uri = "/n/op/put", .method = "PUT", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
-        {{.uri = "/n/doc/A/a", .method = "POST", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
-        {{.uri = "/n/doc/A/a", .method = "put", .space = "n", .database = "d"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/op/put", .method = "PUT", .ns = "n", .database = "d"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/doc/A/a", .method = "POST", .ns = "n", .database = "d"}, FAULT_AMETHOD, 0},
+        {{.uri = "/n/doc/A/a", .method = "put", .ns = "n", .database = "d"}, FAULT_AMETHOD, 0},
         {{.uri = "/ping", .method = "get"}, FAULT_AMETHOD, 0},
         {{.uri = "/ping", .method = ""}, FAULT_AMETHOD, 0},
     };
@@ -192,7 +192,7 @@ static void call_has_all_that_was_sent(void **state)
     struct letter letter = {
         .method = "POST",
         .uri = "/n/op/do%20it/a%2Fb/%C3%A9?lang=fr",
-        .space = "n",
+        .ns = "n",
         .database = "base",
         .build = "b6",
         .key = "a key",
@@ -203,7 +203,7 @@ static void call_has_all_that_was_sent(void **state)
     int64_t before_ms = clock_monotonic_ms();
     assert_int_equal(read_letter(&letter), FAULT_NONE);
     const struct call *call = &request.call;
-    assert_text(call->space, "n");
+    assert_text(call->ns, "n");
     assert_text(call->database, "base");
     assert_text(call->operation, "do it");
     assert_int_equal(call->path_count, 2);
@@ -240,7 +240,7 @@ static void resources_are_read(void **state)
     struct letter letter = {
         .method = "PUT",
         .uri = "/n/doc/Note/a%2Fb%0A%C3%A9?lang=fr",
-        .space = "n",
+        .ns = "n",
         .database = "base",
         .match = "\"5\", W/\"6\"",
         .none_match = "*",
@@ -265,7 +265,7 @@ static void resources_are_read(void **state)
     assert_text(content->text, "{\"a\":[1]}");
     assert_string_equal(request.form.location, "/n/doc/Note/a%2Fb%0A%C3%A9");
 
-    letter = (struct letter){.uri = "/n/doc/Note/a?age=60", .space = "n", .database = "d"};
+    letter = (struct letter){.uri = "/n/doc/Note/a?age=60", .ns = "n", .database = "d"};
     assert_int_equal(read_letter(&letter), FAULT_NONE);
     assert_int_equal(request.call.resource->act, RESOURCE_READ);
     assert_int_equal(request.call.resource->age_s, 60);
@@ -291,7 +291,7 @@ static void resources_are_refused(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct letter letter = cases[i].letter;
-        letter.space = letter.database = "n";
+        letter.ns = letter.database = "n";
         assert_int_equal(read_letter(&letter), FAULT_AARG);
         assert_string_equal(reply.arguments[0], cases[i].argument);
     }
@@ -302,7 +302,7 @@ static void bodies_are_refused(void **state)
     (void)state;
     struct letter letter = {.method = "POST",
                             .uri = "/n/op/get",
-                            .space = "n",
+                            .ns = "n",
                             .database = "d",
                             .type = "application/json",
                             .body = "{}",

@@ -20,21 +20,21 @@
 
 #include "base/clock.h"
 #include "child.h"
-#include "edge/segment.h"
+#include "edge/mapping.h"
 
 static const uint64_t MAGIC = 0x1122334455667788;
 enum { LAYOUT = 3, SIZE = 20000 };
 
 static char problem[512];
 
-static bool open_at(struct segment *segment, const char *name)
+static bool open_at(struct mapping *mapping, const char *name)
 {
-    return segment_open(segment, folder_path(name), MAGIC, LAYOUT, SIZE, problem, sizeof problem);
+    return mapping_open(mapping, folder_path(name), MAGIC, LAYOUT, SIZE, problem, sizeof problem);
 }
 
-static const struct segment_head *head_of(const struct segment *segment)
+static const struct mapping_head *head_of(const struct mapping *mapping)
 {
-    return segment->memory;
+    return mapping->memory;
 }
 
 static int make_folder(void **state)
@@ -62,47 +62,47 @@ static void write_file(const char *name, const void *data, size_t size)
 static void without_users_it_is_made_anew(void **state)
 {
     (void)state;
-    struct segment segment;
-    assert_true(open_at(&segment, "segment"));
-    struct segment_head first = *head_of(&segment);
-    assert_true(segment.is_new);
+    struct mapping mapping;
+    assert_true(open_at(&mapping, "segment"));
+    struct mapping_head first = *head_of(&mapping);
+    assert_true(mapping.is_new);
     assert_int_equal(first.generation, 1);
-    assert_int_equal(first.installation >> 24, SEGMENT_INSTALLATION_MARK);
-    assert_int_equal(segment.size, SIZE);
-    assert_true(fcntl(segment.fd, F_GETFD) & FD_CLOEXEC);
-    char *bytes = segment.memory;
+    assert_int_equal(first.installation >> 24, MAPPING_INSTALLATION_MARK);
+    assert_int_equal(mapping.size, SIZE);
+    assert_true(fcntl(mapping.fd, F_GETFD) & FD_CLOEXEC);
+    char *bytes = mapping.memory;
     memset(bytes + sizeof first, 'x', SIZE - sizeof first);
-    segment_close(&segment);
+    mapping_close(&mapping);
 
-    assert_true(open_at(&segment, "segment"));
-    assert_true(segment.is_new);
-    assert_int_equal(head_of(&segment)->generation, 2);
-    assert_int_equal(head_of(&segment)->installation, first.installation);
-    assert_true(head_of(&segment)->seed != first.seed);
-    bytes = segment.memory;
+    assert_true(open_at(&mapping, "segment"));
+    assert_true(mapping.is_new);
+    assert_int_equal(head_of(&mapping)->generation, 2);
+    assert_int_equal(head_of(&mapping)->installation, first.installation);
+    assert_true(head_of(&mapping)->seed != first.seed);
+    bytes = mapping.memory;
     for (size_t i = sizeof first; i < SIZE; i++)
         assert_int_equal(bytes[i], 0);
-    segment_close(&segment);
+    mapping_close(&mapping);
 }
 
 static void with_users_it_is_attached(void **state)
 {
     (void)state;
-    struct segment one, two;
+    struct mapping one, two;
     assert_true(open_at(&one, "segment"));
     ((char *)one.memory)[SIZE - 1] = 'x';
     assert_true(open_at(&two, "segment"));
     assert_false(two.is_new);
     assert_int_equal(((char *)two.memory)[SIZE - 1], 'x');
-    segment_close(&one);
+    mapping_close(&one);
     assert_true(open_at(&one, "segment"));
     assert_false(one.is_new);
     assert_int_equal(head_of(&one)->generation, 1);
-    segment_close(&one);
-    segment_close(&two);
+    mapping_close(&one);
+    mapping_close(&two);
     assert_true(open_at(&one, "segment"));
     assert_true(one.is_new);
-    segment_close(&one);
+    mapping_close(&one);
 }
 
 static void hold(void *argument)
@@ -115,47 +115,47 @@ static void hold(void *argument)
 static void a_child_keeps_it_alive(void **state)
 {
     (void)state;
-    struct segment segment, other;
-    assert_true(open_at(&segment, "segment"));
+    struct mapping mapping, other;
+    assert_true(open_at(&mapping, "segment"));
     pid_t child = child_start(hold, NULL);
-    segment_close(&segment);
+    mapping_close(&mapping);
     assert_true(open_at(&other, "segment"));
     assert_false(other.is_new);
-    segment_close(&other);
+    mapping_close(&other);
     child_kill(child);
     assert_true(open_at(&other, "segment"));
     assert_true(other.is_new);
     assert_int_equal(head_of(&other)->generation, 2);
-    segment_close(&other);
+    mapping_close(&other);
 }
 
 static void what_does_not_match_is_refused(void **state)
 {
     (void)state;
-    struct segment one, two;
+    struct mapping one, two;
     assert_true(open_at(&one, "segment"));
     assert_false(
-        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE, problem, sizeof problem));
+        mapping_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE, problem, sizeof problem));
     assert_non_null(strstr(problem, "another release"));
     assert_false(
-        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT, SIZE + 64, problem, sizeof problem));
-    assert_non_null(strstr(problem, "segment_slots and shelf_mb"));
+        mapping_open(&two, folder_path("segment"), MAGIC, LAYOUT, SIZE + 64, problem, sizeof problem));
+    assert_non_null(strstr(problem, "segment_slots and shared_cache_mb"));
     assert_false(
-        segment_open(&two, folder_path("segment"), MAGIC + 1, LAYOUT, SIZE, problem, sizeof problem));
+        mapping_open(&two, folder_path("segment"), MAGIC + 1, LAYOUT, SIZE, problem, sizeof problem));
     assert_non_null(strstr(problem, "something else"));
     assert_int_equal(truncate(folder_path("segment"), SIZE - 1), 0);
     assert_false(open_at(&two, "segment"));
     assert_non_null(strstr(problem, "was cut"));
     assert_int_equal(truncate(folder_path("segment"), SIZE), 0);
     assert_true(open_at(&two, "segment"));
-    segment_close(&two);
-    segment_close(&one);
+    mapping_close(&two);
+    mapping_close(&one);
     /* without users another layout and size are no obstacle, and a cut file neither */
     assert_int_equal(truncate(folder_path("segment"), 1000), 0);
     assert_true(
-        segment_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE / 2, problem, sizeof problem));
+        mapping_open(&two, folder_path("segment"), MAGIC, LAYOUT + 1, SIZE / 2, problem, sizeof problem));
     assert_int_equal(head_of(&two)->generation, 2);
-    segment_close(&two);
+    mapping_close(&two);
 }
 
 static void a_foreign_file_is_left_as_it_is(void **state)
@@ -163,19 +163,19 @@ static void a_foreign_file_is_left_as_it_is(void **state)
     (void)state;
     static const char text[] = "important words\n", zeros[300];
     char again[sizeof text];
-    struct segment segment;
+    struct mapping mapping;
     write_file("text", text, sizeof text);
-    assert_false(open_at(&segment, "text"));
+    assert_false(open_at(&mapping, "text"));
     assert_non_null(strstr(problem, "something else"));
     FILE *file = fopen(folder_path("text"), "r");
     assert_int_equal(fread(again, 1, sizeof again, file), sizeof text);
     assert_memory_equal(again, text, sizeof text);
     fclose(file);
     write_file("zeros", zeros, sizeof zeros); /* longer than a head: somebody's */
-    assert_false(open_at(&segment, "zeros"));
+    assert_false(open_at(&mapping, "zeros"));
     assert_false(
-        segment_open(&segment, folder_path("no/where"), MAGIC, LAYOUT, SIZE, problem, sizeof problem));
-    assert_false(segment_open(&segment, "/dev/null", MAGIC, LAYOUT, SIZE, problem, sizeof problem));
+        mapping_open(&mapping, folder_path("no/where"), MAGIC, LAYOUT, SIZE, problem, sizeof problem));
+    assert_false(mapping_open(&mapping, "/dev/null", MAGIC, LAYOUT, SIZE, problem, sizeof problem));
     assert_non_null(strstr(problem, "not a plain file"));
 }
 
@@ -193,51 +193,51 @@ static void look_at(void *argument)
 static void a_making_cut_off_is_begun_again(void **state)
 {
     (void)state;
-    struct segment segment;
-    struct segment_head head = {.magic = MAGIC, .installation = 0x53001122, .generation = 41};
+    struct mapping mapping;
+    struct mapping_head head = {.magic = MAGIC, .installation = 0x53001122, .generation = 41};
     char name[] = "half";
     write_file(name, &head, sizeof head);
     gate_open(&locked);
     pid_t starter = child_start(look_at, name);
     gate_await(&locked);
-    assert_true(open_at(&segment, name)); /* waits until somebody can make it */
+    assert_true(open_at(&mapping, name)); /* waits until somebody can make it */
     child_expect(starter);
     gate_close(&locked);
-    assert_true(segment.is_new);
-    assert_int_equal(head_of(&segment)->generation, 42);
-    assert_int_equal(head_of(&segment)->installation, 0x53001122);
-    segment_close(&segment);
+    assert_true(mapping.is_new);
+    assert_int_equal(head_of(&mapping)->generation, 42);
+    assert_int_equal(head_of(&mapping)->installation, 0x53001122);
+    mapping_close(&mapping);
     memset(&head, 0, sizeof head);
     write_file("blank", &head, sizeof head);
-    assert_true(open_at(&segment, "blank"));
-    assert_int_equal(head_of(&segment)->generation, 1);
-    segment_close(&segment);
+    assert_true(open_at(&mapping, "blank"));
+    assert_int_equal(head_of(&mapping)->generation, 1);
+    mapping_close(&mapping);
 }
 
 static void fill_up(void *argument)
 {
     (void)argument;
-    struct segment segment;
+    struct mapping mapping;
     struct rlimit limit = {.rlim_cur = SIZE / 2, .rlim_max = SIZE / 2};
     signal(SIGXFSZ, SIG_IGN);
     DEMAND(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    DEMAND(!open_at(&segment, "segment"));
+    DEMAND(!open_at(&mapping, "segment"));
     DEMAND(strstr(problem, "no room for 20000 bytes") != NULL);
 }
 
 static void no_room_is_said_at_once(void **state)
 {
     (void)state;
-    struct segment segment;
+    struct mapping mapping;
     struct stat status;
     child_expect(child_start(fill_up, NULL));
     assert_int_equal(stat(folder_path("segment"), &status), 0);
-    assert_int_equal(status.st_size, sizeof(struct segment_head));
-    assert_true(open_at(&segment, "segment"));
-    assert_int_equal(head_of(&segment)->generation, 2);
+    assert_int_equal(status.st_size, sizeof(struct mapping_head));
+    assert_true(open_at(&mapping, "segment"));
+    assert_int_equal(head_of(&mapping)->generation, 2);
     assert_int_equal(stat(folder_path("segment"), &status), 0);
     assert_true(status.st_blocks * 512 >= SIZE);
-    segment_close(&segment);
+    mapping_close(&mapping);
 }
 
 /* Opens again and again; while it is open nobody may make it anew: our own count would be gone. */
@@ -245,17 +245,17 @@ static void open_often(void *argument)
 {
     int times = *(int *)argument;
     for (int i = 0; i < times; i++) {
-        struct segment segment;
-        DEMAND(open_at(&segment, "segment"));
-        const struct segment_head *head = segment.memory;
-        _Atomic uint64_t *living = (_Atomic uint64_t *)(void *)((char *)segment.memory + SIZE - 32);
+        struct mapping mapping;
+        DEMAND(open_at(&mapping, "segment"));
+        const struct mapping_head *head = mapping.memory;
+        _Atomic uint64_t *living = (_Atomic uint64_t *)(void *)((char *)mapping.memory + SIZE - 32);
         uint64_t generation = head->generation;
         atomic_fetch_add(living, 1);
         DEMAND(head->magic == MAGIC && head->layout == LAYOUT && head->size == SIZE);
         usleep((useconds_t)(i % 3) * 50);
         DEMAND(head->generation == generation);
         DEMAND(atomic_fetch_sub(living, 1) >= 1);
-        segment_close(&segment);
+        mapping_close(&mapping);
     }
 }
 
@@ -276,10 +276,10 @@ static void starters_race_and_die(void **state)
     for (int i = 0; i < STARTERS; i++)
         child_expect(starters[i]);
     assert_true(clock_monotonic_ms() - start_ms < 60000);
-    struct segment segment;
-    assert_true(open_at(&segment, "segment"));
-    assert_true(segment.is_new);
-    segment_close(&segment);
+    struct mapping mapping;
+    assert_true(open_at(&mapping, "segment"));
+    assert_true(mapping.is_new);
+    mapping_close(&mapping);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)

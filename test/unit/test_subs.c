@@ -11,7 +11,7 @@
 
 #include "fake_store.h"
 #include "fake_tasks.h"
-#include "workshop_world.h"
+#include "worker_context_world.h"
 
 #define SESSION "session-of-a-client"
 
@@ -33,12 +33,12 @@ static int start(void **state)
                                            .limit_definitions = 3,
                                            .limit_document_bytes = 575,
                                            .limit_documents = 32,
-                                           .limit_life_days = 2,
+                                           .limit_subscription_days = 2,
                                            .limit_name_bytes = 16,
                                            .limit_push_subscriptions = 5,
                                            .limit_subscriptions = 6,
                                            .limit_syncs = 50};
-    if (workshop_world_open(&limits))
+    if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"read\"}");
     fake.schema =
@@ -153,10 +153,10 @@ static void lives(void **state)
     assert_int_equal(subs.change.life, 2880);
     assert_int_equal(ask("{\"defs\":[]}"), FAULT_NONE);
     assert_int_equal(subs.change.life, -1440);
-    settings.limit_life_days = 1;
+    settings.limit_subscription_days = 1;
     assert_int_equal(ask("{\"defs\":[]}"), FAULT_NONE);
     assert_int_equal(subs.change.life, -1440);
-    assert_refused(FAULT_ALIMIT, "limit_life_days", "{\"life\":1441}");
+    assert_refused(FAULT_ALIMIT, "limit_subscription_days", "{\"life\":1441}");
     assert_string_equal(reply.arguments[2], "2");
     assert_refused(FAULT_AARG, "life", "{\"life\":0}");
 }
@@ -222,18 +222,18 @@ static const char *told(void)
     return member ? member + 1 : "absent";
 }
 
-static void what_was_touched_is_told_to_its_session(void **state)
+static void what_was_matched_is_told_to_its_session(void **state)
 {
     (void)state;
-    struct touched_definition touched[] = {{BYTES("Note"), 12}, {BYTES("No\"te"), 13}};
-    fake.touch = (struct touch){.is_known = true, .has_own = true, .definitions = touched, .count = 2};
+    struct matched_definition matched[] = {{BYTES("Note"), 12}, {BYTES("No\"te"), 13}};
+    fake.match = (struct match){.is_known = true, .has_own = true, .definitions = matched, .count = 2};
     assert_int_equal(put("1", SESSION), FAULT_NONE);
     assert_true(bytes_equal(fake.session, BYTES(SESSION)));
     assert_string_equal(told(), "\"subs\":[[\"Note\",12],[\"No\\\"te\",13]]}");
-    fake.touch.count = 0;
+    fake.match.count = 0;
     assert_int_equal(put("2", SESSION), FAULT_NONE);
     assert_string_equal(told(), "\"subs\":[]}");
-    fake.touch.has_own = false;
+    fake.match.has_own = false;
     assert_int_equal(put("3", SESSION), FAULT_NONE);
     assert_string_equal(told(), "\"subs\":null}");
     assert_int_equal(put("3", SESSION), FAULT_NONE); /* no change, no commit */
@@ -246,15 +246,16 @@ static void what_was_touched_is_told_to_its_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_only_a_look, start, workshop_world_close),
+        cmocka_unit_test_setup_teardown(nothing_is_only_a_look, start, worker_context_world_close),
         cmocka_unit_test_setup_teardown(definitions_are_sorted_by_keys_and_none_twice, start,
-                                        workshop_world_close),
-        cmocka_unit_test_setup_teardown(bad_lists, start, workshop_world_close),
-        cmocka_unit_test_setup_teardown(lives, start, workshop_world_close),
-        cmocka_unit_test_setup_teardown(addresses_and_contexts, start, workshop_world_close),
-        cmocka_unit_test_setup_teardown(the_end, start, workshop_world_close),
-        cmocka_unit_test_setup_teardown(sessions_are_checked_for_all, start, workshop_world_close),
-        cmocka_unit_test_setup_teardown(what_was_touched_is_told_to_its_session, start, workshop_world_close),
+                                        worker_context_world_close),
+        cmocka_unit_test_setup_teardown(bad_lists, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(lives, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(addresses_and_contexts, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(the_end, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(sessions_are_checked_for_all, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(what_was_matched_is_told_to_its_session, start,
+                                        worker_context_world_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

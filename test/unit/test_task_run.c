@@ -8,8 +8,8 @@
 
 #include "fake_store.h"
 #include "fake_tasks.h"
-#include "operation/task_run.h"
-#include "workshop_world.h"
+#include "operation/tasks/task_run.h"
+#include "worker_context_world.h"
 
 enum { TASKS = 4 };
 
@@ -32,7 +32,7 @@ static int start(void **state)
     limits.queue_remotes = none;
     limits.queue_socket = limits.run_directory = limits.queue_code = limits.task_queues =
         limits.task_retries = none;
-    if (workshop_world_open(&limits))
+    if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"open\"}");
     return 0;
@@ -41,14 +41,14 @@ static int start(void **state)
 static int stop(void **state)
 {
     fake_forget_tasks();
-    return workshop_world_close(state);
+    return worker_context_world_close(state);
 }
 
 /* Tasks that put a document each, all in one request. */
 static void run_all(const char *operation)
 {
     struct call call = {.arena = arena,
-                        .space = BYTES("lab"),
+                        .ns = BYTES("lab"),
                         .database = BYTES("lab"),
                         .request_id = "test",
                         .deadline_ms = INT64_MAX / 2};
@@ -60,8 +60,8 @@ static void run_all(const char *operation)
         outcomes[i].id = bytes_of(names[i]);
     }
     reply = (struct reply){.body = &body};
-    int space = documents_space(workshop.documents, BYTES("lab"));
-    assert_int_equal(task_run(&workshop, &call, &reply, space, outcomes, TASKS), FAULT_NONE);
+    int ns = documents_ns(worker_context.documents, BYTES("lab"));
+    assert_int_equal(task_run(&worker_context, &call, &reply, ns, outcomes, TASKS), FAULT_NONE);
 }
 
 static void expect_results(const char *const results[TASKS])
@@ -106,7 +106,7 @@ static void a_worker_that_is_cut_off_begins_no_other_task(void **state)
     (void)state;
     lose_the_database();
     run_all("put");
-    assert_true(documents_must_exit(workshop.documents));
+    assert_true(documents_must_exit(worker_context.documents));
     expect_results((const char *const[TASKS]){"failed", "busy", "busy", "busy"});
     assert_string_equal(outcomes[0].code, "XUNKNOWN");
     assert_int_equal(fake.commits, 1);
@@ -118,7 +118,7 @@ static void what_shared_a_commit_that_is_unknown_is_not_run_alone(void **state)
     (void)state;
     lose_the_database();
     run_all(together());
-    assert_true(documents_must_exit(workshop.documents));
+    assert_true(documents_must_exit(worker_context.documents));
     expect_results((const char *const[TASKS]){"failed", "failed", "failed", "failed"});
     for (size_t i = 0; i < TASKS; i++)
         assert_string_equal(outcomes[i].code, "XUNKNOWN");

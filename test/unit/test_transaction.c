@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "document/ears.h"
-#include "document/stamp.h"
+#include "segment/feed.h"
+#include "model/stamp.h"
 #include "transaction_world.h"
 
 static void a_proven_copy_costs_no_load(void **state)
@@ -35,10 +35,10 @@ static void a_marked_slot_is_asked_for_each_time(void **state)
     assert_int_equal(newest_version(A), 100);
     uint32_t slot = slot_of(A);
     uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
-    stamps_become(stamps, own_index);
+    segment_join(segment, other_index);
+    slots_begin(segment, ns);
+    slots_mark(segment, &slot, 1, &own);
+    segment_join(segment, own_index);
     assert_int_equal(newest_version(A), 100);
     fake_change("Doc", "a", 200, "2"); /* committed, not yet published */
     assert_int_equal(newest_version(A), 200);
@@ -104,8 +104,8 @@ static void a_commit_writes_and_its_copy_is_proven(void **state)
     assert_int_equal(newest_version(A), version);
     assert_int_equal(newest_version(B), version);
     assert_int_equal(fake.loads, loads);
-    assert_false(stamps_see(stamps, slot_of(A)).busy);
-    assert_int_equal(stamps_entry_space(stamps, own_index), -1);
+    assert_false(slots_see(segment, slot_of(A)).busy);
+    assert_int_equal(processes_namespace(segment, own_index), -1);
 }
 
 static void same_content_is_no_commit(void **state)
@@ -140,7 +140,7 @@ static void a_document_changed_meanwhile_is_a_conflict(void **state)
     draft_set_item(fetch(transaction, A), BYTES("Sta"), BYTES(""), false, BYTES("2"));
     fake.before_commit = change_a_elsewhere;
     assert_int_equal(validate(transaction, &version), FAULT_STALE);
-    assert_false(stamps_see(stamps, slot_of(A)).busy);
+    assert_false(slots_see(segment, slot_of(A)).busy);
     fake.before_commit = NULL;
     assert_int_equal(newest_version(A), fake_version("Doc", "a"));
     /* a document merely read counts as well */
@@ -169,33 +169,33 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
 {
     (void)state;
     int64_t version;
-    uint64_t before = stamps_see(stamps, slot_of(A)).stamp;
+    uint64_t before = slots_see(segment, slot_of(A)).stamp;
     char problem[256];
-    struct ear *ear = ear_open(stamps, "/tmp", problem, sizeof problem);
-    assert_non_null(ear);
-    ear_want(ear, space, true);
+    struct subscriber *subscriber = subscriber_open(segment, "/tmp", problem, sizeof problem);
+    assert_non_null(subscriber);
+    subscriber_want(subscriber, ns, true);
     struct transaction *transaction = begin(false);
     draft_create(fetch(transaction, A));
     fake.outcome = COMMIT_UNKNOWN;
     assert_int_equal(validate(transaction, &version), FAULT_XUNKNOWN);
-    assert_false(stamps_see(stamps, slot_of(A)).busy);
-    assert_int_equal(stamps_see(stamps, slot_of(A)).stamp, before + 1);
+    assert_false(slots_see(segment, slot_of(A)).busy);
+    assert_int_equal(slots_see(segment, slot_of(A)).stamp, before + 1);
     assert_false(documents_must_exit(documents));
-    struct ear_news news;
-    assert_true(ear_next(ear, &news));
-    assert_true(news.space == space && !news.class.data); /* who listens has missed something perhaps */
-    assert_false(ear_next(ear, &news));
-    ear_close(ear);
+    struct subscriber_news news;
+    assert_true(subscriber_next(subscriber, &news));
+    assert_true(news.ns == ns && !news.class.data); /* who listens has missed something perhaps */
+    assert_false(subscriber_next(subscriber, &news));
+    subscriber_close(subscriber);
     /* the database stays away: the mark stays and the process must go */
     transaction = begin(false);
     draft_create(fetch(transaction, A));
     fake.reconnect_fault = FAULT_XAWAY;
     assert_int_equal(validate(transaction, &version), FAULT_XUNKNOWN);
     assert_true(documents_must_exit(documents));
-    assert_true(stamps_see(stamps, slot_of(A)).busy);
-    assert_int_equal(stamps_entry_space(stamps, own_index), space);
-    assert_true(stamps_sweep(stamps) >= 1); /* the heir */
-    assert_false(stamps_see(stamps, slot_of(A)).busy);
+    assert_true(slots_see(segment, slot_of(A)).busy);
+    assert_int_equal(processes_namespace(segment, own_index), ns);
+    assert_true(slots_sweep(segment) >= 1); /* the recovery process */
+    assert_false(slots_see(segment, slot_of(A)).busy);
 }
 
 static void a_tolerance_allows_an_old_copy(void **state)
@@ -279,7 +279,7 @@ static void with_other_hosts_the_database_verifies(void **state)
     int64_t version;
     settings.hosts = many_hosts;
     documents_destroy(documents);
-    documents = documents_create(&settings, stamps);
+    documents = documents_create(&settings, segment);
     documents_begin_request(documents, INT64_MAX);
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);

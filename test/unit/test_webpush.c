@@ -13,7 +13,7 @@
 #include "base/base64.h"
 #include "edge/crypto.h"
 #include "edge/json.h"
-#include "operation/webpush.h"
+#include "operation/push/webpush.h"
 
 /* RFC 8291, section 5 and appendix A. */
 #define RFC_TEXT     "When I grow up, I want to be a watermelon"
@@ -123,11 +123,11 @@ static void a_browser_reads_what_was_sent_to_it_and_nothing_else(void **state)
     (void)state;
     static const size_t sizes[] = {0, 1, 100, WEBPUSH_TEXT_MOST};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        struct curve_key browser, other, once;
+        struct curve_key browser, other, idempotency;
         unsigned char auth[WEBPUSH_AUTH], salt[WEBPUSH_SALT];
         curve_make_key(&browser);
         curve_make_key(&other);
-        curve_make_key(&once);
+        curve_make_key(&idempotency);
         crypto_random(auth, sizeof auth);
         crypto_random(salt, sizeof salt);
         struct webpush_target target =
@@ -136,7 +136,7 @@ static void a_browser_reads_what_was_sent_to_it_and_nothing_else(void **state)
         memset(text, 'x', sizes[i]);
         size_t padding = sizes[i] < 200 ? 200 - sizes[i] : 0;
         struct bytes body =
-            webpush_encrypt(arena, &target, &once, salt, (struct bytes){text, sizes[i]}, padding);
+            webpush_encrypt(arena, &target, &idempotency, salt, (struct bytes){text, sizes[i]}, padding);
         assert_int_equal(body.size, 86 + sizes[i] + padding + 1 + CRYPTO_TAG);
         assert_true(body.size <= WEBPUSH_BODY_MOST);
         struct bytes read = decrypt(&browser, auth, body);

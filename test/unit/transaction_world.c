@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 
 char one_host[] = "one", many_hosts[] = "many";
 struct settings settings;
-struct stamps *stamps;
+struct segment *segment;
 struct documents *documents, *others; /* of this worker, and of another */
 struct arena *arena;
-int space;
+int ns;
 int own_index, other_index;
 
 int world_start(void **state)
@@ -35,19 +35,19 @@ int world_start(void **state)
                                  .hosts = one_host,
                                  .limit_documents = 32,
                                  .tombstone_s = 100};
-    if (!stamps_open_with_shelf(&stamps, path, 1024, 1 << 20, problem, sizeof problem))
+    if (!segment_open_with_shared_cache(&segment, path, 1024, 1 << 20, problem, sizeof problem))
         return fprintf(stderr, "%s\n", problem), -1;
     unlink(path);
-    if (stamps_take_entries(stamps, 1, 1, 2, indexes) != 2)
+    if (processes_take(segment, 1, 1, 2, indexes) != 2)
         return -1;
     own_index = indexes[0];
     other_index = indexes[1];
-    stamps_become(stamps, own_index);
-    space = stamps_space(stamps, BYTES("one"));
+    segment_join(segment, own_index);
+    ns = namespaces_find(segment, BYTES("one"));
     fake_reset();
-    documents = documents_create(&settings, stamps);
+    documents = documents_create(&settings, segment);
     documents_begin_request(documents, INT64_MAX);
-    others = documents_create(&settings, stamps);
+    others = documents_create(&settings, segment);
     documents_begin_request(others, INT64_MAX);
     arena = arena_create("test");
     return 0;
@@ -59,13 +59,13 @@ int world_stop(void **state)
     arena_destroy(arena);
     documents_destroy(documents);
     documents_destroy(others);
-    stamps_close(stamps);
+    segment_close(segment);
     return 0;
 }
 
 uint32_t slot_of(struct name name)
 {
-    return stamps_slot(stamps, stamps_hash(stamps, space, name.class, name.id));
+    return slots_index(segment, slots_hash(segment, ns, name.class, name.id));
 }
 
 /* Another worker's commit: its mark, the change, the stamp, the mark gone. */
@@ -73,33 +73,33 @@ void commit_elsewhere(struct name name, int64_t version, const char *content)
 {
     uint32_t slot = slot_of(name);
     uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
+    segment_join(segment, other_index);
+    slots_begin(segment, ns);
+    slots_mark(segment, &slot, 1, &own);
     fake_change(name.class.data, name.id.data, version, content);
-    stamps_publish(stamps, &slot, 1, NULL);
-    stamps_unmark(stamps, &slot, 1);
-    stamps_end(stamps);
-    stamps_become(stamps, own_index);
+    slots_publish(segment, &slot, 1, NULL);
+    slots_unmark(segment, &slot, 1);
+    slots_end(segment);
+    segment_join(segment, own_index);
 }
 
 void move_slot_of_a(void)
 {
     uint32_t slot = slot_of(A);
     uint64_t own;
-    stamps_become(stamps, other_index);
-    stamps_begin(stamps, space);
-    stamps_mark(stamps, &slot, 1, &own);
-    stamps_publish(stamps, &slot, 1, NULL);
-    stamps_unmark(stamps, &slot, 1);
-    stamps_end(stamps);
-    stamps_become(stamps, own_index);
+    segment_join(segment, other_index);
+    slots_begin(segment, ns);
+    slots_mark(segment, &slot, 1, &own);
+    slots_publish(segment, &slot, 1, NULL);
+    slots_unmark(segment, &slot, 1);
+    slots_end(segment);
+    segment_join(segment, own_index);
 }
 
 struct transaction *begin(bool in_snapshot)
 {
     struct transaction *transaction;
-    assert_int_equal(transaction_begin(documents, space, arena, in_snapshot, &transaction), FAULT_NONE);
+    assert_int_equal(transaction_begin(documents, ns, arena, in_snapshot, &transaction), FAULT_NONE);
     return transaction;
 }
 
@@ -125,7 +125,7 @@ enum fault validate(struct transaction *transaction, int64_t *version)
 int64_t newest_version(struct name name)
 {
     const struct document *document;
-    assert_int_equal(documents_newest(documents, space, arena, &name, 1, &document), FAULT_NONE);
+    assert_int_equal(documents_newest(documents, ns, arena, &name, 1, &document), FAULT_NONE);
     return document->header.version;
 }
 

@@ -1,5 +1,5 @@
-/* transaction_world: a worker and another one over rows in memory and a real shared segment with a shelf, for
- * the tests of transactions. */
+/* transaction_world: a worker and another one over rows in memory and a real shared segment with a shared
+ * cache, for the tests of transactions. */
 #ifndef STAMPD_TEST_TRANSACTION_WORLD_H
 #define STAMPD_TEST_TRANSACTION_WORLD_H
 
@@ -11,10 +11,10 @@
 
 extern char one_host[], many_hosts[];
 extern struct settings settings;
-extern struct stamps *stamps;
+extern struct segment *segment;
 extern struct documents *documents, *others; /* of this worker, and of another */
 extern struct arena *arena;
-extern int space;
+extern int ns;
 extern int own_index, other_index;
 
 int world_start(void **state);

@@ -65,7 +65,7 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
 enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                         bool may_remove)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     for (const struct json *item = items ? items->first : NULL; item; item = item->next) {
         enum fault fault = apply_item(attempt, &reader, draft, item, may_remove);
         if (fault)

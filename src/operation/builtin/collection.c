@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "document/value.h"
+#include "model/value.h"
 #include "operation/answer.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
@@ -65,7 +65,7 @@ static enum fault read_value(const struct reader *reader, const struct json *par
 static struct bytes make_question(const struct call *call, const struct asked *asked)
 {
     struct builder text = {0};
-    seal_add_part(&text, call->space);
+    seal_add_part(&text, call->ns);
     seal_add_part(&text, asked->class);
     seal_add_part(&text, asked->name);
     seal_add_part(&text, asked->value);
@@ -211,7 +211,7 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
             .limit = (int32_t)asked->limit,
         };
         enum fault fault =
-            store_collection(documents_store(attempt->workshop->documents), attempt->space, &query, page);
+            store_collection(documents_store(attempt->worker_context->documents), attempt->ns, &query, page);
         if (!fault)
             fault = collection_judge(reader, asked, page);
         if (fault)
@@ -259,12 +259,12 @@ static enum fault write_documents(struct attempt *attempt, const struct asked *a
     struct arena *arena = attempt->call->arena;
     struct name *names = ARENA_ARRAY(arena, struct name, page->count);
     const struct document **documents = ARENA_ARRAY(arena, const struct document *, page->count);
-    struct answer answer = answer_begin(attempt->workshop->settings, arena, page->count);
+    struct answer answer = answer_begin(attempt->worker_context->settings, arena, page->count);
     size_t count = 0;
     for (size_t i = 0; i < page->count; i++)
         if (!page->members[i].has_left)
             names[count++] = (struct name){asked->class, page->members[i].id};
-    enum fault fault = documents_newest_part(attempt->workshop->documents, attempt->space, arena, names,
+    enum fault fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, arena, names,
                                              count, answer.most, documents);
     const char *comma = "";
     builder_add_text(body, "[");
@@ -369,7 +369,7 @@ enum fault collection_read(struct attempt *attempt, const struct reader *reader,
 
 static enum fault collection_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct asked asked;
     struct collection_page page;
     enum fault fault = collection_read(attempt, &reader, &asked);

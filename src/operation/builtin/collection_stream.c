@@ -130,7 +130,7 @@ static enum fault write_stream(struct writing *writing, struct collection_stream
 static void limit_time(struct attempt *attempt)
 {
     struct call *call = attempt->call;
-    int64_t until_ms = clock_monotonic_ms() + attempt->workshop->settings->limit_stream_ms;
+    int64_t until_ms = clock_monotonic_ms() + attempt->worker_context->settings->limit_stream_ms;
     if (call->level < LEVEL_EVERYTHING && !call->task && until_ms < call->deadline_ms)
         call->deadline_ms = until_ms;
 }
@@ -142,13 +142,14 @@ static enum fault explain_time(const struct attempt *attempt, enum fault fault)
         return fault;
     return reply_fault(
         attempt->call, attempt->reply, fault, NULL, "limit_stream_ms",
-        arena_printf(attempt->call->arena, "%" PRId64, attempt->workshop->settings->limit_stream_ms), NULL);
+        arena_printf(attempt->call->arena, "%" PRId64, attempt->worker_context->settings->limit_stream_ms),
+        NULL);
 }
 
 static enum fault answer_stream(struct attempt *attempt, const struct asked *asked)
 {
     struct reply *reply = attempt->reply;
-    const struct reader reader = {attempt->workshop->settings, attempt->call, reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, reply};
     const struct collection_query query = {.arena = attempt->call->arena,
                                            .class = asked->class,
                                            .name = asked->name,
@@ -157,7 +158,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct asked *ask
     struct collection_page page;
     struct collection_stream *stream;
     enum fault fault =
-        store_stream_begin(documents_store(attempt->workshop->documents), attempt->space, &query,
+        store_stream_begin(documents_store(attempt->worker_context->documents), attempt->ns, &query,
                            !asked->wants_ids, attempt->call->deadline_ms, &page, &stream);
     if (!fault)
         fault = collection_judge(&reader, asked, &page);
@@ -180,7 +181,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct asked *ask
 
 enum fault collection_stream(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct reply *reply = attempt->reply;
     bool is_stream;
     struct asked asked;

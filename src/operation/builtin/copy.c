@@ -32,7 +32,7 @@ static size_t most_targets(const struct copy_batch *batch)
 static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
                        struct copy_place *last_r)
 {
-    struct store *store = documents_store(attempt->workshop->documents);
+    struct store *store = documents_store(attempt->worker_context->documents);
     struct arena *arena = attempt->call->arena;
     const struct task *task = attempt->call->task;
     const struct copy_place after = copies_read_place(arena, task ? task->checkpoint : NO_BYTES);
@@ -40,15 +40,15 @@ static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t
     *last_r = (struct copy_place){0};
     enum fault fault = classes_schema(attempt, &schema);
     if (!fault)
-        fault = store_read_copies(store, attempt->space, arena, schema, batch, most_sources);
+        fault = store_read_copies(store, attempt->ns, arena, schema, batch, most_sources);
     return fault || !batch->source_count
                ? fault
-               : store_find_copies(store, attempt->space, arena, batch, &after, most_targets(batch), last_r);
+               : store_find_copies(store, attempt->ns, arena, batch, &after, most_targets(batch), last_r);
 }
 
 static enum fault copy_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
     struct copy_place last;

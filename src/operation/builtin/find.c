@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "document/value.h"
+#include "model/value.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
@@ -181,7 +181,7 @@ static struct bytes make_question(const struct attempt *attempt, const struct se
 {
     struct builder text = {0};
     seal_add_part(&text, BYTES("find"));
-    seal_add_part(&text, attempt->call->space);
+    seal_add_part(&text, attempt->call->ns);
     seal_add_part(&text, search->class->name);
     seal_add_part(&text, search->item->name);
     for (size_t i = 0; i < search->count; i++) {
@@ -303,14 +303,14 @@ static void write_item(struct builder *body, const struct search_found *found)
 
 static enum fault find_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct search search = {0};
     struct search_page page;
     enum fault fault = read_search(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
-    fault = store_search(documents_store(attempt->workshop->documents), attempt->space, attempt->call->arena,
-                         &search, &page);
+    fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                         attempt->call->arena, &search, &page);
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;

@@ -43,7 +43,7 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
     }
     if (!wanted)
         return FAULT_NONE;
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     transaction_limit_bytes(attempt->transaction, (size_t)settings->limit_answer_bytes);
     enum fault fault = transaction_fetch_many(attempt->transaction, names, wanted, drafts);
     if (fault != FAULT_ALIMIT)
@@ -89,13 +89,13 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
 
 static enum fault get_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
     enum fault fault = reader_members(&reader, attempt->call->param, "docs");
     if (!fault)
         fault = reader_array(&reader, attempt->call->param, "docs", "limit_syncs",
-                             attempt->workshop->settings->limit_syncs, &docs);
+                             attempt->worker_context->settings->limit_syncs, &docs);
     if (fault)
         return fault;
     struct wish *wishes = ARENA_ARRAY(arena, struct wish, docs->count);
@@ -115,7 +115,7 @@ const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .is_sa
 /* No work, but no wishes either. */
 static enum fault sync_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     return reader_members(&reader, attempt->call->param, "");
 }
 

@@ -6,7 +6,7 @@
 #include "operation/builtin/builtin.h"
 
 #include "base/clock.h"
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "operation/reader.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
@@ -61,7 +61,7 @@ static enum fault list_documents(struct attempt *attempt, const struct reader *r
     struct bytes more;
     enum fault fault = read_query(reader, attempt->call->param, &query);
     if (!fault)
-        fault = store_list(documents_store(attempt->workshop->documents), attempt->space,
+        fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
                            attempt->call->arena, &query, &headers, &count, &more);
     if (fault)
         return fault;
@@ -90,7 +90,7 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault) /* one more is asked for only to know that there is one */
-        fault = store_classes(documents_store(attempt->workshop->documents), attempt->space,
+        fault = store_classes(documents_store(attempt->worker_context->documents), attempt->ns,
                               attempt->call->arena, cursor, (int32_t)limit + 1, &classes, &count);
     if (fault)
         return fault;
@@ -109,7 +109,7 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
 
 static enum fault list_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     enum fault fault = reader_members(&reader, attempt->call->param, "c prefix after limit cursor");
     if (fault)
         return fault;

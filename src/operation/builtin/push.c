@@ -10,16 +10,16 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "document/definition.h"
-#include "document/ears.h"
-#include "document/store_subs.h"
+#include "model/definition.h"
+#include "segment/feed.h"
+#include "store/store_subscriptions.h"
 #include "edge/crypto.h"
 #include "operation/access.h"
-#include "operation/push_key.h"
-#include "operation/push_send.h"
+#include "operation/push/push_key.h"
+#include "operation/push/push_send.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
-#include "operation/task_ask.h"
+#include "operation/tasks/task_ask.h"
 
 enum {
     MESSAGE_MOST = 3800, /* bytes of JSON; of more only is told that there is more */
@@ -35,14 +35,14 @@ struct pushing {
     struct store *store;
     struct bytes session, context; /* of the subscription; NO_BYTES: it has none */
     bool is_again;                 /* it is sent now, whoever listens */
-    struct touched_list list;
+    struct matched_list list;
 };
 
 static struct bytes compose(const struct pushing *pushing, bool with_all)
 {
     struct builder text = {0};
     builder_add_text(&text, "{\"ns\":");
-    json_add_string(&text, pushing->attempt->call->space);
+    json_add_string(&text, pushing->attempt->call->ns);
     builder_add_text(&text, ",\"session\":");
     json_add_string(&text, pushing->session);
     if (pushing->context.data) {
@@ -51,10 +51,10 @@ static struct bytes compose(const struct pushing *pushing, bool with_all)
     }
     builder_add_text(&text, ",\"changed\":[");
     for (size_t i = 0; with_all && i < pushing->list.count && text.size <= MESSAGE_MOST; i++) {
-        const struct touched_definition *touched = &pushing->list.touched[i];
+        const struct matched_definition *matched = &pushing->list.matched[i];
         builder_printf(&text, "%s", i ? ",[" : "[");
-        json_add_string(&text, touched->text);
-        builder_printf(&text, ",%" PRId64 "]", touched->version);
+        json_add_string(&text, matched->text);
+        builder_printf(&text, ",%" PRId64 "]", matched->version);
     }
     builder_add_text(&text, "]}");
     struct bytes copy = {arena_copy(pushing->arena, text.data, text.size), text.size};
@@ -70,7 +70,7 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
     char digest[CRYPTO_SHA256_HEX + 1];
     seal_add_part(&names, pushing->session);
     for (size_t i = 0; with_all && i < pushing->list.count; i++)
-        seal_add_part(&names, pushing->list.touched[i].text);
+        seal_add_part(&names, pushing->list.matched[i].text);
     crypto_sha256_hex(builder_bytes(&names), digest);
     builder_free(&names);
     return arena_copy(pushing->arena, digest, TOPIC_BYTES);
@@ -78,7 +78,7 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
 
 static enum fault forget(const struct pushing *pushing)
 {
-    return store_forget_touched(pushing->store, pushing->attempt->space, pushing->arena, pushing->session,
+    return store_forget_matched(pushing->store, pushing->attempt->ns, pushing->arena, pushing->session,
                                 pushing->list.taking);
 }
 
@@ -106,7 +106,7 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
 {
     bool is_gone;
-    enum fault fault = store_forget_push(pushing->store, pushing->attempt->space, pushing->arena,
+    enum fault fault = store_forget_push(pushing->store, pushing->attempt->ns, pushing->arena,
                                          pushing->session, target->endpoint, &is_gone);
     if (fault)
         return fault;
@@ -124,7 +124,7 @@ static enum fault refuse(const struct pushing *pushing, const struct push_outcom
 static enum fault send(const struct pushing *pushing, const struct webpush_target *target,
                        const struct curve_key *key)
 {
-    const struct settings *settings = pushing->attempt->workshop->settings;
+    const struct settings *settings = pushing->attempt->worker_context->settings;
     struct push_outcome outcome = {.verdict = PUSH_TOO_LARGE};
     struct bytes text = compose(pushing, true);
     if (text.size <= MESSAGE_MOST)
@@ -145,7 +145,7 @@ static enum fault send(const struct pushing *pushing, const struct webpush_targe
 static enum fault send_to(const struct pushing *pushing, const struct push_address *address)
 {
     struct attempt *attempt = pushing->attempt;
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     struct webpush_target target = {.endpoint = address->endpoint};
     struct curve_key key;
     const char *refusal = webpush_read_target(pushing->arena, address->endpoint, address->p256dh,
@@ -169,24 +169,24 @@ static enum fault judge(const struct pushing *pushing, const struct subscription
                         bool *may_know_r)
 {
     struct attempt *attempt = pushing->attempt;
-    struct space_conf conf;
+    struct ns_conf conf;
     *may_know_r = true;
     if (subscription->is_vouched)
         return FAULT_NONE;
-    enum fault fault = access_configuration(attempt->workshop, attempt->call, &conf);
+    enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
     if (fault)
         return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
     *may_know_r =
-        access_level(attempt->workshop->settings, &conf, attempt->call->database, false) >= LEVEL_READ;
+        access_level(attempt->worker_context->settings, &conf, attempt->call->database, false) >= LEVEL_READ;
     return FAULT_NONE;
 }
 
 static enum fault push_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct pushing pushing = {.attempt = attempt,
                               .arena = attempt->call->arena,
-                              .store = documents_store(attempt->workshop->documents)};
+                              .store = documents_store(attempt->worker_context->documents)};
     struct subscription subscription;
     bool is_there;
     enum fault fault = reader_members(&reader, attempt->call->param, "session again");
@@ -197,11 +197,10 @@ static enum fault push_work(struct attempt *attempt)
     if (!fault)
         fault = reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again);
     if (!fault)
-        fault =
-            store_take_touched(pushing.store, attempt->space, pushing.arena, pushing.session, &pushing.list);
+        fault = store_take_matched(pushing.store, attempt->ns, pushing.arena, pushing.session, &pushing.list);
     if (fault || !pushing.list.count)
         return fault;
-    fault = store_read_subscription(pushing.store, attempt->space, pushing.arena, pushing.session, false,
+    fault = store_read_subscription(pushing.store, attempt->ns, pushing.arena, pushing.session, false,
                                     &subscription, &is_there);
     if (fault)
         return fault;
@@ -211,7 +210,8 @@ static enum fault push_work(struct attempt *attempt)
         fault = judge(&pushing, &subscription, &may_know);
     if (fault || !may_know)
         return fault ? fault : forget(&pushing);
-    if (!pushing.is_again && ears_session_listens(attempt->workshop->stamps, attempt->space, pushing.session))
+    if (!pushing.is_again &&
+        feed_session_listens(attempt->worker_context->segment, attempt->ns, pushing.session))
         return run_again(&pushing, LISTENER_MS);
     return send_to(&pushing, &subscription.push);
 }

@@ -2,18 +2,18 @@
  * applicationServerKey.  → out {"key"} */
 #include "operation/builtin/builtin.h"
 
-#include "operation/push_key.h"
+#include "operation/push/push_key.h"
 #include "operation/reader.h"
 
 static enum fault pushkey_work(struct attempt *attempt)
 {
     struct curve_key key;
     struct builder *body = attempt->reply->body;
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     enum fault fault = reader_members(&reader, attempt->call->param, "");
     if (fault)
         return fault;
-    fault = push_key_fetch(attempt->workshop->settings, &key);
+    fault = push_key_fetch(attempt->worker_context->settings, &key);
     if (fault)
         return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
     explicit_bzero(key.secret, sizeof key.secret);

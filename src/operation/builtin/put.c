@@ -6,7 +6,7 @@
  * version among the documents named; that of `docs`: of each document, as `if` takes it. */
 #include "operation/builtin/builtin.h"
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "operation/builtin/change.h"
 #include "operation/reader.h"
 #include "operation/standing.h"
@@ -89,7 +89,7 @@ static bool read_version(const struct attempt *attempt, int64_t *version_r)
 
 static enum fault put_work(struct attempt *attempt)
 {
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = {settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     const struct json *docs;
@@ -123,7 +123,7 @@ static enum fault put_work(struct attempt *attempt)
 
 static enum fault put_check(struct attempt *attempt)
 {
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = {settings, attempt->call, attempt->reply};
     const struct json *docs;
     struct order order;
@@ -150,7 +150,7 @@ static void write_standing(struct builder *body, struct name name, int64_t versi
 /* An answer that a release before this one has kept has none. */
 static enum fault write_standings(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct builder *body = attempt->reply->body;
     const struct json *docs = json_member(attempt->call->param, "docs");
     if (docs->count && !attempt->standing_count)

@@ -3,7 +3,7 @@
  * named; DELETE ends its life.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
 #include "operation/builtin/builtin.h"
 
-#include "document/stamp.h"
+#include "model/stamp.h"
 #include "operation/builtin/change.h"
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
@@ -62,7 +62,7 @@ static enum fault read_document(struct attempt *attempt, struct name name, const
 
 static enum fault get_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct resource *resource = attempt->call->resource;
     const struct document *document;
     struct name name;
@@ -118,7 +118,7 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, bo
 
 static enum fault put_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *items;
     struct draft *draft;
     enum fault fault = find_items(&reader, &items);
@@ -136,7 +136,7 @@ static enum fault put_work(struct attempt *attempt)
 
 static enum fault patch_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *items;
     struct draft *draft;
     enum fault fault = find_items(&reader, &items);
@@ -150,7 +150,7 @@ static enum fault patch_work(struct attempt *attempt)
 
 static enum fault delete_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct draft *draft;
     enum fault fault = fetch(attempt, &reader, true, &draft);
     if (fault)

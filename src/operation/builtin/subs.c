@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "document/definition.h"
-#include "document/store_subs.h"
+#include "model/definition.h"
+#include "store/store_subscriptions.h"
 #include "operation/access.h"
 #include "operation/classes.h"
-#include "operation/push_send.h"
+#include "operation/push/push_send.h"
 #include "operation/reader.h"
 
 enum {
@@ -186,13 +186,13 @@ static enum fault read_push(struct asking *asking)
 
 static enum fault read_life(struct asking *asking)
 {
-    int64_t most = asking->reader.settings->limit_life_days * MINUTES_A_DAY, life;
+    int64_t most = asking->reader.settings->limit_subscription_days * MINUTES_A_DAY, life;
     enum fault fault = reader_integer(&asking->reader, asking->param, "life", 1, INT32_MAX, 0, &life);
     if (fault)
         return fault;
     if (life > most)
-        return reader_over(&asking->reader, json_member(asking->param, "life"), "limit_life_days",
-                           asking->reader.settings->limit_life_days,
+        return reader_over(&asking->reader, json_member(asking->param, "life"), "limit_subscription_days",
+                           asking->reader.settings->limit_subscription_days,
                            (life + MINUTES_A_DAY - 1) / MINUTES_A_DAY);
     asking->change.life = life ? life : most < LIFE_STANDARD ? -most : -LIFE_STANDARD;
     return FAULT_NONE;
@@ -270,14 +270,14 @@ static enum fault refuse_one_more(const struct asking *asking, const char *limit
 
 static struct pulse *pulse_of(const struct attempt *attempt)
 {
-    struct stamps *stamps = attempt->workshop->stamps;
-    return stamps_pulse(stamps, stamps_index(stamps));
+    struct segment *segment = attempt->worker_context->segment;
+    return metrics_pulse(segment, segment_index(segment));
 }
 
 static enum fault look_or_change(struct asking *asking)
 {
     struct attempt *attempt = asking->attempt;
-    struct store *store = documents_store(attempt->workshop->documents);
+    struct store *store = documents_store(attempt->worker_context->documents);
     struct subscription subscription;
     const char *limit = NULL;
     bool is_there;
@@ -287,10 +287,10 @@ static enum fault look_or_change(struct asking *asking)
     if (asking->param && asking->param->first)
         atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     if (asking->param && asking->param->first)
-        fault = store_change_subscription(store, attempt->space, asking->arena, attempt->call->session,
+        fault = store_change_subscription(store, attempt->ns, asking->arena, attempt->call->session,
                                           &asking->change, &subscription, &is_there, &limit);
     else
-        fault = store_read_subscription(store, attempt->space, asking->arena, attempt->call->session, true,
+        fault = store_read_subscription(store, attempt->ns, asking->arena, attempt->call->session, true,
                                         &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
         return refuse_one_more(asking, limit);
@@ -315,7 +315,7 @@ static enum fault check_members(const struct asking *asking, bool *is_drop_r)
 static enum fault subs_work(struct attempt *attempt)
 {
     struct asking asking = {.attempt = attempt,
-                            .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
+                            .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
                             .arena = attempt->call->arena,
                             .param = attempt->call->param};
     bool is_drop = false;
@@ -326,7 +326,7 @@ static enum fault subs_work(struct attempt *attempt)
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&asking);
     atomic_store(&pulse_of(attempt)->may_have_changed, 1);
-    return store_drop_subscription(documents_store(attempt->workshop->documents), attempt->space,
+    return store_drop_subscription(documents_store(attempt->worker_context->documents), attempt->ns,
                                    asking.arena, attempt->call->session);
 }
 

@@ -7,10 +7,10 @@
 
 #include <inttypes.h>
 
-#include "document/store_tasks.h"
+#include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/reader.h"
-#include "operation/task_ask.h"
+#include "operation/tasks/task_ask.h"
 
 static enum fault read_operation(struct attempt *attempt, const struct reader *reader,
                                  const struct operation **operation_r)
@@ -77,10 +77,10 @@ static enum fault read_names(struct attempt *attempt, const struct reader *reade
 static enum fault check_share(struct attempt *attempt, const struct reader *reader,
                               struct task_request *request)
 {
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     int64_t client = (int64_t)(attempt->call->client & INT64_MAX), of_client, of_all;
     request->asker = client;
-    enum fault fault = store_asked_tasks(documents_store(attempt->workshop->documents), attempt->space,
+    enum fault fault = store_asked_tasks(documents_store(attempt->worker_context->documents), attempt->ns,
                                          attempt->call->arena, client, settings->limit_client_tasks,
                                          settings->limit_tasks_waiting, &of_client, &of_all);
     if (fault)
@@ -95,7 +95,7 @@ static enum fault check_share(struct attempt *attempt, const struct reader *read
 /* As the task will read it. */
 static enum fault check_param(struct attempt *attempt, const struct task_request *request)
 {
-    const struct settings *settings = attempt->workshop->settings;
+    const struct settings *settings = attempt->worker_context->settings;
     const struct json_limits limits = {
         .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
     const struct reader reader = {settings, attempt->call, attempt->reply};
@@ -163,7 +163,7 @@ static void write_task(struct attempt *attempt, bool is_open)
 
 static enum fault task_work(struct attempt *attempt)
 {
-    const struct reader reader = {attempt->workshop->settings, attempt->call, attempt->reply};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *param = attempt->call->param, *own = json_member(param, "param");
     struct task_request request = {0};
     struct task_excess excess;

@@ -6,9 +6,9 @@
 
 #include <inttypes.h>
 
-#include "document/store_tasks.h"
-#include "document/task_rows.h"
-#include "operation/hint.h"
+#include "store/store_tasks.h"
+#include "store/task_rows.h"
+#include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
@@ -26,8 +26,8 @@ typedef void writer(struct builder *out, struct arena *arena, const struct pg_re
 static enum fault ask(const struct inquiry *inquiry, enum statement statement, const struct pg_params *params,
                       struct pg_result **rows_r)
 {
-    return store_administer_tasks(documents_store(inquiry->attempt->workshop->documents),
-                                  inquiry->attempt->space, statement, params, rows_r);
+    return store_administer_tasks(documents_store(inquiry->attempt->worker_context->documents),
+                                  inquiry->attempt->ns, statement, params, rows_r);
 }
 
 static void write_rows(const struct inquiry *inquiry, const struct pg_result *rows, int count, writer *write)
@@ -220,8 +220,8 @@ static enum fault do_deed(const struct inquiry *inquiry, enum statement statemen
                           struct bytes id, const char *done)
 {
     struct pg_result *rows;
-    struct stamps *stamps = inquiry->attempt->workshop->stamps;
-    atomic_store(&stamps_pulse(stamps, stamps_index(stamps))->may_have_changed, 1);
+    struct segment *segment = inquiry->attempt->worker_context->segment;
+    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
     enum fault fault = ask(inquiry, statement, params, &rows);
     if (fault)
         return fault;
@@ -235,7 +235,7 @@ static enum fault do_deed(const struct inquiry *inquiry, enum statement statemen
     if (is_done && statement == STATEMENT_TASK_MOVE) {
         int64_t start = pg_get_i64(rows, 0, DEED_RESULT);
         builder_printf(inquiry->out, ",\"startat\":%" PRId64, start);
-        hint_space(inquiry->reader.settings, inquiry->attempt->call->space, start);
+        wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, start);
     }
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;
@@ -303,7 +303,7 @@ static enum fault tasks_work(struct attempt *attempt)
     } acts[] = {{"list", list}, {"show", show}, {"history", history}, {"backlog", backlog},
                 {"run", run},   {"move", move}, {"hold", hold},       {"drop", drop}};
     struct inquiry inquiry = {.attempt = attempt,
-                              .reader = {attempt->workshop->settings, attempt->call, attempt->reply},
+                              .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
                               .arena = attempt->call->arena,
                               .out = attempt->reply->body,
                               .param = attempt->call->param};

@@ -26,7 +26,7 @@ static enum stampd_outcome count(struct stampd_call *call)
 }
 
 /* {"class","id","who"}: ann may read the document, others may not. */
-static enum stampd_outcome look(struct stampd_call *call)
+static enum stampd_outcome observation(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
     if (strcmp(stampd_read_text_or(call, param, "who", 1, 64, "eve"), "ann") == 0)
@@ -39,7 +39,7 @@ static enum stampd_outcome look(struct stampd_call *call)
 static enum stampd_outcome join(struct stampd_call *call)
 {
     count(call);
-    return look(call);
+    return observation(call);
 }
 
 static const struct stampd_search searches[] = {
@@ -78,7 +78,7 @@ static const struct stampd_operation operations[] = {
     {.name = "Look",
      .access = STAMPD_PUBLIC,
      .is_read_only = true,
-     .work = look,
+     .work = observation,
      .flags = STAMPD_GRANTS_READ},
     {.name = "Join", .access = STAMPD_PUBLIC, .work = join, .flags = STAMPD_GRANTS_READ},
     {.name = "Rule", .work = hello},

@@ -5,15 +5,15 @@
 
 static const struct stampd_item_class book_items[] = {
     {.name = "Main", .is_singleton = true}, {.name = "Copy"}, {.name = NULL}};
-static const struct stampd_item_class shelf_items[] = {{.name = "Main", .is_singleton = true},
-                                                       {.name = NULL}};
+static const struct stampd_item_class shared_cache_items[] = {{.name = "Main", .is_singleton = true},
+                                                              {.name = NULL}};
 static const struct stampd_document_class classes[] = {
     {.name = "Book",
      .items = book_items,
      .schema = "{\"items\":{\"Main\":{\"singleton\":true,\"fields\":{\"title\":\"string\",\"year\":\"int\"}},"
                "\"Copy\":{}},"
                "\"collections\":{\"year\":{\"key\":[\"Main.year\"],\"mutable\":true}}}"},
-    {.name = "Shelf", .items = shelf_items},
+    {.name = "Shelf", .items = shared_cache_items},
     {.name = NULL},
 };
 

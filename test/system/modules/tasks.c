@@ -197,7 +197,7 @@ static enum stampd_outcome checkpoint_anyway(struct stampd_call *call)
 
 static const struct stampd_task_class for_clients = {.clients_may_schedule = true};
 static const struct stampd_task_class slow = {.queue = 3, .seconds = 2, .clients_may_schedule = true};
-static const struct stampd_task_class once = {.never_retry = true, .clients_may_schedule = true};
+static const struct stampd_task_class idempotency = {.never_retry = true, .clients_may_schedule = true};
 static const struct stampd_task_class brief = {.seconds = 1, .clients_may_schedule = true};
 static const struct stampd_task_class together = {.batch = 10, .clients_may_schedule = true};
 static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 2, .clients_may_schedule = true};
@@ -210,11 +210,11 @@ static const struct stampd_operation operations[] = {
     {.name = "Plan", .access = STAMPD_PUBLIC, .work = plan, .task = &for_clients},
     {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = plan, .task = &for_clients},
     {.name = "Fail", .access = STAMPD_PUBLIC, .work = fail, .task = &for_clients},
-    {.name = "Once", .access = STAMPD_PUBLIC, .work = fail, .task = &once},
+    {.name = "Once", .access = STAMPD_PUBLIC, .work = fail, .task = &idempotency},
     {.name = "Cycles", .access = STAMPD_PUBLIC, .work = cycles, .task = &for_clients},
     {.name = "Slow", .access = STAMPD_PUBLIC, .work = cycles, .task = &slow},
     {.name = "Die", .access = STAMPD_PUBLIC, .work = die, .task = &for_clients},
-    {.name = "OnceDie", .access = STAMPD_PUBLIC, .work = die, .task = &once},
+    {.name = "OnceDie", .access = STAMPD_PUBLIC, .work = die, .task = &idempotency},
     {.name = "Crash", .access = STAMPD_PUBLIC, .work = crash, .task = &for_clients},
     {.name = "Hang", .access = STAMPD_PUBLIC, .work = hang, .task = &brief},
     {.name = "Gate", .access = STAMPD_PUBLIC, .work = gate, .task = &for_clients},

@@ -1,0 +1,55 @@
+/* eight: bytes looked at eight at a time, as one word.  Alike on every machine: the first byte is the lowest.
+ *
+ * A mask has the top bit of each byte that was sought.  Only its lowest bit is to be believed, which
+ * swar_first finds: above a byte that was found, carries may show others that were not sought. */
+#ifndef STAMPD_BASE_SWAR_H
+#define STAMPD_BASE_SWAR_H
+
+#include "base/base.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define SWAR_ONES UINT64_C(0x0101010101010101)
+#define SWAR_TOPS UINT64_C(0x8080808080808080)
+
+/* All eight bytes must be there. */
+static inline uint64_t swar_load(const char *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return le64toh(word);
+}
+
+/* Masks may be joined by |. */
+static inline uint64_t swar_below(uint64_t word, unsigned char limit)
+{
+    return (word - SWAR_ONES * limit) & ~word & SWAR_TOPS;
+}
+
+static inline uint64_t swar_equal(uint64_t word, unsigned char byte)
+{
+    return swar_below(word ^ (SWAR_ONES * byte), 1);
+}
+
+/* Which byte, 0 to 7, of a mask that is not 0. */
+static inline size_t swar_first(uint64_t mask)
+{
+    return (size_t)__builtin_ctzll(mask) / 8;
+}
+
+/* Mask of the bytes that are no decimal digits. */
+static inline uint64_t swar_no_digits(uint64_t word)
+{
+    return ((word + SWAR_ONES * (0x7f - '9')) | (word - SWAR_ONES * '0')) & SWAR_TOPS;
+}
+
+/* The number that eight digits write: pairs, then fours, then all are joined. */
+static inline uint64_t swar_digits(uint64_t word)
+{
+    word = (word & SWAR_ONES * 0x0f) * (1 + (10 << 8)) >> 8;
+    word = (word & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
+    return (word & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
+}
+
+#endif

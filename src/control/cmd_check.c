@@ -1,0 +1,382 @@
+/* check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control/directive.h"
+#include "control/migrate.h"
+#include "control/homes.h"
+#include "control/ns_registry.h"
+#include "store/statements.h"
+#include "edge/certificate.h"
+#include "operation/trial.h"
+
+enum {
+    READ_TIMEOUT_ABOVE_S =
+        15, /* nginx must wait longer than an operation may take, retries and answer included */
+    PROBLEM_BYTES = 600,
+};
+
+struct check {
+    struct control *control;
+    bool is_well;
+    struct namespace_conf *confs;
+    size_t count;
+};
+
+/* Something that may be wanted as it is. */
+static void warn(const char *format, ...) PRINTF_LIKE(1, 2);
+static void warn(const char *format, ...)
+{
+    va_list arguments;
+    printf("WARN  ");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
+
+static bool find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
+static bool find(struct check *check, bool is_well, const char *format, ...)
+{
+    va_list arguments;
+    printf("%-4s  ", is_well ? "OK" : "FAIL");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+    check->is_well = check->is_well && is_well;
+    return is_well;
+}
+
+/* --- the host --- */
+
+static void check_folder(struct check *check)
+{
+    const struct settings *settings = &check->control->settings;
+    const char *folder = settings->run_directory;
+    struct stat status;
+    struct sockaddr_un address;
+    size_t longest = strlen(folder) + strlen("/worker-127.sock");
+    bool is_there = stat(folder, &status) == 0;
+    if (!is_there || !S_ISDIR(status.st_mode))
+        find(check, false, "run_directory %s: %s", folder, is_there ? "not a folder" : "there is none");
+    else if (access(folder, W_OK | X_OK) != 0)
+        find(check, false, "run_directory %s: not writable for this user", folder);
+    else if (longest >= sizeof address.sun_path)
+        find(check, false, "run_directory %s: too long for the address of a socket", folder);
+    else
+        find(check, true, "run_directory %s", folder);
+}
+
+static void take_finding(void *context, enum trial_level level, const char *text)
+{
+    struct check *check = context;
+    if (level == TRIAL_WARNING)
+        warn("%s", text);
+    else
+        find(check, level == TRIAL_GOOD, "%s", text);
+}
+
+/* Does a process listen at a socket's address? */
+static bool is_heard(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_there =
+        fd >= 0 && (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EACCES);
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
+/* Tasks, copies and push all wait for a queue manager. */
+static void check_queue(struct check *check)
+{
+    const struct settings *settings = &check->control->settings;
+    const char *endpoint =
+        arena_printf(check->control->arena, "%s/%s.sock", settings->run_directory, settings->queue_code);
+    if (!*settings->queue_key_sha256)
+        warn("queue_key_sha256 is empty: nobody may start tasks; copies and push are tasks too "
+             "(stampctl key new --queue FILE)");
+    else if (!is_heard(endpoint))
+        warn("%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
+             "them "
+             "(systemctl start stamp-queue)",
+             endpoint);
+    else
+        find(check, true, "queue manager %s", endpoint);
+    if (*settings->queue_key_sha256 && strcmp(settings->queue_key_sha256, settings->admin_key_sha256) == 0)
+        find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
+    if (!*settings->mail_to)
+        warn("mail_to is empty: nobody is told of tasks that fail");
+}
+
+/* --- databases --- */
+
+static bool check_database(struct check *check, const char *code, const char *database, struct pg **pg_r)
+{
+    int number = 0;
+    enum fault fault = control_connect_worker(check->control, database, pg_r);
+    if (fault == FAULT_ODATABASE)
+        return find(check, false, "namespace %s: the database %s does not exist", code, database);
+    if (fault != FAULT_NONE)
+        return find(check, false, "namespace %s: the database %s cannot be reached", code, database);
+    if (!migrations_applied(check->control, *pg_r, &number))
+        return find(check, false, "namespace %s: the database %s cannot be read", code, database);
+    if (number != SCHEMA_NUMBER)
+        return find(check, false, "namespace %s: schema %d, this release needs %d%s%s", code, number,
+                    SCHEMA_NUMBER, number < SCHEMA_NUMBER ? ": stampctl ns migrate " : "",
+                    number < SCHEMA_NUMBER ? code : "");
+    return find(check, true, "namespace %s: database %s, schema %d", code, database, number);
+}
+
+/* Each worker has a connection for each namespace that it serves. */
+static void check_connections(struct check *check, struct pg *z)
+{
+    const struct settings *settings = &check->control->settings;
+    struct pg_result *result;
+    if (!control_query(check->control, z, "asking for max_connections",
+                       "select current_setting('max_connections')::bigint - "
+                       "current_setting('superuser_reserved_connections')::bigint",
+                       NULL, &result)) {
+        check->is_well = false;
+        return;
+    }
+    int64_t namespaces =
+        (int64_t)check->count < settings->connections ? (int64_t)check->count : settings->connections;
+    int64_t wanted = settings->workers * namespaces, most = pg_get_i64(result, 0, 0);
+    find(check, wanted <= most, "connections: %lld workers with up to %lld each, PostgreSQL takes %lld",
+         (long long)settings->workers, (long long)namespaces, (long long)most);
+}
+
+static void check_databases(struct check *check)
+{
+    struct control *control = check->control;
+    struct pg *z, *pg;
+    if (!check_database(check, "z", control->settings.z_database, &z) ||
+        !find(check, ns_registry_read(control, z, &check->confs, &check->count),
+              "configurations of the namespaces"))
+        return;
+    check_connections(check, z);
+    for (size_t i = 0; i < check->count; i++)
+        if (check->confs[i].is_malformed)
+            find(check, false,
+                 "namespace %s: its configuration is malformed (stampctl ns create %s mends it)",
+                 check->confs[i].code, check->confs[i].code);
+        else if (strcmp(check->confs[i].code, "z") != 0)
+            check_database(check, check->confs[i].code, check->confs[i].database, &pg);
+}
+
+/* --- nginx --- */
+
+/* The largest is of bodies that a worker has judged, the others are of those that it has not. */
+static void check_body_size(struct check *check, struct bytes text)
+{
+    const struct settings *settings = &check->control->settings;
+    int64_t limit = settings->limit_body_bytes, anonymous = settings_anonymous_body(settings);
+    int64_t bytes, largest = -1, smallest = INT64_MAX;
+    struct bytes value, large = {0}, small = {0};
+    for (size_t position = 0; directive_next(text, "client_max_body_size", &position, &value);) {
+        if (bytes_equal(value, BYTES("0"))) /* where no body is read */
+            continue;
+        if (!directive_bytes(value, &bytes)) {
+            find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size, value.data);
+            return;
+        }
+        if (bytes == settings_live_body(settings) && bytes != limit) /* of one location */
+            continue;
+        if (bytes > largest) {
+            largest = bytes;
+            large = value;
+        }
+        if (bytes < smallest) {
+            smallest = bytes;
+            small = value;
+        }
+    }
+    if (largest < 0)
+        find(check, false, "nginx: client_max_body_size is not set");
+    else if (largest != limit)
+        find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)large.size,
+             large.data, (long long)limit);
+    else if (smallest < anonymous)
+        find(check, false, "nginx: client_max_body_size %.*s, limit_anonymous_body_bytes is %lld",
+             (int)small.size, small.data, (long long)anonymous);
+    else
+        find(check, true, "nginx: client_max_body_size");
+}
+
+static void check_read_timeout(struct check *check, struct bytes text)
+{
+    int64_t least = check->control->settings.limit_operation_s + READ_TIMEOUT_ABOVE_S, seconds;
+    struct bytes value = BYTES("60");
+    size_t position = 0;
+    (void)directive_next(text, "fastcgi_read_timeout", &position, &value);
+    find(check, directive_seconds(value, &seconds) && seconds >= least,
+         "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size, value.data,
+         (long long)least);
+    /* Those that follow are of addresses where tasks are run. */
+    for (least = check->control->settings.limit_task_s + READ_TIMEOUT_ABOVE_S;
+         directive_next(text, "fastcgi_read_timeout", &position, &value);)
+        find(check, directive_seconds(value, &seconds) && seconds >= least,
+             "nginx: fastcgi_read_timeout %.*s of tasks, at least %lld s are needed", (int)value.size,
+             value.data, (long long)least);
+}
+
+/* Each worker's socket stands as often as any other: once in each list. */
+static void check_sockets(struct check *check, struct bytes text)
+{
+    const struct settings *settings = &check->control->settings;
+    struct arena *arena = check->control->arena;
+    const char *folder = arena_printf(arena, "unix:%s/worker-", settings->run_directory);
+    struct bytes value;
+    int64_t count = 0, lists = 0;
+    for (size_t position = 0; directive_next(text, "server", &position, &value);) {
+        const char *first = arena_printf(arena, "%s0.sock", folder);
+        count += value.size > strlen(folder) && memcmp(value.data, folder, strlen(folder)) == 0;
+        lists += value.size >= strlen(first) && memcmp(value.data, first, strlen(first)) == 0;
+    }
+    count = lists ? count / lists + (count % lists != 0) : 0;
+    find(check, count == settings->workers, "nginx: %lld sockets in run_directory, workers = %lld",
+         (long long)count, (long long)settings->workers);
+}
+
+static void check_map(struct check *check, const char *map_file)
+{
+    struct bytes text;
+    struct map_options options = {.path = map_file};
+    const char *path = map_path(check->control, &options);
+    if (!check->confs)
+        return;
+    bool is_read = control_read_file(check->control->arena, path, &text);
+    find(check,
+         is_read && bytes_equal(text, map_compose(check->control->arena, check->confs, check->count, NULL)),
+         "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
+    path = homes_path(check->control->arena, path);
+    is_read = control_read_file(check->control->arena, path, &text);
+    find(check,
+         is_read && bytes_equal(text, homes_compose(check->control->arena, &check->control->settings,
+                                                    check->confs, check->count, NULL)),
+         "nginx: %s is of these namespaces and settings (stampctl ns map writes it)", path);
+}
+
+/* The address of each directive `listen`: is one of them of IPv6, and of the public door? */
+static void check_listen(struct bytes text)
+{
+    struct bytes value;
+    bool has_six = false;
+    for (size_t position = 0; directive_next(text, "listen", &position, &value);)
+        has_six |=
+            value.size > 1 && value.data[0] == '[' && (value.size < 5 || memcmp(value.data, "[::1]", 5) != 0);
+    if (!has_six)
+        warn("nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
+}
+
+static void check_access_log(struct bytes text)
+{
+    struct bytes value;
+    size_t position = 0;
+    if (directive_next(text, "access_log", &position, &value) && value.size >= 3 &&
+        memcmp(value.data, "off", 3) == 0)
+        warn("nginx: access_log is off: nobody can say later what was asked");
+}
+
+enum { RENEWAL_DAYS = 14 };
+
+static const char *first_word(struct check *check, struct bytes value)
+{
+    size_t size = 0;
+    while (size < value.size && !strchr(" \t;", value.data[size]))
+        size++;
+    return arena_printf(check->control->arena, "%.*s", (int)size, value.data);
+}
+
+static void check_certificate(struct check *check, struct bytes text)
+{
+    struct bytes value, pem;
+    struct stat status;
+    int days;
+    for (size_t position = 0; directive_next(text, "ssl_certificate", &position, &value);) {
+        const char *path = first_word(check, value);
+        if (!find(check,
+                  control_read_file(check->control->arena, path, &pem) && certificate_days_left(pem, &days),
+                  "nginx: certificate %s", path))
+            continue;
+        if (days < 0)
+            find(check, false, "nginx: certificate %s has ended", path);
+        else if (days < RENEWAL_DAYS)
+            warn("nginx: certificate %s ends in %d days", path, days);
+    }
+    for (size_t position = 0; directive_next(text, "ssl_certificate_key", &position, &value);) {
+        const char *path = first_word(check, value);
+        if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)))
+            find(check, false, "nginx: everybody may read or write the key %s (mode %03o)", path,
+                 (unsigned)status.st_mode & 0777);
+    }
+}
+
+static void check_nginx(struct check *check, const char *path, const char *map_file)
+{
+    struct bytes text;
+    if (!find(check, control_read_file(check->control->arena, path, &text), "nginx: %s", path))
+        return;
+    check_body_size(check, text);
+    check_read_timeout(check, text);
+    check_sockets(check, text);
+    check_map(check, map_file);
+    check_listen(text);
+    check_access_log(text);
+    check_certificate(check, text);
+}
+
+int control_check_config(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "check-config",
+        "",
+        0,
+        0,
+        "Finds out whether settings, databases, folders and nginx agree.",
+        "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n"};
+    const char *nginx = NULL, *map_file = NULL;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "nginx",
+         .argument = "FILE",
+         .help = "nginx's configuration, looked at too.",
+         .text = &nginx},
+        {.name = "map",
+         .argument = "FILE",
+         .help = "Map of namespaces (default: namespaces.map beside the settings).",
+         .text = &map_file},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    struct check check = {.control = control, .is_well = true};
+    if (!find(&check, control_load_settings(control), "settings %s", control->config))
+        return CONTROL_FAILED;
+    find(&check, true, "admin_key_sha256 %s",
+         *control->settings.admin_key_sha256 ? "is set" : "is empty: nobody is administrator");
+    check_folder(&check);
+    check.is_well =
+        trial_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;
+    check_queue(&check);
+    check_databases(&check);
+    if (nginx)
+        check_nginx(&check, nginx, map_file);
+    return check.is_well ? CONTROL_DONE : CONTROL_FAILED;
+}

@@ -1,0 +1,336 @@
+/* create: `ns create` and `ns drop`.  Every step looks first whether it is done, so that a second run
+ * completes what was interrupted. */
+#include "control/cmd_ns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/migrate.h"
+
+struct creation {
+    struct control *control;
+    const char *code;
+    const char *database; /* wanted; NULL: the recorded or the usual one */
+    const char *access;   /* wanted; NULL: the recorded one or closed */
+    struct bytes text;    /* recorded */
+};
+
+bool ns_open_maintenance(struct control *control, struct pg **pg_r)
+{
+    enum fault fault = control_connect(control, "postgres", pg_r);
+    if (fault == FAULT_ODATABASE)
+        fault = control_connect(control, "template1", pg_r);
+    if (fault == FAULT_ODATABASE)
+        say("neither postgres nor template1 is a database here");
+    return fault == FAULT_NONE;
+}
+
+bool ns_open_alone(struct control *control, struct pg **pg_r)
+{
+    /* of the session; the keys of two integers are the workers' own */
+    return ns_open_maintenance(control, pg_r) &&
+           control_execute(*pg_r, "waiting for another stampctl",
+                           "select pg_advisory_lock(hashtextextended('stampctl', 0))");
+}
+
+bool ns_execute_on(struct pg *pg, const char *before, const char *database, const char *after)
+{
+    struct builder sql = {0};
+    builder_add_bytes(&sql, bytes_of(before));
+    pg_add_identifier(&sql, bytes_of(database));
+    builder_add_bytes(&sql, bytes_of(after));
+    builder_add(&sql, "", 1);
+    bool is_done = control_execute(pg, database, sql.data);
+    builder_free(&sql);
+    return is_done;
+}
+
+static bool exists(struct control *control, struct pg *pg, const char *sql, const char *name, bool *exists_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(name));
+    if (!control_query(control, pg, name, sql, &params, &result))
+        return false;
+    *exists_r = pg_get_bool(result, 0, 0);
+    return true;
+}
+
+bool ns_database_exists(struct control *control, struct pg *pg, const char *database, bool *exists_r)
+{
+    return exists(control, pg, "select exists (select from pg_database where datname = $1::text)", database,
+                  exists_r);
+}
+
+/* --- create --- */
+
+static bool is_z(const char *code)
+{
+    return strcmp(code, "z") == 0;
+}
+
+/* Decides on the name of the database, which the record, the command line and the settings may know. */
+static bool choose_database(struct creation *creation, const struct namespace_conf *confs, size_t count)
+{
+    const struct namespace_conf *present = ns_registry_find(confs, count, creation->code);
+    const char *wanted = creation->database;
+    const char *usual = is_z(creation->code)
+                            ? creation->control->settings.z_database
+                            : arena_printf(creation->control->arena, "stampd_%s", creation->code);
+    if (present && !*present->database)
+        present = NULL; /* malformed: it is written anew */
+    creation->text = present ? present->text : NO_BYTES;
+    if (present && present->is_malformed && !creation->access)
+        creation->access = "closed";
+    creation->database = present ? present->database : wanted ? wanted : usual;
+    if (present && wanted && strcmp(wanted, present->database) != 0)
+        say("%s exists already, with database %s", creation->code, present->database);
+    else if (is_z(creation->code) && strcmp(creation->database, usual) != 0)
+        say("z: its database is setting z_database = %s", usual);
+    else if (!namespace_is_database(creation->database))
+        say("%s: the name of a database is made of letters, digits, _ and -, at most 63", creation->database);
+    else {
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(confs[i].code, creation->code) != 0 &&
+                strcmp(confs[i].database, creation->database) == 0) {
+                say("%s is the database of namespace %s", creation->database, confs[i].code);
+                return false;
+            }
+        return true;
+    }
+    return false;
+}
+
+/* The role is made when it is missing: without a password it can only come in where PostgreSQL trusts the
+ * system's user. */
+static bool make_role(struct creation *creation, struct pg *pg)
+{
+    const char *role = control_worker_role(creation->control);
+    bool is_there;
+    if (!exists(creation->control, pg, "select exists (select from pg_roles where rolname = $1::text)", role,
+                &is_there))
+        return false;
+    if (is_there)
+        return true;
+    if (!ns_execute_on(pg, "create role ", role, " login"))
+        return false;
+    printf("%s: made the role %s, without a password\n", creation->code, role);
+    return true;
+}
+
+static bool make_database(struct creation *creation, struct pg *pg)
+{
+    bool is_there;
+    if (!ns_database_exists(creation->control, pg, creation->database, &is_there))
+        return false;
+    if (is_there)
+        return true;
+    if (!ns_execute_on(pg, "create database ", creation->database,
+                       " template template0 encoding 'UTF8' locale 'C.UTF-8'"))
+        return false;
+    printf("%s: made the database %s\n", creation->code, creation->database);
+    return true;
+}
+
+static bool alter_role(struct creation *creation, struct pg *pg, const char *role)
+{
+    struct builder sql = {0};
+    builder_add_text(&sql, " in database ");
+    pg_add_identifier(&sql, bytes_of(creation->database));
+    /* the refusal of a commit is an error of the statement, not a matter for PostgreSQL's log */
+    builder_add_text(&sql, " set log_min_error_statement = panic");
+    builder_add(&sql, "", 1);
+    bool is_done = ns_execute_on(pg, "alter role ", role, sql.data);
+    builder_free(&sql);
+    return is_done;
+}
+
+/* Only the workers' role may connect, besides the owner. */
+static bool give_rights(struct creation *creation, struct pg *pg)
+{
+    struct pg_result *result;
+    struct builder sql = {0};
+    const char *role = control_worker_role(creation->control);
+    builder_add_text(&sql, " to ");
+    pg_add_identifier(&sql, bytes_of(role));
+    builder_add(&sql, "", 1);
+    bool is_done = ns_execute_on(pg, "revoke all on database ", creation->database, " from public") &&
+                   ns_execute_on(pg, "grant connect on database ", creation->database, sql.data) &&
+                   control_query(creation->control, pg, "asking for the role's rights",
+                                 "select current_setting('is_superuser') = 'on'", NULL, &result);
+    builder_free(&sql);
+    if (!is_done)
+        return false;
+    return !pg_get_bool(result, 0, 0) || alter_role(creation, pg, role);
+}
+
+/* The migrations give the tables' rights to the role stampd; workers of another name become its members. */
+static bool join_role(struct creation *creation, struct pg *pg)
+{
+    const char *role = control_worker_role(creation->control);
+    return strcmp(role, "stampd") == 0 || ns_execute_on(pg, "grant stampd to ", role, "");
+}
+
+static bool fill_database(struct creation *creation, struct pg **pg_r)
+{
+    enum fault fault = control_connect(creation->control, creation->database, pg_r);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database does not exist or its encoding is not UTF8", creation->database);
+    return fault == FAULT_NONE && migrations_apply(creation->control, *pg_r, creation->database) &&
+           join_role(creation, *pg_r);
+}
+
+static bool record(struct creation *creation, struct pg *z)
+{
+    struct arena *arena = creation->control->arena;
+    struct bytes text = namespace_set_member(arena, creation->text, "database", creation->database);
+    if (creation->access || !creation->text.data)
+        text = namespace_set_member(arena, text, "access", creation->access ? creation->access : "closed");
+    return bytes_equal(text, creation->text) || ns_registry_store(creation->control, z, creation->code, text);
+}
+
+static bool create(struct creation *creation, const struct map_options *map)
+{
+    struct control *control = creation->control;
+    struct namespace_conf *confs = NULL;
+    size_t count = 0;
+    struct pg *z = NULL, *maintenance, *own;
+    if (!ns_open_alone(control, &maintenance))
+        return false;
+    if (is_z(creation->code)) { /* what z records about itself can be read only once it is there */
+        creation->database = creation->database ? creation->database : control->settings.z_database;
+        if (strcmp(creation->database, control->settings.z_database) != 0) {
+            say("z: its database is setting z_database = %s", control->settings.z_database);
+            return false;
+        }
+    } else if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
+               !choose_database(creation, confs, count)) {
+        return false;
+    }
+    if (!make_role(creation, maintenance) || !make_database(creation, maintenance) ||
+        !give_rights(creation, maintenance) || !fill_database(creation, &own))
+        return false;
+    if (!z) {
+        z = own;
+        if (!ns_registry_read(control, z, &confs, &count) || !choose_database(creation, confs, count))
+            return false;
+    }
+    return record(creation, z) && ns_registry_read(control, z, &confs, &count) &&
+           map_write(control, map, confs, count, NULL);
+}
+
+int ns_create(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns create",
+        "CODE",
+        1,
+        1,
+        "Makes a namespace: database, schema, rights, configuration, nginx's map.",
+        "Begin with the namespace z, which holds the configurations of all.  The command may be run again: "
+        "it\n"
+        "completes what was interrupted.  It connects to PostgreSQL as setting `database` says, but as the\n"
+        "administrator: the user is PGUSER or the system's, the password PGPASSWORD or that of ~/.pgpass.\n"};
+    struct creation creation = {.control = control};
+    struct map_options map = {0};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "database",
+         .argument = "NAME",
+         .help = "Its database (default: stampd_CODE).",
+         .text = &creation.database},
+        {.name = "access",
+         .argument = "WORD",
+         .help = "closed (default): every call needs a key; read: reading is free; open.",
+         .text = &creation.access},
+        CONTROL_ADMIN_LINE(control),
+        NS_MAP_LINES(&map),
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    creation.code = words[0];
+    if (!ns_check_code(command.name, creation.code))
+        return CONTROL_WRONG;
+    if (creation.access && !namespace_is_access(creation.access)) {
+        say("ns create: --access %s: expected closed, read or open", creation.access);
+        return CONTROL_WRONG;
+    }
+    if (!control_load_settings(control) || !create(&creation, &map))
+        return CONTROL_FAILED;
+    printf("%s: ready, database %s\n", creation.code, creation.database);
+    return CONTROL_DONE;
+}
+
+/* --- drop --- */
+
+/* First nobody is sent there any more, then the data go, then what is known of them: a run that was
+ * interrupted can be taken up. */
+/* What its documents had of properties that are unique in all namespaces. */
+static bool free_values(struct control *control, struct pg *z, const char *database)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(database));
+    return control_query(control, z, "freeing its unique values", "select stampd.forget_database($1::text)",
+                         &params, &row);
+}
+
+static bool drop(struct control *control, const char *code, const struct map_options *map)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    struct pg *z, *maintenance;
+    if (!ns_open_alone(control, &maintenance) || !ns_registry_open(control, &z) ||
+        !ns_registry_read(control, z, &confs, &count))
+        return false;
+    const struct namespace_conf *conf = ns_registry_find(confs, count, code);
+    if (!conf && !is_z(code)) {
+        say("%s: there is no such namespace", code);
+        return false;
+    }
+    if (is_z(code) && count > (conf ? 1U : 0U)) {
+        say("z holds the configurations of others; drop them first");
+        return false;
+    }
+    const char *database = conf ? conf->database : control->settings.z_database;
+    if (!*database) {
+        say("%s: its configuration names no database; `stampctl ns create %s` mends it", code, code);
+        return false;
+    }
+    if (!map_write(control, map, confs, count, code) ||
+        !ns_execute_on(maintenance, "drop database if exists ", database, " with (force)"))
+        return false;
+    printf("%s: dropped the database %s\n", code, database);
+    return is_z(code) || (free_values(control, z, database) && ns_registry_store(control, z, code, NO_BYTES));
+}
+
+int ns_drop(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns drop", "CODE", 1, 1, "Destroys a namespace with all its documents.", NULL};
+    struct map_options map = {0};
+    bool is_sure = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "yes", .help = "Yes, all its documents are to be destroyed.", .flag = &is_sure},
+        CONTROL_ADMIN_LINE(control),
+        NS_MAP_LINES(&map),
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!ns_check_code(command.name, words[0]))
+        return CONTROL_WRONG;
+    if (!is_sure) {
+        say("ns drop: destroys all documents of %s; say --yes", words[0]);
+        return CONTROL_WRONG;
+    }
+    return control_load_settings(control) && drop(control, words[0], &map) ? CONTROL_DONE : CONTROL_FAILED;
+}

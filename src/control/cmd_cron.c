@@ -1,0 +1,315 @@
+/* cron: `stampctl cron add, list, drop, restore, next`: periodic tasks of a namespace. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "control/ns_registry.h"
+#include "model/cron.h"
+#include "model/stamp.h"
+#include "model/task.h"
+#include "edge/json.h"
+
+enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
+
+#define PERIODS "Ymmddhhmm, Mddhhmm, Wdhhmm (1 is Monday), Dhhmm or Hmm"
+
+/* --- what is common --- */
+
+static bool take_zone(const struct control *control)
+{
+    if (cron_set_zone(control->settings.zone))
+        return true;
+    say("zone = %s: the system knows no such time zone", control->settings.zone);
+    return false;
+}
+
+/* The database of the namespace, connected to as administrator. */
+static bool open_namespace(struct control *control, const char *code, struct pg **pg_r)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    struct pg *z;
+    if (!control_load_settings(control) || !take_zone(control) || !ns_registry_open(control, &z) ||
+        !ns_registry_read(control, z, &confs, &count))
+        return false;
+    const struct namespace_conf *conf = ns_registry_find(confs, count, code);
+    if (!conf) {
+        say("%s: there is no such namespace", code);
+        return false;
+    }
+    enum fault fault = control_connect(control, conf->database, pg_r);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database does not exist", conf->database);
+    return fault == FAULT_NONE;
+}
+
+static bool is_period(const char *command, const char *text, struct cron *cron_r)
+{
+    if (cron_parse(bytes_of(text), cron_r))
+        return true;
+    say("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
+    return false;
+}
+
+static void print_time(int64_t epoch_ms)
+{
+    time_t seconds = (time_t)(epoch_ms / 1000);
+    struct tm parts;
+    char text[64];
+    if (localtime_r(&seconds, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts))
+        printf("%s", text);
+}
+
+/* --- add --- */
+
+static bool is_name(const char *what, const char *text, size_t most)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                      all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    if (strspn(text, letters) && strlen(text) <= most && !text[strspn(text, all)])
+        return true;
+    say("cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all", text,
+        what, most);
+    return false;
+}
+
+static bool is_param(struct control *control, const char *text)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json_problem problem = {0};
+    struct json *json;
+    if (json_read(control->arena, bytes_of(text), &limits, &json, &problem) != FAULT_NONE)
+        say("cron add: --param %s: %s", text, problem.what ? problem.what : "it is no JSON");
+    else if (json->kind != JSON_OBJECT)
+        say("cron add: --param %s: expected a JSON object", text);
+    else
+        return true;
+    return false;
+}
+
+static bool is_info(const char *text)
+{
+    if (strlen(text) <= INFO_MOST && bytes_is_utf8(bytes_of(text)))
+        return true;
+    say("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
+    return false;
+}
+
+static int cron_add(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron add",
+        "CODE NAME PERIOD OPERATION",
+        4,
+        4,
+        "Makes or changes a periodic task of a namespace.",
+        "PERIOD is " PERIODS ",\nin the time zone of the setting zone.  The next scan of the queue manager "
+        "plans the task.\n"};
+    const char *param = "{}", *info = "";
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "param",
+         .argument = "JSON",
+         .help = "Argument of the operation: an object (default: {}).",
+         .text = &param},
+        {.name = "info", .argument = "WORDS", .help = "To find its task by.", .text = &info},
+    };
+    enum { CODE, NAME, PERIOD, OPERATION };
+    struct pg_params params;
+    struct pg_result *result;
+    struct cron cron;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!is_name("a periodic task", words[NAME], NAME_MOST) || !is_period("cron add", words[PERIOD], &cron) ||
+        !is_name("an operation", words[OPERATION], OPERATION_MOST) || !is_param(control, param) ||
+        !is_info(info))
+        return CONTROL_WRONG;
+    if (!open_namespace(control, words[CODE], &pg))
+        return CONTROL_FAILED;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(words[NAME]));
+    pg_add_text(&params, bytes_of(words[OPERATION]));
+    pg_add_text(&params, bytes_of(words[PERIOD]));
+    pg_add_text(&params, bytes_of(param));
+    pg_add_text(&params, bytes_of(info));
+    if (!control_query(control, pg, words[NAME],
+                       "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", &params,
+                       &result))
+        return CONTROL_FAILED;
+    if (bytes_equal(pg_get_text(result, 0, 0), BYTES("same"))) {
+        printf("%s: it is so already\n", words[NAME]);
+        return CONTROL_DONE;
+    }
+    printf("%s: next ", words[NAME]);
+    print_time(cron_next_ms(&cron, clock_wall_ms()));
+    puts("");
+    return CONTROL_DONE;
+}
+
+/* --- list --- */
+
+static void print_rule(const struct pg_result *rows, int row)
+{
+    enum { NAME, PERIOD, OPERATION, MODULE, DROPPED, START, RUNS, RETRY, CODE };
+    struct bytes texts[MODULE + 1], code = pg_get_text(rows, row, CODE);
+    for (int column = NAME; column <= MODULE; column++)
+        texts[column] = pg_get_text(rows, row, column);
+    printf("%-20.*s  %-9.*s  %-20.*s  ", (int)texts[NAME].size, texts[NAME].data, (int)texts[PERIOD].size,
+           texts[PERIOD].data, (int)texts[OPERATION].size, texts[OPERATION].data);
+    if (pg_get_bool(rows, row, DROPPED))
+        printf("dropped");
+    else if (pg_get_bool(rows, row, RUNS))
+        printf("runs");
+    else if (pg_is_null(rows, row, START))
+        printf("not planned yet");
+    else if (pg_get_i64(rows, row, START) == TASK_PARKED)
+        printf("parked");
+    else
+        print_time(stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
+    if (code.data)
+        printf("  %.*s, retry %lld", (int)code.size, code.data, (long long)pg_get_i64(rows, row, RETRY));
+    if (texts[MODULE].data)
+        printf("  (module %.*s)", (int)texts[MODULE].size, texts[MODULE].data);
+    puts("");
+}
+
+static int cron_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron list", "CODE", 1, 1, "Shows the periodic tasks of a namespace and when each is next.", NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct pg_result *rows;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!open_namespace(control, words[0], &pg) ||
+        !control_query(control, pg, words[0],
+                       "select c.name, c.period, c.opname, c.module, c.dropped, t.startat,"
+                       " t.starttime is not null, t.retry, t.exc"
+                       " from stampd.cron c left join stampd.taskqueue t on t.cron = c.name order by c.name",
+                       NULL, &rows))
+        return CONTROL_FAILED;
+    for (int row = 0; row < pg_rows(rows); row++)
+        print_rule(rows, row);
+    return CONTROL_DONE;
+}
+
+/* --- drop and restore --- */
+
+/* CODE NAME, and a function of the database that is false when there is nothing to be done. */
+static int change(struct control *control, const struct command *command, const char *sql,
+                  const char *problem, int argc, char **argv)
+{
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct pg_params params;
+    struct pg_result *result;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!open_namespace(control, words[0], &pg))
+        return CONTROL_FAILED;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(words[1]));
+    if (!control_query(control, pg, words[1], sql, &params, &result))
+        return CONTROL_FAILED;
+    if (pg_get_bool(result, 0, 0))
+        return CONTROL_DONE;
+    say("%s: %s", words[1], problem);
+    return CONTROL_FAILED;
+}
+
+static int cron_drop(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"cron drop",
+                                           "CODE NAME",
+                                           2,
+                                           2,
+                                           "Ends a periodic task and takes back what waits of it.",
+                                           "One that a module declares stays ended until `cron restore`; one "
+                                           "that `cron add` made in the place of\n"
+                                           "a module's gives way to that again.\n"};
+    return change(control, &command, "select stampd.cron_drop($1::text)", "there is no such periodic task",
+                  argc, argv);
+}
+
+static int cron_restore(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron restore",
+        "CODE NAME",
+        2,
+        2,
+        "Takes `cron drop` back, of a periodic task that a module declares.",
+        NULL};
+    return change(control, &command, "select stampd.cron_restore($1::text)",
+                  "there is no such periodic task of a module that was dropped", argc, argv);
+}
+
+/* --- next --- */
+
+static int cron_next(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron next", "PERIOD", 1, 1, "Shows the next times of a period.", "PERIOD is " PERIODS ".\n"};
+    int64_t many = 5, moment = clock_wall_ms();
+    const char *zone = NULL;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "zone",
+         .argument = "ZONE",
+         .help = "As Europe/Paris (default: the setting zone).",
+         .text = &zone},
+        {.name = "count",
+         .argument = "N",
+         .help = "How many (default: 5).",
+         .number = &many,
+         .least = 1,
+         .most = 1000},
+    };
+    struct cron cron;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!is_period("cron next", words[0], &cron))
+        return CONTROL_WRONG;
+    if (zone && !cron_set_zone(zone)) {
+        say("cron next: --zone %s: the system knows no such time zone", zone);
+        return CONTROL_WRONG;
+    }
+    if (!zone && (!control_load_settings(control) || !take_zone(control)))
+        return CONTROL_FAILED;
+    for (int64_t i = 0; i < many; i++) {
+        moment = cron_next_ms(&cron, moment);
+        print_time(moment);
+        puts("");
+    }
+    return CONTROL_DONE;
+}
+
+int control_cron(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"add", "Makes or changes one.", cron_add},
+        {"list", "Shows them and when each is next.", cron_list},
+        {"drop", "Ends one.", cron_drop},
+        {"restore", "Takes back the end of one that a module declares.", cron_restore},
+        {"next", "Shows the next times of a period.", cron_next},
+    };
+    return options_choose("cron", "Periodic tasks of a namespace.\n", choices, COUNT_OF(choices), control,
+                          argc, argv);
+}

@@ -1,0 +1,135 @@
+/* key: `stampctl key`: the administrator's key and the digest by which the server knows it. */
+#include "control/cmd_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "edge/crypto.h"
+
+enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
+
+/* A key that others can read is nobody's. */
+static bool is_private(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
+        return true; /* what cannot be read is said by who reads */
+    say("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
+        (unsigned)status.st_mode & 0777);
+    return false;
+}
+
+bool key_read(struct control *control, const char *path, struct bytes *key_r)
+{
+    if (!is_private(path) || !control_read_file(control->arena, path, key_r))
+        return false;
+    while (key_r->size && strchr(" \t\r\n", key_r->data[key_r->size - 1]))
+        key_r->size--;
+    for (size_t i = 0; i < key_r->size; i++)
+        if (key_r->data[i] <= ' ' || key_r->data[i] > '~') {
+            say("%s: a key is one word of printable characters", path);
+            return false;
+        }
+    if (!key_r->size)
+        say("%s: the file is empty", path);
+    return key_r->size > 0;
+}
+
+static void print_digest(struct bytes key)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(key, digest);
+    printf("%s\n", digest);
+}
+
+/* The file must be new: a key in use is not to be lost by a slip. */
+bool key_write(const char *path, struct bytes text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        say("%s: %s", path, strerror(errno));
+        return false;
+    }
+    bool is_written = write(fd, text.data, text.size) == (ssize_t)text.size && fsync(fd) == 0;
+    if (close(fd) != 0 || !is_written) {
+        say("%s: %s", path, strerror(errno));
+        unlink(path);
+        return false;
+    }
+    return true;
+}
+
+static const char *setting_of(bool is_queue)
+{
+    return is_queue ? "queue_key_sha256" : "admin_key_sha256";
+}
+
+static int key_new(struct control *control UNUSED, int argc, char **argv)
+{
+    static const struct command command = {
+        "key new",
+        "FILE",
+        1,
+        1,
+        "Writes a random key to a new file that only its owner can read.",
+        "Prints the line for stampd's settings: the server knows the digest only.\n"};
+    bool is_queue = false;
+    const struct option_line lines[] = {
+        {.name = "queue", .help = "The key of queue managers (queue_key_file).", .flag = &is_queue}};
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    unsigned char random[KEY_BYTES];
+    char key[2 * KEY_BYTES + 2];
+    crypto_random(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(key + 2 * i, 3, "%02x", random[i]);
+    key[2 * KEY_BYTES] = '\n';
+    if (!key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
+        return CONTROL_FAILED;
+    printf("%s = ", setting_of(is_queue));
+    print_digest((struct bytes){key, 2 * KEY_BYTES});
+    return CONTROL_DONE;
+}
+
+static int key_hash(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "key hash",
+        "FILE",
+        1,
+        1,
+        "Prints the digest of a key, for admin_key_sha256 or queue_key_sha256.",
+        "Refuses a key of less than 20 characters, and a file that everybody may read.\n"};
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    struct bytes key;
+    if (!key_read(control, words[0], &key))
+        return CONTROL_FAILED;
+    if (key.size < KEY_LEAST) {
+        say("%s: a key of %zu characters can be found by trying; %d are the least", words[0], key.size,
+            KEY_LEAST);
+        return CONTROL_FAILED;
+    }
+    print_digest(key);
+    return CONTROL_DONE;
+}
+
+int control_key(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"new", "Makes a key, of an administrator or of queue managers.", key_new},
+        {"hash", "Prints the digest of a key.", key_hash},
+    };
+    return options_choose("key", "The keys of administrators and queue managers.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}

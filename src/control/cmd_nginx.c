@@ -1,0 +1,492 @@
+/* nginx: `stampctl nginx` writes nginx's configuration from the template and stampd's settings. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "control/homes.h"
+#include "control/ns_registry.h"
+#include "control/site.h"
+#include "control/template.h"
+#include "edge/crypto.h"
+#include "edge/json.h"
+
+enum {
+    READ_TIMEOUT_ABOVE_S = 20, /* an operation's own limit, and time to say so, come first */
+    CONNECTIONS = 4096,        /* of a process of nginx, without those that listen: each of those takes two */
+    DESCRIPTORS = 12288,       /* beyond one for each connection: sockets that listen, files */
+    TASK_REQUESTS = 10,        /* queue managers may send so many times as many requests as clients */
+};
+
+struct nginx_options {
+    struct site site;
+    const char *probe_listen, *certificate, *key, *user;
+    const char *pid, *folder, *access_log, *error_log, *template_path, *output;
+    struct map_options map;
+    int64_t workers;
+};
+
+/* What nginx refuses by itself, as a worker would have said it. */
+static const struct refusal {
+    int status;
+    const char *listed; /* as error_page knows it */
+    enum fault fault;
+    const char *detail;
+    const char *args; /* variables of the template */
+    bool is_unknown;  /* whether the request was done */
+} refusals[] = {
+    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", "", false},
+    {401, "401", FAULT_SKEY, "The key in the header Authorization is not the right one.", "", false},
+    {403, "403", FAULT_SCLOSED,
+     "Neither this address nor a body above limit_anonymous_body_bytes is for requests without a key that "
+     "permits it in the header Authorization.",
+     "", false},
+    {404, "404", FAULT_NPATH, NULL, "", false},
+    {405, "405", FAULT_AMETHOD, NULL, "", false},
+    {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
+    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
+    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
+    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
+    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
+    {500, "500", FAULT_XINTERNAL, NULL, "", false},
+    {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
+    {503, "503", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
+    {504, "504", FAULT_XUNKNOWN, "The server did not answer in time.", "", true},
+};
+
+/* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
+static void add_return(struct builder *builder, const struct refusal *refusal)
+{
+    const char *words = fault_words(refusal->fault);
+    builder_printf(builder,
+                   "return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+                   "\"code\":\"%s\",\"major\":%d,%s\"message\":\"%s%s%s\",\"args\":[%s]",
+                   refusal->status, words, refusal->status, fault_code(refusal->fault),
+                   fault_major(refusal->fault), refusal->is_unknown ? "" : "\"phase\":0,", words,
+                   refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
+    if (refusal->detail)
+        builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
+    builder_add_text(builder, "}';\n");
+}
+
+static const char *retry_of(const struct refusal *refusal)
+{
+    if (refusal->status == 502)
+        return "            add_header Retry-After $stampd_unreached always;\n";
+    return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
+                                                            : "";
+}
+
+/* When no process was reached the request was not done, for certain. */
+static void add_unreached(struct builder *builder)
+{
+    static const struct refusal unreached = {
+        503, "", FAULT_OSTOPPING, "No process of the server can be reached.", "", false};
+    builder_add_text(builder, "            if ($stampd_unreached) {\n                ");
+    add_return(builder, &unreached);
+    builder_add_text(builder, "            }\n");
+}
+
+static void add_refusal(struct builder *builder, const struct refusal *refusal, const char *hsts)
+{
+    builder_printf(builder,
+                   "        location = /.stampd/%d {\n"
+                   "            internal;\n"
+                   "            client_max_body_size 0;\n"
+                   "            add_header Cache-Control no-store always;\n"
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "            add_header X-Request-Id $stampd_request_id always;\n"
+                   "%s%s"
+                   "            default_type application/problem+json;\n",
+                   refusal->status, hsts, retry_of(refusal));
+    if (refusal->status == 502)
+        add_unreached(builder);
+    builder_add_text(builder, "            ");
+    add_return(builder, refusal);
+    builder_add_text(builder, "        }");
+}
+
+static const char *compose_refusals(struct arena *arena, const struct site *site)
+{
+    struct builder builder = {0};
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
+                       refusals[i].status);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        add_refusal(&builder, &refusals[i], site_hsts(arena, site, "            "));
+        builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
+    }
+    const char *text = arena_copy(arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
+
+static const char *compose_servers(struct control *control)
+{
+    struct builder builder = {0};
+    for (int i = 0; i < control->settings.workers; i++)
+        builder_printf(&builder, "%s        server unix:%s/worker-%d.sock max_fails=0;", i ? "\n" : "",
+                       control->settings.run_directory, i);
+    const char *text = arena_copy(control->arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
+
+/* A line for each word of a list. */
+static const char *compose_words(struct arena *arena, const char *before, const char *words,
+                                 const char *after)
+{
+    struct builder builder = {0};
+    for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {
+        int size = (int)strcspn(word, " ");
+        builder_printf(&builder, "\n        %s%.*s%s;", before, size, word, after);
+        word += size;
+    }
+    const char *text = builder.size ? arena_copy(arena, builder.data, builder.size) : "";
+    builder_free(&builder);
+    return text;
+}
+
+static const char *compose_proxies(struct arena *arena, const struct settings *settings)
+{
+    if (!*settings->trusted_proxies)
+        return "";
+    return arena_printf(arena, "%s\n        real_ip_header %s;\n        real_ip_recursive on;",
+                        compose_words(arena, "set_real_ip_from ", settings->trusted_proxies, ""),
+                        settings->client_address_header);
+}
+
+/* What is counted for each client; nothing where the limit is 0. */
+static const char *compose_zones(struct arena *arena, const struct settings *settings)
+{
+    const char *connections = "", *requests = "";
+    long long rate = settings->limit_client_requests;
+    if (settings->limit_client_connections)
+        connections = "\n    limit_conn_zone $stampd_ration zone=stampd_connections:10m;";
+    if (rate)
+        requests = arena_printf(arena,
+                                "\n    limit_req_zone $stampd_ration zone=stampd_requests:10m rate=%lldr/s;"
+                                "\n    limit_req_zone $stampd_ration zone=stampd_tasks:10m rate=%lldr/s;",
+                                rate, rate * TASK_REQUESTS);
+    return arena_printf(arena, "%s%s", connections, requests);
+}
+
+static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
+                                int64_t times)
+{
+    long long burst = settings->limit_client_burst * times;
+    if (!settings->limit_client_requests)
+        return "";
+    return arena_printf(arena, "\n        limit_req zone=stampd_%s%s;", zone,
+                        burst ? arena_printf(arena, " burst=%lld nodelay", burst) : "");
+}
+
+static const char *compose_connections(struct arena *arena, const struct settings *settings)
+{
+    if (!settings->limit_client_connections)
+        return "";
+    return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
+                        (long long)settings->limit_client_connections);
+}
+
+/* Can it stand unquoted in nginx's file?  Says so when it cannot. */
+static bool is_plain(const char *what, const char *value)
+{
+    if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
+        return true;
+    say("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what, value);
+    return false;
+}
+
+static bool are_words_plain(const char *what, const struct option_words *words)
+{
+    for (int i = 0; i < words->count; i++)
+        if (!is_plain(what, words->words[i]))
+            return false;
+    return true;
+}
+
+static bool are_plain(const struct control *control, const struct nginx_options *options)
+{
+    const char *const words[][2] = {
+        {"--probe-listen", options->probe_listen},
+        {"--certificate", options->certificate},
+        {"--key", options->key},
+        {"--folder", options->folder},
+        {"--pid", options->pid},
+        {"--access-log", options->access_log},
+        {"--error-log", options->error_log},
+        {"--map", options->map.path},
+        {"run_directory", control->settings.run_directory},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (!is_plain(words[i][0], words[i][1]))
+            return false;
+    const char *const others[][2] = {
+        {"--user", options->user},
+        {"--acme", options->site.acme},
+        {"--root", options->site.root},
+        {"--include", options->site.include},
+    };
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (others[i][1] && !is_plain(others[i][0], others[i][1]))
+            return false;
+    return are_words_plain("--listen", &options->site.listen) &&
+           are_words_plain("--http", &options->site.http) && are_words_plain("--name", &options->site.names);
+}
+
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char here[4096];
+    if (*path == '/' || !getcwd(here, sizeof here))
+        return path;
+    return arena_printf(arena, "%s/%s", here, path);
+}
+
+static void complete(struct control *control, struct nginx_options *options)
+{
+    struct arena *arena = control->arena;
+    if (!options->folder)
+        options->folder = arena_printf(arena, "%s/nginx", control->settings.run_directory);
+    options->folder = absolute(arena, options->folder);
+    if (!options->pid)
+        options->pid = arena_printf(arena, "%s/nginx.pid", options->folder);
+    if (!options->access_log)
+        options->access_log = arena_printf(arena, "%s/access.log", options->folder);
+    if (!options->error_log)
+        options->error_log = arena_printf(arena, "%s/error.log", options->folder);
+    struct site *site = &options->site;
+    if (!site->listen.count)
+        site->listen = (struct option_words){{"443"}, 1};
+    if (!site->names.count)
+        site->names = (struct option_words){{"_"}, 1};
+    if (site->acme && !site->http.count)
+        site->http = (struct option_words){{"80"}, 1};
+    site->acme = site->acme ? absolute(arena, site->acme) : NULL;
+    site->root = site->root ? absolute(arena, site->root) : NULL;
+    site->is_proxied = *control->settings.trusted_proxies &&
+                       strcmp(control->settings.client_address_header, "proxy_protocol") == 0;
+    options->certificate = absolute(arena, options->certificate);
+    options->key = absolute(arena, options->key);
+    options->map.path = absolute(arena, map_path(control, &options->map));
+    if (!options->template_path)
+        options->template_path =
+            arena_printf(arena, "%s/nginx.conf.in",
+                         control_directory(arena, "STAMPD_NGINX", "nginx", STAMPD_NGINX_DIRECTORY));
+}
+
+static bool fill(struct control *control, const struct nginx_options *options, struct bytes text,
+                 struct builder *builder)
+{
+    struct arena *arena = control->arena;
+    const struct settings *settings = &control->settings;
+    int64_t connections = CONNECTIONS + 2 * settings->live_connections;
+    const struct template_value values[] = {
+        {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
+                           ? "off"
+                           : arena_printf(arena, "%s stampd", options->access_log)},
+        {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
+        {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
+        {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
+        {"CERTIFICATE", options->certificate},
+        {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
+        {"CLIENT_REQUESTS", compose_rate(arena, settings, "requests", 1)},
+        {"CLIENT_ZONES", compose_zones(arena, settings)},
+        {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
+        {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
+        {"ERRORS", compose_refusals(arena, &options->site)},
+        {"ERROR_LOG", options->error_log},
+        {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
+        {"FOLDER", options->folder},
+        {"HOMES", homes_path(arena, options->map.path)},
+        {"KEY", options->key},
+        {"LARGE_DIGITS",
+         arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
+        {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
+        {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
+        {"HSTS", site_hsts(arena, &options->site, "        ")},
+        {"HTTP", site_http(arena, &options->site)},
+        {"LISTEN", site_listen(arena, &options->site)},
+        {"LOCATIONS", site_locations(arena, &options->site)},
+        {"PID", options->pid},
+        {"STRAY", site_stray(&options->site)},
+        {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
+        {"LIVE_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
+        {"MAP", options->map.path},
+        {"PROBE_LISTEN", options->probe_listen},
+        {"PROXIES", compose_proxies(arena, settings)},
+        {"READ_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
+        {"RUN_DIRECTORY", settings->run_directory},
+        {"SERVERS", compose_servers(control)},
+        {"SERVER_NAME", site_names(arena, &options->site)},
+        {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
+        {"TASK_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
+        {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
+        {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
+    };
+    struct bytes name;
+    int line;
+    if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
+        return true;
+    say("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
+    return false;
+}
+
+/* --- what somebody else has written is not lost --- */
+
+static const char SEAL[] = "# written by stampctl nginx, sha256 of the lines above: ";
+
+static void add_seal(struct builder *builder)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(builder_bytes(builder), digest);
+    builder_printf(builder, "%s%s\n", SEAL, digest);
+}
+
+static bool is_as_written(struct bytes text)
+{
+    size_t tail = sizeof SEAL - 1 + CRYPTO_SHA256_HEX + 1;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    if (text.size < tail || memcmp(text.data + text.size - tail, SEAL, sizeof SEAL - 1) != 0)
+        return false;
+    crypto_sha256_hex((struct bytes){text.data, text.size - tail}, digest);
+    return memcmp(text.data + text.size - 1 - CRYPTO_SHA256_HEX, digest, CRYPTO_SHA256_HEX) == 0;
+}
+
+/* A file that is not as this command has left it stays under another name. */
+static bool keep_edited(struct control *control, const char *path)
+{
+    struct stat status;
+    struct bytes text;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return true;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    if (!text.size || is_as_written(text))
+        return true;
+    for (int number = 1; number < 1000; number++) {
+        const char *name = arena_printf(control->arena, "%s.~%d~", path, number);
+        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            say("%s was written by somebody else or edited: it is kept as %s", path, name);
+            return true;
+        }
+        if (errno != EEXIST) {
+            say("%s: %m", name);
+            return false;
+        }
+    }
+    say("%s: there are too many copies of it", path);
+    return false;
+}
+
+static bool write_configuration(struct control *control, struct nginx_options *options)
+{
+    struct builder builder = {0};
+    struct bytes text;
+    complete(control, options);
+    if (!are_plain(control, options) || !control_read_file(control->arena, options->template_path, &text))
+        return false;
+    bool is_done = fill(control, options, text, &builder);
+    if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
+        say("%s: %m", options->folder);
+        is_done = false;
+    }
+    add_seal(&builder);
+    if (is_done && options->output)
+        is_done = keep_edited(control, options->output) &&
+                  control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);
+    else if (is_done)
+        is_done = fwrite(builder.data, 1, builder.size, stdout) == builder.size;
+    builder_free(&builder);
+    const char *const included[] = {options->map.path, homes_path(control->arena, options->map.path)};
+    for (size_t i = 0; is_done && i < COUNT_OF(included); i++)
+        if (access(included[i], R_OK) != 0)
+            say("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
+                included[i]);
+    return is_done;
+}
+
+int control_nginx(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "nginx",
+        "",
+        0,
+        0,
+        "Writes nginx's configuration, with the limits of stampd's settings.",
+        "With --output, the folder for nginx's own files is made when it is missing; it must belong to the "
+        "user\n"
+        "that starts nginx.  Try the result with: nginx -t -c FILE\n"};
+    struct nginx_options options = {.probe_listen = "127.0.0.1:8081"};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        SITE_LINES(&options.site),
+        {.name = "certificate",
+         .argument = "FILE",
+         .help = "Certificate with its chain, PEM.  Needed.",
+         .text = &options.certificate},
+        {.name = "key",
+         .argument = "FILE",
+         .help = "Private key of the certificate, PEM.  Needed.",
+         .text = &options.key},
+        {.name = "user",
+         .argument = "NAME",
+         .help = "User of nginx's workers, when root starts it.",
+         .text = &options.user},
+        {.name = "probe-listen",
+         .argument = "ADDRESS:PORT",
+         .help = "/live /ready /metrics (default: 127.0.0.1:8081).",
+         .text = &options.probe_listen},
+        {.name = "workers",
+         .argument = "N",
+         .help = "nginx's processes (default: one a processor).",
+         .number = &options.workers,
+         .least = 1,
+         .most = 256},
+        {.name = "folder",
+         .argument = "FOLDER",
+         .help = "nginx's temporary files, on a disk (default: nginx in run_directory).",
+         .text = &options.folder},
+        {.name = "pid",
+         .argument = "FILE",
+         .help = "nginx's pid file (default: nginx.pid in the folder).",
+         .text = &options.pid},
+        {.name = "map",
+         .argument = "FILE",
+         .help = "Map of namespaces (default: namespaces.map beside the settings).",
+         .text = &options.map.path},
+        {.name = "access-log",
+         .argument = "FILE",
+         .help = "A line a request (default: access.log in the folder); off: none.",
+         .text = &options.access_log},
+        {.name = "error-log",
+         .argument = "FILE",
+         .help = "nginx's complaints (default: error.log in the folder).",
+         .text = &options.error_log},
+        {.name = "template", .argument = "FILE", .help = "Another template.", .text = &options.template_path},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "Write there (default: standard output).",
+         .text = &options.output},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!options.certificate || !options.key) {
+        say("nginx: --certificate and --key are needed");
+        return CONTROL_WRONG;
+    }
+    return control_load_settings(control) && write_configuration(control, &options) ? CONTROL_DONE
+                                                                                    : CONTROL_FAILED;
+}

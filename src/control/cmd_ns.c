@@ -1,0 +1,492 @@
+/* ns: `stampctl ns list, migrate, restored, purge, push, access, origins, off, on, map`. */
+#include "control/cmd_ns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/migrate.h"
+#include "control/schema_plan.h"
+#include "model/schema.h"
+#include "edge/json.h"
+
+enum { ORIGINS_MOST = 32, PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
+
+bool ns_check_code(const char *command, const char *code)
+{
+    if (!namespace_is_code(code))
+        say("%s: %s: a code is 1 to 16 of a-z and 0-9, a letter first", command, code);
+    else if (namespace_is_reserved(code))
+        say("%s: %s: the code is reserved", command, code);
+    else
+        return true;
+    return false;
+}
+
+/* The common beginning: options, settings, the namespaces.  False: `status_r` is the exit status. */
+static bool begin(struct control *control, const struct command *command, const struct option_line *lines,
+                  size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
+{
+    int word_count;
+    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
+    if (result != OPTIONS_READ) {
+        *status_r = options_status(result);
+        return false;
+    }
+    if (!word_count)
+        *words_r = NULL;
+    *status_r = CONTROL_FAILED;
+    return control_load_settings(control);
+}
+
+struct registry {
+    struct pg *z;
+    struct namespace_conf *confs;
+    size_t count;
+};
+
+static bool open_registry(struct control *control, struct registry *registry_r)
+{
+    return ns_registry_open(control, &registry_r->z) &&
+           ns_registry_read(control, registry_r->z, &registry_r->confs, &registry_r->count);
+}
+
+static const struct namespace_conf *find_or_say(const struct registry *registry, const char *code)
+{
+    const struct namespace_conf *conf = ns_registry_find(registry->confs, registry->count, code);
+    if (!conf)
+        say("%s: there is no such namespace", code);
+    return conf;
+}
+
+/* --- list --- */
+
+static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(database));
+    if (!control_query(control, pg, database,
+                       "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
+                       &result))
+        return false;
+    *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
+    return true;
+}
+
+/* Both numbers are those of PostgreSQL's statistics: to count would read the whole table. */
+static bool read_inside(struct control *control, const char *database, int *schema_r, int64_t *documents_r)
+{
+    struct pg *pg;
+    struct pg_result *result;
+    *documents_r = 0;
+    if (control_connect(control, database, &pg) != FAULT_NONE || !migrations_applied(control, pg, schema_r))
+        return false;
+    if (!*schema_r)
+        return true;
+    if (!control_query(
+            control, pg, database,
+            "select greatest(c.reltuples, s.n_live_tup, 0)::bigint from pg_class c "
+            "left join pg_stat_user_tables s on s.relid = c.oid where c.oid = 'stampd.doc'::regclass",
+            NULL, &result))
+        return false;
+    *documents_r = pg_get_i64(result, 0, 0);
+    return true;
+}
+
+static bool list(struct control *control)
+{
+    struct registry registry;
+    struct pg *maintenance;
+    if (!open_registry(control, &registry) || !ns_open_maintenance(control, &maintenance))
+        return false;
+    bool is_whole = true;
+    printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS", "SCHEMA",
+           "ACCESS", "OFF");
+    for (size_t i = 0; i < registry.count; i++) {
+        const struct namespace_conf *conf = &registry.confs[i];
+        int64_t size, documents = 0;
+        int schema = 0;
+        if (!read_size(control, maintenance, conf->database, &size))
+            return false;
+        bool is_there = size >= 0 && read_inside(control, conf->database, &schema, &documents);
+        is_whole = is_whole && is_there;
+        if (is_there)
+            printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %s\n", conf->code, conf->database,
+                   (double)size / 1e6, (long long)documents, schema, conf->access, conf->off);
+        else
+            printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", conf->code, conf->database, "missing", "-",
+                   "-", conf->access, conf->off);
+    }
+    return is_whole;
+}
+
+static int ns_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns list", "", 0, 0, "Lists the namespaces: database, size, estimated documents, schema.", NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return list(control) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* --- migrate, restored, purge: one namespace, or all, z first --- */
+
+/* What is done to each; says what went wrong. */
+typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days);
+
+static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act, int64_t days)
+{
+    struct pg *pg;
+    enum fault fault = control_connect(control, conf->database, &pg);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database %s does not exist", conf->code, conf->database);
+    return fault == FAULT_NONE && act(control, pg, conf, days);
+}
+
+/* z comes first: the others are read from it. */
+static bool visit_all(struct control *control, visitor *act, int64_t days)
+{
+    struct registry registry;
+    struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
+    if (!visit(control, &z, act, days) || !open_registry(control, &registry))
+        return false;
+    bool is_done = true;
+    for (size_t i = 0; i < registry.count; i++)
+        if (strcmp(registry.confs[i].code, "z") != 0)
+            is_done = visit(control, &registry.confs[i], act, days) && is_done;
+    return is_done;
+}
+
+static bool visit_one(struct control *control, const char *code, visitor *act, int64_t days)
+{
+    struct registry registry;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+    return conf && visit(control, conf, act, days);
+}
+
+static int visit_command(struct control *control, const struct command *command, int argc, char **argv,
+                         visitor *act, int64_t *days)
+{
+    bool is_all = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "all", .help = "All namespaces, z first.", .flag = &is_all},
+        CONTROL_ADMIN_LINE(control),
+        {.name = "days",
+         .argument = "DAYS",
+         .help = "How long deletions are remembered, of classes that do not say it (default: 60).",
+         .number = days,
+         .least = PURGE_DAYS_LEAST,
+         .most = SCHEMA_ZOMBIE_DAYS_MOST},
+    };
+    char **words;
+    int status;
+    if (!begin(control, command, lines, COUNT_OF(lines) - (days == NULL), argc, argv, &words, &status))
+        return status;
+    if (is_all == (words != NULL)) {
+        say("%s: expected a CODE or --all", command->name);
+        return CONTROL_WRONG;
+    }
+    int64_t number = days ? *days : 0;
+    bool is_done = is_all ? visit_all(control, act, number) : visit_one(control, words[0], act, number);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static bool migrate(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                    int64_t days UNUSED)
+{
+    return migrations_apply(control, pg, conf->database);
+}
+
+static int ns_migrate(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
+    return visit_command(control, &command, argc, argv, migrate, NULL);
+}
+
+/* The rows have all been written anew: without VACUUM the tables would stay twice as large. */
+static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                  int64_t days UNUSED)
+{
+    struct pg_result *result;
+    if (!control_query(control, pg, conf->database, "select stampd.after_restore()", NULL, &result))
+        return false;
+    printf("%s: all documents are of version %lld now\n", conf->code, (long long)pg_get_i64(result, 0, 0));
+    return control_execute(pg, conf->database, "vacuum analyze");
+}
+
+static int ns_restored(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns restored",
+        "[CODE]",
+        0,
+        1,
+        "After a restore of its database: holders of copies fetch all anew.",
+        "All documents begin a new life, above all versions that were given since the backup.  The clock "
+        "must "
+        "be\n"
+        "right.\n"};
+    return visit_command(control, &command, argc, argv, renew, NULL);
+}
+
+/* Each batch is a transaction of its own. */
+static bool repeat(struct control *control, struct pg *pg, const char *sql, int64_t *total_r)
+{
+    struct pg_result *result;
+    *total_r = 0;
+    for (int64_t count = 1; count; *total_r += count) {
+        if (!control_query(control, pg, "purging", sql, NULL, &result))
+            return false;
+        count = pg_get_i64(result, 0, 0);
+    }
+    return true;
+}
+
+static bool purge(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days)
+{
+    const char *limit =
+        arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
+    int64_t ended, departures, zombies, subscriptions;
+    if (!repeat(control, pg, "select stampd.end_documents()", &ended) ||
+        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_members(%s)", limit),
+                &departures) ||
+        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
+                &zombies) ||
+        !repeat(control, pg, "select stampd.purge_subs()", &subscriptions))
+        return false;
+    printf("%s: %lld documents had ended, %lld deleted ones and %lld departures are forgotten\n", conf->code,
+           (long long)ended, (long long)zombies, (long long)departures);
+    if (subscriptions)
+        printf("%s: %lld subscriptions had ended\n", conf->code, (long long)subscriptions);
+    return true;
+}
+
+static int ns_purge(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns purge",
+        "[CODE]",
+        0,
+        1,
+        "Deletes the documents that have ended by themselves, and forgets old deletions.",
+        "In batches.  The server does it by itself, every keep_interval_s.  Classes with zombieDays are "
+        "remembered so "
+        "long.\n"};
+    int64_t days = PURGE_DAYS;
+    return visit_command(control, &command, argc, argv, purge, &days);
+}
+
+/* --- push --- */
+
+/* When it is on and all that had begun before is over, every commit that comes wakes whom it touches. */
+static bool switch_waking(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                          int64_t is_on)
+{
+    struct pg_result *result;
+    if (!control_query(control, pg, conf->database,
+                       is_on ? "select stampd.wake_sessions(true)" : "select stampd.wake_sessions(false)",
+                       NULL, &result))
+        return false;
+    return schema_wait_for_older(control, pg);
+}
+
+static int ns_push(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns push",
+        "CODE on|off",
+        2,
+        2,
+        "Says whether commits wake sessions by Web Push.",
+        "Commits of a namespace where it is on ask for a task `push` for each session that has\n"
+        "subscribed to what they change and told where it is woken.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    bool is_on = strcmp(words[1], "on") == 0;
+    if (!is_on && strcmp(words[1], "off") != 0) {
+        say("ns push: \"%s\": expected on or off", words[1]);
+        return CONTROL_WRONG;
+    }
+    return visit_one(control, words[0], switch_waking, is_on) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* --- access, origins, off, on: one member of the configuration --- */
+
+/* `value` is JSON; NO_BYTES: without the member. */
+static bool change(struct control *control, const char *code, const char *member, struct bytes value)
+{
+    struct registry registry;
+    struct pg *alone;
+    const struct namespace_conf *conf = NULL;
+    if (ns_open_alone(control, &alone) && open_registry(control, &registry))
+        conf = find_or_say(&registry, code);
+    if (!conf)
+        return false;
+    struct bytes text = namespace_set_json(control->arena, conf->text, member, value);
+    return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
+}
+
+static int change_command(struct control *control, const struct command *command, int argc, char **argv,
+                          const char *member, bool (*check)(const char *value))
+{
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    const char *value = command->least == 2 ? words[1] : NULL;
+    if (value && !check(value)) {
+        say("%s: \"%s\": expected %s", command->name, value, command->arguments);
+        return CONTROL_WRONG;
+    }
+    struct builder json = {0};
+    if (value)
+        json_add_string(&json, bytes_of(value));
+    bool is_done = change(control, words[0], member, value ? builder_bytes(&json) : NO_BYTES);
+    builder_free(&json);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static bool is_words(const char *value)
+{
+    return *value && bytes_is_utf8(bytes_of(value));
+}
+
+static int ns_access(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns access",
+                                           "CODE closed|read|open",
+                                           2,
+                                           2,
+                                           "Says who may call without a key: nobody, who reads, everybody.",
+                                           NULL};
+    return change_command(control, &command, argc, argv, "access", namespace_is_access);
+}
+
+static bool print_origins(struct control *control, const char *code)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
+    struct registry registry;
+    struct json *root;
+    struct json_problem problem;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+    if (!conf || json_read(control->arena, conf->text, &limits, &root, &problem) != FAULT_NONE)
+        return false;
+    const struct json *origins = json_member(root, "origins");
+    for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
+        if (one->kind == JSON_STRING)
+            printf("%.*s\n", (int)one->value.size, one->value.data);
+    return true;
+}
+
+static bool set_origins(struct control *control, const char *code, char **origins)
+{
+    struct builder json = {0};
+    for (size_t i = 0; origins[i]; i++) {
+        builder_add(&json, i ? "," : "[", 1);
+        json_add_string(&json, bytes_of(origins[i]));
+    }
+    if (json.size)
+        builder_add_text(&json, "]");
+    bool is_done = change(control, code, "origins", json.size ? builder_bytes(&json) : NO_BYTES);
+    builder_free(&json);
+    return is_done;
+}
+
+static int ns_origins(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns origins",
+        "CODE [ORIGIN...]",
+        1,
+        1 + ORIGINS_MOST,
+        "Says which pages of other origins may call; without ORIGIN, tells them.",
+        "An origin is https://host or https://host:port, or * for all.  Those named replace the former "
+        "ones.\n"};
+    bool is_none = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
+                                        CONTROL_ADMIN_LINE(control),
+                                        {.name = "none", .help = "No origin any more.", .flag = &is_none}};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    for (size_t i = 1; words[i]; i++)
+        if (!namespace_is_origin(words[i])) {
+            say("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
+            return CONTROL_WRONG;
+        }
+    if (is_none && words[1]) {
+        say("ns origins: expected --none or origins, not both");
+        return CONTROL_WRONG;
+    }
+    bool is_done =
+        words[1] || is_none ? set_origins(control, words[0], words + 1) : print_origins(control, words[0]);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int ns_off(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns off", "CODE WORDS", 2, 2, "Closes a namespace for maintenance; callers are told the words.",
+        NULL};
+    return change_command(control, &command, argc, argv, "off", is_words);
+}
+
+static int ns_on(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns on", "CODE", 1, 1, "Opens a namespace again after `ns off`.",
+                                           NULL};
+    return change_command(control, &command, argc, argv, "off", NULL);
+}
+
+/* --- map --- */
+
+static int ns_map(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"ns map", "", 0, 0, "Writes nginx's map of the namespaces again.",
+                                           NULL};
+    struct map_options map = {0};
+    struct registry registry;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        NS_MAP_LINES(&map)};
+    char **words;
+    int status;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_registry(control, &registry) || !map_write(control, &map, registry.confs, registry.count, NULL))
+        return CONTROL_FAILED;
+    printf("%s: %zu namespaces\n", map_path(control, &map), registry.count);
+    return CONTROL_DONE;
+}
+
+int control_ns(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"create", "Makes a namespace.", ns_create},
+        {"drop", "Destroys a namespace with all its documents.", ns_drop},
+        {"list", "Lists the namespaces.", ns_list},
+        {"migrate", "Brings schemas to this release.", ns_migrate},
+        {"restored", "Makes holders fetch all anew after a restore.", ns_restored},
+        {"purge", "Deletes what has ended, forgets old deletions.", ns_purge},
+        {"push", "Says whether commits wake sessions.", ns_push},
+        {"access", "Says who may call without a key.", ns_access},
+        {"origins", "Says which pages of other origins may call.", ns_origins},
+        {"off", "Closes a namespace for maintenance.", ns_off},
+        {"on", "Opens a namespace again.", ns_on},
+        {"map", "Writes nginx's map again.", ns_map},
+    };
+    return options_choose("ns", "Namespaces: one application's documents, in one PostgreSQL database.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
+}

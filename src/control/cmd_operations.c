@@ -1,0 +1,64 @@
+/* operations: `stampctl operations`: what may be called, and by whom. */
+#include "control/control.h"
+
+#include <stdio.h>
+
+#include "operation/module/module.h"
+#include "operation/registry.h"
+
+static const char *right_of(const struct operation *operation)
+{
+    switch (operation->right) {
+    case RIGHT_READ:
+        return "read";
+    case RIGHT_WRITE:
+        return "write";
+    case RIGHT_PUBLIC:
+        return "public";
+    case RIGHT_ADMIN:
+        break;
+    }
+    return "administrator";
+}
+
+static void write_line(const struct operation *operation, const char *kind)
+{
+    printf("%-24s  %-9s  %-13s  %-6s  %-6s  %s\n", operation->name, kind, right_of(operation),
+           operation->is_safe ? "reads" : "writes", operation->may_grant ? "grants" : "-",
+           operation->task.module ? operation->task.module : "-");
+}
+
+int control_operations(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "operations",
+        "",
+        0,
+        0,
+        "Lists the operations that the server has, those of its modules too.",
+        "Columns: name (a method for documents as resources); operation or resource; the right that it "
+        "needs; "
+        "whether it\n"
+        "reads or writes; whether it grants documents to callers who may not read the namespace; its "
+        "module.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
+    char **words, problem[1024];
+    int count;
+    const struct operation *operation;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!control_load_settings(control))
+        return CONTROL_FAILED;
+    if (!module_load_all(&control->settings, problem, sizeof problem)) {
+        say("%s", problem);
+        return CONTROL_FAILED;
+    }
+    for (size_t i = 0; (operation = registry_get_builtin(i)); i++)
+        write_line(operation, "operation");
+    for (size_t i = 0; (operation = registry_get_added(i)); i++)
+        write_line(operation, "operation");
+    for (int act = RESOURCE_READ; act <= RESOURCE_REMOVE; act++)
+        write_line(registry_get_resource((enum resource_act)act), "resource");
+    return CONTROL_DONE;
+}

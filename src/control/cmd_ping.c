@@ -1,0 +1,137 @@
+/* ping: `stampctl ping`: how a server and its namespaces are. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/answer.h"
+#include "control/ns_registry.h"
+#include "edge/json.h"
+
+struct pinger {
+    struct control *control;
+    struct http *http;
+    const char *url; /* without its last slash */
+    int64_t timeout_ms;
+};
+
+/* What is off in a namespace's answer; NULL: nothing. */
+static const char *find_trouble(struct arena *arena, const struct json *root)
+{
+    const struct json *off = json_member(root, "off"), *database = json_member(root, "db");
+    if (off && off->kind == JSON_STRING)
+        return arena_printf(arena, "off: %.*s", (int)off->value.size, off->value.data);
+    if (database && bytes_equal(database->value, BYTES("?")))
+        return "whether its database can be reached is not known";
+    if (database && !bytes_equal(database->value, BYTES("ok")))
+        return "its database cannot be reached";
+    return NULL;
+}
+
+static const char *judge(struct arena *arena, const struct http_result *result, bool has_ns)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json_problem problem;
+    struct answer answer;
+    struct json *root;
+    if (answer_read(arena, result, &answer) != ANSWER_DONE)
+        return arena_printf(arena, "%s%s%s", answer.code, *answer.code ? ": " : "", answer.words);
+    if (json_read(arena, result->body, &limits, &root, &problem) != FAULT_NONE || !json_member(root, "t") ||
+        (has_ns && !json_member(root, "db")))
+        return "this is no answer of stampd";
+    return find_trouble(arena, root);
+}
+
+/* `space` "": the server itself. */
+static bool ping(struct pinger *pinger, const char *ns)
+{
+    struct arena *arena = pinger->control->arena;
+    const char *path = *ns ? arena_printf(arena, "/%s/ping", ns) : "/ping";
+    struct http_request request = {.method = "GET",
+                                   .url = arena_printf(arena, "%s%s", pinger->url, path),
+                                   .timeout_ms = pinger->timeout_ms};
+    struct http_result result;
+    int64_t start_us = clock_monotonic_us();
+    http_ask(pinger->http, &request, &result);
+    int64_t spent_us = clock_monotonic_us() - start_us;
+    const char *trouble = judge(arena, &result, *ns);
+    printf("%-4s  %-22s  ", trouble ? "FAIL" : "OK", path);
+    if (trouble)
+        printf("%s\n", trouble);
+    else
+        printf("%.*s  %lld.%lld ms\n", (int)result.body.size, result.body.data, (long long)(spent_us / 1000),
+               (long long)(spent_us / 100 % 10));
+    return !trouble;
+}
+
+/* The namespaces that z knows, when the settings say where it is. */
+static bool ping_known(struct pinger *pinger)
+{
+    struct control *control = pinger->control;
+    struct namespace_conf *confs;
+    size_t count;
+    struct pg *z;
+    bool is_well = true;
+    if (!control_load_settings(control))
+        return false;
+    if (control_connect_worker(control, control->settings.z_database, &z) != FAULT_NONE) {
+        say("the namespaces are not known: database %s", control->settings.z_database);
+        return false;
+    }
+    if (!ns_registry_read(control, z, &confs, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        is_well = ping(pinger, confs[i].code) && is_well;
+    return is_well;
+}
+
+int control_ping(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ping",
+        "[URL [CODE...]]",
+        0,
+        100,
+        "Asks a server and its namespaces how they are.",
+        "URL is https://localhost when it is left out.  Without a CODE, the namespaces are those that z "
+        "knows:\n"
+        "stampd's settings must be here.  With `-` as CODE the server alone is asked.\n"};
+    struct pinger pinger = {.control = control};
+    struct http_options http = {.parallel = 1};
+    int64_t timeout_s = 10;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "timeout",
+         .argument = "SECONDS",
+         .help = "For each answer (default: 10).",
+         .number = &timeout_s,
+         .least = 1,
+         .most = 3600},
+        {.name = "ca",
+         .argument = "FILE",
+         .help = "Authorities to trust, PEM (default: the system's).",
+         .text = &http.ca_file},
+        {.name = "insecure", .help = "Trust any certificate.", .flag = &http.is_insecure},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    const char *url = count ? words[0] : "https://localhost";
+    size_t size = strlen(url);
+    while (size && url[size - 1] == '/')
+        size--;
+    pinger.url = arena_copy(control->arena, url, size);
+    pinger.timeout_ms = http.connect_timeout_ms = timeout_s * 1000;
+    pinger.http = http_open(&http);
+    bool is_well = ping(&pinger, "");
+    for (int i = 1; i < count && strcmp(words[i], "-") != 0; i++)
+        is_well = ping(&pinger, words[i]) && is_well;
+    if (count < 2)
+        is_well = ping_known(&pinger) && is_well;
+    http_close(pinger.http);
+    return is_well ? CONTROL_DONE : CONTROL_FAILED;
+}

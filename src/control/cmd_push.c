@@ -1,0 +1,78 @@
+/* push: `stampctl push`: the key by which push services know the server. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "control/cmd_key.h"
+#include "operation/push/push_key.h"
+
+enum { PROBLEM_BYTES = 600 };
+
+static void print_public(const struct curve_key *key)
+{
+    struct builder line = {0};
+    push_key_add_public(&line, key);
+    printf("%.*s\n", (int)line.size, line.data);
+    builder_free(&line);
+}
+
+static int push_key(struct control *control UNUSED, int argc, char **argv)
+{
+    static const struct command command = {
+        "push key",
+        "FILE",
+        1,
+        1,
+        "Writes a new key to a new file that only its owner can read.",
+        "Prints the line for stampd's settings, which need push_contact too.  stampd's user must be able to\n"
+        "read the file.  With another key all subscriptions of browsers are void: keep it.\n"};
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    struct curve_key key;
+    struct builder line = {0};
+    curve_make_key(&key);
+    push_key_add_secret(&line, &key);
+    bool is_written = key_write(words[0], builder_bytes(&line));
+    explicit_bzero(line.data, line.size);
+    builder_free(&line);
+    explicit_bzero(&key, sizeof key);
+    if (!is_written)
+        return CONTROL_FAILED;
+    char *path = realpath(words[0], NULL);
+    printf("push_key_file = %s\n", path ? path : words[0]);
+    free(path);
+    return CONTROL_DONE;
+}
+
+static int push_public(struct control *control UNUSED, int argc, char **argv)
+{
+    static const struct command command = {
+        "push public", "FILE", 1, 1, "Prints what browsers are given as applicationServerKey.", NULL};
+    char **words, problem[PROBLEM_BYTES];
+    int count;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    struct curve_key key;
+    if (!push_key_read(words[0], &key, problem, sizeof problem)) {
+        say("%s", problem);
+        return CONTROL_FAILED;
+    }
+    explicit_bzero(key.secret, sizeof key.secret);
+    print_public(&key);
+    return CONTROL_DONE;
+}
+
+int control_push(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"key", "Makes a key.", push_key},
+        {"public", "Prints the public half of a key.", push_public},
+    };
+    return options_choose("push", "The key by which push services know the server.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}

@@ -1,0 +1,348 @@
+/* schema: `stampctl schema check, set, show, plan, apply`. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/ns_registry.h"
+#include "control/schema_plan.h"
+
+/* The common beginning: options, settings.  False: `status_r` is the exit status. */
+static bool begin(struct control *control, const struct command *command, const struct option_line *lines,
+                  size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
+{
+    int word_count;
+    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
+    if (result != OPTIONS_READ) {
+        *status_r = options_status(result);
+        return false;
+    }
+    *status_r = CONTROL_FAILED;
+    return control_load_settings(control);
+}
+
+/* --- declarations -------------------------------------------------------------------------------- */
+
+static bool read_declaration(struct control *control, const char *where, struct bytes text,
+                             struct schema **schema_r)
+{
+    struct schema_problem problem;
+    if (schema_read(control->arena, text, schema_r, &problem) == FAULT_NONE)
+        return true;
+    say("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
+    return false;
+}
+
+static bool read_file(struct control *control, const char *path, struct bytes *text_r,
+                      struct schema **schema_r)
+{
+    return control_read_file(control->arena, strcmp(path, "-") == 0 ? "/dev/stdin" : path, text_r) &&
+           read_declaration(control, path, *text_r, schema_r);
+}
+
+static int schema_check(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema check", "FILE", 1, 1, "Reads a declaration of classes and says what is wrong with it.", NULL};
+    char **words;
+    int count;
+    struct bytes text;
+    struct schema *schema;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!read_file(control, words[0], &text, &schema))
+        return CONTROL_FAILED;
+    printf("%s: %zu classes\n", words[0], schema->class_count);
+    return CONTROL_DONE;
+}
+
+/* A namespace, its database, and the database of z. */
+struct target {
+    struct pg *z, *pg;
+    const struct namespace_conf *conf;
+};
+
+static bool open_target(struct control *control, const char *code, struct target *target)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    if (!ns_registry_open(control, &target->z) || !ns_registry_read(control, target->z, &confs, &count))
+        return false;
+    target->conf = ns_registry_find(confs, count, code);
+    if (!target->conf) {
+        say("%s: there is no such namespace", code);
+        return false;
+    }
+    enum fault fault = control_connect(control, target->conf->database, &target->pg);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database %s does not exist", code, target->conf->database);
+    return fault == FAULT_NONE;
+}
+
+static bool read_declared(struct control *control, const struct target *target, struct bytes *text_r,
+                          struct schema **schema_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(target->conf->code));
+    if (!control_query(control, target->z, "reading the declaration",
+                       "select content from stampd.item where class = 'Schema' and id = $1::text"
+                       " and iclass = 'Conf' and key = '' and content is not null",
+                       &params, &row))
+        return false;
+    *text_r = pg_rows(row) ? pg_get_text(row, 0, 0) : BYTES("{\"classes\":{}}");
+    return read_declaration(control,
+                            arena_printf(control->arena, "the declaration of %s", target->conf->code),
+                            *text_r, schema_r);
+}
+
+static int schema_set(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema set",
+        "CODE FILE",
+        2,
+        2,
+        "Declares the classes of a namespace; `schema apply` then applies it.",
+        "FILE - is standard input.  The declaration is kept in the namespace z, as document Schema/CODE.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    struct bytes text;
+    struct schema *schema;
+    struct target target;
+    struct pg_params params;
+    struct pg_result *row;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!read_file(control, words[1], &text, &schema) || !open_target(control, words[0], &target))
+        return CONTROL_FAILED;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(words[0]));
+    pg_add_text(&params, text);
+    if (!control_query(control, target.z, "storing the declaration",
+                       "select stampd.put_item('Schema', $1::text, 'Conf', '', $2::text)", &params, &row))
+        return CONTROL_FAILED;
+    printf("%s: %zu classes are declared; stampctl schema apply %s applies them\n", words[0],
+           schema->class_count, words[0]);
+    return CONTROL_DONE;
+}
+
+/* --- show ---------------------------------------------------------------------------------------- */
+
+static bool is_building(struct arena *arena, struct bytes words, const char *name)
+{
+    return strstr(arena_printf(arena, " %.*s ", (int)words.size, words.size ? words.data : ""),
+                  arena_printf(arena, " %s ", name)) != NULL;
+}
+
+static void show_fields(struct control *control, const struct schema_plan *plan)
+{
+    printf("%-60s  %-8s  %s\n", "FIELD", "TYPE", "STATE");
+    for (size_t c = 0; c < plan->applied->class_count; c++) {
+        const struct schema_class *class = &plan->applied->classes[c];
+        for (size_t i = 0; i < class->item_count; i++)
+            for (size_t f = 0; f < class->items[i].field_count; f++) {
+                const struct schema_field *field = &class->items[i].fields[f];
+                const char *name =
+                    arena_printf(control->arena, "%.*s.%.*s.%.*s", (int)class->name.size, class->name.data,
+                                 (int)class->items[i].name.size, class->items[i].name.data,
+                                 (int)field->name.size, field->name.data);
+                printf("%-60s  %-8s  %s\n", name, schema_type_name(field->type, field->is_list),
+                       is_building(control->arena, plan->building, name) ? "building" : "ready");
+            }
+    }
+}
+
+/* A line for each: what it is, of what, its state, how far it has come. */
+static const char show_sql[] =
+    "with classes as (select c.key as class, c.value as content from stampd.schema s cross join "
+    "json_each(s.content::json ->"
+    " 'classes') c where s.one),"
+    " total as (select c.class, (select count(*) from stampd.doc d where d.class = c.class and d.ctime <> 0) "
+    "as documents"
+    " from classes c where exists (select from stampd.schema_fill f where f.class = c.class))"
+    " select o.class || '.' || o.name, o.kind, case when o.is_ready and o.place > 3 then 'applied' when "
+    "o.is_ready then 'ready' else o.doing || coalesce(' "
+    "' || f.done || ' of ' || t.documents"
+    " || ' documents', '') end from ("
+    " select class, name, 'collection of ' || array_to_string(keys, ', ') || case when is_list then ', list' "
+    "else '' end"
+    " || case when is_mutable then ', mutable' else '' end as kind, is_ready, 1 as place, '' as iclass, "
+    "'filling' as doing from stampd.collection"
+    " union all select class, name, 'unique ' || array_to_string(keys, ', ') || case when is_global then ', "
+    "global' else '' end,"
+    " is_ready, 2, '', 'filling' from stampd.unique_property"
+    " union all select class, 'maxLife', property, is_ready, 3, '', 'filling' from stampd.ending_property"
+    " union all select class, 'release', coalesce(content ->> 'release', '1'), not exists (select from "
+    "stampd.schema_fill f"
+    " where f.class = c.class and f.iclass = '~'), 4, '~', 'rewriting' from classes c"
+    " union all select class, 'zombieDays', content ->> 'zombieDays', true, 5, '', '' from classes c where "
+    "content ->> 'zombieDays'"
+    " is not null"
+    " union all select f.class, f.iclass, 'side table', false, 0, f.iclass, 'filling' from "
+    "stampd.schema_fill f where f.iclass not in ('', '~')"
+    " ) o left join stampd.schema_fill f on f.class = o.class and f.iclass = o.iclass left join total t on "
+    "t.class = o.class"
+    " order by o.class, o.place, o.name";
+
+static bool show_rest(struct control *control, struct pg *pg)
+{
+    struct pg_result *rows;
+    if (!control_query(control, pg, "reading what is applied", show_sql, NULL, &rows))
+        return false;
+    if (pg_rows(rows))
+        printf("\n%-36s  %-40s  %s\n", "DECLARED", "AS", "STATE");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes name = pg_get_text(rows, row, 0), kind = pg_get_text(rows, row, 1),
+                     state = pg_get_text(rows, row, 2);
+        printf("%-36.*s  %-40.*s  %.*s\n", (int)name.size, name.data, (int)kind.size, kind.data,
+               (int)state.size, state.data);
+    }
+    return true;
+}
+
+static int schema_show(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema show", "CODE", 1, 1, "Shows the schema that is applied in a namespace.", NULL};
+    bool is_declared = false, is_json = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "declared", .help = "Print what is declared, as JSON.", .flag = &is_declared},
+        {.name = "json", .help = "Print what is applied, as JSON.", .flag = &is_json},
+    };
+    char **words;
+    int status;
+    struct bytes text;
+    struct schema *schema;
+    struct target target;
+    struct schema_plan plan;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_target(control, words[0], &target) || !schema_read_applied(control, target.pg, &plan))
+        return CONTROL_FAILED;
+    struct builder json = {0};
+    if (is_declared && !read_declared(control, &target, &text, &schema))
+        return CONTROL_FAILED;
+    if (is_declared) {
+        printf("%.*s\n", (int)text.size, text.data);
+    } else if (is_json) {
+        schema_write(plan.applied, &json);
+        printf("%.*s\n", (int)json.size, json.data);
+    } else {
+        printf("%s: %zu classes, number %lld\n", words[0], plan.applied->class_count,
+               (long long)plan.applied->number);
+        show_fields(control, &plan);
+        if (!show_rest(control, target.pg))
+            return CONTROL_FAILED;
+    }
+    builder_free(&json);
+    return CONTROL_DONE;
+}
+
+/* --- plan, apply --------------------------------------------------------------------------------- */
+
+static bool open_plan(struct control *control, const char *code, bool is_alone, struct target *target,
+                      struct schema_plan *plan)
+{
+    struct bytes text;
+    struct schema *schema;
+    const struct schema *joined;
+    /* of the session: one apply at a time */
+    return open_target(control, code, target) &&
+           (!is_alone || control_execute(target->pg, "waiting for another stampctl",
+                                         "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
+           read_declared(control, target, &text, &schema) &&
+           schema_join_modules(control, code, schema, &joined) &&
+           schema_make_plan(control, target->pg, joined, plan);
+}
+
+static void print_fill(struct side_name name)
+{
+    if (bytes_equal(name.item, BYTES("~")))
+        printf("select stampd.mutate_documents('%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data);
+    else if (!name.item.size)
+        printf("select stampd.fill_members('%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data);
+    else
+        printf("select stampd.fill_side('%.*s', '%.*s'); -- until it returns 0\n", (int)name.class.size,
+               name.class.data, (int)name.item.size, name.item.data);
+}
+
+static int schema_plan(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema plan", "CODE", 1, 1, "Prints the steps that `schema apply` would take, with their SQL.",
+        NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    struct target target;
+    struct schema_plan plan;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_plan(control, words[0], false, &target, &plan))
+        return CONTROL_FAILED;
+    if (!plan.count)
+        printf("-- %s: all that is declared is applied\n", words[0]);
+    for (const struct step *step = plan.steps; step < plan.steps + plan.count; step++) {
+        printf("-- %s\n", step->what);
+        if (step->kind == STEP_FILL)
+            print_fill(step->side);
+        else if (step->kind == STEP_LOCKED)
+            printf("begin;\n%scommit;\n", step->sql);
+        else if (step->kind == STEP_ALONE)
+            printf("%s", step->sql);
+    }
+    return CONTROL_DONE;
+}
+
+static int schema_apply(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema apply",
+        "CODE",
+        1,
+        1,
+        "Applies what is declared, while the server goes on.",
+        "Tables and indexes are made without stopping anybody.  Interrupted, it goes on where it was when it "
+        "is started again.\n"};
+    int64_t batch = 200;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
+                                        CONTROL_ADMIN_LINE(control),
+                                        {.name = "batch",
+                                         .argument = "DOCUMENTS",
+                                         .help = "Documents of one transaction when a table is filled (200).",
+                                         .number = &batch,
+                                         .least = 1,
+                                         .most = 10000}};
+    char **words;
+    int status;
+    struct target target;
+    struct schema_plan plan;
+    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_plan(control, words[0], true, &target, &plan) ||
+        !schema_run_plan(control, target.pg, &plan, batch))
+        return CONTROL_FAILED;
+    printf("%s: all that is declared is applied\n", words[0]);
+    return CONTROL_DONE;
+}
+
+int control_schema(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"check", "Says what is wrong with a declaration.", schema_check},
+        {"set", "Declares the classes of a namespace.", schema_set},
+        {"show", "Shows what is applied.", schema_show},
+        {"plan", "Prints what apply would do.", schema_plan},
+        {"apply", "Applies what is declared.", schema_apply},
+    };
+    return options_choose("schema", "Classes of documents: what is declared of them, and applied.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}

@@ -1,0 +1,438 @@
+/* task: `stampctl task list, show, history, backlog, run, move, hold, drop`: doc/tasks.md, "Administration".
+ */
+#include "control/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/ns_registry.h"
+#include "store/statements.h"
+#include "store/task_rows.h"
+#include "operation/tasks/task_wakeup.h"
+
+enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
+
+/* A command at work in the database of a namespace. */
+struct work {
+    struct control *control;
+    const char *code;
+    struct pg *pg;
+    char **words; /* behind the code */
+    int count;
+    bool as_json;
+};
+
+/* Options, settings, the namespace's database.  False: `status_r` is the exit status. */
+static bool begin(struct work *work, const struct command *command, const struct option_line *lines,
+                  size_t line_count, int argc, char **argv, int *status_r)
+{
+    struct control *control = work->control;
+    struct pg *z;
+    struct namespace_conf *confs;
+    size_t count;
+    char **words;
+    enum options_result result = options_read(command, lines, line_count, argc, argv, &words, &work->count);
+    if (result != OPTIONS_READ) {
+        *status_r = options_status(result);
+        return false;
+    }
+    *status_r = CONTROL_FAILED;
+    work->code = words[0];
+    work->words = words + 1;
+    work->count--;
+    if (!control_load_settings(control) || !ns_registry_open(control, &z) ||
+        !ns_registry_read(control, z, &confs, &count))
+        return false;
+    const struct namespace_conf *conf = ns_registry_find(confs, count, work->code);
+    if (!conf) {
+        say("%s: there is no such namespace", work->code);
+        return false;
+    }
+    enum fault fault = control_connect(control, conf->database, &work->pg);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database %s does not exist", work->code, conf->database);
+    return fault == FAULT_NONE;
+}
+
+static bool ask(const struct work *work, enum statement statement, const struct pg_params *params,
+                struct pg_result **rows_r)
+{
+    return control_query(work->control, work->pg, work->code, statements[statement].sql, params, rows_r);
+}
+
+static void put(struct builder *text)
+{
+    if (text->size)
+        fwrite(text->data, 1, text->size, stdout);
+    builder_free(text);
+}
+
+/* A text as a column, "" for null; what no terminal should be sent is left out. */
+static const char *word(const struct work *work, const struct pg_result *rows, int row, int column)
+{
+    struct bytes text = pg_get_text(rows, row, column);
+    char *copy = arena_copy(work->control->arena, text.data ? text.data : "", text.size);
+    for (char *at = copy; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == '\x7f')
+            *at = ' ';
+    return copy;
+}
+
+/* --- list, history: by filters --- */
+
+struct words {
+    const char *operation, *info, *id;
+};
+
+static struct bytes optional(const char *text)
+{
+    return text ? bytes_of(text) : NO_BYTES;
+}
+
+/* clang-format off */
+#define FILTER_LINES(words, filter, work, what)                                                              \
+    {.name = "op", .argument = "NAME", .help = "Only of this operation.", .text = &(words)->operation},      \
+    {.name = "info", .argument = "TEXT", .help = "Only those whose info begins so.",                         \
+     .text = &(words)->info},                                                                                \
+    {.name = "from", .argument = "STAMP", .help = "Only with " what " from then on.",                        \
+     .number = &(filter)->since, .most = STAMP_MAX},                                                         \
+    {.name = "to", .argument = "STAMP", .help = "Only with " what " until then.",                            \
+     .number = &(filter)->until, .most = STAMP_MAX},                                                         \
+    {.name = "limit", .argument = "N", .help = "At most so many (default: 100).",                            \
+     .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
+    {.name = "json", .help = "Print each as JSON, with all it has.", .flag = &(work)->as_json},              \
+    CONTROL_CONFIG_LINE((work)->control), CONTROL_ADMIN_LINE((work)->control)
+/* clang-format on */
+
+/* Nobody takes a part for the whole. */
+static int tell_rest(const struct pg_result *rows, const struct task_filter *filter)
+{
+    fflush(stdout);
+    if (pg_rows(rows) >= filter->limit)
+        say("these are the first %" PRId64 ", there may be more: --limit", filter->limit);
+    return CONTROL_DONE;
+}
+
+static void print_task(const struct work *work, const struct pg_result *rows, int row)
+{
+    printf("%-24s  %-7s  %2" PRId64 "  %5" PRId64 "  %015" PRId64 "  %-16s  %-10s  %s\n",
+           word(work, rows, row, TASK_ID), word(work, rows, row, TASK_STATE),
+           pg_get_i64(rows, row, TASK_QUEUE), pg_get_i64(rows, row, TASK_RETRY),
+           pg_get_i64(rows, row, TASK_START), word(work, rows, row, TASK_OPERATION),
+           pg_is_null(rows, row, TASK_CODE) ? "-" : word(work, rows, row, TASK_CODE),
+           word(work, rows, row, TASK_INFO));
+}
+
+static int task_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"task list",
+                                           "CODE",
+                                           1,
+                                           1,
+                                           "Lists the tasks of a namespace in the order of their starts.",
+                                           "A start of 991231235959999 is that of a task that is parked or "
+                                           "held.\n"};
+    struct work work = {.control = control};
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct words words = {0};
+    const struct option_line lines[] = {
+        {.name = "retry",
+         .argument = "N",
+         .help = "Only those that have failed at least so often.",
+         .number = &filter.retry,
+         .most = INT32_MAX},
+        FILTER_LINES(&words, &filter, &work, "starts"),
+    };
+    int status;
+    struct pg_params params;
+    struct pg_result *rows;
+    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    filter.operation = optional(words.operation);
+    filter.info = optional(words.info);
+    pg_params_start(&params, control->arena);
+    task_rows_add_filter(&params, &filter);
+    if (!ask(&work, STATEMENT_TASK_LIST, &params, &rows))
+        return CONTROL_FAILED;
+    if (!work.as_json)
+        printf("%-24s  %-7s  %2s  %5s  %-15s  %-16s  %-10s  %s\n", "ID", "STATE", "QN", "RETRY", "START",
+               "OPERATION", "EXC", "INFO");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct builder text = {0};
+        if (work.as_json) {
+            task_rows_write_task(&text, control->arena, rows, row);
+            builder_add_text(&text, "\n");
+            put(&text);
+        } else {
+            print_task(&work, rows, row);
+        }
+    }
+    return tell_rest(rows, &filter);
+}
+
+static void print_attempts(const struct work *work, const struct pg_result *rows)
+{
+    if (!work->as_json)
+        printf("%-15s  %-24s  %-16s  %2s  %5s  %-10s  %s\n", "END", "ID", "OPERATION", "QN", "RETRY", "EXC",
+               "INFO");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct builder text = {0};
+        if (!work->as_json) {
+            printf("%015" PRId64 "  %-24s  %-16s  %2" PRId64 "  %5" PRId64 "  %-10s  %s\n",
+                   pg_get_i64(rows, row, ATTEMPT_STOP), word(work, rows, row, ATTEMPT_ID),
+                   word(work, rows, row, ATTEMPT_OPERATION), pg_get_i64(rows, row, ATTEMPT_QUEUE),
+                   pg_get_i64(rows, row, ATTEMPT_RETRY),
+                   pg_is_null(rows, row, ATTEMPT_CODE) ? "done" : word(work, rows, row, ATTEMPT_CODE),
+                   word(work, rows, row, ATTEMPT_INFO));
+            continue;
+        }
+        task_rows_write_attempt(&text, work->control->arena, rows, row);
+        builder_add_text(&text, "\n");
+        put(&text);
+    }
+}
+
+static bool find_attempts(const struct work *work, const struct task_filter *filter,
+                          struct pg_result **rows_r)
+{
+    struct pg_params params;
+    pg_params_start(&params, work->control->arena);
+    task_rows_add_attempt_filter(&params, filter);
+    return ask(work, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
+}
+
+static int task_history(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "task history",
+        "CODE",
+        1,
+        1,
+        "Lists attempts at tasks that have ended, the newest first.",
+        "What was done, failed, was LOST with its worker, was DROPPED; MORE: time was up between two steps "
+        "of\n"
+        "a task.  How long they are remembered is the setting task_history_s.\n"};
+    struct work work = {.control = control};
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct words words = {0};
+    const struct option_line lines[] = {
+        {.name = "id", .argument = "ID", .help = "Only at this task.", .text = &words.id},
+        {.name = "failures", .help = "Only those that failed or were lost.", .flag = &filter.only_failures},
+        FILTER_LINES(&words, &filter, &work, "ends"),
+    };
+    int status;
+    struct pg_result *rows;
+    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    filter.operation = optional(words.operation);
+    filter.info = optional(words.info);
+    filter.id = optional(words.id);
+    if (!find_attempts(&work, &filter, &rows))
+        return CONTROL_FAILED;
+    print_attempts(&work, rows);
+    return tell_rest(rows, &filter);
+}
+
+/* --- show, backlog --- */
+
+static void print_text(const char *name, struct bytes text)
+{
+    if (text.data)
+        printf("%s: %.*s\n", name, (int)text.size, text.data);
+}
+
+static int task_show(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "task show", "CODE ID", 2, 2, "Shows a task with all it has, and the attempts at it.", NULL};
+    struct work work = {.control = control};
+    const struct option_line lines[] = {
+        {.name = "json", .help = "Print task and attempts as JSON, one a line.", .flag = &work.as_json},
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control)};
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct pg_params params;
+    struct pg_result *rows, *attempts;
+    struct builder text = {0};
+    int status;
+    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    filter.id = bytes_of(work.words[0]);
+    filter.limit = SHOWN_ATTEMPTS;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, filter.id);
+    if (!ask(&work, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&work, &filter, &attempts))
+        return CONTROL_FAILED;
+    if (!pg_rows(rows) && !pg_rows(attempts)) {
+        say("task show: %s: there is no such task", work.words[0]);
+        return CONTROL_FAILED;
+    }
+    if (pg_rows(rows) && work.as_json) {
+        task_rows_write_task(&text, control->arena, rows, 0);
+        builder_add_text(&text, "\n");
+    } else if (pg_rows(rows)) {
+        task_rows_write_task_lines(&text, rows, 0);
+    }
+    put(&text);
+    if (pg_rows(rows) && !work.as_json) {
+        print_text("param", pg_get_text(rows, 0, TASK_PARAM));
+        print_text("checkpoint", pg_get_text(rows, 0, TASK_CHECKPOINT));
+        printf("\n");
+    }
+    print_attempts(&work, attempts);
+    return CONTROL_DONE;
+}
+
+static int task_backlog(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "task backlog",
+        "CODE",
+        1,
+        1,
+        "Counts the tasks of a namespace, by queue.",
+        "No number is counted beyond 10000 of a priority; OLDEST is the start of the first that is due.\n"};
+    struct work work = {.control = control};
+    const struct option_line lines[] = {
+        {.name = "json", .help = "Print each queue as JSON.", .flag = &work.as_json},
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control)};
+    struct pg_params params;
+    struct pg_result *rows;
+    int status;
+    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    pg_params_start(&params, control->arena);
+    pg_add_i32(&params, BACKLOG_MOST);
+    if (!ask(&work, STATEMENT_TASK_BACKLOG, &params, &rows))
+        return CONTROL_FAILED;
+    if (!work.as_json)
+        printf("%2s  %9s  %9s  %9s  %9s  %9s  %s\n", "QN", "DUE", "LATER", "RUNNING", "PARKED", "FAILING",
+               "OLDEST");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct builder text = {0};
+        if (work.as_json) {
+            task_rows_write_backlog(&text, control->arena, rows, row);
+        } else {
+            builder_printf(&text, "%2" PRId64, pg_get_i64(rows, row, BACKLOG_QUEUE));
+            for (int column = BACKLOG_DUE; column <= BACKLOG_FAILING; column++)
+                builder_printf(&text, "  %9" PRId64, pg_get_i64(rows, row, column));
+            if (!pg_is_null(rows, row, BACKLOG_OLDEST))
+                builder_printf(&text, "  %015" PRId64, pg_get_i64(rows, row, BACKLOG_OLDEST));
+        }
+        builder_add_text(&text, "\n");
+        put(&text);
+    }
+    return CONTROL_DONE;
+}
+
+/* --- run, move, hold, drop --- */
+
+/* One task; says what was done, or why not. */
+static bool do_deed(const struct work *work, const char *id, enum statement statement, int64_t start,
+                    const char *done)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, work->control->arena);
+    pg_add_text(&params, bytes_of(id));
+    if (statement == STATEMENT_TASK_MOVE)
+        pg_add_i64(&params, start);
+    if (!ask(work, statement, &params, &row))
+        return false;
+    if (pg_is_null(row, 0, DEED_RESULT)) {
+        say("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
+        return false;
+    }
+    printf("%s: %s\n", id, done);
+    if (statement == STATEMENT_TASK_MOVE)
+        wakeup_ns(&work->control->settings, bytes_of(work->code), start);
+    return true;
+}
+
+static int do_deeds(struct control *control, const struct command *command, int argc, char **argv,
+                    enum statement statement, const char *done)
+{
+    struct work work = {.control = control};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    int status;
+    bool is_done = true;
+    if (!begin(&work, command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    for (int i = 0; i < work.count; i++)
+        is_done = do_deed(&work, work.words[i], statement, stamp_now(), done) && is_done;
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int task_run(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "task run",
+        "CODE ID...",
+        2,
+        1 + TASKS_MOST,
+        "Makes tasks start as soon as possible.",
+        "One that was parked or held begins anew, as if it had never failed.\n"};
+    return do_deeds(control, &command, argc, argv, STATEMENT_TASK_MOVE, "starts now");
+}
+
+static int task_move(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "task move",
+        "CODE ID STAMP",
+        3,
+        3,
+        "Gives a task another start: a stamp, yymmddhhmmssmmm, UTC.",
+        "One that was parked or held begins anew, as if it had never failed.\n"};
+    struct work work = {.control = control};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    int status;
+    int64_t start;
+    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+        return status;
+    if (!bytes_to_i64(bytes_of(work.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
+        say("task move: %s: expected a stamp, yymmddhhmmssmmm", work.words[1]);
+        return CONTROL_WRONG;
+    }
+    return do_deed(&work, work.words[0], STATEMENT_TASK_MOVE, start, "moved") ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int task_hold(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"task hold",
+                                           "CODE ID...",
+                                           2,
+                                           1 + TASKS_MOST,
+                                           "Parks tasks until `task run` or `task move`.",
+                                           "One that runs goes on, and is not held.\n"};
+    return do_deeds(control, &command, argc, argv, STATEMENT_TASK_HOLD, "held");
+}
+
+static int task_drop(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"task drop",
+                                           "CODE ID...",
+                                           2,
+                                           1 + TASKS_MOST,
+                                           "Deletes tasks; their history says so.",
+                                           "One that runs will not commit what it does.\n"};
+    return do_deeds(control, &command, argc, argv, STATEMENT_TASK_DROP, "dropped");
+}
+
+int control_task(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"list", "Lists tasks.", task_list},
+        {"show", "Shows a task with all it has.", task_show},
+        {"history", "Lists attempts that have ended.", task_history},
+        {"backlog", "Counts tasks by queue.", task_backlog},
+        {"run", "Makes tasks start as soon as possible.", task_run},
+        {"move", "Gives a task another start.", task_move},
+        {"hold", "Parks tasks.", task_hold},
+        {"drop", "Deletes tasks.", task_drop},
+    };
+    static const char details[] = "Administers tasks: operations that run later.\n";
+    return options_choose("task", details, choices, COUNT_OF(choices), control, argc, argv);
+}

@@ -1,9 +1,0 @@
-/* statements: the table as an array for pg_prepare. */
-#include "document/statements.h"
-
-const struct pg_statement statements[STATEMENT_COUNT] = {
-#define STATEMENT(word, label, count, text)                                                                  \
-    [STATEMENT_##word] = {.name = label, .sql = text, .parameters = count},
-#include "document/statements_table.h"
-#undef STATEMENT
-};

@@ -1,0 +1,247 @@
+/* segment: who obtains the file's lock EX knows that nobody lives and makes the segment anew; everybody uses
+ * it under SH.
+ *
+ * flock turns EX into SH by letting go first, so another starter may obtain EX in between and make the
+ * segment again.  Nothing is lost by that: nothing is read, mapped or promised before SH is held, the file is
+ * made with plain writes, and the head is judged afresh under SH, like everybody else's.  From then on EX
+ * cannot be obtained, so nobody changes the file's size under our mapping.
+ *
+ * A maker that dies half-way leaves a head with layout 0, which keeps installation and generation: the next
+ * starter begins again with a higher generation.  Who meets such a head under SH lets go and tries again. */
+#include "edge/mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+
+enum { OTHER_STARTERS_MS = 15000, PAUSE_LEAST_MS = 2, PAUSE_SPREAD_MS = 16 };
+
+_Static_assert(sizeof(struct mapping_head) == 64, "the head is one cache line and part of the layout");
+
+/* What the caller wants, and where to complain. */
+struct wish {
+    const char *path;
+    uint64_t magic;
+    uint32_t layout;
+    size_t size;
+    char *problem;
+    size_t problem_size;
+};
+
+enum step { STEP_DONE, STEP_AGAIN, STEP_REFUSED };
+
+PRINTF_LIKE(2, 3) static enum step refuse(const struct wish *wish, const char *format, ...)
+{
+    int used = snprintf(wish->problem, wish->problem_size, "segment %s: ", wish->path);
+    if (used > 0 && (size_t)used < wish->problem_size) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(wish->problem + used, wish->problem_size - (size_t)used, format, arguments);
+        va_end(arguments);
+    }
+    return STEP_REFUSED;
+}
+
+/* What the file lacks reads as zero. */
+static bool read_head(int fd, struct mapping_head *head_r)
+{
+    memset(head_r, 0, sizeof *head_r);
+    return pread(fd, head_r, sizeof *head_r, 0) >= 0;
+}
+
+static bool write_head(int fd, const struct mapping_head *head)
+{
+    ssize_t wrote = pwrite(fd, head, sizeof *head, 0);
+    if (wrote >= 0 && (size_t)wrote < sizeof *head)
+        errno = ENOSPC;
+    return wrote == (ssize_t)sizeof *head;
+}
+
+/* A file that holds nothing: empty, or cut off before its first head was written. */
+static bool is_blank(const struct mapping_head *head, const struct stat *status)
+{
+    static const struct mapping_head blank;
+    return status->st_size <= (off_t)sizeof *head && memcmp(head, &blank, sizeof blank) == 0;
+}
+
+static uint32_t draw_installation(void)
+{
+    uint32_t number;
+    crypto_random(&number, sizeof number);
+    return (uint32_t)MAPPING_INSTALLATION_MARK << 24 | (number & 0xffffff);
+}
+
+/* Room for the whole segment is taken now: a full disk is an answer here, a SIGBUS later. */
+static int take_room(int fd, size_t size)
+{
+    int error;
+    do
+        error = posix_fallocate(fd, 0, (off_t)size);
+    while (error == EINTR);
+    return error;
+}
+
+/* Under EX: a new generation, zero behind its head. */
+static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
+{
+    struct mapping_head head;
+    struct stat status;
+    if (fstat(fd, &status) || !read_head(fd, &head))
+        return refuse(wish, "%s", strerror(errno));
+    if (!is_blank(&head, &status) && head.magic != wish->magic)
+        return refuse(wish, "the file holds something else; it is left as it is");
+    if (head.magic != wish->magic || head.installation >> 24 != MAPPING_INSTALLATION_MARK)
+        head.installation = draw_installation();
+    head = (struct mapping_head){
+        .magic = wish->magic, .installation = head.installation, .generation = head.generation + 1};
+    crypto_random(&head.seed, sizeof head.seed);
+    /* The number must outlive a loss of power: former database sessions are known by it. */
+    if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
+        return refuse(wish, "%s", strerror(errno));
+    crash_at(CRASH_SEGMENT_NUMBERED);
+    int error = take_room(fd, wish->size);
+    if (error) {
+        if (ftruncate(fd, sizeof head))
+            return refuse(wish, "%s", strerror(errno));
+        return refuse(wish, "no room for %zu bytes: %s", wish->size, strerror(error));
+    }
+    head.layout = wish->layout;
+    head.size = wish->size;
+    if (!write_head(fd, &head))
+        return refuse(wish, "%s", strerror(errno));
+    crash_at(CRASH_SEGMENT_MADE);
+    *generation_r = head.generation;
+    return STEP_DONE;
+}
+
+/* Under SH: is it a whole segment as wished for, and still the file at the path? */
+static enum step examine(const struct wish *wish, int fd, struct mapping_head *head_r)
+{
+    struct stat status, named;
+    if (fstat(fd, &status) || !read_head(fd, head_r))
+        return refuse(wish, "%s", strerror(errno));
+    if (stat(wish->path, &named) || named.st_ino != status.st_ino || named.st_dev != status.st_dev)
+        return STEP_AGAIN;
+    if (is_blank(head_r, &status) || (head_r->magic == wish->magic && head_r->layout == 0))
+        return STEP_AGAIN;
+    if (head_r->magic != wish->magic)
+        return refuse(wish, "the file holds something else; it is left as it is");
+    if (head_r->layout != wish->layout)
+        return refuse(wish, "in use by another release (layout %u, here %u): stop its instances first",
+                      head_r->layout, wish->layout);
+    if (head_r->size != wish->size)
+        return refuse(
+            wish,
+            "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb must be the same in all "
+            "instances",
+            (unsigned long long)head_r->size, wish->size);
+    if ((uint64_t)status.st_size != head_r->size)
+        return refuse(wish, "the file was cut to %lld bytes: stop its instances first",
+                      (long long)status.st_size);
+    return STEP_DONE;
+}
+
+static enum step map(const struct wish *wish, int fd, bool is_new, struct mapping *mapping_r)
+{
+    void *memory = mmap(NULL, wish->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return refuse(wish, "%s", strerror(errno));
+    *mapping_r = (struct mapping){.memory = memory, .size = wish->size, .fd = fd, .is_new = is_new};
+    return STEP_DONE;
+}
+
+/* EX if nobody lives, make; then SH, examine, map. */
+static enum step lock_and_map(const struct wish *wish, int fd, struct mapping *mapping_r)
+{
+    uint64_t made = 0; /* the generation that we made; none is 0 */
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        enum step step = make(wish, fd, &made);
+        if (step != STEP_DONE)
+            return step;
+    } else if (errno != EWOULDBLOCK) {
+        return refuse(wish, "%s", strerror(errno));
+    }
+    if (flock(fd, LOCK_SH | LOCK_NB))
+        return errno == EWOULDBLOCK ? STEP_AGAIN : refuse(wish, "%s", strerror(errno));
+    struct mapping_head head;
+    enum step step = examine(wish, fd, &head);
+    return step == STEP_DONE ? map(wish, fd, head.generation == made, mapping_r) : step;
+}
+
+static enum step try_once(const struct wish *wish, struct mapping *mapping_r)
+{
+    int fd = open(wish->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return refuse(wish, "%s", strerror(errno));
+    struct stat status;
+    enum step step;
+    if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+        step = refuse(wish, "not a plain file");
+    else
+        step = lock_and_map(wish, fd, mapping_r);
+    if (step != STEP_DONE)
+        close(fd);
+    return step;
+}
+
+bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uint32_t layout, size_t size,
+                  char *problem, size_t problem_size)
+{
+    assert(magic && layout && size >= sizeof(struct mapping_head));
+    struct wish wish = {path, magic, layout, size, problem, problem_size};
+    int64_t deadline_ms = clock_monotonic_ms() + OTHER_STARTERS_MS;
+    for (;;) {
+        enum step step = try_once(&wish, mapping);
+        if (step != STEP_AGAIN)
+            return step == STEP_DONE;
+        if (clock_monotonic_ms() >= deadline_ms) {
+            refuse(&wish, "another process has been making it for more than %d s", OTHER_STARTERS_MS / 1000);
+            return false;
+        }
+        uint8_t chance; /* starters that hinder each other must not keep step */
+        crypto_random(&chance, sizeof chance);
+        clock_sleep_ms(PAUSE_LEAST_MS + chance % PAUSE_SPREAD_MS);
+    }
+}
+
+void mapping_close(struct mapping *mapping)
+{
+    munmap(mapping->memory, mapping->size);
+    close(mapping->fd);
+    *mapping = (struct mapping){.fd = -1};
+}
+
+void *mapping_share_passed(size_t size, int *descriptor)
+{
+    struct stat status;
+    if (*descriptor < 0) {
+        *descriptor = memfd_create("stampd", MFD_CLOEXEC);
+        if (*descriptor < 0 || ftruncate(*descriptor, (off_t)size))
+            log_fatal("no memory to share: %m");
+    } else if (fstat(*descriptor, &status) || status.st_size != (off_t)size) {
+        return NULL;
+    }
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
+    if (memory == MAP_FAILED)
+        log_fatal("no memory to share: %m");
+    return memory;
+}
+
+void *mapping_share(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        log_fatal("no memory to share: %m");
+    return memory;
+}

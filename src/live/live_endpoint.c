@@ -1,0 +1,289 @@
+/* live_door: a request of nginx: what it asks, whether there is room for it, and who answers. */
+#include "live/live_private.h"
+
+#include "config.h"
+
+#include <stdio.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "segment/refusals.h"
+#include "edge/crypto.h"
+#include "serve/arguments.h"
+
+enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };
+enum { NAMESPACE_PART = 2, CLIENT_PART = 8 }; /* of live_memory_mb: a half, an eighth */
+
+struct asking {
+    struct live *live;
+    struct exchange *exchange;
+    struct live_opening *opening;
+    struct reply *reply; /* of the opening */
+    struct call call;    /* for faults */
+    struct bytes ns, database;
+    struct live_namespace *ns_found;
+    bool is_administrator;
+};
+
+/* By GET, and says what it takes: so do browsers, whose EventSource gives up at any status but 200. */
+static bool comes_again(const struct exchange *exchange)
+{
+    struct bytes accept = exchange_header(exchange, "Accept");
+    return bytes_equal(exchange_method(exchange), BYTES("GET")) && accept.size &&
+           memmem(accept.data, accept.size, "text/event-stream", strlen("text/event-stream"));
+}
+
+static struct bytes copy(struct arena *arena, struct bytes text)
+{
+    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+}
+
+/* What is kept lies in its arena, also texts of the request, which ends when the answer begins. */
+static struct live_opening *begin_opening(struct live *live, const struct exchange *exchange)
+{
+    struct arena *arena = arena_create("live opening");
+    struct live_opening *opening = ARENA_NEW(arena, struct live_opening);
+    struct bytes id = exchange_header(exchange, "X-Request-Id");
+    opening->arena = arena;
+    opening->origin = copy(arena, exchange_header(exchange, "Origin"));
+    opening->comes_again = comes_again(exchange);
+    opening->form = (struct response_form){
+        .is_live = true,
+        .request_id = id.size && id.size <= REQUEST_ID_MOST ? arena_copy(arena, id.data, id.size) : NULL,
+        .build = live->settings->build,
+    };
+    return opening;
+}
+
+/* --- what is asked --- */
+
+static enum fault refuse(struct asking *asking, struct reply *reply, enum fault fault, const char *argument,
+                         const char *detail)
+{
+    return reply_fault(&asking->call, reply, fault, detail, argument, NULL);
+}
+
+static enum fault read_address(struct asking *asking, struct reply *reply)
+{
+    struct bytes pieces[PIECES_MOST];
+    size_t count = 0;
+    struct arena *arena = asking->opening->arena;
+    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
+    asking->ns = copy(arena, exchange_header(asking->exchange, "X-Stampd-Ns"));
+    asking->database = copy(arena, exchange_header(asking->exchange, "X-Stampd-Database"));
+    enum fault fault = path_split(arena, uri, pieces, PIECES_MOST, &count);
+    if (fault)
+        return refuse(asking, reply, fault, "path", NULL);
+    if (count != 2 || !asking->ns.size || !bytes_equal(pieces[0], asking->ns) ||
+        !bytes_equal(pieces[1], BYTES("live")))
+        return refuse(asking, reply, FAULT_NPATH, NULL, NULL);
+    if (!asking->database.size)
+        return refuse(asking, reply, FAULT_NNAMESPACE, asking->ns.data, NULL);
+    return FAULT_NONE;
+}
+
+static enum fault refuse_limit(struct asking *asking, struct reply *reply, const char *name, int64_t limit,
+                               size_t came)
+{
+    struct arena *arena = asking->opening->arena;
+    return reply_fault(&asking->call, reply, FAULT_ALIMIT, NULL, name,
+                       arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
+}
+
+static const char *expected(const struct live_opening *opening)
+{
+    if (!opening->question.wrong)
+        return "Definitions are Class, Class/id or Class/collection@value.";
+    return arena_printf(opening->arena,
+                        "Class, Class/id or Class/collection@value is expected as element %zu.",
+                        opening->question.wrong);
+}
+
+static enum fault refuse_question(struct asking *asking, struct reply *reply, enum fault fault,
+                                  const char *wrong)
+{
+    const struct live_question *question = &asking->opening->question;
+    struct arena *arena = asking->opening->arena;
+    if (question->detail) {
+        refuse(asking, reply, fault, arena_copy(arena, question->unknown.data, question->unknown.size),
+               question->detail);
+        if (question->nearest.data)
+            reply_add_argument(&asking->call, reply,
+                               arena_copy(arena, question->nearest.data, question->nearest.size));
+    } else {
+        bool is_definition = strncmp(wrong, "def", 3) == 0;
+        refuse(asking, reply, fault, wrong,
+               fault == FAULT_AARG && is_definition ? expected(asking->opening) : NULL);
+    }
+    reply->at = question->at;
+    return fault;
+}
+
+static enum fault read_question(struct asking *asking, struct reply *reply)
+{
+    struct live_opening *opening = asking->opening;
+    struct arena *arena = opening->arena;
+    const struct settings *settings = asking->live->settings;
+    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
+    const char *mark = memchr(uri.data, '?', uri.size);
+    const struct live_source source = {
+        .query = mark ? (struct bytes){mark + 1, uri.size - (size_t)(mark + 1 - uri.data)} : BYTES(""),
+        .content_type = copy(arena, exchange_header(asking->exchange, "Content-Type")),
+        .body = copy(arena, exchange_body(asking->exchange)),
+        .definitions_most = (size_t)settings->live_definitions,
+    };
+    const char *wrong;
+    enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
+    if (fault == FAULT_ALIMIT)
+        return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
+                            opening->question.count);
+    if (fault)
+        return refuse_question(asking, reply, fault, wrong);
+    struct bytes last = exchange_header(asking->exchange, "Last-Event-ID");
+    if (last.size)
+        opening->question.last = copy(arena, last);
+    return FAULT_NONE;
+}
+
+static enum fault check_one_key(struct asking *asking, struct reply *reply, struct bytes key,
+                                const char *where)
+{
+    const char *right = asking->live->settings->admin_key_sha256;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(key, digest);
+    asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
+    return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, where, NULL);
+}
+
+static enum fault check_key(struct asking *asking, struct reply *reply)
+{
+    struct bytes admin = asking->opening->question.admin;
+    struct bytes bearer = secret_bearer(exchange_header(asking->exchange, "Authorization"));
+    enum fault fault = bearer.data ? check_one_key(asking, reply, bearer, "Authorization") : FAULT_NONE;
+    return fault || !admin.size ? fault : check_one_key(asking, reply, admin, "admin");
+}
+
+static enum fault refuse_share(struct asking *asking, struct reply *reply, enum fault fault,
+                               const char *limit, int64_t most)
+{
+    struct arena *arena = asking->opening->arena;
+    pulse_count(&subscriber_slot(asking->live->subscriber)->refused, 1);
+    return reply_fault(&asking->call, reply, fault, NULL, limit, arena_printf(arena, "%lld", (long long)most),
+                       NULL);
+}
+
+/* Neither one client nor one namespace takes what is there for all. */
+static enum fault check_shares(struct asking *asking, struct reply *reply, size_t memory)
+{
+    const struct settings *settings = asking->live->settings;
+    const struct live_namespace *ns = asking->ns_found;
+    size_t more = arena_used(asking->opening->arena);
+    const struct live_share *share =
+        asking->call.client ? live_shares_find(asking->live->shares, asking->call.client) : NULL;
+    if (ns->listener_count >= (size_t)settings->limit_namespace_live)
+        return refuse_share(asking, reply, FAULT_XBUSY, "limit_namespace_live",
+                            settings->limit_namespace_live);
+    if (share && share->count >= (size_t)settings->limit_client_live)
+        return refuse_share(asking, reply, FAULT_XBUSY, "limit_client_live", settings->limit_client_live);
+    if (ns->memory + more > memory / NAMESPACE_PART || (share && share->memory + more > memory / CLIENT_PART))
+        return refuse_share(asking, reply, FAULT_XBUSY, "live_memory_mb", settings->live_memory_mb);
+    return FAULT_NONE;
+}
+
+static enum fault check_room(struct asking *asking, struct reply *reply)
+{
+    const struct live *live = asking->live;
+    size_t memory = (size_t)live->settings->live_memory_mb << 20;
+    if (strcmp(live->settings->live, "off") == 0)
+        return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
+    if (live->is_leaving)
+        return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);
+    if (live->listener_count >= live->connections_most)
+        return refuse_share(asking, reply, FAULT_XCROWDED, "live_connections",
+                            (int64_t)live->connections_most);
+    if (live->memory + arena_used(asking->opening->arena) >= memory)
+        return refuse_share(asking, reply, FAULT_XCROWDED, "live_memory_mb", live->settings->live_memory_mb);
+    return asking->is_administrator ? FAULT_NONE : check_shares(asking, reply, memory);
+}
+
+static enum fault read_method(struct asking *asking, struct reply *reply)
+{
+    struct bytes method = exchange_method(asking->exchange);
+    if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("POST")))
+        return FAULT_NONE;
+    return refuse(asking, reply, FAULT_AMETHOD, copy(asking->opening->arena, method).data, NULL);
+}
+
+static enum fault read_request(struct asking *asking, struct reply *reply)
+{
+    enum fault fault = read_method(asking, reply);
+    if (!fault)
+        fault = read_question(asking, reply);
+    if (!fault)
+        fault = check_key(asking, reply);
+    return fault ? fault : check_room(asking, reply);
+}
+
+/* --- answers --- */
+
+static void answer_at_once(struct asking *asking)
+{
+    struct builder body = {0};
+    asking->reply->body = &body;
+    live_answer(asking->exchange, asking->opening, asking->reply);
+    builder_free(&body);
+    arena_destroy(asking->opening->arena);
+}
+
+/* Rules are believed while their document is listened to. */
+static void begin(struct asking *asking, struct live_namespace *ns)
+{
+    struct live *live = asking->live;
+    live_listener_create(live, ns, asking->exchange, asking->opening,
+                         asking->is_administrator ? 0 : asking->call.client, asking->is_administrator);
+    if (!ns->rules.is_known || !live->z->is_listening)
+        ns->rules.is_wanted = true;
+    if (ns->rules.is_wanted || ns->rules.is_asked)
+        live_namespace_go_on(live->z);
+    else
+        live_rules_apply(ns->listeners);
+    live_namespace_go_on(ns);
+}
+
+/* A page of another origin can read the answer only when it names the origin, which the rules know. */
+static void answer(struct asking *asking, struct live_namespace *ns)
+{
+    struct reply unused = {0};
+    asking->opening->is_settled = true;
+    asking->opening->question.count = 0;
+    if (ns && asking->opening->origin.size && !check_room(asking, &unused))
+        begin(asking, ns);
+    else
+        answer_at_once(asking);
+}
+
+void live_serve(void *context, struct exchange *exchange)
+{
+    struct live *live = context;
+    struct asking asking = {.live = live, .exchange = exchange, .opening = begin_opening(live, exchange)};
+    bool is_preflight = bytes_equal(exchange_method(exchange), BYTES("OPTIONS"));
+    asking.call.arena = asking.opening->arena;
+    asking.call.client = address_client(exchange_header(exchange, "X-Stampd-Client"));
+    asking.reply = &asking.opening->reply;
+    enum fault fault = read_address(&asking, asking.reply);
+    struct live_namespace *ns = fault ? NULL : live_namespace_get(live, asking.ns, asking.database);
+    asking.ns_found = ns;
+    if (!fault && !ns)
+        fault = refuse(&asking, asking.reply, FAULT_NNAMESPACE, asking.ns.data, NULL);
+    if (is_preflight && !fault)
+        asking.reply->status = STATUS_NO_CONTENT;
+    else if (!fault)
+        fault = read_request(&asking, asking.reply);
+    refusals_count(live->segment, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
+    live_hear(live); /* what was committed before the request came is known before it is answered */
+    if (fault || is_preflight)
+        answer(&asking, ns);
+    else
+        begin(&asking, ns);
+}

@@ -1,0 +1,274 @@
+/* live_index: a hash table that grows, with chains. */
+#include "live/live_index.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "segment/slots.h"
+#include "edge/crypto.h"
+
+enum { BUCKETS_LEAST = 64 };
+
+struct live_topic {
+    struct live_topic *next; /* in the bucket */
+    uint64_t hash;
+    struct live_link *links;
+    size_t uses;                  /* of a topic that only counts */
+    struct definition definition; /* its texts lie behind the key */
+    size_t key_size;
+    char key[];
+};
+
+struct live_index {
+    struct live_topic **buckets;
+    size_t bucket_count, topic_count;
+    struct live_feed *matched, **matched_end;
+    struct builder key;
+    uint64_t seed; /* of hashes: nobody may choose names that meet in one bucket */
+};
+
+static void *get_memory(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        log_fatal("out of memory for those who listen");
+    return memory;
+}
+
+struct live_index *live_index_create(void)
+{
+    struct live_index *index = get_memory(1, sizeof *index);
+    index->bucket_count = BUCKETS_LEAST;
+    index->buckets = get_memory(index->bucket_count, sizeof *index->buckets);
+    index->matched_end = &index->matched;
+    crypto_random(&index->seed, sizeof index->seed);
+    return index;
+}
+
+void live_index_destroy(struct live_index *index)
+{
+    assert(!index->topic_count);
+    free(index->buckets);
+    builder_free(&index->key);
+    free(index);
+}
+
+/* --- topics --- */
+
+static uint64_t hash_of(const struct live_index *index, struct bytes key)
+{
+    return slots_hash_text(index->seed, key);
+}
+
+static struct live_topic **find(const struct live_index *index, struct bytes key, uint64_t hash)
+{
+    struct live_topic **place = &index->buckets[hash % index->bucket_count];
+    for (; *place; place = &(*place)->next)
+        if ((*place)->hash == hash && bytes_equal((struct bytes){(*place)->key, (*place)->key_size}, key))
+            break;
+    return place;
+}
+
+static void grow(struct live_index *index)
+{
+    size_t count = index->bucket_count * 2;
+    struct live_topic **buckets = get_memory(count, sizeof *buckets);
+    for (size_t i = 0; i < index->bucket_count; i++)
+        for (struct live_topic *topic = index->buckets[i], *next; topic; topic = next) {
+            next = topic->next;
+            topic->next = buckets[topic->hash % count];
+            buckets[topic->hash % count] = topic;
+        }
+    free(index->buckets);
+    index->buckets = buckets;
+    index->bucket_count = count;
+}
+
+static struct bytes keep(char **room, struct bytes text)
+{
+    if (!text.data)
+        return NO_BYTES;
+    if (text.size)
+        memcpy(*room, text.data, text.size);
+    struct bytes kept = {*room, text.size};
+    *room += text.size;
+    return kept;
+}
+
+static struct live_topic *find_or_add(struct live_index *index, struct bytes key,
+                                      const struct definition *definition)
+{
+    uint64_t hash = hash_of(index, key);
+    struct live_topic **place = find(index, key, hash);
+    if (*place)
+        return *place;
+    size_t texts =
+        definition->class.size + definition->id.size + definition->collection.size + definition->value.size;
+    struct live_topic *topic = get_memory(1, sizeof *topic + key.size + texts);
+    topic->hash = hash;
+    topic->key_size = key.size;
+    memcpy(topic->key, key.data, key.size);
+    char *room = topic->key + key.size;
+    topic->definition = (struct definition){.class = keep(&room, definition->class),
+                                            .id = keep(&room, definition->id),
+                                            .collection = keep(&room, definition->collection),
+                                            .value = keep(&room, definition->value),
+                                            .value_count = definition->value_count};
+    *place = topic;
+    if (++index->topic_count > index->bucket_count)
+        grow(index);
+    return topic;
+}
+
+static void drop_unused(struct live_index *index, struct live_topic *topic)
+{
+    if (topic->links || topic->uses)
+        return;
+    *find(index, (struct bytes){topic->key, topic->key_size}, topic->hash) = topic->next;
+    free(topic);
+    index->topic_count--;
+}
+
+/* How many listen to collections of a class is counted in a topic without listeners: its key is that of a
+ * document without an id, which no definition has. */
+static struct live_topic *find_count(struct live_index *index, struct bytes class)
+{
+    struct bytes key = live_key_of_document(&index->key, class, BYTES(""));
+    return find_or_add(index, key, &(struct definition){.class = class});
+}
+
+bool live_index_has_members_of(const struct live_index *index, struct bytes class)
+{
+    struct builder room = {0};
+    struct bytes key = live_key_of_document(&room, class, BYTES(""));
+    bool has = *find(index, key, hash_of(index, key)) != NULL;
+    builder_free(&room);
+    return has;
+}
+
+void live_index_each(const struct live_index *index,
+                     void (*see)(void *context, const struct definition *definition), void *context)
+{
+    for (size_t i = 0; i < index->bucket_count; i++)
+        for (const struct live_topic *topic = index->buckets[i]; topic; topic = topic->next)
+            if (topic->links)
+                see(context, &topic->definition);
+}
+
+/* --- listeners --- */
+
+void live_index_add(struct live_index *index, struct live_feed *feed, const struct definition *definitions,
+                    size_t count)
+{
+    size_t texts = 0, keys = 0;
+    for (size_t i = 0; i < count; i++)
+        texts += definitions[i].text.size;
+    char *room = get_memory(count * sizeof *feed->links + texts, 1);
+    *feed = (struct live_feed){.links = (struct live_link *)(void *)room, .count = count};
+    feed->changed_end = &feed->changed;
+    room += count * sizeof *feed->links;
+    for (size_t i = 0; i < count; i++) {
+        struct live_link *link = &feed->links[i];
+        struct bytes key = live_key_of_definition(&index->key, &definitions[i]);
+        keys += 2 * key.size;
+        struct live_topic *topic = find_or_add(index, key, &definitions[i]);
+        *link = (struct live_link){
+            .topic = topic, .next = topic->links, .owner = feed, .text = keep(&room, definitions[i].text)};
+        if (link->next)
+            link->next->back = &link->next;
+        link->back = &topic->links;
+        topic->links = link;
+        if (definitions[i].collection.data)
+            find_count(index, definitions[i].class)->uses++;
+    }
+    feed->bytes = count * (sizeof(struct live_link) + sizeof(struct live_topic)) + texts + keys;
+}
+
+static void forget_matched(struct live_index *index, struct live_feed *feed)
+{
+    struct live_feed **place = &index->matched;
+    while (*place != feed)
+        place = &(*place)->next_matched;
+    *place = feed->next_matched;
+    if (index->matched_end == &feed->next_matched)
+        index->matched_end = place;
+}
+
+void live_index_remove(struct live_index *index, struct live_feed *feed)
+{
+    if (feed->is_matched)
+        forget_matched(index, feed);
+    for (size_t i = 0; i < feed->count; i++) {
+        struct live_link *link = &feed->links[i];
+        *link->back = link->next;
+        if (link->next)
+            link->next->back = link->back;
+        if (link->topic->definition.collection.data) {
+            struct live_topic *counted = find_count(index, link->topic->definition.class);
+            counted->uses--;
+            drop_unused(index, counted);
+        }
+        drop_unused(index, link->topic);
+    }
+    free(feed->links);
+    *feed = (struct live_feed){0};
+}
+
+/* --- changes --- */
+
+void live_index_match_link(struct live_index *index, struct live_link *link, int64_t version)
+{
+    struct live_feed *feed = link->owner;
+    if (!link->is_changed) {
+        link->is_changed = true;
+        link->version = version;
+        link->next_changed = NULL;
+        *feed->changed_end = link;
+        feed->changed_end = &link->next_changed;
+    } else if (version > link->version || !version) {
+        link->version = link->version ? version : 0; /* what is unknown stays so */
+    }
+    if (!feed->is_matched) {
+        feed->is_matched = true;
+        feed->next_matched = NULL;
+        *index->matched_end = feed;
+        index->matched_end = &feed->next_matched;
+    }
+}
+
+void live_index_match(struct live_index *index, struct bytes key, int64_t version)
+{
+    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    for (struct live_link *link = topic ? topic->links : NULL; link; link = link->next)
+        live_index_match_link(index, link, version);
+}
+
+void live_index_match_feed(struct live_index *index, struct live_feed *feed)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        live_index_match_link(index, &feed->links[i], 0);
+}
+
+struct live_feed *live_index_take_matched(struct live_index *index)
+{
+    struct live_feed *feed = index->matched;
+    if (!feed)
+        return NULL;
+    index->matched = feed->next_matched;
+    if (!index->matched)
+        index->matched_end = &index->matched;
+    feed->is_matched = false;
+    return feed;
+}
+
+struct live_link *live_feed_take_changed(struct live_feed *feed)
+{
+    struct live_link *link = feed->changed;
+    if (!link)
+        return NULL;
+    feed->changed = link->next_changed;
+    if (!feed->changed)
+        feed->changed_end = &feed->changed;
+    link->is_changed = false;
+    return link;
+}

@@ -1,0 +1,265 @@
+/* live_question: strict, because a listener that hears nothing does not know why. */
+#include "live/live_question.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/names.h"
+#include "edge/json.h"
+#include "serve/arguments.h"
+
+enum { BODY_DEPTH = 2 };
+
+struct reading {
+    struct arena *arena;
+    const struct live_source *source;
+    struct live_question *question;
+    const char **wrong_r;
+    size_t room;
+};
+
+static enum fault refuse(struct reading *reading, enum fault fault, const char *wrong)
+{
+    bool is_argument = strcmp(wrong, "query") != 0 && strcmp(wrong, "body") != 0;
+    *reading->wrong_r = wrong;
+    reading->question->at = is_argument ? arena_printf(reading->arena, "/%s", wrong) : NULL;
+    return fault;
+}
+
+static enum fault refuse_unknown(struct reading *reading, const char *known, const char *kind,
+                                 struct bytes name, const char *wrong)
+{
+    struct live_question *question = reading->question;
+    struct builder text = {0};
+    enum fault fault = refuse(reading, FAULT_AARG, wrong);
+    names_explain(known, kind, name, &text);
+    question->detail = arena_copy(reading->arena, text.data, text.size);
+    builder_clear(&text, text.capacity);
+    json_add_pointer_name(&text, name);
+    question->at = arena_copy(reading->arena, text.data, text.size);
+    builder_free(&text);
+    question->unknown = name;
+    question->nearest = names_nearest(known, name);
+    return fault;
+}
+
+/* --- definitions --- */
+
+static enum fault add_definition(struct reading *reading, struct bytes text)
+{
+    struct live_question *question = reading->question;
+    if (question->count >= reading->source->definitions_most) {
+        question->count++;
+        return FAULT_NONE; /* only counted: refused with their number */
+    }
+    if (question->count == reading->room) {
+        size_t room = reading->room ? reading->room * 2 : 8;
+        struct definition *more = ARENA_ARRAY(reading->arena, struct definition, room);
+        if (question->count)
+            memcpy(more, question->definitions, question->count * sizeof *more);
+        question->definitions = more;
+        reading->room = room;
+    }
+    if (!definition_read(reading->arena, text, &question->definitions[question->count])) {
+        question->wrong = question->count + 1;
+        return refuse(reading, FAULT_AARG, "def");
+    }
+    question->count++;
+    return FAULT_NONE;
+}
+
+/* What a definition means, and where it stands. */
+struct meant {
+    struct bytes key;
+    size_t place;
+};
+
+static int compare_meant(const void *a, const void *b)
+{
+    const struct meant *one = a, *other = b;
+    int order = bytes_compare(one->key, other->key);
+    return order ? order : (one->place > other->place) - (one->place < other->place);
+}
+
+/* Of several ways to write the same the first is told of. */
+static void drop_doubles(struct arena *arena, struct live_question *question)
+{
+    struct definition *definitions = question->definitions;
+    struct meant *meant = ARENA_ARRAY(arena, struct meant, question->count);
+    struct builder room = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < question->count; i++) {
+        struct bytes key = live_key_of_definition(&room, &definitions[i]);
+        meant[i] = (struct meant){{arena_copy(arena, key.data, key.size), key.size}, i};
+    }
+    builder_free(&room);
+    qsort(meant, question->count, sizeof *meant, compare_meant);
+    for (size_t i = 1; i < question->count; i++)
+        if (bytes_equal(meant[i].key, meant[i - 1].key))
+            definitions[meant[i].place].text = NO_BYTES;
+    for (size_t i = 0; i < question->count; i++)
+        if (definitions[i].text.data)
+            definitions[kept++] = definitions[i];
+    question->count = kept;
+}
+
+static enum fault take_session(struct reading *reading, struct bytes text)
+{
+    if (reading->question->session.data || !definition_is_session(text))
+        return refuse(reading, FAULT_AARG, "session");
+    reading->question->session = text;
+    return FAULT_NONE;
+}
+
+/* --- query string --- */
+
+static enum fault take_pair(struct reading *reading, struct bytes name, struct bytes value)
+{
+    static const char known[] = "def session last";
+    const char *what;
+    struct bytes text;
+    if (percent_decode(reading->arena, value, true, &text, &what) ||
+        percent_decode(reading->arena, name, true, &name, &what))
+        return refuse(reading, FAULT_AARG, "query");
+    if (!names_have(known, name) && bytes_is_utf8(name))
+        return refuse_unknown(reading, known, "argument", name, "query");
+    if (bytes_equal(name, BYTES("def")))
+        return add_definition(reading, text);
+    if (bytes_equal(name, BYTES("session")))
+        return take_session(reading, text);
+    if (!bytes_equal(name, BYTES("last")) || reading->question->last.data || !bytes_is_utf8(text))
+        return refuse(reading, FAULT_AARG, "query");
+    reading->question->last = text;
+    return FAULT_NONE;
+}
+
+static enum fault read_query(struct reading *reading)
+{
+    struct bytes query = reading->source->query;
+    while (query.size) {
+        const char *end = memchr(query.data, '&', query.size);
+        struct bytes pair = {query.data, end ? (size_t)(end - query.data) : query.size};
+        const char *equals = memchr(pair.data, '=', pair.size);
+        query.data += pair.size + (end != NULL);
+        query.size -= pair.size + (end != NULL);
+        struct bytes name = {pair.data, equals ? (size_t)(equals - pair.data) : pair.size};
+        struct bytes value = equals ? (struct bytes){equals + 1, pair.size - name.size - 1} : BYTES("");
+        enum fault fault = take_pair(reading, name, value);
+        if (fault)
+            return fault;
+    }
+    return FAULT_NONE;
+}
+
+/* --- body --- */
+
+static bool is_json(struct bytes type)
+{
+    static const char name[] = "application/json";
+    size_t size = sizeof name - 1;
+    return type.size >= size && strncasecmp(type.data, name, size) == 0 &&
+           (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
+}
+
+static enum fault take_list(struct reading *reading, const struct json *list)
+{
+    if (list->kind != JSON_ARRAY)
+        return refuse(reading, FAULT_AARG, "defs");
+    size_t number = 0;
+    for (const struct json *one = list->first; one; one = one->next) {
+        number++;
+        enum fault fault = one->kind == JSON_STRING ? add_definition(reading, one->value)
+                                                    : refuse(reading, FAULT_AARG, "defs");
+        if (fault) {
+            reading->question->wrong = number;
+            reading->question->at = arena_printf(reading->arena, "/defs/%zu", number - 1);
+            return fault;
+        }
+    }
+    return FAULT_NONE;
+}
+
+static enum fault take_member(struct reading *reading, const struct json *member)
+{
+    static const char known[] = "defs session last admin";
+    struct live_question *question = reading->question;
+    bool is_text = member->kind == JSON_STRING;
+    if (bytes_equal(member->name, BYTES("defs")))
+        return take_list(reading, member);
+    if (bytes_equal(member->name, BYTES("session")) && is_text)
+        return take_session(reading, member->value);
+    if (bytes_equal(member->name, BYTES("last")) && is_text && !question->last.data)
+        question->last = member->value;
+    else if (bytes_equal(member->name, BYTES("admin")) && is_text)
+        question->admin = member->value;
+    else if (!names_have(known, member->name))
+        return refuse_unknown(reading, known, "member", member->name, "body");
+    else
+        return refuse(reading, FAULT_AARG, arena_copy(reading->arena, member->name.data, member->name.size));
+    return FAULT_NONE;
+}
+
+static enum fault read_body(struct reading *reading)
+{
+    const struct json_limits limits = {.depth = BODY_DEPTH, .tree_depth = BODY_DEPTH};
+    struct json *body;
+    struct json_problem problem;
+    if (!reading->source->body.size)
+        return FAULT_NONE;
+    if (!is_json(reading->source->content_type))
+        return refuse(reading, FAULT_ATYPE, "body");
+    enum fault fault = json_read(reading->arena, reading->source->body, &limits, &body, &problem);
+    if (fault)
+        return refuse(reading, fault == FAULT_ALIMIT ? FAULT_AARG : fault, "body");
+    if (body->kind != JSON_OBJECT)
+        return refuse(reading, FAULT_AARG, "body");
+    for (const struct json *member = body->first; member && !fault; member = member->next)
+        fault = take_member(reading, member);
+    return fault;
+}
+
+enum fault live_question_read(struct arena *arena, const struct live_source *source,
+                              struct live_question *question_r, const char **wrong_r)
+{
+    struct reading reading = {.arena = arena, .source = source, .question = question_r, .wrong_r = wrong_r};
+    *question_r = (struct live_question){0};
+    *wrong_r = "def";
+    enum fault fault = read_query(&reading);
+    if (!fault)
+        fault = read_body(&reading);
+    if (fault)
+        return fault;
+    if (question_r->count > source->definitions_most)
+        return FAULT_ALIMIT;
+    question_r->at = source->body.size ? "/defs" : "/def";
+    if (!question_r->count)
+        return FAULT_AARG;
+    drop_doubles(arena, question_r);
+    return FAULT_NONE;
+}
+
+/* --- keys --- */
+
+struct bytes live_key_of_class(struct builder *key, struct bytes class)
+{
+    return live_key_of_definition(key, &(struct definition){.class = class});
+}
+
+struct bytes live_key_of_document(struct builder *key, struct bytes class, struct bytes id)
+{
+    return live_key_of_definition(key, &(struct definition){.class = class, .id = id});
+}
+
+struct bytes live_key_of_member(struct builder *key, struct bytes class, struct bytes collection,
+                                struct bytes value)
+{
+    return live_key_of_definition(
+        key, &(struct definition){.class = class, .collection = collection, .value = value});
+}
+
+struct bytes live_key_of_definition(struct builder *key, const struct definition *definition)
+{
+    builder_clear(key, key->capacity);
+    definition_add_key(definition, key);
+    return builder_bytes(key);
+}

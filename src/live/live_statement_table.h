@@ -1,0 +1,60 @@
+/* Every statement of the process for live events once: STATEMENT(NAME, "name", parameters, "sql"), as those
+ * of workers in store/statements_table.h.  Included several times. */
+
+/* Not as it stands: answers come as rows.  After a crash of PostgreSQL another life begins. */
+STATEMENT(LISTEN, "live_listen", 0,
+          "do $$ begin execute 'listen stampd'; execute 'listen stampd_live';"
+          " insert into since_crash default values on conflict do nothing; end $$")
+
+STATEMENT(SECRET, "live_secret", 0, "select secret from space where one")
+
+/* $1 code of the namespace, in the database of z. */
+STATEMENT(RULES, "live_rules", 1,
+          "select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"
+          " and key = '' and content is not null and not raw")
+
+/* $1 class[], $2 id[], $3 version[] (0: unknown), $4 transaction from which on members count where the
+ * version is unknown. */
+STATEMENT(NEWS, "live_news", 4,
+          "select 1, d.class, null::text, d.id, coalesce(o.version, 0)"
+          " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, version)"
+          " left join doc o on o.class = d.class and o.id = d.id where d.version = 0"
+          " union all"
+          " select 2, d.class, c.name, m.value, m.version"
+          " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, version)"
+          " join collection c on c.class = d.class join member m on m.collection = c.number and m.id = d.id"
+          " where m.version >= d.version and (d.version > 0 or m.xid >= $4::text::xid8)")
+
+/* Which have changed since a transaction, $8 and as text $10; 0 and the largest: only which collections are
+ * declared.  Documents: $1 class[], $2 id[], $3 place[]; collections: $4 class[], $5 name[], $6 value[], $7
+ * count of properties[], $9 place[].  One row first, or last, with the horizon. */
+STATEMENT(
+    LOOK, "live_look", 10,
+    "select 0, 0::bigint, 0::bigint, s.life # coalesce((select mark from since_crash where one), 0), s.floor,"
+    " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+    " pg_snapshot_xmax(pg_current_snapshot())::text::bigint from space s where s.one"
+    " union all"
+    " select 1, d.place, coalesce(o.version, -1), null, null, null, null"
+    " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, place)"
+    " left join doc o on o.class = d.class and o.id = d.id"
+    " where o.id is null or ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648"
+    " union all"
+    " select 2, c.place, case when o.number is null then -1 when cardinality(o.keys) <> c.count then -2"
+    " else coalesce(m.version, 0) end, null, null, null, null"
+    " from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $9::bigint[])"
+    " c(class, name, value, count, place)"
+    " left join collection o on o.class = c.class and o.name = c.name"
+    " left join lateral (select b.version from member b where b.collection = o.number"
+    " and b.value = c.value and b.xid >= $10::text::xid8"
+    " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit 1) m on true"
+    " where o.number is null or cardinality(o.keys) <> c.count or m.version is not null"
+    " or o.floor >= $10::text::xid8"
+    " or ($8 > 0 and ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648)")
+
+/* $1 payload of the echo. */
+STATEMENT(
+    ROUND, "live_round", 1,
+    "select 0, 0::bigint, 0::bigint, s.life # coalesce((select mark from since_crash where one), 0), s.floor,"
+    " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+    " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_notify('stampd_live', $1)"
+    " from space s where s.one")

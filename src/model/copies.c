@@ -1,0 +1,193 @@
+/* copies: a list of what applications declare; notes of a commit; the order of a batch. */
+#include "model/copies.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/schedule.h"
+#include "edge/json.h"
+
+struct declared {
+    struct bytes class, iclass;
+    const struct schema_copies *copies;
+};
+
+static struct declared *declared;
+static size_t declared_count;
+
+void copies_declare(struct bytes class, struct bytes iclass, const struct schema_copies *copies)
+{
+    struct declared *more = realloc(declared, (declared_count + 1) * sizeof *more);
+    if (!more)
+        log_fatal("out of memory adding a copied item");
+    declared = more;
+    declared[declared_count++] = (struct declared){class, iclass, copies};
+}
+
+bool copies_exist(const struct schema *schema)
+{
+    return declared_count || schema->has_copies;
+}
+
+const struct schema_copies *copies_find(const struct schema *schema, struct bytes class, struct bytes iclass)
+{
+    for (size_t i = 0; i < declared_count; i++)
+        if (bytes_equal(declared[i].iclass, iclass) && bytes_equal(declared[i].class, class))
+            return declared[i].copies;
+    const struct schema_item *item =
+        schema->has_copies ? schema_find_item(schema_find_class(schema, class), iclass) : NULL;
+    return item ? item->copies : NULL;
+}
+
+struct bytes copies_key(struct arena *arena, const struct schema_copies *copies, struct bytes key,
+                        struct bytes id)
+{
+    if (!key.size)
+        return id;
+    size_t size = key.size + copies->separator.size + id.size;
+    char *text = arena_alloc(arena, size + 1);
+    memcpy(text, key.data, key.size);
+    memcpy(text + key.size, copies->separator.data, copies->separator.size);
+    memcpy(text + key.size + copies->separator.size, id.data, id.size);
+    text[size] = '\0';
+    return (struct bytes){text, size};
+}
+
+/* --- notes --------------------------------------------------------------------------------------- */
+
+static void add_note(struct copy_notes *notes, struct arena *arena, struct copy_note note)
+{
+    if (notes->count == notes->capacity) {
+        size_t capacity = notes->capacity ? 2 * notes->capacity : 8;
+        struct copy_note *list = ARENA_ARRAY(arena, struct copy_note, capacity);
+        if (notes->count)
+            memcpy(list, notes->list, notes->count * sizeof *list);
+        notes->list = list;
+        notes->capacity = capacity;
+    }
+    notes->list[notes->count++] = note;
+}
+
+/* What of the life that ended does not come again in the new one; both are in the order of names. */
+static void note_ended(struct copy_notes *notes, struct arena *arena, const struct schema *schema,
+                       const struct document *base, const struct draft_rows *rows)
+{
+    size_t next = 0;
+    for (const struct item *item = base->items; item < base->items + base->item_count; item++) {
+        int order = 1;
+        while (next < rows->item_count) {
+            const struct item *newer = rows->items[next];
+            order = item_compare(item->iclass, item->key, newer->iclass, newer->key);
+            if (order <= 0)
+                break;
+            next++;
+        }
+        bool comes_again = next < rows->item_count && order == 0;
+        if (!comes_again && !item_is_tombstone(item) && copies_find(schema, base->header.class, item->iclass))
+            add_note(notes, arena,
+                     (struct copy_note){base->header.class, base->header.id, item->iclass, item->key});
+    }
+}
+
+void copies_note(struct copy_notes *notes, struct arena *arena, const struct schema *schema,
+                 const struct document *base, enum draft_act act, const struct draft_rows *rows)
+{
+    for (size_t i = 0; i < rows->item_count; i++) {
+        const struct item *item = rows->items[i];
+        if (copies_find(schema, base->header.class, item->iclass))
+            add_note(notes, arena,
+                     (struct copy_note){base->header.class, base->header.id, item->iclass, item->key});
+    }
+    if (act == DRAFT_DELETE || act == DRAFT_RENEW)
+        note_ended(notes, arena, schema, base, rows);
+}
+
+struct task copies_task(struct arena *arena, const struct copy_note *note, const struct settings *settings)
+{
+    struct builder param = {0}, name = {0};
+    builder_add_text(&param, "{\"c\":");
+    json_add_string(&param, note->class);
+    builder_add_text(&param, ",\"id\":");
+    json_add_string(&param, note->id);
+    builder_add_text(&param, "}");
+    builder_add_bytes(&name, note->class);
+    builder_add_text(&name, ".");
+    builder_add_bytes(&name, note->id);
+    struct task task = {
+        .id = task_draw_id(arena),
+        .operation = BYTES(COPIES_OPERATION),
+        .param = {arena_copy(arena, param.data, param.size), param.size},
+        .info = {arena_copy(arena, name.data, name.size), name.size},
+        .start = stamp_now(),
+        .queue = schedule_queue(settings->task_queues, BYTES(COPIES_OPERATION), 0),
+        .priority = TASK_PRIORITY,
+        .batch = 1,
+    };
+    task.resource = task.info;
+    builder_free(&param);
+    builder_free(&name);
+    return task;
+}
+
+/* --- a batch ------------------------------------------------------------------------------------- */
+
+static int compare_documents(const struct copy_target *one, const struct copy_target *other)
+{
+    return item_compare(one->class, one->id, other->class, other->id);
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+    const struct copy_target *one = a, *other = b;
+    int order = compare_documents(one, other);
+    return order ? order : (one->source > other->source) - (one->source < other->source);
+}
+
+bool copies_is_first(const struct copy_batch *batch, size_t target)
+{
+    return target == 0 || compare_documents(&batch->targets[target - 1], &batch->targets[target]) != 0;
+}
+
+void copies_sort(struct copy_batch *batch)
+{
+    if (batch->target_count)
+        qsort(batch->targets, batch->target_count, sizeof *batch->targets, compare_targets);
+}
+
+struct bytes copies_write_place(struct arena *arena, const struct copy_place *place)
+{
+    struct builder text = {0};
+    builder_add_text(&text, "{\"i\":");
+    json_add_string(&text, place->iclass);
+    builder_add_text(&text, ",\"k\":");
+    json_add_string(&text, place->key);
+    builder_printf(&text, ",\"due\":%lld,\"c\":", (long long)place->due);
+    json_add_string(&text, place->class);
+    builder_add_text(&text, ",\"id\":");
+    json_add_string(&text, place->id);
+    builder_add_text(&text, "}");
+    struct bytes whole = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return whole;
+}
+
+static bool read_text(const struct json *object, const char *name, struct bytes *text_r)
+{
+    const struct json *member = json_member(object, name);
+    *text_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
+    return text_r->data != NULL;
+}
+
+struct copy_place copies_read_place(struct arena *arena, struct bytes text)
+{
+    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
+    struct copy_place place;
+    struct json *root;
+    struct json_problem problem;
+    if (text.data && !json_read(arena, text, &limits, &root, &problem) &&
+        read_text(root, "i", &place.iclass) && read_text(root, "k", &place.key) &&
+        json_is_i64(json_member(root, "due"), &place.due) && read_text(root, "c", &place.class) &&
+        read_text(root, "id", &place.id))
+        return place;
+    return (struct copy_place){0};
+}

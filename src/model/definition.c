@@ -1,0 +1,110 @@
+/* definition: strict, because who hears nothing does not know why. */
+#include "model/definition.h"
+
+#include "model/item.h"
+#include "model/schema.h"
+#include "model/value.h"
+
+static int digit_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
+}
+
+/* An id or a value: decoded, well-formed. */
+static bool take_piece(struct arena *arena, struct bytes text, struct bytes *piece_r)
+{
+    char *decoded = arena_alloc(arena, text.size + 1);
+    size_t size = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        char byte = text.data[i];
+        if (byte == '%') {
+            int high = text.size - i > 2 ? digit_value(text.data[i + 1]) : -1;
+            int low = high < 0 ? -1 : digit_value(text.data[i + 2]);
+            if (low < 0)
+                return false;
+            byte = (char)(high << 4 | low);
+            i += 2;
+        }
+        if (!byte)
+            return false;
+        decoded[size++] = byte;
+    }
+    *piece_r = (struct bytes){decoded, size};
+    return bytes_is_utf8(*piece_r);
+}
+
+/* As stampd.property_joined() of the database does it. */
+static bool take_values(struct arena *arena, struct bytes text, struct definition *definition)
+{
+    struct builder joined = {0};
+    struct bytes value = NO_BYTES;
+    bool is_right = true, is_last = false;
+    while (is_right && !is_last) {
+        const char *end = text.size ? memchr(text.data, '@', text.size) : NULL;
+        struct bytes piece = {text.data, end ? (size_t)(end - text.data) : text.size};
+        is_last = !end;
+        is_right = definition->value_count < DEFINITION_VALUES_MOST && take_piece(arena, piece, &value);
+        if (!is_right)
+            break;
+        definition->value_count++;
+        value = value_of_member(arena, value);
+        value_join(&joined, value);
+        text.data += piece.size + !is_last;
+        text.size -= piece.size + !is_last;
+    }
+    if (definition->value_count > 1)
+        value = (struct bytes){arena_copy(arena, joined.data, joined.size), joined.size};
+    definition->value = value;
+    builder_free(&joined);
+    return is_right;
+}
+
+bool definition_read(struct arena *arena, struct bytes text, struct definition *definition_r)
+{
+    *definition_r = (struct definition){.text = text, .class = text};
+    if (!text.size || text.size > DEFINITION_TEXT_MOST || !bytes_is_utf8(text))
+        return false;
+    const char *slash = memchr(text.data, '/', text.size);
+    if (slash)
+        definition_r->class.size = (size_t)(slash - text.data);
+    if (!item_is_class_name(definition_r->class))
+        return false;
+    if (!slash)
+        return true;
+    struct bytes rest = {slash + 1, text.size - definition_r->class.size - 1};
+    const char *at = rest.size ? memchr(rest.data, '@', rest.size) : NULL;
+    if (!at)
+        return take_piece(arena, rest, &definition_r->id) && definition_r->id.size &&
+               definition_r->id.size <= DEFINITION_ID_MOST;
+    definition_r->collection = (struct bytes){rest.data, (size_t)(at - rest.data)};
+    struct bytes values = {at + 1, rest.size - definition_r->collection.size - 1};
+    return schema_is_field_name(definition_r->collection) && take_values(arena, values, definition_r);
+}
+
+void definition_add_key(const struct definition *definition, struct builder *key)
+{
+    bool is_member = definition->collection.data != NULL;
+    builder_add(key, is_member ? "m" : definition->id.data ? "d" : "c", 1);
+    builder_add_bytes(key, definition->class);
+    builder_add(key, "/", 1);
+    builder_add_bytes(key, definition->collection);
+    builder_add(key, "@", 1);
+    builder_add_bytes(key, is_member ? definition->value : definition->id);
+}
+
+bool definition_is_session(struct bytes name)
+{
+    if (name.size < SESSION_LEAST || name.size > SESSION_MOST)
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+              c == '_'))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+/* search: what `find` asks for, and the SQL text that finds it: values are parameters, names come from the
+ * schema.  Pure. */
+#ifndef STAMPD_MODEL_SEARCH_H
+#define STAMPD_MODEL_SEARCH_H
+
+#include "base/arena.h"
+#include "model/schema.h"
+#include "edge/pg.h"
+
+/* The conditions on a value (seed 000, "Conditions sur les valeurs des identifiants et propriétés"). */
+enum search_test {
+    SEARCH_EQ,
+    SEARCH_SW,
+    SEARCH_LT,
+    SEARCH_LE,
+    SEARCH_GE,
+    SEARCH_GT,
+    SEARCH_GELE,
+    SEARCH_GELT,
+    SEARCH_GTLE,
+    SEARCH_GTLT,
+    SEARCH_TESTS
+};
+enum { SEARCH_CONDITIONS_MOST = 8 };
+
+bool search_has_two(enum search_test test); /* two values? */
+
+/* Of the member that the field's type says. */
+struct search_value {
+    struct bytes text;
+    int64_t integer;
+    double number;
+};
+
+struct search_condition {
+    const struct schema_field *field; /* NULL: the document's id */
+    enum search_test test;
+    struct search_value values[2];
+};
+
+struct search {
+    const struct schema *schema;
+    const struct schema_class *class;
+    const struct schema_item *item;
+    struct search_condition conditions[SEARCH_CONDITIONS_MOST];
+    size_t count;
+    bool wants_items;                 /* else ids of documents */
+    struct bytes after_id, after_key; /* the page begins behind this; data NULL: at the start */
+    int32_t limit;
+    int64_t minute;     /* the present: documents that have ended by themselves are not found */
+    int64_t bytes_most; /* of the contents of a page, beyond the first item */
+};
+
+/* The text of the statement and its parameters, in their order.  Searches that differ in values only have the
+ * same text. */
+void search_compose(const struct search *search, struct builder *sql, struct pg_params *params);
+
+/* Columns of the answer; one row more than `limit` says that there is more. */
+enum { SEARCH_ID, SEARCH_KEY, SEARCH_VERSION, SEARCH_CONTENT, SEARCH_RAW, SEARCH_PAGE };
+
+/* The first text, in the order of code points, behind all that start with `prefix`; false: there is none (the
+ * prefix is empty or holds nothing but U+10FFFF).  `prefix` is UTF-8. */
+MUST_USE bool search_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *end_r);
+
+#endif

@@ -1,0 +1,39 @@
+/* value: SHA-256, in place of what is too long. */
+#include "model/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "edge/crypto.h"
+
+enum { MEMBER_SIZE = VALUE_MEMBER_MOST + 1 }; /* so it is no value that stands for itself */
+
+static const char mark[] = "\xf4\x8f\xbf\xbf"; /* U+10FFFF, behind all others */
+
+struct bytes value_of_field(struct arena *arena, struct bytes text)
+{
+    if (text.size <= VALUE_FIELD_MOST)
+        return text;
+    char hex[CRYPTO_SHA256_HEX + 1];
+    size_t head = VALUE_FIELD_MOST;
+    while (head && ((unsigned char)text.data[head] & 0xC0) == 0x80)
+        head--;
+    crypto_sha256_hex(text, hex);
+    return bytes_of(arena_printf(arena, "%.*s%s%s", (int)head, text.data, mark, hex));
+}
+
+struct bytes value_of_member(struct arena *arena, struct bytes text)
+{
+    if (text.size <= VALUE_MEMBER_MOST)
+        return text;
+    char hex[CRYPTO_SHA256_HEX + 1], words[MEMBER_SIZE + 1];
+    crypto_sha256_hex(text, hex);
+    int size = snprintf(words, sizeof words, "%zu bytes, sha256 %s", text.size, hex);
+    return bytes_of(arena_printf(arena, "%s%*s", words, MEMBER_SIZE - size, ""));
+}
+
+void value_join(struct builder *joined, struct bytes value)
+{
+    builder_printf(joined, "%zu:", value.size);
+    builder_add_bytes(joined, value);
+}

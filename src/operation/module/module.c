@@ -1,0 +1,456 @@
+/* module: loading, and what is refused at start with one line. */
+#include "operation/module/module.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/schedule.h"
+#include "model/copies.h"
+#include "model/cron.h"
+#include "model/item.h"
+#include "model/mutation.h"
+#include "model/schema.h"
+#include "edge/json.h"
+#include "operation/classes.h"
+#include "operation/module/module_private.h"
+
+enum { NAME_MOST = 32, PATH_MOST = 4096, SEARCH_ARGUMENTS_MOST = 16 };
+
+struct loaded {
+    const struct stampd_module *module;
+    struct loaded *next;
+};
+static struct loaded *first, **last = &first;
+
+/* A class of documents of the module that is being added. */
+struct added_class {
+    const char *name;
+    const struct item_class *items;
+    size_t count;
+};
+
+/* What is being judged, and where the one line goes. */
+struct judgement {
+    const char *path;
+    char *problem;
+    size_t problem_size;
+};
+
+static bool PRINTF_LIKE(2, 3) refuse(const struct judgement *judgement, const char *format, ...)
+{
+    int size = snprintf(judgement->problem, judgement->problem_size, "module %s: ", judgement->path);
+    if (size > 0 && (size_t)size < judgement->problem_size) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(judgement->problem + size, judgement->problem_size - (size_t)size, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+/* --- what a module declares --- */
+
+static bool is_name(const char *name, const char *others)
+{
+    size_t size = name ? strlen(name) : 0;
+    if (!size || size > NAME_MOST)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        bool is_letter = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z');
+        bool is_other = (name[i] >= '0' && name[i] <= '9') || strchr(others, name[i]);
+        if (!is_letter && (i == 0 || !is_other))
+            return false;
+    }
+    return true;
+}
+
+static bool is_zero(const void *const *reserved, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i])
+            return false;
+    return true;
+}
+
+static bool judge_items(const struct judgement *judgement, const struct stampd_document_class *class,
+                        size_t *count_r)
+{
+    size_t count = 0;
+    for (const struct stampd_item_class *item = class->items; item && item->name; item++, count++) {
+        if (!item_is_class_name(bytes_of(item->name)))
+            return refuse(judgement, "class %s: %s is no name of a class of items", class->name, item->name);
+        if (!is_zero(item->reserved, COUNT_OF(item->reserved)))
+            return refuse(judgement, "class %s: a reserved member of %s is set", class->name, item->name);
+        for (const struct stampd_item_class *other = class->items; other < item; other++)
+            if (strcmp(other->name, item->name) == 0)
+                return refuse(judgement, "class %s declares %s twice", class->name, item->name);
+    }
+    *count_r = count;
+    return true;
+}
+
+/* The schema of a class must be one, and tell of the same items. */
+static bool judge_schema(const struct judgement *judgement, const struct stampd_document_class *class,
+                         size_t count)
+{
+    struct arena *arena = arena_create("schema");
+    const char *text = arena_printf(arena, "{\"classes\":{\"%s\":%s}}", class->name, class->schema);
+    struct schema *schema;
+    struct schema_problem problem;
+    bool is_good = schema_read(arena, bytes_of(text), &schema, &problem) == FAULT_NONE;
+    if (!is_good)
+        refuse(judgement, "%s: %s", problem.path, problem.expected);
+    if (is_good && schema->class_count != 1)
+        is_good = refuse(judgement, "class %s: its schema must be that of one class", class->name);
+    for (const struct stampd_item_class *item = class->items; is_good && item && item->name; item++) {
+        const struct schema_item *told = schema_find_item(&schema->classes[0], bytes_of(item->name));
+        is_good = told && told->is_singleton == item->is_singleton && told->is_raw == item->is_raw;
+        if (!is_good)
+            refuse(judgement, "class %s: its schema says something else of %s", class->name, item->name);
+    }
+    if (is_good && (schema->classes[0].item_count != count || schema->classes[0].is_open))
+        is_good = refuse(judgement, "class %s: its schema has other items", class->name);
+    arena_destroy(arena);
+    return is_good;
+}
+
+/* What is said of the copies of an item; that the classes can take them is judged when all are known. */
+static bool judge_copies(const struct judgement *judgement, const struct stampd_document_class *class,
+                         const struct stampd_item_class *item, const struct schema_copies **copies_r)
+{
+    *copies_r = NULL;
+    if (!item->copied_to)
+        return !item->separator ||
+               refuse(judgement, "class %s: %s has a separator and no copies", class->name, item->name);
+    struct schema_copies *copies = calloc(1, sizeof *copies);
+    if (!copies)
+        log_fatal("out of memory adding a class");
+    *copies_r = copies;
+    copies->separator = bytes_of(item->separator ? item->separator : ".");
+    if (!copies->separator.size || copies->separator.size > SCHEMA_SEPARATOR_MOST ||
+        !bytes_is_utf8(copies->separator))
+        return refuse(judgement, "class %s: the separator of %s has not 1 to 8 bytes of UTF-8", class->name,
+                      item->name);
+    for (; item->copied_to[copies->count]; copies->count++) {
+        if (copies->count == SCHEMA_COPIES_MOST)
+            return refuse(judgement, "class %s: %s is copied to more than %d classes", class->name,
+                          item->name, SCHEMA_COPIES_MOST);
+        struct bytes name = bytes_of(item->copied_to[copies->count]);
+        for (size_t i = 0; i < copies->count; i++)
+            if (bytes_equal(copies->classes[i], name))
+                return refuse(judgement, "class %s: %s is copied to %s twice", class->name, item->name,
+                              name.data);
+        copies->classes[copies->count] = name;
+    }
+    return copies->count || refuse(judgement, "class %s: %s is copied to no class", class->name, item->name);
+}
+
+static bool add_copies(const struct judgement *judgement, const struct added_class *added)
+{
+    for (size_t i = 0; i < added->count; i++) {
+        const struct item_class *item = &added->items[i];
+        for (size_t k = 0; item->copies && k < item->copies->count; k++) {
+            const char *refusal = classes_refuse_copy(item->copies->classes[k], item);
+            if (refusal)
+                return refuse(judgement, "class %s: %s cannot be copied to %s: %s", added->name,
+                              item->name.data, item->copies->classes[k].data, refusal);
+        }
+        if (item->copies)
+            copies_declare(bytes_of(added->name), item->name, item->copies);
+    }
+    return true;
+}
+
+static void free_items(struct item_class *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)items[i].copies);
+    free(items);
+}
+
+/* What the function of a module has made must be what may be stored. */
+static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_class, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    const struct stampd_document_class *class = whose;
+    struct json *root;
+    struct json_problem problem;
+    size_t size = 0;
+    const char *item = arena_copy(arena, item_class.data, item_class.size);
+    char *text = class->mutate(item, arena_copy(arena, content.data, content.size), content.size, &size);
+    if (!text)
+        return content;
+    struct bytes made = {arena_copy(arena, text, size), size};
+    free(text);
+    if (!json_read(arena, made, &limits, &root, &problem))
+        return made;
+    log_error("the mutation of class %s has made what is no JSON: the content stays as it was", class->name);
+    return content;
+}
+
+static bool add_class(const struct judgement *judgement, const struct stampd_document_class *class,
+                      struct added_class *added_r)
+{
+    size_t count = 0;
+    if (!item_is_class_name(bytes_of(class->name)))
+        return refuse(judgement, "%s is no name of a class of documents", class->name);
+    if (!is_zero(class->reserved, COUNT_OF(class->reserved)))
+        return refuse(judgement, "class %s: a reserved member is set", class->name);
+    if (class->mutate && !class->schema)
+        return refuse(judgement, "class %s: a mutation needs a schema", class->name);
+    if (!judge_items(judgement, class, &count) || (class->schema && !judge_schema(judgement, class, count)))
+        return false;
+    struct item_class *items = calloc(count + 1, sizeof *items);
+    if (!items)
+        log_fatal("out of memory adding a class");
+    for (size_t i = 0; i < count; i++) {
+        items[i] = (struct item_class){.name = bytes_of(class->items[i].name),
+                                       .is_singleton = class->items[i].is_singleton,
+                                       .is_raw = class->items[i].is_raw};
+        if (!judge_copies(judgement, class, &class->items[i], &items[i].copies)) {
+            free_items(items, count);
+            return false;
+        }
+    }
+    if (class->mutate)
+        mutation_declare(bytes_of(class->name), mutate, (void *)(uintptr_t) class);
+    *added_r = (struct added_class){class->name, items, count};
+    if (classes_add(bytes_of(class->name), items, count, class->schema))
+        return true;
+    free_items(items, count);
+    return refuse(judgement, "class %s is declared already", class->name);
+}
+
+/* All of a module, and then what they copy to each other. */
+static bool add_classes(const struct judgement *judgement, const struct stampd_document_class *classes)
+{
+    size_t count = 0;
+    while (classes && classes[count].name)
+        count++;
+    struct added_class *added = calloc(count + 1, sizeof *added);
+    if (!added)
+        log_fatal("out of memory adding classes");
+    bool is_good = true;
+    for (size_t i = 0; is_good && i < count; i++)
+        is_good = add_class(judgement, &classes[i], &added[i]);
+    for (size_t i = 0; is_good && i < count; i++)
+        is_good = add_copies(judgement, &added[i]);
+    free(added);
+    return is_good;
+}
+
+static bool judge_task(const struct judgement *judgement, const struct stampd_operation *from)
+{
+    const struct stampd_task_class *task = from->task;
+    if (!task)
+        return true;
+    if (task->queue >= SCHEDULE_QUEUES)
+        return refuse(judgement, "operation %s: there is no queue %u", from->name, task->queue);
+    if (task->batch > TASK_BATCH_MOST)
+        return refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
+    if (task->period && !cron_parse(bytes_of(task->period), &(struct cron){0}))
+        return refuse(judgement, "operation %s: %s is no period", from->name, task->period);
+    if (!is_zero(task->reserved, COUNT_OF(task->reserved)))
+        return refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
+    return true;
+}
+
+static struct task_traits traits_of(const struct stampd_module *module, const struct stampd_task_class *task)
+{
+    if (!task)
+        return (struct task_traits){.module = module->name};
+    return (struct task_traits){.queue = (int)task->queue,
+                                .batch = (int)task->batch,
+                                .limit_s = task->seconds,
+                                .period = task->period,
+                                .module = module->name,
+                                .is_never_retried = task->never_retry,
+                                .may_clients_schedule = task->clients_may_schedule};
+}
+
+static bool add_operation(const struct judgement *judgement, const struct stampd_module *module,
+                          const struct stampd_operation *from)
+{
+    if (!is_name(from->name, "_-."))
+        return refuse(judgement, "%s is no name of an operation", from->name);
+    if (!from->work)
+        return refuse(judgement, "operation %s has no work", from->name);
+    if (from->access != STAMPD_ADMIN && from->access != STAMPD_PUBLIC)
+        return refuse(judgement, "operation %s has an unknown access", from->name);
+    if (from->flags & ~(uintptr_t)STAMPD_GRANTS_READ)
+        return refuse(judgement, "operation %s has an unknown flag", from->name);
+    if (!is_zero(from->reserved, COUNT_OF(from->reserved)))
+        return refuse(judgement, "operation %s: a reserved member is set", from->name);
+    if (!judge_task(judgement, from))
+        return false;
+    struct operation *operation = calloc(1, sizeof *operation);
+    if (!operation)
+        log_fatal("out of memory adding an operation");
+    *operation = (struct operation){.name = from->name,
+                                    .right = from->access == STAMPD_PUBLIC ? RIGHT_PUBLIC : RIGHT_ADMIN,
+                                    .work = module_work,
+                                    .afterwork = from->afterwork ? module_afterwork : NULL,
+                                    .only_reads = from->is_read_only,
+                                    .is_safe = from->is_read_only,
+                                    .may_grant = (from->flags & STAMPD_GRANTS_READ) != 0,
+                                    .limit_s = from->seconds,
+                                    .task = traits_of(module, from->task),
+                                    .application = from};
+    if (registry_add(operation))
+        return true;
+    free(operation);
+    return refuse(judgement, "there is an operation %s already", from->name);
+}
+
+const struct stampd_search *module_find_search(const char *name)
+{
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next)
+        for (const struct stampd_search *search = loaded->module->searches; search && search->name; search++)
+            if (strcmp(search->name, name) == 0)
+                return search;
+    return NULL;
+}
+
+static bool judge_search(const struct judgement *judgement, const struct stampd_module *module,
+                         const struct stampd_search *search)
+{
+    if (!is_name(search->name, "_-."))
+        return refuse(judgement, "%s is no name of a search", search->name);
+    if (!search->sql || strchr(search->sql, ';') || search->arguments > SEARCH_ARGUMENTS_MOST)
+        return refuse(judgement,
+                      "search %s: one select without a semicolon, with up to 16 arguments, is expected",
+                      search->name);
+    if (!is_zero(search->reserved, COUNT_OF(search->reserved)))
+        return refuse(judgement, "search %s: a reserved member is set", search->name);
+    bool is_twice = module_find_search(search->name) != NULL;
+    for (const struct stampd_search *other = module->searches; other < search; other++)
+        is_twice |= strcmp(other->name, search->name) == 0;
+    return !is_twice || refuse(judgement, "there is a search %s already", search->name);
+}
+
+/* The first member of every version of the struct; nothing else is looked at before. */
+static bool judge_abi(const struct judgement *judgement, uint32_t abi)
+{
+    if (abi / 1000 != STAMPD_ABI_MAJOR)
+        return refuse(judgement, "built for version %u of stampd.h, this server has %d: build it anew",
+                      abi / 1000, STAMPD_ABI_MAJOR);
+    if (abi % 1000 > STAMPD_ABI_MINOR)
+        return refuse(judgement, "built for version %u.%u of stampd.h, this server has %d.%d: too new",
+                      abi / 1000, abi % 1000, STAMPD_ABI_MAJOR, STAMPD_ABI_MINOR);
+    return true;
+}
+
+bool module_add(const struct stampd_module *module, const char *path, char *problem, size_t problem_size)
+{
+    const struct judgement judgement = {path, problem, problem_size};
+    if (!judge_abi(&judgement, module->abi))
+        return false;
+    if (!is_name(module->name, "_-"))
+        return refuse(&judgement, "%s is no name of a module", module->name ? module->name : "nothing");
+    if (!is_zero(module->reserved, COUNT_OF(module->reserved)))
+        return refuse(&judgement, "a reserved member is set");
+    if (!add_classes(&judgement, module->classes))
+        return false;
+    for (const struct stampd_search *search = module->searches; search && search->name; search++)
+        if (!judge_search(&judgement, module, search))
+            return false;
+    const struct stampd_operation *operation = module->operations;
+    for (; operation && operation->name; operation++)
+        if (!add_operation(&judgement, module, operation))
+            return false;
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    if (!loaded)
+        log_fatal("out of memory adding a module");
+    loaded->module = module;
+    *last = loaded;
+    last = &loaded->next;
+    return true;
+}
+
+/* --- shared objects --- */
+
+/* Whoever can write the file is whoever runs the server. */
+static bool judge_file(const struct judgement *judgement)
+{
+    struct stat status;
+    if (stat(judgement->path, &status))
+        return refuse(judgement, "%m");
+    if (!S_ISREG(status.st_mode))
+        return refuse(judgement, "no regular file");
+    if (status.st_mode & S_IWOTH)
+        return refuse(judgement, "everybody may write it");
+    if (geteuid() == 0 && status.st_uid != 0) /* of stampctl: the server has given up root before */
+        return refuse(judgement, "root loads only what belongs to root");
+    return true;
+}
+
+static bool load(const char *path, char *problem, size_t problem_size)
+{
+    const struct judgement judgement = {path, problem, problem_size};
+    if (!judge_file(&judgement))
+        return false;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char *why = dlerror(); /* "<path>: words" */
+        size_t size = strlen(path);
+        bool repeats = strncmp(why, path, size) == 0 && strncmp(why + size, ": ", 2) == 0;
+        return refuse(&judgement, "%s", repeats ? why + size + 2 : why);
+    }
+    const struct stampd_module *module = dlsym(handle, "stampd_module");
+    if (!module)
+        return refuse(&judgement, "exports no stampd_module");
+    if (!module_add(module, path, problem, problem_size))
+        return false;
+    log_info("module name=%s version=%s path=%s", module->name, module->version ? module->version : "", path);
+    return true;
+}
+
+bool module_load_all(const struct settings *settings, char *problem, size_t problem_size)
+{
+    const char *rest = settings->modules;
+    for (size_t size; rest += strspn(rest, " \t"), (size = strcspn(rest, " \t")) > 0; rest += size) {
+        char path[PATH_MOST];
+        const char *folder = *rest == '/' ? "" : STAMPD_MODULE_DIRECTORY "/";
+        int length = snprintf(path, sizeof path, "%s%.*s", folder, (int)size, rest);
+        if (length < 0 || length >= (int)sizeof path) {
+            snprintf(problem, problem_size, "modules: a path is too long");
+            return false;
+        }
+        if (!load(path, problem, problem_size))
+            return false;
+    }
+    return true;
+}
+
+/* --- hooks --- */
+
+bool module_start_worker(const struct settings *settings, struct segment *segment)
+{
+    struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next) {
+        const struct stampd_module *module = loaded->module;
+        if (!module->worker_start)
+            continue;
+        module_watch(pulse, module->name, clock_monotonic_ms() + settings->limit_operation_s * 1000);
+        enum stampd_outcome outcome = module->worker_start();
+        module_unwatch(pulse);
+        if (outcome != STAMPD_DONE) {
+            log_error("worker_start failed module=%s", module->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+void module_stop_worker(void)
+{
+    for (const struct loaded *loaded = first; loaded; loaded = loaded->next)
+        if (loaded->module->worker_stop)
+            loaded->module->worker_stop();
+}

@@ -1,0 +1,244 @@
+/* module_call: what a module learns of its call, exceptions, memory, the log (stampd.h). */
+#include "operation/module/module_private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "model/stamp.h"
+#include "operation/access.h"
+#include "operation/standing.h"
+
+bool stampd_failed(const struct stampd_call *call)
+{
+    return call->fault != FAULT_NONE;
+}
+
+/* --- exceptions --- */
+
+enum { CODE_MOST = 16 };
+
+static bool is_code(const char *code)
+{
+    size_t size = code ? strlen(code) : 0;
+    return size >= 2 && size <= CODE_MOST && strchr("ANBXDCOS", code[0]) &&
+           strspn(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == size;
+}
+
+/* The server's own fault of that code; FAULT_NONE: it has none. */
+static enum fault find_fault(const char *code)
+{
+    for (int fault = FAULT_NONE + 1; fault < FAULT_STALE; fault++)
+        if (strcmp(fault_code((enum fault)fault), code) == 0)
+            return (enum fault)fault;
+    return FAULT_NONE;
+}
+
+enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, const char *detail, ...)
+{
+    struct call *request = call->attempt->call;
+    struct reply *reply = call->attempt->reply;
+    if (call->fault)
+        return STAMPD_FAULT;
+    enum fault fault = is_code(code) ? find_fault(code) : FAULT_XUNKNOWN;
+    if (fault == FAULT_XUNKNOWN) { /* no code, or one that only the server can know to be true */
+        module_fail(call, FAULT_BMODULE, "An exception under a code that is none was raised.", code);
+        return STAMPD_FAULT;
+    }
+    if (fault)
+        reply_fault(request, reply, fault, detail, NULL);
+    else
+        fault = reply_raise(request, reply, code, detail);
+    call->fault = fault;
+    va_list arguments;
+    va_start(arguments, detail);
+    for (const char *argument; (argument = va_arg(arguments, const char *));)
+        reply_add_argument(request, reply, argument);
+    va_end(arguments);
+    return STAMPD_FAULT;
+}
+
+/* --- the request --- */
+
+static const char *text_of(const struct stampd_call *call, struct bytes bytes)
+{
+    return bytes.data ? arena_copy(arena_of(call), bytes.data, bytes.size) : NULL;
+}
+
+const char *stampd_namespace(const struct stampd_call *call)
+{
+    return text_of(call, call->attempt->call->ns);
+}
+
+const char *stampd_request_id(const struct stampd_call *call)
+{
+    const char *id = call->attempt->call->request_id;
+    return id ? id : "";
+}
+
+const char *stampd_account(const struct stampd_call *call)
+{
+    return text_of(call, call->attempt->call->account);
+}
+
+const char *stampd_key(const struct stampd_call *call)
+{
+    return text_of(call, call->attempt->call->key);
+}
+
+const char *stampd_lang(const struct stampd_call *call)
+{
+    return text_of(call, call->attempt->call->lang);
+}
+
+bool stampd_is_administrator(const struct stampd_call *call)
+{
+    return access_is_administrator(call->attempt->call);
+}
+
+int64_t stampd_dhop(const struct stampd_call *call)
+{
+    return call->attempt->call->dhop_stamp;
+}
+
+size_t stampd_path_count(const struct stampd_call *call)
+{
+    return call->attempt->call->path_count;
+}
+
+const char *stampd_path(const struct stampd_call *call, size_t place)
+{
+    const struct call *request = call->attempt->call;
+    return place < request->path_count ? text_of(call, request->path[place]) : NULL;
+}
+
+size_t stampd_file_count(const struct stampd_call *call)
+{
+    return call->attempt->call->file_count;
+}
+
+const struct stampd_file *stampd_file(const struct stampd_call *call, size_t place)
+{
+    const struct call *request = call->attempt->call;
+    if (place >= request->file_count)
+        return NULL;
+    const struct call_file *from = &request->files[place];
+    struct stampd_file *file = ARENA_NEW(arena_of(call), struct stampd_file);
+    *file = (struct stampd_file){
+        .name = text_of(call, from->name),
+        .file_name = text_of(call, from->file_name),
+        .type = text_of(call, from->type),
+        .content = {from->content.data, from->content.size},
+    };
+    return file;
+}
+
+int64_t stampd_time_left_ms(const struct stampd_call *call)
+{
+    return call->attempt->call->deadline_ms - clock_monotonic_ms();
+}
+
+int64_t stampd_commit_version(const struct stampd_call *call)
+{
+    return call->is_afterwork ? call->attempt->version : 0;
+}
+
+int64_t stampd_version_after(struct stampd_call *call, const char *document_class, const char *id)
+{
+    const struct attempt *attempt = call->attempt;
+    int64_t version = 0;
+    if (!call->is_afterwork)
+        module_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
+                    document_class);
+    else if (!attempt->standing_count && attempt->reply->is_replayed)
+        version = attempt->version; /* kept by a release before 1.6 */
+    else if (!standing_find(attempt, (struct name){bytes_of(document_class), bytes_of(id)}, &version))
+        module_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
+    return version;
+}
+
+/* --- stamps --- */
+
+int64_t stampd_now(void)
+{
+    return stamp_now();
+}
+
+int64_t stampd_stamp_to_epoch_ms(int64_t stamp)
+{
+    return stamp_to_epoch_ms(stamp);
+}
+
+int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms)
+{
+    return stamp_from_epoch_ms(epoch_ms);
+}
+
+/* --- memory --- */
+
+void *stampd_alloc(struct stampd_call *call, size_t size)
+{
+    return arena_zalloc(arena_of(call), 1, size);
+}
+
+char *stampd_copy(struct stampd_call *call, const void *data, size_t size)
+{
+    return arena_copy(arena_of(call), data, size);
+}
+
+static char *format_text(struct arena *arena, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    size_t room = size < 0 ? 1 : (size_t)size + 1;
+    char *text = arena_alloc(arena, room);
+    text[0] = '\0';
+    if (size >= 0)
+        vsnprintf(text, room, format, arguments);
+    return text;
+}
+
+char *stampd_format(struct stampd_call *call, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_text(arena_of(call), format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void stampd_defer(struct stampd_call *call, void (*function)(void *), void *pointer)
+{
+    arena_defer(arena_of(call), function, pointer);
+}
+
+/* --- the log --- */
+
+void stampd_log(enum stampd_level level, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        return;
+    switch (level) {
+    case STAMPD_ERROR:
+        log_error("%s", text);
+        break;
+    case STAMPD_WARNING:
+        log_warning("%s", text);
+        break;
+    case STAMPD_INFO:
+        log_info("%s", text);
+        break;
+    default:
+        log_debug("%s", text);
+    }
+    free(text);
+}

@@ -1,0 +1,418 @@
+/* module_document: documents and items in the hands of a module (stampd.h).
+ *
+ * A document that could not be had is one that does not exist and does not change: the try has failed, and
+ * what it does with it has no consequence. */
+#include "operation/module/module_private.h"
+
+#include "model/copies.h"
+#include "operation/classes.h"
+#include "operation/sync.h"
+
+/* --- documents --- */
+
+static struct stampd_document *find_document(const struct stampd_call *call, const char *document_class,
+                                             const char *id)
+{
+    struct stampd_document *document = call->documents;
+    while (document &&
+           (strcmp(document->id, id) != 0 || strcmp(document->document_class, document_class) != 0))
+        document = document->next;
+    return document;
+}
+
+/* One that is new to this try: no draft yet. */
+static struct stampd_document *add_document(struct stampd_call *call, const char *document_class,
+                                            const char *id)
+{
+    struct stampd_document *document = ARENA_NEW(arena_of(call), struct stampd_document);
+    *document = (struct stampd_document){
+        .call = call,
+        .next = call->documents,
+        .document_class = arena_copy(arena_of(call), document_class, strlen(document_class)),
+        .id = arena_copy(arena_of(call), id, strlen(id)),
+    };
+    call->documents = document;
+    return document;
+}
+
+static struct stampd_document *get_document(struct stampd_call *call, const char *document_class,
+                                            const char *id)
+{
+    struct stampd_document *document = find_document(call, document_class, id);
+    return document ? document : add_document(call, document_class, id);
+}
+
+/* Can there be a document of that name?  The class is the application's; the id may have come from outside.
+ */
+static bool judge_name(struct stampd_call *call, const char *document_class, const char *id)
+{
+    size_t size = strlen(id);
+    if (call->is_afterwork)
+        module_fail(call, FAULT_BMODULE, "Documents cannot be asked for in afterwork.", document_class);
+    else if (!item_is_class_name(bytes_of(document_class)))
+        module_fail(call, FAULT_BMODULE, "This is no name of a class.", document_class);
+    else if (!size || !bytes_is_utf8(bytes_of(id)))
+        module_fail(call, FAULT_AARG, "The id of a document must be UTF-8 and not empty.", document_class);
+    else if ((int64_t)size > settings_of(call)->limit_name_bytes)
+        module_fail_limit(call, "limit_name_bytes", settings_of(call)->limit_name_bytes, (int64_t)size);
+    return !call->fault;
+}
+
+static struct name name_of(const struct stampd_document *document)
+{
+    return (struct name){.class = bytes_of(document->document_class), .id = bytes_of(document->id)};
+}
+
+/* Loads them all, or notes why not. */
+static void fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
+{
+    struct name *names = ARENA_ARRAY(arena_of(call), struct name, count);
+    struct draft **drafts = ARENA_ARRAY(arena_of(call), struct draft *, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = name_of(documents[i]);
+    module_unwatch_call(call);
+    enum fault fault = transaction_fetch_many(call->attempt->transaction, names, count, drafts);
+    module_watch_call(call);
+    if (fault == FAULT_ALIMIT)
+        module_fail_limit(call, "limit_documents", settings_of(call)->limit_documents,
+                          settings_of(call)->limit_documents + 1);
+    else if (fault)
+        module_fail(call, fault, NULL, NULL);
+    for (size_t i = 0; !fault && i < count; i++) {
+        documents[i]->draft = drafts[i];
+        documents[i]->may_change = true;
+    }
+}
+
+static bool is_in_time(struct stampd_call *call)
+{
+    if (stampd_time_left_ms(call) < 0)
+        module_fail(call, FAULT_XTIME, NULL, NULL);
+    return !call->fault;
+}
+
+void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names, size_t count,
+                       struct stampd_document **documents_r)
+{
+    struct stampd_document **missing = ARENA_ARRAY(arena_of(call), struct stampd_document *, count);
+    size_t missing_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        documents_r[i] = get_document(call, names[i].document_class, names[i].id);
+        if (!documents_r[i]->may_change && judge_name(call, names[i].document_class, names[i].id))
+            missing[missing_count++] = documents_r[i];
+    }
+    if (!call->fault && missing_count && is_in_time(call))
+        fetch(call, missing, missing_count);
+}
+
+struct stampd_document *stampd_fetch(struct stampd_call *call, const char *document_class, const char *id)
+{
+    struct stampd_document *document = get_document(call, document_class, id);
+    if (!document->may_change && judge_name(call, document_class, id) && is_in_time(call))
+        fetch(call, &document, 1);
+    return document;
+}
+
+struct stampd_document *stampd_read(struct stampd_call *call, const char *document_class, const char *id,
+                                    int64_t tolerance_s)
+{
+    const struct document *found;
+    struct stampd_document *document = get_document(call, document_class, id);
+    if (tolerance_s < 1)
+        module_fail(call, FAULT_BMODULE, "A tolerance of at least 1 second is expected.", document_class);
+    if (document->draft || !judge_name(call, document_class, id) || !is_in_time(call))
+        return document;
+    module_unwatch_call(call);
+    enum fault fault = transaction_read(call->attempt->transaction, name_of(document), tolerance_s, &found);
+    module_watch_call(call);
+    if (fault)
+        module_fail(call, fault, NULL, NULL);
+    else
+        document->draft =
+            draft_open(arena_of(call), (struct document *)found); /* never changed: may_change */
+    return document;
+}
+
+void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id)
+{
+    struct arena *arena = arena_of(call);
+    if (!(call->operation->flags & STAMPD_GRANTS_READ))
+        module_fail(call, FAULT_BMODULE, "An operation that does not declare it has granted a document.",
+                    document_class);
+    if (!judge_name(call, document_class, id))
+        return;
+    struct bytes class = bytes_of(document_class), text = bytes_of(id);
+    sync_grant(call->attempt, (struct name){.class = {arena_copy(arena, class.data, class.size), class.size},
+                                            .id = {arena_copy(arena, text.data, text.size), text.size}});
+}
+
+const char *stampd_document_class(const struct stampd_document *document)
+{
+    return document->document_class;
+}
+
+const char *stampd_document_id(const struct stampd_document *document)
+{
+    return document->id;
+}
+
+bool stampd_exists(const struct stampd_document *document)
+{
+    return document->draft && draft_exists(document->draft);
+}
+
+/* Headers of documents that do not exist have a version too, that of their zombie: not for modules. */
+static const struct header *header_of(const struct stampd_document *document)
+{
+    static const struct header none;
+    const struct document *base = document->draft ? draft_base(document->draft) : NULL;
+    return base && document_exists(base) ? &base->header : &none;
+}
+
+int64_t stampd_version(const struct stampd_document *document)
+{
+    return header_of(document)->version;
+}
+
+int64_t stampd_ctime(const struct stampd_document *document)
+{
+    return header_of(document)->ctime;
+}
+
+int64_t stampd_dtime(const struct stampd_document *document)
+{
+    return header_of(document)->dtime;
+}
+
+int64_t stampd_volume(const struct stampd_document *document)
+{
+    return document->draft ? draft_volume(document->draft) : 0;
+}
+
+/* --- changes --- */
+
+static bool judge_change(struct stampd_document *document)
+{
+    struct stampd_call *call = document->call;
+    if (call->fault)
+        return false;
+    if (call->operation->is_read_only)
+        module_fail(call, FAULT_BREADONLY, "The operation is declared to be read-only.",
+                    document->document_class);
+    else if (!document->may_change)
+        module_fail(call, FAULT_BREADONLY, document->id, document->document_class);
+    return !call->fault;
+}
+
+void stampd_create(struct stampd_document *document)
+{
+    if (judge_change(document))
+        draft_create(document->draft);
+}
+
+void stampd_delete(struct stampd_document *document)
+{
+    if (judge_change(document))
+        draft_delete(document->draft);
+}
+
+/* --- items --- */
+
+static struct bytes key_of(const char *key)
+{
+    return key ? bytes_of(key) : BYTES("");
+}
+
+static void tell_item(const struct stampd_document *document, const struct item *item,
+                      struct stampd_item *item_r)
+{
+    struct arena *arena = arena_of(document->call);
+    *item_r = (struct stampd_item){
+        .item_class = arena_copy(arena, item->iclass.data, item->iclass.size),
+        .key = arena_copy(arena, item->key.data, item->key.size),
+        .version = item->version,
+        .vop = item->vop,
+        .content = bytes_to(item->content),
+        .is_raw = item->raw,
+    };
+}
+
+static const struct item *find_item(const struct stampd_document *document, const char *item_class,
+                                    const char *key)
+{
+    return document->draft ? draft_find_item(document->draft, bytes_of(item_class), key_of(key)) : NULL;
+}
+
+bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
+                      struct stampd_item *item_r)
+{
+    const struct item *item = find_item(document, item_class, key);
+    if (item && item_r)
+        tell_item(document, item, item_r);
+    else if (item_r)
+        *item_r = (struct stampd_item){0};
+    return item != NULL;
+}
+
+const struct stampd_json *stampd_item_value(const struct stampd_document *document, const char *item_class,
+                                            const char *key)
+{
+    const char *what;
+    const struct item *item = find_item(document, item_class, key);
+    return item && !item->raw ? value_of(module_read_json(document->call, item->content, &what)) : NULL;
+}
+
+bool stampd_next_item(const struct stampd_document *document, const char *item_class,
+                      struct stampd_item *item)
+{
+    struct bytes wanted = item_class ? bytes_of(item_class) : NO_BYTES;
+    const struct item *next = NULL;
+    if (!document->draft)
+        return false;
+    if (item->item_class)
+        next = draft_next_item(document->draft, bytes_of(item->item_class), key_of(item->key));
+    else if (!item_class)
+        next = draft_next_item(document->draft, BYTES(""), BYTES(""));
+    else if (!(next = draft_find_item(document->draft, wanted, BYTES(""))))
+        next = draft_next_item(document->draft, wanted, BYTES(""));
+    if (!next || (item_class && !bytes_equal(next->iclass, wanted)))
+        return false;
+    tell_item(document, next, item);
+    return true;
+}
+
+/* May an item of that name and kind be set? */
+static bool judge_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
+                       struct bytes content)
+{
+    struct stampd_call *call = document->call;
+    const struct settings *settings = settings_of(call);
+    struct bytes name = key_of(key);
+    if (!judge_change(document))
+        return false;
+    const char *refusal = NULL;
+    if (!item_is_class_name(bytes_of(item_class))) {
+        module_fail(call, FAULT_BMODULE, "This is no name of a class.", item_class);
+        return false;
+    }
+    module_unwatch_call(call);
+    enum fault fault = classes_judge(call->attempt, bytes_of(document->document_class), bytes_of(item_class),
+                                     !name.size, is_raw, &refusal);
+    module_watch_call(call);
+    if (fault)
+        module_fail(call, fault, NULL, NULL);
+    else if (refusal)
+        module_fail(call, FAULT_BMODULE, refusal, item_class);
+    else if (!bytes_is_utf8(name))
+        module_fail(call, FAULT_AARG, "The key of an item must be UTF-8.", item_class);
+    else if ((int64_t)name.size > settings->limit_name_bytes)
+        module_fail_limit(call, "limit_name_bytes", settings->limit_name_bytes, (int64_t)name.size);
+    else if ((int64_t)content.size > settings->limit_content_bytes)
+        module_fail_limit(call, "limit_content_bytes", settings->limit_content_bytes, (int64_t)content.size);
+    return !call->fault;
+}
+
+/* The names are copied, they are short and often built in passing; the content is not.  `vop`: of who made
+ * the content; 0: this operation. */
+static void copy_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
+                      struct bytes content, int64_t vop)
+{
+    struct arena *arena = arena_of(document->call);
+    struct bytes name = key_of(key);
+    if (!is_raw && bytes_equal(content, BYTES("null")))
+        stampd_remove_item(document, item_class, key);
+    else if (judge_item(document, item_class, key, is_raw, content))
+        draft_copy_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
+                        bytes_of(arena_copy(arena, name.data, name.size)), is_raw, content, vop);
+}
+
+static void set_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
+                     struct bytes content)
+{
+    copy_item(document, item_class, key, is_raw, content, 0);
+}
+
+void stampd_set_value(struct stampd_document *document, const char *item_class, const char *key,
+                      const struct stampd_json *value)
+{
+    if (value)
+        set_item(document, item_class, key, false, json_of(value)->text);
+    else
+        module_fail(document->call, FAULT_BMODULE, "There is no value to be set.", item_class);
+}
+
+void stampd_set_json(struct stampd_document *document, const char *item_class, const char *key,
+                     struct stampd_bytes text)
+{
+    struct stampd_call *call = document->call;
+    struct bytes content = bytes_from(text);
+    const struct json_limits limits = {.depth = (int)settings_of(call)->limit_depth};
+    struct json *root;
+    struct json_problem problem;
+    if (!judge_item(document, item_class, key, false, content))
+        return;
+    if (!content.data || json_read(arena_of(call), content, &limits, &root, &problem))
+        module_fail(call, FAULT_BMODULE, "A content to be set is no JSON.", item_class);
+    else
+        set_item(document, item_class, key, false, content);
+}
+
+void stampd_set_written(struct stampd_document *document, const char *item_class, const char *key,
+                        struct stampd_writer *writer)
+{
+    stampd_set_json(document, item_class, key, stampd_written(writer));
+}
+
+void stampd_set_raw(struct stampd_document *document, const char *item_class, const char *key,
+                    struct stampd_bytes text)
+{
+    struct bytes content = bytes_from(text);
+    if (!content.data || memchr(content.data, '\0', content.size) || !bytes_is_utf8(content))
+        module_fail(document->call, FAULT_BMODULE, "A raw content to be set is not UTF-8 without NUL.",
+                    item_class);
+    else
+        set_item(document, item_class, key, true, content);
+}
+
+void stampd_remove_item(struct stampd_document *document, const char *item_class, const char *key)
+{
+    struct arena *arena = arena_of(document->call);
+    struct bytes name = key_of(key);
+    if (judge_change(document))
+        draft_remove_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
+                          bytes_of(arena_copy(arena, name.data, name.size)));
+}
+
+/* Is the item to be a copy that follows `item` (doc/copies.md)?  Then its stamp is that of the source, so
+ * that later states are told from earlier ones by the source's stamps alone; else 0. */
+static int64_t followed_stamp(const struct stampd_document *document, const char *item_class, const char *key,
+                              const struct stampd_document *from, const struct item *item)
+{
+    const struct stampd_call *call = document->call;
+    const struct schema *schema;
+    if (!bytes_equal(item->iclass, bytes_of(item_class)))
+        return 0;
+    module_unwatch_call(call);
+    enum fault fault = classes_schema(call->attempt, &schema); /* judged with the item */
+    module_watch_call(call);
+    const struct schema_copies *copies =
+        fault ? NULL : copies_find(schema, bytes_of(from->document_class), item->iclass);
+    if (!copies ||
+        !bytes_equal(copies_key(arena_of(call), copies, item->key, bytes_of(from->id)), key_of(key)))
+        return 0;
+    for (size_t i = 0; i < copies->count; i++)
+        if (bytes_equal(copies->classes[i], bytes_of(document->document_class)))
+            return item->version;
+    return 0;
+}
+
+void stampd_copy_item(struct stampd_document *document, const char *item_class, const char *key,
+                      const struct stampd_document *from, const char *from_class, const char *from_key)
+{
+    const struct item *item = find_item(from, from_class, from_key);
+    if (item)
+        copy_item(document, item_class, key, item->raw, item->content,
+                  followed_stamp(document, item_class, key, from, item));
+    else
+        stampd_remove_item(document, item_class, key);
+}

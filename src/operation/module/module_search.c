@@ -1,0 +1,78 @@
+/* module_search: searches written in SQL, for a module (stampd.h). */
+#include "operation/module/module_private.h"
+
+#include "base/clock.h"
+
+enum { ROWS_MOST = 1000, BYTES_MOST = 16 << 20 };
+
+static const struct stampd_search *find_search(struct stampd_call *call, const char *name,
+                                               const char *const *arguments, size_t count)
+{
+    const struct stampd_search *search = module_find_search(name);
+    if (call->is_afterwork)
+        module_fail(call, FAULT_BMODULE, "Nothing can be searched in afterwork:", name);
+    else if (!search)
+        module_fail(call, FAULT_BMODULE, "There is no search of this name:", name);
+    else if (count != search->arguments)
+        module_fail(call, FAULT_BMODULE, "A search was run with a wrong number of arguments:", name);
+    for (size_t i = 0; !call->fault && i < count; i++)
+        if (arguments[i] && !bytes_is_utf8(bytes_of(arguments[i])))
+            module_fail(call, FAULT_BMODULE, "An argument of a search is no UTF-8:", name);
+    return call->fault ? NULL : search;
+}
+
+/* The database answers for its own time, the application does not. */
+static enum fault select_rows(struct stampd_call *call, const struct selection *selection,
+                              struct bytes *rows_r)
+{
+    const struct attempt *attempt = call->attempt;
+    module_unwatch_call(call);
+    enum fault fault = store_select(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    arena_of(call), selection, rows_r);
+    module_watch_call(call);
+    return fault;
+}
+
+static const struct json *read_rows(struct stampd_call *call, const char *name, struct bytes rows)
+{
+    const char *what;
+    if (!rows.data) {
+        module_fail_limit(call, "bytes of a search", BYTES_MOST, BYTES_MOST + INT64_C(1));
+        return NULL;
+    }
+    const struct json *root = module_read_json(call, rows, &what);
+    if (!root)
+        module_fail(call, FAULT_BMODULE, "A search gives what is nested too deep:", name);
+    else if (root->count > ROWS_MOST)
+        module_fail_limit(call, "rows of a search", ROWS_MOST, (int64_t)root->count);
+    return call->fault ? NULL : root;
+}
+
+const struct stampd_json *stampd_run_search(struct stampd_call *call, const char *name,
+                                            const char *const *arguments, size_t count)
+{
+    if (call->fault)
+        return NULL;
+    const struct stampd_search *search = find_search(call, name, arguments, count);
+    if (!search)
+        return NULL;
+    struct bytes *values = ARENA_ARRAY(arena_of(call), struct bytes, count), rows;
+    for (size_t i = 0; i < count; i++)
+        values[i] = arguments[i] ? bytes_of(arguments[i]) : NO_BYTES;
+    enum fault fault = select_rows(
+        call,
+        &(struct selection){.sql = search->sql,
+                            .values = values,
+                            .count = count,
+                            .bytes = BYTES_MOST,
+                            .rows = ROWS_MOST + 1,
+                            .timeout_ms = call->attempt->call->deadline_ms - clock_monotonic_ms()},
+        &rows);
+    if (fault) {
+        const char *detail = fault == FAULT_AARG ? "The search makes something else of an argument." : NULL;
+        module_fail(call, fault, detail, detail ? name : NULL);
+        return NULL;
+    }
+    const struct json *root = read_rows(call, name, rows);
+    return root ? value_of(root) : NULL;
+}

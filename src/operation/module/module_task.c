@@ -1,0 +1,167 @@
+/* module_task: tasks in the eyes of a module (stampd.h): asking for them, being one. */
+#include "operation/module/module_private.h"
+#include "model/cron.h"
+#include "operation/tasks/task_ask.h"
+
+/* A century of seconds: more makes no sense. */
+static const int64_t delay_most_s = INT64_C(3155760000);
+
+/* --- asking --- */
+
+static bool is_text(const char *text)
+{
+    return !text || bytes_is_utf8(bytes_of(text));
+}
+
+/* What cannot be is a mistake of the application; NULL: it is well formed. */
+static const char *wrong_with(const struct stampd_task *task, const struct operation *operation)
+{
+    if (!operation)
+        return "A task was asked for, of an operation that there is not:";
+    if (task->start && (task->delay_s || !stamp_is_valid(task->start)))
+        return "A task was asked for, with a start that is none:";
+    if (task->delay_s < 0 || task->delay_s > delay_most_s)
+        return "A task was asked for, with a delay that is none:";
+    if (task->priority < STAMPD_FIRST || task->priority > TASK_PRIORITY_MOST)
+        return "A task was asked for, with a priority that is none:";
+    if (!is_text(task->info) || !is_text(task->resource) || !is_text(task->domain))
+        return "A task was asked for, with words that are no UTF-8:";
+    if (task->resource && *task->resource == '~')
+        return "A task was asked for, with a resource that begins as those of clients do:";
+    if (task->domain && *task->domain == '~')
+        return "A task was asked for, with a domain that begins as those of clients do:";
+    if (task->order && (strcmp(task->order, "strict") != 0 || !task->domain))
+        return "A task was asked for, with an order that is none, or without a domain:";
+    if (task->longest_wait_s < 0 || task->longest_wait_s > delay_most_s)
+        return "A task was asked for, with a longest wait that is none:";
+    for (size_t i = 0; i < COUNT_OF(task->reserved); i++)
+        if (task->reserved[i])
+            return "A task was asked for, with a reserved member:";
+    return NULL;
+}
+
+static int priority_of(const struct stampd_task *task)
+{
+    if (task->priority == STAMPD_FIRST)
+        return 0;
+    return task->priority ? task->priority : TASK_PRIORITY;
+}
+
+static bool is_param(struct stampd_call *call, struct bytes param)
+{
+    const char *what;
+    if (!param.data)
+        return true;
+    struct json *json = module_read_json(call, param, &what);
+    return json && json->kind == JSON_OBJECT;
+}
+
+void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
+{
+    struct task_excess excess;
+    if (call->fault)
+        return;
+    const char *name = task->operation ? task->operation : "";
+    const struct operation *operation = registry_find(bytes_of(name));
+    const char *wrong = wrong_with(task, operation);
+    if (wrong || call->is_afterwork)
+        return module_fail(call, FAULT_BMODULE, wrong ? wrong : "A task was asked for in afterwork:", name);
+    if (call->operation->is_read_only)
+        return module_fail(call, FAULT_BREADONLY, NULL, NULL);
+    if (!is_param(call, bytes_from(task->param)))
+        return module_fail(call, FAULT_BMODULE,
+                           "A task was asked for, with a param that is no JSON object:", name);
+    const struct task_request request = {.operation = operation,
+                                         .param = bytes_from(task->param),
+                                         .info = bytes_of(task->info),
+                                         .resource = bytes_of(task->resource),
+                                         .domain = bytes_of(task->domain),
+                                         .start = task->start,
+                                         .delay_ms = task->delay_s * 1000,
+                                         .longest_ms = task->longest_wait_s * 1000,
+                                         .is_strict = task->order != NULL,
+                                         .priority = priority_of(task)};
+    if (task_ask(call->attempt, &request, &excess))
+        module_fail_limit(call, excess.limit, excess.most, excess.value);
+}
+
+/* --- being one --- */
+
+static const struct task *task_of(const struct stampd_call *call)
+{
+    return call->attempt->call->task;
+}
+
+bool stampd_is_task(const struct stampd_call *call)
+{
+    return task_of(call) != NULL;
+}
+
+static const char *text_of(const struct stampd_call *call, struct bytes text)
+{
+    return text.data ? arena_copy(arena_of(call), text.data, text.size) : NULL;
+}
+
+const char *stampd_task_id(const struct stampd_call *call)
+{
+    return task_of(call) ? text_of(call, task_of(call)->id) : NULL;
+}
+
+const char *stampd_task_info(const struct stampd_call *call)
+{
+    return task_of(call) ? text_of(call, task_of(call)->info) : NULL;
+}
+
+int64_t stampd_task_start(const struct stampd_call *call)
+{
+    return task_of(call) ? task_of(call)->claim : 0;
+}
+
+unsigned stampd_task_retry(const struct stampd_call *call)
+{
+    return task_of(call) ? (unsigned)task_of(call)->attempt : 0;
+}
+
+unsigned stampd_task_step(const struct stampd_call *call)
+{
+    return task_of(call) ? (unsigned)task_of(call)->step : 0;
+}
+
+const struct stampd_json *stampd_checkpoint(struct stampd_call *call)
+{
+    const char *what;
+    if (call->fault || !task_of(call) || !task_of(call)->checkpoint.data)
+        return NULL;
+    struct json *json = module_read_json(call, task_of(call)->checkpoint, &what);
+    if (!json)
+        module_fail(call, FAULT_BCONTENT, NULL, "checkpoint");
+    return json ? value_of(json) : NULL;
+}
+
+void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *writer)
+{
+    struct bytes text = bytes_from(stampd_written(writer));
+    int64_t most = settings_of(call)->limit_task_param_bytes;
+    if (call->fault)
+        return;
+    if (!task_of(call))
+        return module_fail(call, FAULT_BMODULE, "A checkpoint was set without a task.", NULL);
+    if ((int64_t)text.size > most)
+        return module_fail_limit(call, "limit_task_param_bytes", most, (int64_t)text.size);
+    transaction_set_checkpoint(call->attempt->transaction, text);
+}
+
+void stampd_never_retry(struct stampd_call *call)
+{
+    call->attempt->is_final = true;
+}
+
+/* --- periods --- */
+
+int64_t stampd_cron_next(const char *period, int64_t after)
+{
+    struct cron cron;
+    if (!period || !cron_parse(bytes_of(period), &cron))
+        return 0;
+    return stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after)));
+}

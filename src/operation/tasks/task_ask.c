@@ -1,0 +1,62 @@
+/* task_ask: limits, queue, start of a new task. */
+#include "operation/tasks/task_ask.h"
+
+#include "base/schedule.h"
+
+enum { OWNER_BYTES = 18 }; /* before the names that clients choose */
+
+static enum fault over(struct task_excess *excess, const char *limit, int64_t most, size_t value)
+{
+    *excess = (struct task_excess){limit, most, (int64_t)value};
+    return FAULT_ALIMIT;
+}
+
+static int64_t owner_bytes(struct bytes name)
+{
+    return name.size && *name.data == '~' ? OWNER_BYTES : 0;
+}
+
+static enum fault check_limits(const struct settings *settings, const struct attempt *attempt,
+                               const struct task_request *request, struct task_excess *excess)
+{
+    const struct bytes words[] = {request->info, request->resource, request->domain};
+    size_t count;
+    transaction_tasks(attempt->transaction, &count);
+    if ((int64_t)count >= settings->limit_tasks)
+        return over(excess, "limit_tasks", settings->limit_tasks, count + 1);
+    if ((int64_t)request->param.size > settings->limit_task_param_bytes)
+        return over(excess, "limit_task_param_bytes", settings->limit_task_param_bytes, request->param.size);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if ((int64_t)words[i].size > settings->limit_name_bytes + owner_bytes(words[i]))
+            return over(excess, "limit_name_bytes", settings->limit_name_bytes, words[i].size);
+    return FAULT_NONE;
+}
+
+enum fault task_ask(struct attempt *attempt, const struct task_request *request, struct task_excess *excess_r)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    const struct operation *operation = request->operation;
+    enum fault fault = check_limits(settings, attempt, request, excess_r);
+    if (fault)
+        return fault;
+    int64_t start = request->start ? request->start : stamp_add_ms(stamp_now(), request->delay_ms);
+    struct bytes name = bytes_of(operation->name);
+    bool is_bounded = request->resource.data && request->longest_ms;
+    const struct task task = {
+        .id = task_draw_id(attempt->call->arena),
+        .operation = name,
+        .param = request->param.data ? request->param : BYTES("{}"),
+        .info = request->info.data ? request->info : BYTES(""),
+        .resource = request->resource,
+        .domain = request->domain,
+        .start = start < TASK_PARKED ? start : TASK_PARKED - 1,
+        .latest = is_bounded ? stamp_add_ms(start, request->longest_ms) : 0,
+        .is_strict = request->is_strict,
+        .asker = request->asker,
+        .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
+        .priority = request->priority,
+        .batch = request->domain.data || !operation->task.batch ? 1 : operation->task.batch,
+    };
+    transaction_schedule(attempt->transaction, &task);
+    return FAULT_NONE;
+}

@@ -1,0 +1,85 @@
+/* task_cron: rules of modules, and the next time of each rule. */
+#include "operation/tasks/task_cron.h"
+
+#include "base/log.h"
+#include "base/schedule.h"
+#include "model/cron.h"
+#include "model/stamp.h"
+#include "store/store_cron.h"
+#include "store/store_tasks.h"
+#include "operation/registry.h"
+
+/* All that the modules of this server declare. */
+static size_t collect(struct arena *arena, struct cron_declaration **declarations_r)
+{
+    size_t all = 0, count = 0;
+    while (registry_get_added(all))
+        all++;
+    *declarations_r = ARENA_ARRAY(arena, struct cron_declaration, all);
+    for (size_t i = 0; i < all; i++) {
+        const struct operation *operation = registry_get_added(i);
+        if (operation->task.period)
+            (*declarations_r)[count++] =
+                (struct cron_declaration){bytes_of(operation->name), bytes_of(operation->task.period),
+                                          bytes_of(operation->task.module)};
+    }
+    return count;
+}
+
+/* Those of the server and of its modules, for task_create in SQL. */
+static enum fault declare(struct worker_context *worker_context, struct arena *arena, int ns)
+{
+    const struct settings *settings = worker_context->settings;
+    size_t all = 0;
+    while (registry_get(all))
+        all++;
+    struct task_declaration *declarations = ARENA_ARRAY(arena, struct task_declaration, all);
+    for (size_t i = 0; i < all; i++) {
+        const struct operation *operation = registry_get(i);
+        struct bytes name = bytes_of(operation->name);
+        declarations[i] = (struct task_declaration){
+            .operation = name,
+            .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
+            .batch = operation->task.batch ? operation->task.batch : 1,
+        };
+    }
+    return store_declare_operations(documents_store(worker_context->documents), ns, arena, declarations, all,
+                                    settings->limit_task_param_bytes);
+}
+
+static enum fault plan(struct worker_context *worker_context, struct arena *arena, int ns,
+                       const struct cron_rule *rule)
+{
+    const struct operation *operation = registry_find(rule->operation);
+    struct cron cron;
+    bool is_made = false;
+    if (!cron_parse(rule->period, &cron)) {
+        log_error("periodic task name=%.*s: its period is none", (int)rule->name.size, rule->name.data);
+        return FAULT_NONE;
+    }
+    int64_t next = stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(rule->after)));
+    int queue = schedule_queue(worker_context->settings->task_queues, rule->operation,
+                               operation ? operation->task.queue : 0);
+    enum fault fault =
+        store_plan_rule(documents_store(worker_context->documents), ns, arena, rule, next, queue, &is_made);
+    if (is_made)
+        log_info("periodic task planned name=%.*s start=%lld", (int)rule->name.size, rule->name.data,
+                 (long long)next);
+    return fault;
+}
+
+enum fault task_cron(struct worker_context *worker_context, const struct call *call, int ns)
+{
+    struct cron_declaration *declarations;
+    struct cron_rule *rules;
+    size_t count = collect(call->arena, &declarations);
+    if (bytes_equal(call->ns, BYTES("z")))
+        count = 0;
+    enum fault fault = store_scan_rules(documents_store(worker_context->documents), ns, call->arena,
+                                        declarations, count, &rules, &count);
+    if (!fault)
+        fault = declare(worker_context, call->arena, ns);
+    for (size_t i = 0; !fault && i < count; i++)
+        fault = plan(worker_context, call->arena, ns, &rules[i]);
+    return fault;
+}

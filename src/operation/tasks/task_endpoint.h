@@ -1,0 +1,15 @@
+/* task_door: what queue managers ask of a namespace, with the queue's key: to run tasks, to look for what is
+ * due and what is lost (doc/tasks.md, "Who starts them"). */
+#ifndef STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
+#define STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
+
+#include "operation/operation.h"
+
+/* As operation_admit, for CALL_TASKS. */
+MUST_USE enum fault task_endpoint_admit(struct worker_context *worker_context, struct call *call,
+                                        struct reply *reply);
+/* Answers CALL_TASKS.  A fault is recorded in the reply. */
+MUST_USE enum fault task_endpoint_answer(struct worker_context *worker_context, struct call *call,
+                                         struct reply *reply);
+
+#endif

@@ -1,0 +1,580 @@
+/* task_run: attempts, alone or several in one commit. */
+#include "operation/tasks/task_run.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/schedule.h"
+#include "store/store_tasks.h"
+#include "operation/tasks/task_wakeup.h"
+#include "operation/tasks/task_owner.h"
+
+enum {
+    REPORT_MOST = 2000,
+    TOGETHER_MS =
+        1000, /* a request that has lasted so long begins no further task with a commit of its own */
+};
+/* What a request may hold before it begins another cycle or task: an eighth of what a worker may have. */
+static const size_t held_most = (size_t)128 << 20;
+
+/* All attempts of one request. */
+struct run {
+    struct worker_context *worker_context;
+    struct call *call; /* of the manager */
+    int ns;
+    struct builder *scratch; /* for results, which nobody gets */
+};
+
+/* One attempt. */
+struct work {
+    struct task *task;
+    struct task_outcome *outcome;
+    const struct operation *operation;
+    struct call call; /* the operation's own: neither account nor key */
+    struct attempt attempt;
+    struct task_fence fence;
+    int cycles;         /* committed in this request */
+    int64_t longest_ms; /* of them */
+    bool is_over;       /* the outcome is known */
+};
+
+int64_t task_retry_start(const struct settings *settings, int64_t failures)
+{
+    int64_t after_ms;
+    return schedule_retry_ms(settings->task_retries, failures, &after_ms)
+               ? stamp_add_ms(stamp_now(), after_ms)
+               : TASK_PARKED;
+}
+
+static struct store *store_of(const struct run *run)
+{
+    return documents_store(run->worker_context->documents);
+}
+
+/* --- ends --- */
+
+static void end(struct work *work, const char *result)
+{
+    work->outcome->result = result;
+    work->is_over = true;
+}
+
+static void find_next(const struct run *run, struct work *work)
+{
+    if (work->task->domain.data &&
+        store_next_task(store_of(run), run->ns, run->call->arena, work->task->domain, &work->outcome->next))
+        work->outcome->next = (struct task){0};
+}
+
+static void put_back(const struct run *run, struct work *work, const struct task_end *how, const char *result)
+{
+    struct task_outcome *outcome = work->outcome;
+    crash_at(CRASH_TASK_FAILED);
+    enum fault fault =
+        store_put_task_back(store_of(run), run->ns, run->call->arena, &work->fence, how, &outcome->start);
+    crash_at(CRASH_TASK_PUT_BACK);
+    if (fault)
+        task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
+                        &(struct loss){.cause = LOSS_UNRECORDED,
+                                       .is_final = how->start == TASK_PARKED,
+                                       .is_failure = how->is_failure});
+    if (fault)
+        log_error("task id=%.*s cannot be put back code=%s: it will be found lost", (int)work->task->id.size,
+                  work->task->id.data, fault_code(fault));
+    else if (!outcome->start)
+        return end(work, "late");
+    outcome->attempt = work->task->attempt + how->is_failure;
+    end(work, result);
+    if (fault)
+        return;
+    struct task waiting = *work->task;
+    waiting.start = outcome->start;
+    waiting.attempt = outcome->attempt;
+    wakeup_tasks(run->worker_context, run->ns, run->call->ns, &waiting, 1);
+    find_next(run, work);
+}
+
+/* Words about a fault for the row: what the caller of an operation would have been told. */
+static struct bytes report_of(struct arena *arena, const struct reply *reply)
+{
+    struct builder words = {0};
+    builder_add_bytes(&words, bytes_of(reply_words(reply)));
+    if (reply->detail)
+        builder_printf(&words, " %s", reply->detail);
+    for (int i = 0; i < reply->argument_count; i++)
+        builder_printf(&words, "%s%s", i ? ", " : " (", reply->arguments[i]);
+    if (reply->argument_count)
+        builder_add_text(&words, ")");
+    size_t size = words.size < REPORT_MOST ? words.size : REPORT_MOST;
+    while (size && !bytes_is_utf8((struct bytes){words.data, size}))
+        size--;
+    struct bytes report = {arena_copy(arena, words.data, size), size};
+    builder_free(&words);
+    return report;
+}
+
+/* When an attempt that has failed is made again: as settings say, but not sooner than the operation wants. */
+static int64_t next_start(const struct run *run, const struct work *work)
+{
+    int64_t start = task_retry_start(run->worker_context->settings, work->task->attempt + 1);
+    int64_t least = stamp_add_ms(stamp_now(), work->attempt.retry_after_s * 1000);
+    return start > least ? start : least;
+}
+
+static void fail(const struct run *run, struct work *work, enum fault fault)
+{
+    struct reply *reply = &work->outcome->reply;
+    const struct task *task = work->task;
+    if (reply->fault != fault)
+        reply_fault(&work->call, reply, fault, NULL, NULL);
+    bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
+    const struct task_end how = {
+        .start = is_final ? TASK_PARKED : next_start(run, work),
+        .is_failure = true,
+        .code = bytes_of(reply_code(reply)),
+        .report = report_of(run->call->arena, reply),
+    };
+    work->outcome->code = reply_code(reply);
+    log_info("task failed id=%.*s operation=%.*s code=%s retry=%" PRId64 "%s", (int)task->id.size,
+             task->id.data, (int)task->operation.size, task->operation.data, work->outcome->code,
+             task->attempt + 1, how.start == TASK_PARKED ? " parked" : "");
+    put_back(run, work, &how, "failed");
+}
+
+/* Time or memory was up between two cycles, or before the first.  One that was not begun, or has a domain,
+ * keeps its place among those that wait; any other has had its turn. */
+static void interrupt(const struct run *run, struct work *work)
+{
+    bool keeps_place = !work->cycles || work->task->domain.data;
+    const struct task_end how = {.start = keeps_place ? work->task->start : stamp_now(),
+                                 .code = BYTES("MORE")};
+    put_back(run, work, &how, "more");
+}
+
+/* --- one try: work of one or several, one commit --- */
+
+static bool is_late(const struct work *work)
+{
+    return clock_monotonic_ms() > work->call.deadline_ms;
+}
+
+/* Is the time of the request over, not only that of an operation? */
+static bool is_spent(const struct run *run)
+{
+    return clock_monotonic_ms() > run->call->deadline_ms;
+}
+
+/* The session is gone in the middle of a commit: this worker may begin nothing more. */
+static bool is_cut_off(const struct run *run)
+{
+    return documents_must_exit(run->worker_context->documents);
+}
+
+static enum fault work_once(struct run *run, struct work *work, struct transaction *transaction)
+{
+    struct reply *reply = &work->outcome->reply;
+    *reply = (struct reply){.body = run->scratch, .mime = MIME_JSON, .phase = PHASE_WORK};
+    run->scratch->size = 0;
+    work->attempt.transaction = transaction;
+    work->attempt.schema = NULL;
+    work->attempt.is_final = false;
+    work->attempt.retry_after_s = 0;
+    enum fault fault = work->operation->work ? work->operation->work(&work->attempt) : FAULT_NONE;
+    run->scratch->size = 0;
+    if (!fault && is_late(work))
+        fault = FAULT_XTIME;
+    if (!fault)
+        reply->phase = PHASE_VALIDATION;
+    return fault;
+}
+
+/* `failed_r`: whose work has failed; `count`: nobody's. */
+static enum fault try_once(struct run *run, struct work *const *works, size_t count, size_t *failed_r,
+                           struct transaction **transaction_r)
+{
+    struct arena *arena = run->call->arena;
+    struct task_fence *fences = ARENA_ARRAY(arena, struct task_fence, count);
+    struct transaction *transaction;
+    int64_t version;
+    *failed_r = count;
+    documents_begin_request(run->worker_context->documents, works[0]->call.deadline_ms);
+    enum fault fault = transaction_begin(run->worker_context->documents, run->ns, arena, false, &transaction);
+    if (fault)
+        return fault;
+    transaction_take_turns(transaction);
+    for (size_t i = 0; i < count; i++)
+        fences[i] = works[i]->fence;
+    transaction_fence(transaction, fences, count);
+    for (size_t i = 0; i < count && !fault; i++) {
+        fault = work_once(run, works[i], transaction);
+        if (!fault && count > 1 && transaction_checkpoint(transaction).data)
+            fault = FAULT_CONTENTION; /* it has a commit of its own */
+        if (fault)
+            *failed_r = i;
+    }
+    if (!fault)
+        fault = transaction_validate(transaction, &version);
+    if (fault && *failed_r == count && count == 1)
+        operation_explain(&works[0]->call, &works[0]->outcome->reply, transaction, fault);
+    transaction_end(transaction);
+    for (size_t i = 0; i < count; i++)
+        works[i]->fence.is_lost = fences[i].is_lost;
+    *transaction_r = transaction;
+    return fault;
+}
+
+static void tell_of_new(const struct run *run, const struct transaction *transaction)
+{
+    wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
+}
+
+/* --- alone --- */
+
+enum cycle { CYCLE_DONE, CYCLE_GOES_ON, CYCLE_AGAIN, CYCLE_OVER };
+
+static enum cycle finish_cycle(struct run *run, struct work *work, const struct transaction *transaction)
+{
+    struct bytes checkpoint = transaction_checkpoint(transaction);
+    tell_of_new(run, transaction);
+    if (!checkpoint.data) {
+        work->outcome->next = *transaction_next_task(transaction);
+        return CYCLE_DONE;
+    }
+    work->task->checkpoint = checkpoint;
+    work->task->step++;
+    return CYCLE_GOES_ON;
+}
+
+static void end_unknown(const struct run *run, struct work *work)
+{
+    task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
+                    &(struct loss){.cause = LOSS_OUTCOME, .is_failure = true});
+    work->outcome->code = fault_code(FAULT_XUNKNOWN);
+    end(work, "failed"); /* a scan will tell */
+}
+
+/* The commit may or may not have happened, and its session is gone: the database knows. */
+static enum cycle settle_unknown(struct run *run, struct work *work, const struct transaction *transaction)
+{
+    struct task_state state;
+    if (is_cut_off(run) ||
+        store_look_at_task(store_of(run), run->ns, run->call->arena, &work->fence, &state)) {
+        end_unknown(run, work);
+        return CYCLE_OVER;
+    }
+    if (state.is_done || (state.is_held && state.step > work->task->step))
+        return finish_cycle(run, work, transaction);
+    if (state.is_held)
+        return CYCLE_AGAIN;
+    end(work, "late");
+    return CYCLE_OVER;
+}
+
+static enum cycle try_cycle(struct run *run, struct work *work, enum fault *fault_r)
+{
+    struct transaction *transaction;
+    size_t failed;
+    *fault_r = try_once(run, &work, 1, &failed, &transaction);
+    switch (*fault_r) {
+    case FAULT_NONE:
+        return finish_cycle(run, work, transaction);
+    case FAULT_FENCED:
+        end(work, "late");
+        return CYCLE_OVER;
+    case FAULT_XUNKNOWN:
+        return settle_unknown(run, work, transaction);
+    default:
+        return CYCLE_AGAIN;
+    }
+}
+
+/* One cycle, tried as often as any operation. */
+static enum cycle run_cycle(struct run *run, struct work *work)
+{
+    enum fault fault = FAULT_NONE;
+    for (int try = 0; try < OPERATION_TRIES; try++) {
+        operation_pause_before(try);
+        enum cycle cycle = try_cycle(run, work, &fault);
+        if (cycle != CYCLE_AGAIN)
+            return cycle;
+        if (is_late(work) || (fault != FAULT_XUNKNOWN && !reply_is_retried(&work->outcome->reply, fault)))
+            break;
+    }
+    if (fault == FAULT_XTIME && work->cycles)
+        interrupt(run, work); /* the cycles before it have taken its time */
+    else
+        fail(run, work,
+             fault == FAULT_STALE      ? FAULT_CONTENTION
+             : fault == FAULT_XUNKNOWN ? FAULT_XAWAY
+                                       : fault);
+    return CYCLE_OVER;
+}
+
+/* All that a request has taken is given back at its end only. */
+static bool has_room(const struct run *run)
+{
+    size_t memory = (size_t)run->worker_context->settings->memory_mb << 20;
+    return arena_used(run->call->arena) <= (memory ? memory / 8 : held_most);
+}
+
+/* A cycle is begun when one as long as the longest so far would still have twice the time that it needs. */
+static bool has_time(const struct work *work)
+{
+    int64_t left_ms = work->call.deadline_ms - clock_monotonic_ms();
+    return left_ms >= 0 && (!work->cycles || left_ms >= 2 * work->longest_ms);
+}
+
+static void run_alone(struct run *run, struct work *work)
+{
+    task_owner_work(run->worker_context->segment, work->task->id);
+    while (!work->is_over) {
+        if (!has_time(work) || (work->cycles && !has_room(run))) {
+            interrupt(run, work);
+            return;
+        }
+        int64_t begin_ms = clock_monotonic_ms();
+        if (run_cycle(run, work) == CYCLE_DONE)
+            end(work, "done");
+        int64_t lasted_ms = clock_monotonic_ms() - begin_ms;
+        if (lasted_ms > work->longest_ms)
+            work->longest_ms = lasted_ms;
+        work->cycles++;
+    }
+}
+
+/* --- several in one commit --- */
+
+static size_t take_out(struct work **works, size_t count, size_t place)
+{
+    memmove(works + place, works + place + 1, (count - place - 1) * sizeof *works);
+    return count - 1;
+}
+
+/* Those that are not to be in the commit leave; how many stay.  None: everybody is to run alone. */
+static size_t part_after(struct work **works, size_t count, enum fault fault, size_t failed)
+{
+    if (failed < count)
+        return take_out(works, count, failed);
+    if (fault != FAULT_FENCED)
+        return 0;
+    for (size_t i = count; i-- > 0;)
+        if (works[i]->fence.is_lost) {
+            end(works[i], "late");
+            count = take_out(works, count, i);
+        }
+    return count;
+}
+
+/* They have used up the time of the request: who was at work has failed, or all when it was the commit.  Else
+ * the same ones would come together again. */
+static void fail_late(const struct run *run, struct work *const *works, size_t count, size_t failed)
+{
+    if (failed < count) {
+        fail(run, works[failed], FAULT_XTIME);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        fail(run, works[i], FAULT_XTIME);
+}
+
+/* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
+static void run_together(struct run *run, struct work **works, size_t count)
+{
+    task_owner_work(run->worker_context->segment, NO_BYTES);
+    for (int contentions = 0; count > 1 && !is_late(works[0]) && !is_cut_off(run);) {
+        struct transaction *transaction;
+        size_t failed;
+        operation_pause_before(contentions);
+        enum fault fault = try_once(run, works, count, &failed, &transaction);
+        if (fault == FAULT_STALE && ++contentions < OPERATION_TRIES)
+            continue;
+        if (!fault) {
+            tell_of_new(run, transaction);
+            for (size_t i = 0; i < count; i++)
+                end(works[i], "done");
+            return;
+        }
+        if (fault == FAULT_XUNKNOWN && is_cut_off(run)) {
+            for (size_t i = 0; i < count; i++)
+                end_unknown(run, works[i]);
+            return;
+        }
+        if (fault == FAULT_XTIME && is_spent(run))
+            fail_late(run, works, count, failed);
+        count = part_after(works, count, fault, failed);
+    }
+}
+
+/* --- a request --- */
+
+/* Parses `param`; FAULT_NONE when the task can be run. */
+static enum fault read_param(struct run *run, struct work *work)
+{
+    const struct settings *settings = run->worker_context->settings;
+    const struct json_limits limits = {
+        .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
+    struct json_problem problem = {0};
+    struct json *param;
+    enum fault fault = json_read(run->call->arena, work->task->param, &limits, &param, &problem);
+    if (!fault && param->kind != JSON_OBJECT)
+        fault = FAULT_AARG;
+    work->call.param = param;
+    if (fault)
+        reply_fault(&work->call, &work->outcome->reply, fault, problem.what, "param", NULL);
+    return fault;
+}
+
+/* An attempt at what was claimed; over at once when it cannot be run. */
+static void prepare(struct run *run, struct work *work, struct task *task, struct task_outcome *outcome)
+{
+    *work = (struct work){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
+    work->fence = (struct task_fence){.id = task->id,
+                                      .claim = task->claim,
+                                      .attempt = task->attempt,
+                                      .domain = task->domain,
+                                      .period = task->period,
+                                      .start = task->start};
+    work->call = (struct call){
+        .arena = run->call->arena,
+        .route = CALL_OPERATION,
+        .ns = run->call->ns,
+        .database = run->call->database,
+        .operation = task->operation,
+        .request_id = run->call->request_id,
+        .deadline_ms = run->call->deadline_ms,
+        .task = task,
+        .level = run->call->level,
+    };
+    backlog_begin_task(backlog_of(run->worker_context->segment, run->ns), task->queue, task->start,
+                       task->created, clock_monotonic_ms());
+    outcome->reply = (struct reply){.body = run->scratch, .phase = PHASE_BEFORE};
+    work->attempt = (struct attempt){.operation = work->operation,
+                                     .worker_context = run->worker_context,
+                                     .call = &work->call,
+                                     .reply = &outcome->reply,
+                                     .ns = run->ns};
+    if (!work->operation) {
+        reply_fault(&work->call, &outcome->reply, FAULT_NOPERATION, NULL,
+                    arena_copy(run->call->arena, task->operation.data, task->operation.size), NULL);
+        fail(run, work, FAULT_NOPERATION);
+        return;
+    }
+    enum fault fault = read_param(run, work);
+    if (fault)
+        fail(run, work, fault);
+}
+
+/* From the begin of its work on, which may be behind others of the request, or follow a try together. */
+static void limit_time(const struct run *run, struct work *work)
+{
+    int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
+    work->call.deadline_ms = run->call->deadline_ms;
+    if (limit_ms && now_ms + limit_ms < work->call.deadline_ms)
+        work->call.deadline_ms = now_ms + limit_ms;
+}
+
+/* May it share a commit? */
+static bool is_shared(const struct work *work)
+{
+    return !work->is_over && !work->task->period.data && work->operation->task.batch > 1;
+}
+
+/* The tasks of operations that share commits, by operation, as many in each as it allows. */
+static void run_batches(struct run *run, struct work *works, size_t count)
+{
+    struct work **together = ARENA_ARRAY(run->call->arena, struct work *, count);
+    bool *is_seen = ARENA_ARRAY(run->call->arena, bool, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct operation *operation = works[i].operation;
+        size_t most = is_shared(&works[i]) ? (size_t)operation->task.batch : 0, size = 0;
+        for (size_t k = i; k < count && size < most; k++)
+            if (!is_seen[k] && is_shared(&works[k]) && works[k].operation == operation) {
+                is_seen[k] = true;
+                together[size++] = &works[k];
+            }
+        for (size_t k = 0; k < size; k++)
+            limit_time(run, together[k]);
+        run_together(run, together, size);
+    }
+}
+
+/* The others one after the other.  Those that come behind slow ones, or such as take much memory, go back:
+ * elsewhere they need not wait. */
+static void run_rest(struct run *run, struct work *works, size_t count, int64_t begin_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct work *work = &works[i];
+        if (work->is_over)
+            continue;
+        if (is_cut_off(run)) {
+            end(work, "busy"); /* not begun, but claimed still: a scan brings it back */
+            continue;
+        }
+        if (!is_shared(work) && i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
+            interrupt(run, work);
+        } else {
+            limit_time(run, work);
+            run_alone(run, work);
+        }
+    }
+}
+
+static const char *word_of(enum claim_result result)
+{
+    static const char *const words[] = {[CLAIM_GONE] = "gone",
+                                        [CLAIM_WAITING] = "waiting",
+                                        [CLAIM_RUNNING] = "running",
+                                        [CLAIM_TURN] = "turn",
+                                        [CLAIM_BUSY] = "busy"};
+    assert(result != CLAIM_DONE);
+    return words[result];
+}
+
+static void tell_unclaimed(const struct task_claim *claim, struct task_outcome *outcome)
+{
+    outcome->result = word_of(claim->result);
+    if (claim->result == CLAIM_WAITING)
+        outcome->start = claim->task.start;
+}
+
+static void count_ends(struct segment *segment, const struct task_outcome *outcomes, size_t count)
+{
+    struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
+    for (size_t i = 0; i < count; i++) {
+        pulse_count(&pulse->tasks_done, strcmp(outcomes[i].result, "done") == 0);
+        pulse_count(&pulse->tasks_failed, strcmp(outcomes[i].result, "failed") == 0);
+    }
+}
+
+enum fault task_run(struct worker_context *worker_context, struct call *call, struct reply *reply, int ns,
+                    struct task_outcome *outcomes, size_t count)
+{
+    struct run run = {.worker_context = worker_context, .call = call, .ns = ns, .scratch = reply->body};
+    struct task_claim *claims = ARENA_ARRAY(call->arena, struct task_claim, count);
+    struct work *works = ARENA_ARRAY(call->arena, struct work, count);
+    int64_t begin_ms = clock_monotonic_ms();
+    size_t claimed = 0;
+    for (size_t i = 0; i < count; i++)
+        claims[i].id = outcomes[i].id;
+    int64_t stamp = task_claim_stamp();
+    task_owner_begin(worker_context->segment, stamp);
+    crash_at(CRASH_TASK_SHOWN);
+    enum fault fault = store_claim_tasks(store_of(&run), ns, call->arena, claims, count, stamp,
+                                         task_owner_name(worker_context->segment, call->arena));
+    crash_at(CRASH_TASK_CLAIMED);
+    for (size_t i = 0; i < count && !fault; i++) {
+        if (claims[i].result == CLAIM_DONE)
+            prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);
+        else
+            tell_unclaimed(&claims[i], &outcomes[i]);
+    }
+    if (!fault && claimed > 1)
+        run_batches(&run, works, claimed);
+    run_rest(&run, works, claimed, begin_ms);
+    task_owner_end(worker_context->segment);
+    if (!fault)
+        count_ends(worker_context->segment, outcomes, count);
+    return fault;
+}

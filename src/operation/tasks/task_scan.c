@@ -1,0 +1,327 @@
+/* task_scan: lost attempts first, then periodic tasks, so that they are among what is due. */
+#include "operation/tasks/task_scan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "store/store_tasks.h"
+#include "operation/tasks/task_wakeup.h"
+#include "operation/reader.h"
+#include "operation/registry.h"
+#include "operation/tasks/task_backlog.h"
+#include "operation/tasks/task_cron.h"
+#include "operation/tasks/task_owner.h"
+#include "operation/tasks/task_run.h"
+
+enum {
+    LIMIT_STANDARD = 1000,
+    LIMIT_MOST = 10000,
+    UNTOLD_MOST = 1000,
+    PURGE_BATCH = 1000,
+    PURGE_MS = 500,
+    DAY_MS = 86400000
+};
+
+struct scan {
+    struct worker_context *worker_context;
+    struct call *call;
+    int ns;
+    struct store *store;
+    struct arena *arena;
+    struct builder *out;
+};
+
+/* --- lost attempts --- */
+
+/* What the history and the administrators are told; the word is that of the scan's answer. */
+static const struct cause {
+    const char *word, *words;
+} causes[] = {
+    [LOSS_UNKNOWN] = {"unknown", "Nobody works at it any more."},
+    [LOSS_CRASH] = {"crash", "Its worker crashed."},
+    [LOSS_KILLED] = {"killed",
+                     "Its worker was killed from outside: by an administrator, or by the kernel for "
+                     "want of memory."},
+    [LOSS_TIME] = {"time", "It exceeded its time limit, and its worker was killed."},
+    [LOSS_STOP] = {"stop", "The server was stopped before it had ended."},
+    [LOSS_EXIT] = {"exit", "Its worker ended by itself; the log says why."},
+    [LOSS_OUTCOME] = {"outcome", "The database could not be asked whether its commit has happened."},
+    [LOSS_UNRECORDED] = {"unrecorded",
+                         "The attempt ended, but the database could not be reached to record how."},
+};
+static const struct cause cause_former = {"restart", "The server ended while it ran."};
+static const struct cause cause_foreign = {"foreign", "Nobody works at it any more, on another host."};
+
+struct lost_task {
+    const struct held_task *held;
+    struct task_loss loss;
+    int64_t start; /* out: of the next attempt */
+};
+
+static const struct cause *cause_of(const struct task_loss *loss)
+{
+    if (loss->is_foreign)
+        return &cause_foreign;
+    return loss->is_former ? &cause_former : &causes[loss->loss.cause];
+}
+
+static struct bytes report_of(const struct scan *scan, const struct lost_task *lost)
+{
+    const struct loss *loss = &lost->loss.loss;
+    struct bytes holder = lost->held->holder;
+    const char *detail = "";
+    if (loss->cause == LOSS_CRASH)
+        detail = arena_printf(scan->arena, " Signal %u (%s).", loss->detail, strsignal((int)loss->detail));
+    else if (loss->cause == LOSS_EXIT)
+        detail = arena_printf(scan->arena, " Status %u.", loss->detail);
+    return bytes_of(arena_printf(scan->arena, "%s%s It was held by %.*s.", cause_of(&lost->loss)->words,
+                                 detail, (int)holder.size, holder.data));
+}
+
+/* An operation that is never retried may have had its effects outside the database.  The first loss is rarely
+ * the task's own fault, unless its time was over: it keeps its place and starts again at once. */
+static int64_t start_after_loss(const struct scan *scan, const struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
+    const struct operation *operation = registry_find(task->operation);
+    if (lost->loss.loss.is_final || (operation && operation->task.is_never_retried))
+        return TASK_PARKED;
+    if (task->attempt || lost->loss.loss.cause == LOSS_TIME)
+        return task_retry_start(scan->worker_context->settings, task->attempt + 1);
+    return task->start;
+}
+
+/* Does it count?  What only shared the request of another, and what was to go on, does not. */
+static bool is_counted(const struct task_loss *loss)
+{
+    return loss->was_begun && loss->loss.is_failure;
+}
+
+static enum fault give_up(const struct scan *scan, struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
+    const struct task_fence fence = {.id = task->id, .claim = task->claim, .attempt = task->attempt};
+    bool counts = is_counted(&lost->loss);
+    const struct task_end end = {
+        .start = counts ? start_after_loss(scan, lost) : task->start,
+        .is_failure = counts,
+        .code = counts ? BYTES("LOST") : BYTES("MORE"),
+        .report = report_of(scan, lost),
+    };
+    backlog_lower(backlog_of(scan->worker_context->segment, scan->ns), end.start);
+    crash_at(CRASH_TASK_LOST);
+    enum fault fault = store_put_task_back(scan->store, scan->ns, scan->arena, &fence, &end, &lost->start);
+    if (!fault && lost->start)
+        log_warning("task lost id=%.*s operation=%.*s why=%s holder=%.*s%s", (int)task->id.size,
+                    task->id.data, (int)task->operation.size, task->operation.data,
+                    cause_of(&lost->loss)->word, (int)lost->held->holder.size, lost->held->holder.data,
+                    counts ? "" : ": it had not begun");
+    return fault;
+}
+
+static void add_lost(const struct scan *scan, struct builder *out, const struct lost_task *lost)
+{
+    const struct task *task = &lost->held->task;
+    builder_add_bytes(out, out->size ? BYTES(",{\"id\":") : BYTES("{\"id\":"));
+    json_add_string(out, task->id);
+    builder_add_text(out, ",\"op\":");
+    json_add_string(out, task->operation);
+    builder_printf(out,
+                   ",\"startat\":%" PRId64 ",\"retry\":%" PRId64 ",\"why\":\"%s\",\"report\":", lost->start,
+                   task->attempt + 1, cause_of(&lost->loss)->word);
+    json_add_string(out, report_of(scan, lost));
+    builder_add_text(out, "}");
+}
+
+static void add_running(struct builder *out, const struct task *task)
+{
+    builder_add_text(out, "{\"id\":");
+    json_add_string(out, task->id);
+    builder_add_text(out, ",\"op\":");
+    json_add_string(out, task->operation);
+    builder_printf(out, ",\"qn\":%d,\"starttime\":%" PRId64 "}", task->queue, task->claim);
+}
+
+/* One that is under way or lost. */
+static enum fault judge(const struct scan *scan, const struct held_task *held, struct builder *lost_list,
+                        bool *is_first, uint64_t *lost_r)
+{
+    struct lost_task lost = {.held = held};
+    if (!task_owner_is_lost(scan->worker_context->settings, scan->worker_context->segment, held->holder,
+                            held->task.claim, held->task.id, &lost.loss)) {
+        if (!*is_first)
+            builder_add_text(scan->out, ",");
+        *is_first = false;
+        add_running(scan->out, &held->task);
+        return FAULT_NONE;
+    }
+    enum fault fault = give_up(scan, &lost);
+    if (fault || !lost.start || !is_counted(&lost.loss))
+        return fault;
+    add_lost(scan, lost_list, &lost);
+    ++*lost_r;
+    return FAULT_NONE;
+}
+
+/* Writes the lists `running` and `lost`. */
+static enum fault sort_running(const struct scan *scan, uint64_t *lost_r)
+{
+    struct held_task *tasks;
+    size_t count;
+    struct builder lost = {0};
+    bool is_first = true;
+    enum fault fault = store_running_tasks(scan->store, scan->ns, scan->arena, &tasks, &count);
+    if (fault)
+        return fault;
+    builder_add_text(scan->out, "\"running\":[");
+    for (size_t i = 0; i < count && !fault; i++)
+        fault = judge(scan, &tasks[i], &lost, &is_first, lost_r);
+    builder_add_text(scan->out, "],\"lost\":[");
+    builder_add_bytes(scan->out, builder_bytes(&lost));
+    builder_add_text(scan->out, "]");
+    builder_free(&lost);
+    return fault;
+}
+
+/* --- what is due, what is forgotten --- */
+
+static enum fault list_due(const struct scan *scan, int64_t limit, int64_t before)
+{
+    struct task *tasks;
+    size_t count;
+    struct backlog *backlog = backlog_of(scan->worker_context->segment, scan->ns);
+    bool is_alone = strcmp(scan->worker_context->settings->hosts, "one") == 0;
+    int64_t since = is_alone ? backlog_begin_scan(backlog, clock_monotonic_ms()) : 0, oldest = 0;
+    enum fault fault =
+        store_due_tasks(scan->store, scan->ns, scan->arena, limit, before, since, &tasks, &count);
+    if (!fault && is_alone)
+        fault = store_oldest_task(scan->store, scan->ns, scan->arena, since, &oldest);
+    backlog_end_scan(backlog, fault ? 0 : oldest);
+    if (fault)
+        return fault;
+    builder_add_text(scan->out, ",\"due\":[");
+    for (size_t i = 0; i < count; i++) {
+        builder_add_bytes(scan->out, i ? BYTES(",{") : BYTES("{"));
+        wakeup_add_members(scan->out, &tasks[i]);
+        builder_add_text(scan->out, "}");
+    }
+    builder_add_text(scan->out, "]");
+    return FAULT_NONE;
+}
+
+/* Failures of which nobody was told, for a manager that sends mails. */
+static enum fault list_untold(const struct scan *scan, int64_t most, int64_t failures)
+{
+    struct failed_task *tasks;
+    size_t count;
+    if (!most)
+        return FAULT_NONE;
+    enum fault fault = store_untold_tasks(scan->store, scan->ns, scan->arena, failures, most, &tasks, &count);
+    if (fault)
+        return fault;
+    builder_add_text(scan->out, ",\"untold\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct failed_task *task = &tasks[i];
+        const struct {
+            const char *name;
+            struct bytes text;
+        } members[] = {{"\"op\":", task->operation},
+                       {"\"info\":", task->info},
+                       {"\"code\":", task->code},
+                       {"\"report\":", task->report}};
+        builder_printf(scan->out, "%s{\"retry\":%" PRId64 ",\"startat\":%" PRId64 ",\"id\":", i ? "," : "",
+                       task->failures, task->start);
+        json_add_string(scan->out, task->id);
+        for (size_t k = 0; k < COUNT_OF(members); k++) {
+            builder_printf(scan->out, ",%s", members[k].name);
+            json_add_string(scan->out, members[k].text.data ? members[k].text : BYTES(""));
+        }
+        builder_add_text(scan->out, "}");
+    }
+    builder_add_text(scan->out, "]");
+    return FAULT_NONE;
+}
+
+/* Parked tasks that nobody cared for. */
+static enum fault expire(const struct scan *scan)
+{
+    int64_t days = scan->worker_context->settings->task_parked_days, count = 0;
+    if (!days)
+        return FAULT_NONE;
+    int64_t before = stamp_add_ms(stamp_now(), -days * DAY_MS);
+    enum fault fault = store_expire_tasks(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
+    if (count)
+        log_warning("parked tasks have expired namespace=%.*s count=%" PRId64, (int)scan->call->ns.size,
+                    scan->call->ns.data, count);
+    atomic_fetch_add(&backlog_of(scan->worker_context->segment, scan->ns)->expired, (uint64_t)count);
+    return fault;
+}
+
+/* In small pieces, and not for long: the next scan goes on. */
+static enum fault purge(const struct scan *scan)
+{
+    int64_t before = stamp_add_ms(stamp_now(), -1000 * scan->worker_context->settings->task_history_s);
+    int64_t until_ms = clock_monotonic_ms() + PURGE_MS, count = 0, purged = 0;
+    enum fault fault;
+    do {
+        fault = store_purge_history(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
+        purged += count;
+    } while (!fault && count == PURGE_BATCH && clock_monotonic_ms() < until_ms);
+    builder_printf(scan->out, ",\"purged\":%" PRId64, purged);
+    return fault;
+}
+
+/* Periodic tasks that cannot be planned just now, because somebody has their rules locked, are planned by a
+ * later scan: what is due does not wait for them. */
+static enum fault follow_rules(const struct scan *scan)
+{
+    enum fault fault = task_cron(scan->worker_context, scan->call, scan->ns);
+    if (!fault || fault == FAULT_XAWAY)
+        return fault;
+    log_warning("periodic tasks are not planned code=%s", fault_code(fault));
+    return FAULT_NONE;
+}
+
+enum fault task_scan(struct worker_context *worker_context, struct call *call, struct reply *reply, int ns)
+{
+    const struct reader reader = {worker_context->settings, call, reply};
+    const struct json *wish = json_member(call->param, "scan");
+    struct scan scan = {worker_context, call,       ns, documents_store(worker_context->documents),
+                        call->arena,    reply->body};
+    struct pulse *pulse = metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
+    int64_t now = stamp_now(), limit, before, untold, failures;
+    uint64_t lost = 0;
+    if (wish->kind != JSON_OBJECT)
+        return reader_wrong_value(&reader, wish, "scan", "An object is expected.");
+    enum fault fault = reader_members(&reader, wish, "limit before untold failures");
+    if (!fault)
+        fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    if (!fault)
+        fault = reader_integer(&reader, wish, "before", STAMP_MIN, STAMP_MAX, now, &before);
+    if (!fault)
+        fault = reader_integer(&reader, wish, "untold", 0, UNTOLD_MOST, 0, &untold);
+    if (!fault)
+        fault = reader_integer(&reader, wish, "failures", 1, INT32_MAX, INT32_MAX, &failures);
+    if (fault)
+        return fault;
+    builder_printf(scan.out, "{\"t\":%" PRId64 ",", now);
+    fault = sort_running(&scan, &lost);
+    pulse_count(&pulse->tasks_lost, lost);
+    if (!fault)
+        fault = list_untold(&scan, untold, failures); /* before a rule moves its parked task */
+    if (!fault)
+        fault = expire(&scan);
+    if (!fault)
+        fault = follow_rules(&scan);
+    if (!fault)
+        fault = list_due(&scan, limit, before);
+    if (!fault)
+        fault = purge(&scan);
+    if (!fault)
+        task_backlog_look(worker_context, call, ns);
+    builder_add_text(scan.out, "}");
+    return fault;
+}

@@ -1,0 +1,12 @@
+/* task_scan: what a manager's scan does and learns: puts back what is lost, forgets old history, tells what
+ * is due and what runs. */
+#ifndef STAMPD_OPERATION_TASKS_TASK_SCAN_H
+#define STAMPD_OPERATION_TASKS_TASK_SCAN_H
+
+#include "operation/operation.h"
+
+/* The member scan of the call's param: {"before","limit","untold","failures"}.  Writes the answer. */
+MUST_USE enum fault task_scan(struct worker_context *worker_context, struct call *call, struct reply *reply,
+                              int ns);
+
+#endif

@@ -1,0 +1,27 @@
+/* wake-up: wakes the queue manager for tasks that start soon (doc/tasks.md, "Wake-ups"): datagrams to its
+ * socket. Never waits and never fails.  What the socket does not take is noted in shared memory: the relay
+ * sends it again, and wakes the managers of other hosts. */
+#ifndef STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
+#define STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
+
+#include "model/task.h"
+#include "operation/operation.h"
+
+/* Those of `tasks` that may start within task_wakeup_s; `number` is that of their namespace
+ * in the segment, `space` its code. */
+void wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
+                  const struct task *tasks, size_t count);
+/* The same of all tasks that a commit has made. */
+void wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
+                   const struct transaction *transaction);
+/* Something of the namespace may start at `start`: it is to be scanned when that is soon. */
+void wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start);
+/* For the relay: sends what was not taken. */
+void wakeup_again(const struct settings *settings, struct segment *segment);
+
+/* Appends a task as it stands in wake-ups and in lists of due tasks: the members of an object, without
+ * braces.
+ */
+void wakeup_add_members(struct builder *out, const struct task *task);
+
+#endif

@@ -1,0 +1,62 @@
+/* pace: a table by hash; a guess moves by the ratio of what a request took and what it was guessed to take.
+ */
+#include "queue/latency_estimate.h"
+
+#include <string.h>
+
+/* The parts of what is learnt that go into the next guess: that it is slower is believed sooner. */
+enum { PART_SLOWER = 2, PART_QUICKER = 4 };
+
+static uint64_t hash_of(int ns, const char *operation)
+{
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)ns;
+    for (const char *at = operation; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    hash ^= hash >> 32;
+    return hash ? hash : 1;
+}
+
+static int64_t clamp(int64_t task_us)
+{
+    return task_us < LATENCY_LEAST_US     ? LATENCY_LEAST_US
+           : task_us > LATENCY_UNKNOWN_US ? LATENCY_UNKNOWN_US
+                                          : task_us;
+}
+
+int64_t latency_estimate_us(const struct latency_estimate *latency_estimate, int ns, const char *operation)
+{
+    uint64_t name = hash_of(ns, operation);
+    const struct latency_slot *place = &latency_estimate->places[name % LATENCY_SLOTS];
+    return place->name == name ? place->task_us : LATENCY_UNKNOWN_US;
+}
+
+static void learn(struct latency_estimate *latency_estimate, int ns, const char *operation, int64_t guess_us,
+                  int64_t took_us)
+{
+    uint64_t name = hash_of(ns, operation);
+    struct latency_slot *place = &latency_estimate->places[name % LATENCY_SLOTS];
+    if (place->name != name) {
+        *place = (struct latency_slot){name, clamp(took_us < guess_us ? took_us : guess_us)};
+        return;
+    }
+    int64_t seen_us = clamp((int64_t)((double)place->task_us * (double)took_us / (double)guess_us));
+    int64_t part = seen_us > place->task_us ? PART_SLOWER : PART_QUICKER;
+    place->task_us += (seen_us - place->task_us) / part;
+}
+
+static bool is_among(const char *const *operations, size_t count, const char *operation)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(operations[i], operation) == 0)
+            return true;
+    return false;
+}
+
+void latency_estimate_learn(struct latency_estimate *latency_estimate, int ns, const char *const *operations,
+                            size_t count, int64_t guess_us, int64_t took_us)
+{
+    assert(guess_us > 0 && took_us >= 0);
+    for (size_t i = 0; i < count; i++)
+        if (!is_among(operations, i, operations[i]))
+            learn(latency_estimate, ns, operations[i], guess_us, took_us);
+}

@@ -1,0 +1,159 @@
+/* spaces: which namespaces are ours, and when each is scanned. */
+#include "queue/manager_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+
+enum {
+    SCANS_AT_ONCE = 2, /* the server has work to do besides */
+    SCAN_GAP_MS = 100, /* between two scans of a namespace, however many are asked for */
+    PAUSE_LEAST_MS = 250,
+    PAUSE_MOST_MS = 15000,
+    REFILL_BELOW = 2000, /* tasks waiting, after a scan that was cut */
+};
+
+int manager_namespaces_find(const struct manager *manager, struct bytes code)
+{
+    for (int i = 0; i < manager->ns_count; i++)
+        if (manager->namespaces[i].is_ours && bytes_equal(bytes_of(manager->namespaces[i].code), code))
+            return i;
+    return -1;
+}
+
+static struct ns *find_or_add(struct manager *manager, const char *code)
+{
+    for (int i = 0; i < manager->ns_count; i++)
+        if (strcmp(manager->namespaces[i].code, code) == 0)
+            return &manager->namespaces[i];
+    if (manager->ns_count == MANAGER_NAMESPACES) {
+        log_error("more than %d namespaces, %s is left out", MANAGER_NAMESPACES, code);
+        return NULL;
+    }
+    struct ns *ns = &manager->namespaces[manager->ns_count++];
+    *ns = (struct ns){0};
+    snprintf(ns->code, sizeof ns->code, "%s", code);
+    return ns;
+}
+
+static bool is_among(const char *code, const char *const *codes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(codes[i], code) == 0)
+            return true;
+    return false;
+}
+
+void manager_namespaces_set(struct manager *manager, const char *const *codes, size_t count)
+{
+    for (int i = 0; i < manager->ns_count; i++) {
+        struct ns *ns = &manager->namespaces[i];
+        if (ns->is_ours && !is_among(ns->code, codes, count)) {
+            log_info("namespace=%s is no more of this manager", ns->code);
+            ns->is_ours = false;
+            agenda_drop_ns(manager->agenda, i);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct ns *ns = find_or_add(manager, codes[i]);
+        if (!ns || ns->is_ours)
+            continue;
+        log_info("namespace=%s", ns->code);
+        ns->is_ours = true;
+        ns->failures = 0;
+        ns->scan_at_ms = ns->rests_until_ms = 0;
+    }
+}
+
+/* --- scans --- */
+
+void manager_namespaces_want_scan(struct manager *manager, int ns)
+{
+    struct ns *wanted = &manager->namespaces[ns];
+    if (wanted->failures)
+        return; /* it comes when the rest is over */
+    if (wanted->is_scanning) {
+        wanted->is_wanted = true;
+        return;
+    }
+    int64_t soonest_ms = wanted->scanned_ms + SCAN_GAP_MS;
+    if (wanted->scan_at_ms > soonest_ms)
+        wanted->scan_at_ms = soonest_ms;
+}
+
+static int64_t when(const struct manager *manager, int number)
+{
+    const struct ns *ns = &manager->namespaces[number];
+    if (!ns->is_ours || ns->is_scanning)
+        return INT64_MAX;
+    int64_t refill_ms = ns->scanned_ms + SCAN_GAP_MS;
+    if (ns->was_cut && !ns->failures && refill_ms < ns->scan_at_ms &&
+        agenda_waiting(manager->agenda, number) < REFILL_BELOW)
+        return refill_ms;
+    return ns->scan_at_ms;
+}
+
+static void begin(struct manager *manager, int number, int64_t now_ms)
+{
+    struct ns *ns = &manager->namespaces[number];
+    int64_t period_ms = manager->settings->task_wakeup_s * 1000;
+    ns->is_scanning = true;
+    ns->is_wanted = false;
+    ns->scanned_ms = now_ms;
+    ns->scan_at_ms = now_ms + period_ms;
+    /* When there is more than can be told, what is due goes before what will be. */
+    int64_t before_ms = clock_wall_ms() + (ns->was_cut ? 0 : period_ms + period_ms / 4 + 1000);
+    runner_scan(manager, number, before_ms);
+}
+
+int64_t manager_namespaces_scan_due(struct manager *manager)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    while (manager->scans < SCANS_AT_ONCE) {
+        int first = -1;
+        int64_t first_ms = INT64_MAX;
+        for (int i = 0; i < manager->ns_count; i++) {
+            int64_t when_ms = when(manager, i);
+            if (when_ms < first_ms) {
+                first_ms = when_ms;
+                first = i;
+            }
+        }
+        if (first_ms > now_ms)
+            return first_ms;
+        begin(manager, first, now_ms); /* the one that waits longest */
+    }
+    return INT64_MAX;
+}
+
+/* --- rest --- */
+
+/* Growing, and never twice the same, so that several managers do not come together. */
+static int64_t pause_ms(int failures)
+{
+    int64_t pause = failures > 8 ? PAUSE_MOST_MS : PAUSE_LEAST_MS << (failures - 1);
+    uint32_t random;
+    crypto_random(&random, sizeof random);
+    pause = pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
+    return pause / 2 + random % (uint32_t)pause;
+}
+
+void manager_namespaces_rest(struct manager *manager, int number, const char *what,
+                             const struct http_result *result)
+{
+    struct ns *ns = &manager->namespaces[number];
+    int64_t now_ms = clock_monotonic_ms();
+    agenda_drop_ns(manager->agenda, number);
+    if (now_ms < ns->rests_until_ms)
+        return; /* several requests have met the same trouble */
+    ns->failures++;
+    manager->failed_requests++;
+    ns->was_cut = false;
+    ns->scan_at_ms = ns->rests_until_ms = now_ms + pause_ms(ns->failures);
+    log_warning("%s failed namespace=%s status=%d failures=%d again_ms=%lld%s%s", what, ns->code,
+                result->status, ns->failures, (long long)(ns->scan_at_ms - now_ms),
+                *result->problem ? ": " : "", result->problem);
+}

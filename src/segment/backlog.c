@@ -1,0 +1,136 @@
+/* backlog: numbers as atomic words; the time of the look comes last. */
+#include "segment/backlog.h"
+
+#include <stddef.h>
+
+#include "model/stamp.h"
+
+enum { NUMBERS = sizeof(struct backlog_numbers) / sizeof(int64_t), CODE_WORDS = BACKLOG_CODE_BYTES / 8 };
+_Static_assert(NUMBERS == 6, "nothing but numbers");
+enum {
+    DUE = offsetof(struct backlog_numbers, due) / sizeof(int64_t),
+    OLDEST = offsetof(struct backlog_numbers, oldest) / sizeof(int64_t)
+};
+
+int64_t backlog_age_ms(const struct backlog *backlog, int64_t now_ms)
+{
+    int64_t looked_ms = atomic_load(&backlog->looked_ms);
+    if (!looked_ms)
+        return -1;
+    return now_ms > looked_ms ? now_ms - looked_ms : 0;
+}
+
+static bool has_any(const int64_t words[NUMBERS])
+{
+    for (int i = 0; i < NUMBERS; i++)
+        if (words[i])
+            return true;
+    return false;
+}
+
+/* What is committed meanwhile may have an earlier start by so much; from the beginning so often. */
+enum { MARGIN_MS = 30000, WHOLE_MS = 600000 };
+
+int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms)
+{
+    int64_t low = atomic_exchange(&backlog->low, STAMP_MAX);
+    int64_t whole_ms = atomic_load(&backlog->whole_ms);
+    bool is_known = low && low != STAMP_MAX && whole_ms && now_ms - whole_ms < WHOLE_MS;
+    if (!is_known)
+        atomic_store(&backlog->whole_ms, now_ms > 0 ? now_ms : 1);
+    return is_known ? low : 0;
+}
+
+void backlog_lower(struct backlog *backlog, int64_t start)
+{
+    int64_t low = atomic_load(&backlog->low);
+    while (start < low && !atomic_compare_exchange_weak(&backlog->low, &low, start))
+        ;
+}
+
+void backlog_end_scan(struct backlog *backlog, int64_t oldest)
+{
+    int64_t latest = stamp_add_ms(stamp_now(), -MARGIN_MS);
+    backlog_lower(backlog, oldest < latest ? oldest : latest);
+}
+
+static void write_code(struct backlog *backlog, struct bytes code)
+{
+    char text[BACKLOG_CODE_BYTES] = {0};
+    uint64_t words[CODE_WORDS];
+    assert(code.size <= sizeof text);
+    memcpy(text, code.data, code.size);
+    memcpy(words, text, sizeof words);
+    for (int i = 0; i < CODE_WORDS; i++)
+        atomic_store(&backlog->code[i], words[i]);
+}
+
+void backlog_want(struct backlog *backlog, struct bytes code, enum backlog_whom whom)
+{
+    if (code.size > BACKLOG_CODE_BYTES)
+        return;
+    if (code.size)
+        write_code(backlog, code);
+    if (whom == BACKLOG_LOCAL)
+        atomic_fetch_add(&backlog->lost, 1);
+    atomic_fetch_or(&backlog->wanted, whom);
+}
+
+bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[BACKLOG_CODE_BYTES + 1])
+{
+    if (!(atomic_load(&backlog->wanted) & whom))
+        return false;
+    atomic_fetch_and(&backlog->wanted, ~(uint32_t)whom);
+    backlog_read_code(backlog, code_r);
+    return *code_r;
+}
+
+void backlog_write(struct backlog *backlog, struct bytes code,
+                   const struct backlog_numbers numbers[BACKLOG_QUEUES], int64_t now_ms)
+{
+    write_code(backlog, code);
+    for (int queue = 0; queue < BACKLOG_QUEUES; queue++) {
+        int64_t values[NUMBERS];
+        memcpy(values, &numbers[queue], sizeof values);
+        for (int i = 0; i < NUMBERS; i++)
+            atomic_store(&backlog->numbers[queue][i], values[i]);
+        if (has_any(values))
+            atomic_fetch_or(&backlog->queues_seen, UINT32_C(1) << queue);
+    }
+    atomic_store(&backlog->looked_ms, now_ms > 0 ? now_ms : 1);
+}
+
+void backlog_begin_task(struct backlog *backlog, int queue, int64_t start, int64_t created, int64_t now_ms)
+{
+    int64_t age_ms = backlog_age_ms(backlog, now_ms);
+    if (age_ms < 0 || queue < 0 || queue >= BACKLOG_QUEUES)
+        return;
+    int64_t looked = stamp_add_ms(stamp_now(), -age_ms);
+    _Atomic int64_t *numbers = backlog->numbers[queue];
+    int64_t due = atomic_load(&numbers[DUE]);
+    if (start > looked || created > looked)
+        return;
+    while (due > 0 && !atomic_compare_exchange_weak(&numbers[DUE], &due, due - 1))
+        ;
+    if (due == 1) /* it was the last one */
+        atomic_store(&numbers[OLDEST], 0);
+}
+
+void backlog_read_code(const struct backlog *backlog, char code_r[BACKLOG_CODE_BYTES + 1])
+{
+    uint64_t words[CODE_WORDS];
+    for (int i = 0; i < CODE_WORDS; i++)
+        words[i] = atomic_load(&backlog->code[i]);
+    memcpy(code_r, words, sizeof words);
+    code_r[BACKLOG_CODE_BYTES] = '\0';
+}
+
+bool backlog_read(const struct backlog *backlog, int queue, struct backlog_numbers *numbers_r)
+{
+    int64_t values[NUMBERS];
+    assert(queue >= 0 && queue < BACKLOG_QUEUES);
+    for (int i = 0; i < NUMBERS; i++)
+        values[i] = atomic_load(&backlog->numbers[queue][i]);
+    memcpy(numbers_r, values, sizeof values);
+    return atomic_load(&backlog->queues_seen) >> queue & 1;
+}

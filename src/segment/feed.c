@@ -1,0 +1,365 @@
+/* ears: named pipes.  Not datagrams: a queue of those holds ten by default, a pipe a megabyte.
+ *
+ * What is written at once, up to PIPE_BUF bytes, arrives whole and unmixed, also from a process that is
+ * killed: a head and the names of some documents. */
+#include "segment/feed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum { NAME_MOST = 255, PIPE_BYTES = 1 << 20, READ_BYTES = 64 * 1024 };
+
+struct head {
+    uint32_t size; /* of the whole message */
+    uint32_t ns;
+    int64_t version;
+};
+
+_Static_assert(sizeof(struct head) + 2 + 2 * NAME_MOST <= PIPE_BUF, "one document fits into a message");
+
+/* --- who tells --- */
+
+struct channel {
+    int fd; /* -1: the pipe could not be opened */
+    uint32_t turn;
+};
+
+struct publisher {
+    struct segment *segment;
+    struct channel channels[FEED_MOST];
+};
+
+struct publisher *publisher_create(struct segment *segment)
+{
+    struct publisher *publisher = calloc(1, sizeof *publisher);
+    if (!publisher)
+        log_fatal("out of memory");
+    publisher->segment = segment;
+    for (int i = 0; i < FEED_MOST; i++)
+        publisher->channels[i].fd = -1;
+    return publisher;
+}
+
+static void close_channel(struct channel *channel)
+{
+    if (channel->fd >= 0)
+        close(channel->fd);
+    *channel = (struct channel){.fd = -1};
+}
+
+void publisher_destroy(struct publisher *publisher)
+{
+    if (!publisher)
+        return;
+    for (int i = 0; i < FEED_MOST; i++)
+        close_channel(&publisher->channels[i]);
+    free(publisher);
+}
+
+/* The pipe of the ear as it is open now; -1: nobody reads. */
+static int find_pipe(struct publisher *publisher, int number)
+{
+    struct subscriber_slot *place = &publisher->segment->feed->places[number];
+    struct channel *channel = &publisher->channels[number];
+    uint32_t turn = atomic_load(&place->turn);
+    if (channel->turn == turn)
+        return channel->fd;
+    close_channel(channel);
+    char path[FEED_PATH_BYTES];
+    memcpy(path, place->path, sizeof path);
+    if (turn % 2 == 0 || atomic_load(&place->turn) != turn || !memchr(path, '\0', sizeof path))
+        return -1;
+    channel->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    channel->turn = turn;
+    return channel->fd;
+}
+
+static void send(struct publisher *publisher, int ns, const char *message, size_t size)
+{
+    struct feed_board *feed = publisher->segment->feed;
+    uint32_t wanted = atomic_load(&feed->wanted[ns]);
+    for (int i = 0; wanted; i++, wanted >>= 1) {
+        if (!(wanted & 1))
+            continue;
+        int fd = find_pipe(publisher, i);
+        if (fd < 0 || write(fd, message, size) != (ssize_t)size)
+            atomic_fetch_add(&feed->places[i].missed[ns], 1);
+    }
+}
+
+static void finish(struct publisher *publisher, int ns, int64_t version, char *message, size_t size)
+{
+    const struct head head = {.size = (uint32_t)size, .ns = (uint32_t)ns, .version = version};
+    memcpy(message, &head, sizeof head);
+    send(publisher, ns, message, size);
+}
+
+void publisher_send(struct publisher *publisher, int ns, int64_t version,
+                    const struct subscriber_change *changes, size_t count)
+{
+    char message[PIPE_BUF];
+    size_t size = sizeof(struct head);
+    for (size_t i = 0; i < count; i++) {
+        const struct subscriber_change *change = &changes[i];
+        size_t more = 2 + change->class.size + change->id.size;
+        assert(change->class.size <= NAME_MOST && change->id.size <= NAME_MOST);
+        if (size + more > sizeof message) {
+            finish(publisher, ns, version, message, size);
+            size = sizeof(struct head);
+        }
+        message[size++] = (char)change->class.size;
+        message[size++] = (char)change->id.size;
+        memcpy(message + size, change->class.data, change->class.size);
+        memcpy(message + size + change->class.size, change->id.data, change->id.size);
+        size += change->class.size + change->id.size;
+    }
+    if (size > sizeof(struct head))
+        finish(publisher, ns, version, message, size);
+}
+
+void publisher_miss(struct publisher *publisher, int ns)
+{
+    char message[sizeof(struct head)];
+    struct feed_board *feed = publisher->segment->feed;
+    uint32_t wanted = atomic_load(&feed->wanted[ns]);
+    for (int i = 0; i < FEED_MOST; i++)
+        if (wanted >> i & 1)
+            atomic_fetch_add(&feed->places[i].missed[ns], 1);
+    finish(publisher, ns, 0, message, sizeof message); /* only to wake them */
+}
+
+/* --- who listens --- */
+
+struct subscriber {
+    struct segment *segment;
+    struct subscriber_slot *place;
+    int number, fd;
+    struct subscriber_counts counts;
+    size_t size, taken; /* of what was read */
+    size_t message_end; /* of the message that is being taken */
+    struct head head;
+    char text[READ_BYTES];
+};
+
+/* Nobody reads its pipe, or it was never opened and its process is gone. */
+static bool is_abandoned(struct subscriber_slot *place, uint32_t owner)
+{
+    char path[FEED_PATH_BYTES];
+    uint32_t turn = atomic_load(&place->turn);
+    if (turn % 2 == 0)
+        return kill((pid_t)owner, 0) && errno == ESRCH;
+    memcpy(path, place->path, sizeof path);
+    path[sizeof path - 1] = '\0';
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && (errno == ENXIO || errno == ENOENT) && atomic_load(&place->turn) == turn;
+}
+
+static void forget_wants(struct segment *segment, int number)
+{
+    for (int i = 0; i < NAMESPACES_MOST; i++)
+        atomic_fetch_and(&segment->feed->wanted[i], ~(UINT32_C(1) << number));
+}
+
+static void clear_place(struct segment *segment, int number)
+{
+    struct subscriber_slot *place = &segment->feed->places[number];
+    if (atomic_load(&place->turn) % 2)
+        atomic_fetch_add(&place->turn, 1);
+    forget_wants(segment, number);
+    feed_sessions_clear(&place->sessions);
+    atomic_store(&place->listeners, 0);
+}
+
+void feed_retire(struct segment *segment, uint32_t process)
+{
+    for (int i = 0; i < FEED_MOST; i++) {
+        struct subscriber_slot *place = &segment->feed->places[i];
+        uint32_t owner = process; /* somebody else may have taken it already */
+        if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
+            continue;
+        clear_place(segment, i);
+        atomic_store(&place->owner, 0);
+    }
+}
+
+/* What a process left that was killed is cleared away, so that nobody tells the dead. */
+static bool take_place(struct subscriber *subscriber, int number)
+{
+    struct subscriber_slot *place = &subscriber->segment->feed->places[number];
+    uint32_t owner = atomic_load(&place->owner);
+    if (owner && !is_abandoned(place, owner))
+        return false;
+    if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
+        return false;
+    clear_place(subscriber->segment, number);
+    if (subscriber->place) { /* it has one: this one was only cleared */
+        atomic_store(&place->owner, 0);
+        return false;
+    }
+    subscriber->place = place;
+    subscriber->number = number;
+    return true;
+}
+
+static bool open_pipe(struct subscriber *subscriber, const char *folder, char *problem, size_t problem_size)
+{
+    char *path = subscriber->place->path;
+    int size = snprintf(path, FEED_PATH_BYTES, "%s/live-%d.fifo", folder, subscriber->number);
+    if (size < 0 || size >= FEED_PATH_BYTES) {
+        snprintf(problem, problem_size, "run_directory: the path is too long");
+        return false;
+    }
+    unlink(path);
+    /* For reading and writing: a pipe without a writer would be at its end. */
+    if (mkfifo(path, 0600) ||
+        (subscriber->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)) < 0) {
+        snprintf(problem, problem_size, "%s: %m", path);
+        return false;
+    }
+    (void)fcntl(subscriber->fd, F_SETPIPE_SZ, PIPE_BYTES); /* the more the better */
+    atomic_fetch_add(&subscriber->place->turn, 1);
+    return true;
+}
+
+struct subscriber *subscriber_open(struct segment *segment, const char *folder, char *problem,
+                                   size_t problem_size)
+{
+    struct subscriber *subscriber = calloc(1, sizeof *subscriber);
+    if (!subscriber)
+        log_fatal("out of memory");
+    subscriber->segment = segment;
+    subscriber->fd = -1;
+    for (int i = 0; i < FEED_MOST; i++)
+        (void)take_place(subscriber, i);
+    if (!subscriber->place)
+        snprintf(problem, problem_size, "all %d places for listening processes are taken", FEED_MOST);
+    if (subscriber->place && open_pipe(subscriber, folder, problem, problem_size))
+        return subscriber;
+    subscriber_close(subscriber);
+    return NULL;
+}
+
+void subscriber_close(struct subscriber *subscriber)
+{
+    if (!subscriber)
+        return;
+    if (subscriber->fd >= 0) {
+        unlink(subscriber->place->path);
+        clear_place(subscriber->segment, subscriber->number);
+        close(subscriber->fd);
+    }
+    if (subscriber->place)
+        atomic_store(&subscriber->place->owner, 0);
+    free(subscriber);
+}
+
+/* --- sessions --- */
+
+static uint64_t key_of(const struct segment *segment, int ns, struct bytes session)
+{
+    enum { KEY_LEAST = 2 }; /* less has a meaning in the table */
+    uint64_t key = slots_hash(segment, ns, BYTES(""), session);
+    return key < KEY_LEAST ? KEY_LEAST : key;
+}
+
+uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session)
+{
+    uint64_t key = key_of(subscriber->segment, ns, session);
+    return feed_sessions_add(&subscriber->place->sessions, &subscriber->counts, key) ? key : 0;
+}
+
+void feed_session_remove(struct subscriber *subscriber, uint64_t key)
+{
+    feed_sessions_remove(&subscriber->place->sessions, &subscriber->counts, key);
+}
+
+bool feed_session_listens(const struct segment *segment, int ns, struct bytes session)
+{
+    uint64_t key = key_of(segment, ns, session);
+    for (int i = 0; i < FEED_MOST; i++) {
+        const struct subscriber_slot *place = &segment->feed->places[i];
+        if (atomic_load(&place->turn) % 2 && feed_sessions_has(&place->sessions, key))
+            return true;
+    }
+    return false;
+}
+
+int subscriber_descriptor(const struct subscriber *subscriber)
+{
+    return subscriber->fd;
+}
+
+struct subscriber_slot *subscriber_slot(const struct subscriber *subscriber)
+{
+    return subscriber->place;
+}
+
+void subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
+{
+    uint32_t bit = UINT32_C(1) << subscriber->number;
+    if (is_wanted)
+        atomic_fetch_or(&subscriber->segment->feed->wanted[ns], bit);
+    else
+        atomic_fetch_and(&subscriber->segment->feed->wanted[ns], ~bit);
+}
+
+uint32_t subscriber_missed(const struct subscriber *subscriber, int ns)
+{
+    return atomic_load(&subscriber->place->missed[ns]);
+}
+
+/* Makes a whole message of what has come; false: there is none. */
+static bool read_message(struct subscriber *subscriber)
+{
+    for (;;) {
+        size_t left = subscriber->size - subscriber->taken;
+        if (left >= sizeof subscriber->head) {
+            memcpy(&subscriber->head, subscriber->text + subscriber->taken, sizeof subscriber->head);
+            assert(subscriber->head.size >= sizeof subscriber->head && subscriber->head.size <= PIPE_BUF);
+            if (left >= subscriber->head.size)
+                break;
+        }
+        memmove(subscriber->text, subscriber->text + subscriber->taken, left);
+        subscriber->size = left;
+        subscriber->taken = 0;
+        ssize_t size = read(subscriber->fd, subscriber->text + left, sizeof subscriber->text - left);
+        if (size <= 0)
+            return false;
+        subscriber->size += (size_t)size;
+    }
+    subscriber->message_end = subscriber->taken + subscriber->head.size;
+    subscriber->taken += sizeof subscriber->head;
+    return true;
+}
+
+bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r)
+{
+    bool is_fresh = subscriber->taken >= subscriber->message_end;
+    if (is_fresh) {
+        subscriber->message_end = 0;
+        if (!read_message(subscriber))
+            return false;
+    }
+    *news_r = (struct subscriber_news){.ns = (int)subscriber->head.ns, .version = subscriber->head.version};
+    assert(news_r->ns >= 0 && news_r->ns < NAMESPACES_MOST);
+    if (subscriber->taken == subscriber->message_end)
+        return true;
+    const char *text = subscriber->text + subscriber->taken;
+    size_t class_size = (unsigned char)text[0], id_size = (unsigned char)text[1];
+    news_r->class = (struct bytes){text + 2, class_size};
+    news_r->id = (struct bytes){text + 2 + class_size, id_size};
+    subscriber->taken += 2 + class_size + id_size;
+    assert(subscriber->taken <= subscriber->message_end);
+    return true;
+}

@@ -1,0 +1,57 @@
+/* kept: what the keepers of the segment have deleted, counted in it for the metrics; and which namespaces may
+ * have documents that end by themselves (serve/ends.h). */
+#ifndef STAMPD_SEGMENT_PURGE_COUNTS_H
+#define STAMPD_SEGMENT_PURGE_COUNTS_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+/* KEPT(NAME, "name"): as the function keep() of the database calls it. */
+#define KEPT_KINDS(KEPT)                                                                                     \
+    KEPT(ENDED, "ended")                                                                                     \
+    KEPT(DEPARTURES, "departures")                                                                           \
+    KEPT(ZOMBIES, "zombies")                                                                                 \
+    KEPT(SUBSCRIPTIONS, "subscriptions")                                                                     \
+    KEPT(ANSWERS, "answers")                                                                                 \
+    KEPT(ATTEMPTS, "attempts")                                                                               \
+    KEPT(VALUES, "values")
+
+#define KEPT_ENUM(name, text) KEPT_##name,
+enum kept_kind { KEPT_KINDS(KEPT_ENUM) KEPT_COUNT };
+#undef KEPT_ENUM
+
+enum { KEPT_WORDS = 4 };
+
+struct purge_board {
+    _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
+    _Atomic uint64_t rounds;                  /* through all namespaces */
+    _Atomic int64_t round_s;                  /* of the epoch: when the last one ended; 0: none has */
+    _Atomic uint64_t may_end[KEPT_WORDS];     /* a bit for each namespace: to be looked at each minute */
+    _Atomic uint64_t reserved[2];
+};
+_Static_assert(KEPT_COUNT <= 8, "each kind has its place");
+
+static inline void purge_note_ends(struct purge_board *board, int ns, bool may_end)
+{
+    uint64_t bit = UINT64_C(1) << (ns % 64);
+    if (may_end)
+        atomic_fetch_or(&board->may_end[ns / 64], bit);
+    else
+        atomic_fetch_and(&board->may_end[ns / 64], ~bit);
+}
+
+static inline bool purge_may_end(const struct purge_board *board, int ns)
+{
+    return atomic_load(&board->may_end[ns / 64]) >> (ns % 64) & 1;
+}
+
+static inline bool purge_any_ends(const struct purge_board *board)
+{
+    bool any = false;
+    for (int word = 0; word < KEPT_WORDS; word++)
+        any |= atomic_load(&board->may_end[word]) != 0;
+    return any;
+}
+
+#endif

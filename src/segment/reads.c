@@ -1,0 +1,117 @@
+/* reads: places, tickets, and who gets no trial. */
+#include "segment/reads.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Being given its ticket: before everybody else. */
+static const uint64_t CHOOSING = 1;
+enum { FIRST_TICKET = 2, NO_TRIAL_MS = 10000 };
+
+static struct reads_place *own_place(const struct segment *segment)
+{
+    assert(segment_index(segment) != PROCESSES_NO_INDEX);
+    return &segment->reads->places[segment_index(segment)];
+}
+
+/* A place that its process has left by dying counts no more. */
+static bool is_taken(const struct segment *segment, int index)
+{
+    const struct reads_place *place = &segment->reads->places[index];
+    return atomic_load(&place->ticket) != 0 && processes_state(segment, index) == PROCESS_HELD &&
+           processes_pid(segment, index) == atomic_load(&place->pid) &&
+           processes_instance(segment, index) == processes_instance(segment, segment_index(segment));
+}
+
+static void take_place(struct segment *segment, const struct read_shares *shares)
+{
+    struct reads_place *place = own_place(segment);
+    atomic_store(&place->client, shares->client);
+    atomic_store(&place->ns, (uint32_t)shares->ns);
+    atomic_store(&place->pid, (uint32_t)getpid());
+    atomic_store(&place->ticket, CHOOSING);
+    atomic_store(&place->ticket, atomic_fetch_add(&segment->reads->next, 1) + FIRST_TICKET);
+}
+
+void reads_leave(struct segment *segment)
+{
+    atomic_store(&own_place(segment)->ticket, 0);
+}
+
+/* Who takes a ticket after ours sees our place; of who is being given one it is not known. */
+static enum reads_entry judge(const struct segment *segment, const struct read_shares *shares)
+{
+    uint64_t own = atomic_load(&own_place(segment)->ticket);
+    int64_t of_ns = 0, of_client = 0;
+    for (int index = 0; index < processes_count(segment); index++) {
+        const struct reads_place *place = &segment->reads->places[index];
+        uint64_t ticket = atomic_load(&place->ticket);
+        if (index == segment_index(segment) || !ticket || ticket >= own || !is_taken(segment, index))
+            continue;
+        of_ns += atomic_load(&place->ns) == (uint32_t)shares->ns;
+        of_client += shares->client && atomic_load(&place->client) == shares->client;
+    }
+    if (shares->client_most && of_client >= shares->client_most)
+        return READS_CLIENT_FULL;
+    return shares->ns_most && of_ns >= shares->ns_most ? READS_SPACE_FULL : READS_ENTERED;
+}
+
+/* --- trials --- */
+
+static struct reads_suspect *suspect_of(const struct segment *segment, uint64_t client)
+{
+    return &segment->reads->suspects[client % READS_SUSPECTS];
+}
+
+static bool has_trial(const struct segment *segment, const struct read_shares *shares)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    const struct reads_suspect *suspect = suspect_of(segment, shares->client);
+    if (shares->client && atomic_load(&suspect->client) == shares->client &&
+        atomic_load(&suspect->until_ms) > now_ms)
+        return false;
+    return atomic_load(&segment->reads->manager_namespaces_until_ms[shares->ns]) <= now_ms;
+}
+
+static void suspect(struct segment *segment, const struct read_shares *shares, enum reads_entry why)
+{
+    int64_t until_ms = clock_monotonic_ms() + NO_TRIAL_MS;
+    if (why == READS_SPACE_FULL) {
+        atomic_store(&segment->reads->manager_namespaces_until_ms[shares->ns], until_ms);
+        return;
+    }
+    atomic_store(&suspect_of(segment, shares->client)->client, shares->client);
+    atomic_store(&suspect_of(segment, shares->client)->until_ms, until_ms);
+}
+
+enum reads_entry reads_enter(struct segment *segment, const struct read_shares *shares)
+{
+    take_place(segment, shares);
+    enum reads_entry entry = judge(segment, shares);
+    if (entry == READS_ENTERED)
+        return entry;
+    if (has_trial(segment, shares))
+        return READS_ON_TRIAL;
+    reads_leave(segment);
+    return entry;
+}
+
+enum reads_entry reads_extend(struct segment *segment, const struct read_shares *shares, bool is_slow)
+{
+    enum reads_entry entry = judge(segment, shares);
+    if (entry == READS_ENTERED)
+        return entry;
+    if (is_slow)
+        suspect(segment, shares, entry);
+    reads_leave(segment);
+    return entry;
+}
+
+int64_t reads_count(const struct segment *segment)
+{
+    int64_t count = 0;
+    for (int index = 0; index < processes_count(segment); index++)
+        count += is_taken(segment, index);
+    return count;
+}

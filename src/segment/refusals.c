@@ -1,0 +1,44 @@
+/* refusals: a counter for each row of the table of settings. */
+#include "segment/refusals.h"
+
+#include <string.h>
+
+#define TEXT(name, standard, description)                      #name,
+#define NUMBER(name, standard, least, most, unit, description) #name,
+static const char *const names[] = {
+#include "base/settings_table.h"
+};
+#undef TEXT
+#undef NUMBER
+
+enum { OTHERS = REFUSALS_MOST - 1 };
+_Static_assert(COUNT_OF(names) <= OTHERS, "each setting has its counter");
+
+static bool is_limit(const char *name)
+{
+    return strncmp(name, "limit_", 6) == 0 || strcmp(name, "live_connections") == 0 ||
+           strcmp(name, "live_memory_mb") == 0;
+}
+
+static bool names_limit(enum fault fault)
+{
+    return fault == FAULT_ALIMIT || fault == FAULT_XBUSY || fault == FAULT_XCROWDED || fault == FAULT_XTIME;
+}
+
+void refusals_count(struct segment *segment, enum fault fault, const char *limit)
+{
+    size_t counter = 0;
+    if (!names_limit(fault) || !limit)
+        return;
+    while (counter < COUNT_OF(names) && (!is_limit(names[counter]) || strcmp(names[counter], limit) != 0))
+        counter++;
+    atomic_fetch_add(&segment->refusals->counts[counter < COUNT_OF(names) ? counter : OTHERS], 1);
+}
+
+const char *refusals_read(const struct segment *segment, int counter, uint64_t *count_r)
+{
+    *count_r = atomic_load(&segment->refusals->counts[counter]);
+    if (counter == OTHERS)
+        return "other";
+    return (size_t)counter < COUNT_OF(names) && is_limit(names[counter]) ? names[counter] : NULL;
+}

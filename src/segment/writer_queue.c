@@ -1,0 +1,168 @@
+/* turns: a word a slot: who holds it, which of his turns it is, and whether somebody sleeps. */
+#include "segment/writer_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "edge/futex.h"
+
+/* 0: free; else 1 + index of the owner, his count of turns, and SLEEPERS when he has to wake somebody. */
+enum { OWNER_BITS = 10, COUNT_BITS = 21 };
+static const uint32_t SLEEPERS = UINT32_C(1) << 31;
+_Static_assert(PROCESSES_MOST < 1 << OWNER_BITS && OWNER_BITS + COUNT_BITS == 31, "the parts fill the word");
+
+struct held {
+    uint32_t slot, word;
+};
+
+struct writer_queue {
+    struct arena *arena;
+    struct segment *segment;
+    struct held *held; /* in the order of slots, but for those that were free */
+    size_t count, capacity;
+    uint32_t highest; /* slot held */
+    int64_t overdue_ms;
+};
+
+struct writer_queue *writer_queue_create(struct arena *arena, struct segment *segment, int64_t overdue_ms)
+{
+    struct writer_queue *writer_queue = ARENA_NEW(arena, struct writer_queue);
+    writer_queue->arena = arena;
+    writer_queue->segment = segment;
+    writer_queue->overdue_ms = overdue_ms;
+    return writer_queue;
+}
+
+/* --- one turn ------------------------------------------------------------------------------------ */
+
+static uint32_t owner_of(uint32_t word)
+{
+    return word & ((1 << OWNER_BITS) - 1);
+}
+
+/* The word of our next turn; a count tells it from our former ones. */
+static uint32_t draw_word(const struct segment *segment)
+{
+    static uint32_t count;
+    count = (count + 1) & ((1 << COUNT_BITS) - 1);
+    return count << OWNER_BITS | (uint32_t)(segment_index(segment) + 1);
+}
+
+/* A change from `seen` to `next`. */
+static bool change(_Atomic uint32_t *turn, uint32_t seen, uint32_t next)
+{
+    return atomic_compare_exchange_strong(turn, &seen, next);
+}
+
+/* Waits for the turn.  Who has slept wakes the next in any case: others may sleep too. */
+static bool await(const struct writer_queue *writer_queue, _Atomic uint32_t *turn, uint32_t word,
+                  int64_t deadline_ms)
+{
+    uint32_t owner = 0; /* his word, without SLEEPERS */
+    int64_t overdue_ms = 0;
+    for (;;) {
+        uint32_t seen = atomic_load(turn);
+        if (seen == 0) {
+            if (change(turn, 0, word | SLEEPERS))
+                return true;
+            continue;
+        }
+        int64_t now_ms = clock_monotonic_ms();
+        if ((seen & ~SLEEPERS) != owner) {
+            owner = seen & ~SLEEPERS;
+            overdue_ms = now_ms + writer_queue->overdue_ms;
+        } else if (now_ms >= overdue_ms) {
+            if (change(turn, seen, word | SLEEPERS))
+                return true;
+            continue;
+        }
+        if (now_ms >= deadline_ms) {
+            futex_wake(turn); /* we may have been woken in another's place */
+            return false;
+        }
+        if (seen & SLEEPERS || change(turn, seen, seen | SLEEPERS))
+            futex_wait(turn, seen | SLEEPERS, (deadline_ms < overdue_ms ? deadline_ms : overdue_ms) - now_ms);
+    }
+}
+
+static void give(_Atomic uint32_t *turn, uint32_t word)
+{
+    for (uint32_t seen = atomic_load(turn); (seen & ~SLEEPERS) == word; seen = atomic_load(turn)) {
+        if (!change(turn, seen, 0))
+            continue; /* somebody has gone to sleep meanwhile */
+        if (seen & SLEEPERS)
+            futex_wake(turn);
+        return;
+    }
+}
+
+/* --- the turns of an operation ------------------------------------------------------------------- */
+
+static void keep(struct writer_queue *writer_queue, uint32_t slot, uint32_t word)
+{
+    if (writer_queue->count == writer_queue->capacity) {
+        size_t capacity = writer_queue->capacity ? writer_queue->capacity * 2 : 8;
+        struct held *held = ARENA_ARRAY(writer_queue->arena, struct held, capacity);
+        if (writer_queue->count)
+            memcpy(held, writer_queue->held, writer_queue->count * sizeof *held);
+        writer_queue->held = held;
+        writer_queue->capacity = capacity;
+    }
+    writer_queue->held[writer_queue->count++] = (struct held){slot, word};
+    if (slot > writer_queue->highest)
+        writer_queue->highest = slot;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+    return (one > other) - (one < other);
+}
+
+void writer_queue_take(struct writer_queue *writer_queue, const uint32_t *slots, size_t count,
+                       int64_t deadline_ms)
+{
+    uint32_t *sorted = ARENA_ARRAY(writer_queue->arena, uint32_t, count);
+    memcpy(sorted, slots, count * sizeof *slots);
+    qsort(sorted, count, sizeof *sorted, compare_slots);
+    for (size_t i = 0; i < count; i++) {
+        if (writer_queue_has(writer_queue, sorted[i]))
+            continue;
+        _Atomic uint32_t *turn = writer_queue_word(writer_queue->segment, sorted[i]);
+        uint32_t word = draw_word(writer_queue->segment);
+        bool may_wait = !writer_queue->count || sorted[i] > writer_queue->highest;
+        if (!change(turn, 0, word) && !(may_wait && await(writer_queue, turn, word, deadline_ms)))
+            continue;
+        keep(writer_queue, sorted[i], word);
+        crash_at(CRASH_TURN_TAKEN);
+    }
+}
+
+bool writer_queue_has(const struct writer_queue *writer_queue, uint32_t slot)
+{
+    for (size_t i = 0; i < writer_queue->count; i++)
+        if (writer_queue->held[i].slot == slot)
+            return true;
+    return false;
+}
+
+void writer_queue_give(struct writer_queue *writer_queue)
+{
+    while (writer_queue->count) {
+        const struct held *held = &writer_queue->held[--writer_queue->count];
+        give(writer_queue_word(writer_queue->segment, held->slot), held->word);
+    }
+    writer_queue->highest = 0;
+}
+
+void writer_queue_recover(struct segment *segment, int index)
+{
+    for (uint32_t slot = 0; slot <= segment->slot_mask; slot++) {
+        _Atomic uint32_t *turn = writer_queue_word(segment, slot);
+        uint32_t seen = atomic_load(turn);
+        if (owner_of(seen) == (uint32_t)(index + 1))
+            give(turn, seen & ~SLEEPERS);
+    }
+}

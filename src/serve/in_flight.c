@@ -1,0 +1,265 @@
+/* begun: a token for each worker, and the last few that were never answered.
+ *
+ * Who looks reads the place of a worker first and what is buried there after it, and then what was forgotten;
+ * who buries writes in the other order.  So a token that moves is seen in one of them. */
+#include "serve/in_flight.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "edge/mapping.h"
+
+enum {
+    TOKEN_BYTES = 64, /* shorter ones are filled up with zeros */
+    TOKEN_WORDS = TOKEN_BYTES / 8,
+    RETIRED = 8,     /* of a place */
+    SLACK_MS = 1000, /* nginx's clock stands still while it works */
+    AGE_DIGITS = 12,
+};
+
+struct token {
+    _Atomic uint64_t words[TOKEN_WORDS]; /* 0: none */
+};
+
+struct place {
+    _Alignas(64) struct token present;
+    struct token retired[RETIRED];
+    _Atomic uint32_t fates[RETIRED];
+    int64_t retired_ms[RETIRED]; /* for the writer alone */
+    uint32_t next;
+    _Atomic int64_t forgotten_ms; /* nothing that came before may be proven by this place */
+};
+
+enum { LAYOUT = 2 };
+
+struct in_flight {
+    _Atomic uint32_t layout; /* 0: it is being made */
+    int count;
+    struct place places[];
+};
+
+static size_t size_of(int places)
+{
+    return sizeof(struct in_flight) + (size_t)places * sizeof(struct place);
+}
+
+static struct in_flight *make(struct in_flight *in_flight, int places, int64_t now_ms)
+{
+    in_flight->count = places;
+    for (int i = 0; i < places; i++)
+        in_flight->places[i].forgotten_ms = now_ms;
+    atomic_store(&in_flight->layout, LAYOUT);
+    return in_flight;
+}
+
+struct in_flight *in_flight_create(int places, int64_t now_ms)
+{
+    return make(mapping_share(size_of(places)), places, now_ms);
+}
+
+struct in_flight *in_flight_open(int places, int64_t now_ms, int *descriptor, bool is_alone)
+{
+    bool is_new = *descriptor < 0;
+    struct in_flight *in_flight = mapping_share_passed(size_of(places), descriptor);
+    if (is_new)
+        return make(in_flight, places, now_ms);
+    if (!in_flight || atomic_load(&in_flight->layout) != LAYOUT || in_flight->count != places)
+        return NULL;
+    for (int i = 0; is_alone && i < places; i++)
+        in_flight_retire(in_flight, i, &(struct fate){.cause = LOSS_UNKNOWN}, now_ms);
+    return in_flight;
+}
+
+static struct place *place_of(struct in_flight *in_flight, int place)
+{
+    assert(place >= 0 && place < in_flight->count);
+    return &in_flight->places[place];
+}
+
+static void write_token(struct token *token, const uint64_t words[TOKEN_WORDS])
+{
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        atomic_store_explicit(&token->words[i], words[i], memory_order_release);
+}
+
+static void read_token(const struct token *token, uint64_t words_r[TOKEN_WORDS])
+{
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        words_r[i] = atomic_load(&token->words[i]);
+}
+
+static bool is_token(const struct token *token, const uint64_t words[TOKEN_WORDS])
+{
+    uint64_t present[TOKEN_WORDS];
+    read_token(token, present);
+    return memcmp(present, words, sizeof present) == 0;
+}
+
+static bool is_known(const struct place *place, const uint64_t words[TOKEN_WORDS])
+{
+    if (is_token(&place->present, words))
+        return true;
+    for (int i = 0; i < RETIRED; i++)
+        if (is_token(&place->retired[i], words))
+            return true;
+    return false;
+}
+
+/* Seconds with a fraction of three digits, as nginx writes them. */
+static bool read_seconds(struct bytes text, int64_t *ms_r)
+{
+    int64_t seconds, fraction = 0;
+    const char *dot = text.size && text.size <= AGE_DIGITS ? memchr(text.data, '.', text.size) : NULL;
+    if (!dot || text.data + text.size - dot != 4)
+        return false;
+    for (const char *digit = text.data; digit < text.data + text.size; digit++)
+        if (digit != dot && (*digit < '0' || *digit > '9'))
+            return false;
+    if (!bytes_to_i64((struct bytes){text.data, (size_t)(dot - text.data)}, &seconds) ||
+        !bytes_to_i64((struct bytes){dot + 1, 3}, &fraction))
+        return false;
+    *ms_r = seconds * 1000 + fraction;
+    return true;
+}
+
+bool redelivery_is_again(const struct redelivery *redelivery)
+{
+    return redelivery->answered.size || redelivery->age.size;
+}
+
+/* What follows the first colon in "118 : 0"; empty when there is none. */
+static struct bytes after_first(struct bytes text)
+{
+    const char *colon = text.size ? memchr(text.data, ':', text.size) : NULL;
+    if (!colon)
+        return NO_BYTES;
+    struct bytes rest = {colon + 1, (size_t)(text.data + text.size - colon - 1)};
+    while (rest.size && *rest.data == ' ')
+        rest = (struct bytes){rest.data + 1, rest.size - 1};
+    return rest;
+}
+
+void redelivery_forget_first(struct redelivery *redelivery)
+{
+    redelivery->answered = after_first(redelivery->answered);
+    redelivery->age = after_first(redelivery->age);
+}
+
+/* Nobody had answered a byte, and nobody had begun it. */
+static bool is_untouched(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS],
+                         const struct redelivery *redelivery, int64_t now_ms)
+{
+    int64_t age_ms;
+    if (!bytes_equal(redelivery->answered, BYTES("0")) || !read_seconds(redelivery->age, &age_ms))
+        return false;
+    int64_t came_ms = now_ms - age_ms - SLACK_MS;
+    for (int i = 0; i < in_flight->count; i++)
+        if (is_known(&in_flight->places[i], words) ||
+            atomic_load(&in_flight->places[i].forgotten_ms) >= came_ms)
+            return false;
+    return true;
+}
+
+static bool read_words(struct bytes token, uint64_t words_r[TOKEN_WORDS])
+{
+    memset(words_r, 0, TOKEN_BYTES);
+    if (!token.size || token.size > TOKEN_BYTES)
+        return false;
+    memcpy(words_r, token.data, token.size);
+    return true;
+}
+
+bool in_flight_start(struct in_flight *in_flight, int place, const struct redelivery *redelivery,
+                     int64_t now_ms)
+{
+    static const uint64_t none[TOKEN_WORDS];
+    uint64_t words[TOKEN_WORDS];
+    struct token *present = &place_of(in_flight, place)->present;
+    bool has_token = read_words(redelivery->token, words);
+    if (redelivery_is_again(redelivery) &&
+        (!has_token || !is_untouched(in_flight, words, redelivery, now_ms)))
+        return false;
+    write_token(present, has_token ? words : none);
+    return true;
+}
+
+void in_flight_end(struct in_flight *in_flight, int place)
+{
+    static const uint64_t none[TOKEN_WORDS];
+    write_token(&place_of(in_flight, place)->present, none);
+}
+
+enum { CAUSE_BITS = 8, BIT_APPLICATION = 1 << CAUSE_BITS, BIT_UNCHANGED = 2 << CAUSE_BITS };
+
+/* The fate of a grave changes only while no token is in it. */
+static void write_retired(struct place *place, uint32_t retired, const uint64_t words[TOKEN_WORDS],
+                          const struct fate *fate)
+{
+    static const uint64_t none[TOKEN_WORDS];
+    uint32_t bits = (uint32_t)fate->cause;
+    if (fate->in_application)
+        bits |= BIT_APPLICATION;
+    if (fate->is_unchanged)
+        bits |= BIT_UNCHANGED;
+    write_token(&place->retired[retired], none);
+    atomic_store(&place->fates[retired], bits);
+    write_token(&place->retired[retired], words);
+}
+
+void in_flight_retire(struct in_flight *in_flight, int place, const struct fate *fate, int64_t now_ms)
+{
+    static const uint64_t none[TOKEN_WORDS];
+    struct place *whose = place_of(in_flight, place);
+    uint64_t words[TOKEN_WORDS];
+    read_token(&whose->present, words);
+    if (memcmp(words, none, sizeof words) == 0)
+        return;
+    uint32_t retired = whose->next++ % RETIRED;
+    if (whose->retired_ms[retired])
+        atomic_store(&whose->forgotten_ms, whose->retired_ms[retired]);
+    write_retired(whose, retired, words, fate);
+    whose->retired_ms[retired] = now_ms;
+    write_token(&whose->present, none);
+}
+
+/* false: it is in no grave, or was forgotten just now. */
+static bool find_retired(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS],
+                         struct fate *fate_r)
+{
+    for (int i = 0; i < in_flight->count; i++) {
+        const struct place *place = &in_flight->places[i];
+        for (int retired = 0; retired < RETIRED; retired++) {
+            if (!is_token(&place->retired[retired], words))
+                continue;
+            uint32_t bits = atomic_load(&place->fates[retired]);
+            if (!is_token(&place->retired[retired], words))
+                return false;
+            *fate_r = (struct fate){.cause = (enum loss_cause)(bits & ((1U << CAUSE_BITS) - 1)),
+                                    .in_application = (bits & BIT_APPLICATION) != 0,
+                                    .is_unchanged = (bits & BIT_UNCHANGED) != 0};
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_present(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS])
+{
+    for (int i = 0; i < in_flight->count; i++)
+        if (is_token(&in_flight->places[i].present, words))
+            return true;
+    return false;
+}
+
+enum found_fate in_flight_find(const struct in_flight *in_flight, struct bytes token, struct fate *fate_r)
+{
+    uint64_t words[TOKEN_WORDS];
+    *fate_r = (struct fate){0};
+    if (!read_words(token, words))
+        return FATE_NONE;
+    /* In this order: in_flight_retire() digs the grave before it clears the place. */
+    bool was_present = is_present(in_flight, words);
+    if (find_retired(in_flight, words, fate_r))
+        return FATE_FOUND;
+    return was_present ? FATE_LATER : FATE_NONE;
+}

@@ -1,0 +1,195 @@
+/* relay: LISTEN in each namespace's database, poll on all sockets, a stamp moved for each notification. */
+#include "serve/relay.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "segment/purge_counts.h"
+#include "segment/notification.h"
+#include "store/session.h"
+#include "edge/pg.h"
+#include "operation/tasks/task_wakeup.h"
+#include "serve/remote_wakeups.h"
+
+enum {
+    ABSENT_MS = 60000,          /* between two looks for a database that does not exist */
+    LOOK_MS = 250,              /* for new namespaces and for connections that are due */
+    TELL_MS = 1000,             /* between two times that it says which databases it listens to */
+    BELIEVED_MS = 10000,        /* what a worker has said of one that cannot be reached */
+    STATEMENT_TIMEOUT_MS = 5000 /* nothing but LISTEN is run */
+};
+
+/* The ear in one namespace. */
+struct subscriber {
+    struct pg *pg;  /* NULL: not connected */
+    int failures;   /* in a row */
+    bool is_absent; /* the database does not exist: it was dropped, or never was */
+    int64_t not_before_ms;
+};
+
+struct relay {
+    const struct settings *settings;
+    struct segment *segment;
+    struct arena *arena; /* of one batch of notifications */
+    struct remote_wakeups *remote_wakeups;
+    int64_t told_ms;
+    struct subscriber feed[NAMESPACES_MOST];
+};
+
+/* A namespace was made or changed: what did not exist may exist now. */
+static void look_for_absent(struct relay *relay)
+{
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++)
+        if (relay->feed[ns].is_absent)
+            relay->feed[ns].not_before_ms = 0;
+}
+
+static void hear(struct relay *relay, int ns, struct bytes payload)
+{
+    struct bytes class = NO_BYTES, id;
+    crash_at(CRASH_RELAY_RECEIVED);
+    if (!notification_publish(relay->segment, ns, payload, &class, &id))
+        purge_note_ends(relay->segment->kept, ns, true); /* the schema, perhaps */
+    if (class.data && bytes_equal(class, BYTES("Namespace")))
+        look_for_absent(relay);
+}
+
+/* Tasks were made or moved by others than workers: managers look for them. */
+static void want_scan(struct relay *relay, int ns)
+{
+    struct backlog *backlog = backlog_of(relay->segment, ns);
+    backlog_lower(backlog, 0);
+    atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL | BACKLOG_REMOTE);
+}
+
+static void put_off(struct relay *relay, int ns)
+{
+    struct subscriber *subscriber = &relay->feed[ns];
+    slots_ns_tell(relay->segment, ns, false);
+    pg_close(subscriber->pg);
+    subscriber->pg = NULL;
+    subscriber->failures++;
+    subscriber->not_before_ms = clock_monotonic_ms() + session_pause_ms(subscriber->failures);
+}
+
+/* Takes all that has come; a connection that is lost is closed. */
+static void drain(struct relay *relay, int ns)
+{
+    struct subscriber *subscriber = &relay->feed[ns];
+    struct bytes channel, payload;
+    while (pg_next_notification(subscriber->pg, relay->arena, &channel, &payload)) {
+        if (bytes_equal(channel, BYTES("stampd_task")))
+            want_scan(relay, ns);
+        else
+            hear(relay, ns, payload);
+        arena_reset(relay->arena);
+    }
+    if (pg_is_alive(subscriber->pg))
+        return;
+    log_warning("relay lost database=%s", namespaces_database(relay->segment, ns));
+    put_off(relay, ns);
+}
+
+/* LISTEN first, then all stamps: what was changed before is seen by whoever loads from now on, what is
+ * changed later is heard. */
+static void connect(struct relay *relay, int ns)
+{
+    struct subscriber *subscriber = &relay->feed[ns];
+    struct pg_options options = {
+        .conninfo = relay->settings->database,
+        .database = namespaces_database(relay->segment, ns),
+        .role_settings = "",
+        .connect_timeout_s = (int)relay->settings->connect_timeout_s,
+        .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+        .lock_timeout_ms = STATEMENT_TIMEOUT_MS,
+    };
+    options.is_absence_known = subscriber->is_absent;
+    enum fault fault = pg_open(&options, &subscriber->pg);
+    if (fault || pg_execute(subscriber->pg,
+                            "set application_name = 'stampd relay'; listen stampd; listen stampd_task")) {
+        put_off(relay, ns);
+        if (fault == FAULT_ODATABASE)
+            subscriber->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
+        if (fault == FAULT_ODATABASE && !subscriber->is_absent)
+            log_info("relay forgets database=%s, which does not exist", options.database);
+        subscriber->is_absent = fault == FAULT_ODATABASE;
+        return;
+    }
+    subscriber->is_absent = false;
+    slots_ns_tell(relay->segment, ns, true);
+    crash_at(CRASH_RELAY_LISTENS);
+    slots_move_all(relay->segment);
+    purge_note_ends(relay->segment->kept, ns, true);
+    want_scan(relay, ns);
+    subscriber->failures = 0;
+    log_info("relay listens database=%s", options.database);
+    drain(relay, ns);
+}
+
+/* Connects one of those that are due, not more: the others' notifications must not wait for slow servers.
+ * Returns how long the next may wait. */
+static int connect_due(struct relay *relay, int count, int *turn)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    for (int i = 0; i < count; i++) {
+        int ns = (*turn + i) % count;
+        struct subscriber *subscriber = &relay->feed[ns];
+        if (subscriber->pg || now_ms < subscriber->not_before_ms || !namespaces_database(relay->segment, ns))
+            continue;
+        connect(relay, ns);
+        *turn = ns + 1;
+        return 0;
+    }
+    return LOOK_MS;
+}
+
+/* A worker that has failed to reach the database knows better, for a while. */
+static void tell_health(struct relay *relay, int count)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < relay->told_ms + TELL_MS)
+        return;
+    relay->told_ms = now_ms;
+    for (int ns = 0; ns < count; ns++) {
+        bool is_up;
+        int64_t age_ms = slots_ns_health(relay->segment, ns, &is_up);
+        if (relay->feed[ns].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
+            slots_ns_tell(relay->segment, ns, true);
+    }
+}
+
+void relay_run(const struct settings *settings, struct segment *segment)
+{
+    struct relay relay = {.settings = settings,
+                          .segment = segment,
+                          .arena = arena_create("relay"),
+                          .remote_wakeups = remote_wakeups_create(settings)};
+    struct pollfd sockets[NAMESPACES_MOST + 1];
+    (void)prctl(PR_SET_NAME, "stampd-relay"); /* for administrators */
+    sockets[NAMESPACES_MOST] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
+    for (int turn = 0; stop_asked() == STOP_NOT;) {
+        int count = namespaces_count(segment);
+        int wait_ms = connect_due(&relay, count, &turn);
+        tell_health(&relay, count);
+        wakeup_again(settings, segment);
+        struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
+        for (int i = 0; i < count; i++)
+            first[i] =
+                (struct pollfd){.fd = relay.feed[i].pg ? pg_socket(relay.feed[i].pg) : -1, .events = POLLIN};
+        if (!remote_wakeups_wait(relay.remote_wakeups, segment, wait_ms, first, (size_t)count + 1))
+            continue;
+        for (int i = 0; i < count; i++)
+            if (first[i].revents)
+                drain(&relay, i);
+    }
+    for (int i = 0; i < NAMESPACES_MOST; i++)
+        pg_close(relay.feed[i].pg);
+    remote_wakeups_destroy(relay.remote_wakeups);
+    arena_destroy(relay.arena);
+}

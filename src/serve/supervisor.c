@@ -1,0 +1,543 @@
+/* supervisor: a table of children and a few rules over it. */
+#include "serve/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "segment/feed.h"
+#include "operation/module/module.h"
+#include "serve/relay.h"
+#include "serve/heritage.h"
+#include "serve/keeper.h"
+#include "serve/request_id.h"
+#include "serve/throttle.h"
+#include "serve/worker.h"
+
+enum {
+    CHILDREN_MAX = PROCESSES_MOST + 8, /* a process an entry, some relays */
+    NO_POSITION = -1,
+    OVERDUE_MS = 10000,      /* a request may be this much older than the limit of an operation */
+    KILL_MS = 5000,          /* after the time to drain, or after being told to leave at once */
+    REPEAT_MS = 1000,        /* between two requests to stop */
+    RELAY_OVERLAP_MS = 3000, /* a new relay listens before the old one ends */
+    COMPLAIN_MS = 60000,
+};
+
+enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_KEEPER };
+static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "keeper"};
+
+struct child {
+    pid_t pid;
+    enum role role;
+    int position, index;
+    bool is_ready;    /* answers requests, or listens */
+    bool is_outdated; /* to be replaced */
+    bool is_killed;
+    enum loss_cause killed_for; /* of a task at work */
+    enum stop told;             /* and when: */
+    int64_t told_ms, repeat_ms;
+    int64_t started_ms;
+    int64_t limit_ms, drain_ms; /* of the settings that it was started with */
+};
+
+struct supervisor {
+    const struct settings *settings;
+    struct segment *segment;
+    struct instance *instance;
+    struct in_flight *in_flight;
+    const int *listeners;
+    int positions, live_listener;
+    int (*live_run)(const struct heritage *heritage);
+    int messages[2];
+    enum stop stopping;
+    struct throttle relay_throttle, live_throttle, keeper_throttle;
+    struct throttle *throttles; /* one a position */
+    int64_t complained_ms;
+    int count;
+    struct child children[CHILDREN_MAX];
+};
+
+struct supervisor *supervisor_create(const struct settings *settings, struct segment *segment,
+                                     struct instance *instance, struct in_flight *in_flight,
+                                     const int *listeners, int positions, int live_listener,
+                                     int (*live_run)(const struct heritage *heritage))
+{
+    struct supervisor *supervisor = calloc(1, sizeof *supervisor);
+    struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
+    if (!supervisor || !throttles)
+        log_fatal("out of memory making the supervisor");
+    request_id_draw_key();
+    *supervisor = (struct supervisor){
+        .settings = settings,
+        .segment = segment,
+        .instance = instance,
+        .in_flight = in_flight,
+        .listeners = listeners,
+        .positions = positions,
+        .live_listener = live_listener,
+        .live_run = live_run,
+        .throttles = throttles,
+    };
+    if (pipe2(supervisor->messages, O_CLOEXEC | O_NONBLOCK))
+        log_fatal("cannot make a pipe: %m");
+    return supervisor;
+}
+
+void supervisor_destroy(struct supervisor *supervisor)
+{
+    close(supervisor->messages[0]);
+    close(supervisor->messages[1]);
+    free(supervisor->throttles);
+    free(supervisor);
+}
+
+int supervisor_descriptor(const struct supervisor *supervisor)
+{
+    return supervisor->messages[0];
+}
+
+bool supervisor_is_empty(const struct supervisor *supervisor)
+{
+    return supervisor->count == 0;
+}
+
+/* --- births --- */
+
+/* In the child: lets go of what is the master's or a sibling's, then lives its role. */
+static void NORETURN live(struct supervisor *supervisor, const struct child *child, pid_t master)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != master)
+        _exit(1);
+    struct heritage heritage = {
+        .settings = supervisor->settings,
+        .segment = supervisor->segment,
+        .instance = supervisor->instance,
+        .in_flight = supervisor->in_flight,
+        .index = child->index,
+        .position = child->position,
+        .listener = -1,
+        .messages = supervisor->messages[1],
+    };
+    for (int i = 0; i < supervisor->positions; i++) {
+        if (i == child->position)
+            heritage.listener = supervisor->listeners[i];
+        else
+            close(supervisor->listeners[i]);
+    }
+    if (child->role == ROLE_LIVE)
+        heritage.listener = supervisor->live_listener;
+    else
+        close(supervisor->live_listener);
+    close(supervisor->messages[0]);
+    if (child->role != ROLE_RECOVERY)
+        instance_drop_takeovers(supervisor->instance);
+    int status = 0;
+    if (child->role == ROLE_WORKER)
+        status = worker_run(&heritage);
+    else if (child->role == ROLE_RECOVERY)
+        status = worker_recover(&heritage);
+    else if (child->role == ROLE_LIVE)
+        status = supervisor->live_run(&heritage);
+    else if (child->role == ROLE_KEEPER)
+        keeper_run(supervisor->settings, supervisor->segment);
+    else
+        relay_run(supervisor->settings, supervisor->segment);
+    exit(status);
+}
+
+/* What of it is over: its entry.  `loss` says why. */
+static void bury(struct supervisor *supervisor, const struct child *child, const struct loss *loss)
+{
+    if (child->role == ROLE_WORKER) {
+        const struct pulse *pulse = metrics_pulse(supervisor->segment, child->index);
+        const struct fate fate = {.cause = loss->cause,
+                                  .in_application = atomic_load(&pulse->deadline_ms) != 0,
+                                  .is_unchanged = !atomic_load(&pulse->may_have_changed)};
+        in_flight_retire(supervisor->in_flight, child->index, &fate, clock_monotonic_ms());
+        instance_worker_gone(supervisor->instance, child->index);
+    } else if (child->role == ROLE_RECOVERY) {
+        instance_recovery_gone(supervisor->instance, child->index);
+    } else if (child->role == ROLE_LIVE && child->pid > 0) {
+        feed_retire(supervisor->segment, (uint32_t)child->pid);
+    }
+}
+
+static struct throttle *throttle_of(struct supervisor *supervisor, const struct child *child)
+{
+    if (child->role == ROLE_WORKER)
+        return &supervisor->throttles[child->position];
+    return child->role == ROLE_LIVE     ? &supervisor->live_throttle
+           : child->role == ROLE_KEEPER ? &supervisor->keeper_throttle
+                                        : &supervisor->relay_throttle;
+}
+
+/* It died before its time: its successor may have to wait.  Who repairs is never slowed down. */
+static void slow_down(struct supervisor *supervisor, const struct child *child)
+{
+    if (child->role == ROLE_RECOVERY)
+        return;
+    struct throttle *throttle = throttle_of(supervisor, child);
+    throttle_died(throttle, child->started_ms, clock_monotonic_ms(), supervisor->settings->restart_young_ms);
+    if (throttle->delay_ms)
+        log_info("the next %s waits position=%d delay_ms=%lld", role_words[child->role], child->position,
+                 (long long)throttle->delay_ms);
+}
+
+static void start(struct supervisor *supervisor, enum role role, int position, int index)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    pid_t master = getpid();
+    struct child child = {
+        .role = role,
+        .position = position,
+        .index = index,
+        .started_ms = now_ms,
+        .limit_ms = supervisor->settings->limit_operation_s * 1000 + OVERDUE_MS,
+        .drain_ms = supervisor->settings->drain_s * 1000 + KILL_MS,
+    };
+    child.pid = supervisor->count < CHILDREN_MAX ? fork() : -1;
+    if (child.pid == 0)
+        live(supervisor, &child, master);
+    crash_at(CRASH_MASTER_FORKED);
+    if (child.pid < 0) {
+        log_error("cannot start a %s: %m", role_words[role]);
+        slow_down(supervisor, &child);
+        bury(supervisor, &child, &(struct loss){0});
+        return;
+    }
+    if (role == ROLE_WORKER)
+        instance_worker_forked(supervisor->instance, index, child.pid);
+    log_debug("started %s pid=%d position=%d index=%d", role_words[role], (int)child.pid, position, index);
+    supervisor->children[supervisor->count++] = child;
+}
+
+static void start_worker(struct supervisor *supervisor, int position)
+{
+    int index = instance_take_index(supervisor->instance);
+    if (index != PROCESSES_NO_INDEX) {
+        start(supervisor, ROLE_WORKER, position, index);
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    if (!supervisor->complained_ms || now_ms - supervisor->complained_ms >= COMPLAIN_MS)
+        log_warning(
+            "no free entry for a worker position=%d: others drain, or wait for a database to be repaired",
+            position);
+    supervisor->complained_ms = now_ms;
+}
+
+/* --- stops --- */
+
+static void tell_to_stop(struct child *child, enum stop how)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (how > child->told) {
+        child->told = how;
+        child->told_ms = now_ms;
+    }
+    child->repeat_ms = now_ms + REPEAT_MS;
+    kill(child->pid, child->told == STOP_NOW ? SIGQUIT : SIGTERM);
+}
+
+static void kill_overdue(struct supervisor *supervisor, struct child *child, int64_t now_ms)
+{
+    if (child->is_killed)
+        return;
+    int64_t patience_ms = child->told == STOP_NOW ? KILL_MS : child->drain_ms;
+    enum loss_cause cause = LOSS_TIME;
+    const struct pulse *pulse =
+        child->role == ROLE_WORKER ? metrics_pulse(supervisor->segment, child->index) : NULL;
+    int64_t since_ms = pulse ? atomic_load(&pulse->request_since_ms) : 0;
+    int64_t deadline_ms = pulse ? atomic_load(&pulse->deadline_ms) : 0;
+    int64_t own_ms = pulse ? atomic_load(&pulse->limit_ms) : 0; /* that of a task */
+    int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
+    /* One that is replaced may end the task that it is at: that has a time limit of its own. */
+    bool is_at_task = supervisor->stopping == STOP_NOT && own_ms && since_ms;
+    if (is_at_task && child->told != STOP_NOT)
+        child->told_ms = now_ms; /* then it has the time to leave */
+    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
+        cause = LOSS_STOP;
+        log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
+                    child->index);
+    } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
+        log_error("killed worker whose application does not return pid=%d index=%d", (int)child->pid,
+                  child->index);
+    } else if (since_ms && now_ms - since_ms >= limit_ms) {
+        log_error("killed worker whose request takes too long pid=%d index=%d request_ms=%lld",
+                  (int)child->pid, child->index, (long long)(now_ms - since_ms));
+    } else {
+        return;
+    }
+    kill(child->pid, SIGKILL);
+    child->is_killed = true;
+    child->killed_for = cause;
+}
+
+static bool is_alone(const struct supervisor *supervisor, enum role role)
+{
+    for (int i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].role != role)
+            return false;
+    return true;
+}
+
+/* The relay is heard while workers drain. */
+static void continue_stop(struct supervisor *supervisor, int64_t now_ms)
+{
+    bool is_relays_turn = supervisor->stopping == STOP_NOW || is_alone(supervisor, ROLE_RELAY);
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if ((child->role != ROLE_RELAY || is_relays_turn) &&
+            (child->told < supervisor->stopping || now_ms >= child->repeat_ms))
+            tell_to_stop(child, supervisor->stopping);
+    }
+}
+
+void supervisor_stop(struct supervisor *supervisor, enum stop how)
+{
+    if (how > supervisor->stopping)
+        supervisor->stopping = how;
+    continue_stop(supervisor, clock_monotonic_ms());
+}
+
+void supervisor_renew(struct supervisor *supervisor, const struct settings *settings)
+{
+    supervisor->settings = settings;
+    for (int i = 0; i < supervisor->count; i++)
+        supervisor->children[i].is_outdated = supervisor->children[i].role != ROLE_RECOVERY;
+}
+
+/* --- who should be there --- */
+
+/* The children that serve a position, or the relays (NO_POSITION). */
+struct post {
+    bool has_current; /* ready and up to date, or on the way to it */
+    bool is_starting;
+    bool has_former; /* ready and outdated, not told to stop yet */
+};
+
+static struct post look_at_post(const struct supervisor *supervisor, enum role role, int position)
+{
+    struct post post = {0};
+    for (int i = 0; i < supervisor->count; i++) {
+        const struct child *child = &supervisor->children[i];
+        if (child->role != role || child->position != position || child->told != STOP_NOT)
+            continue;
+        post.has_current |= !child->is_outdated;
+        post.is_starting |= !child->is_outdated && !child->is_ready;
+        post.has_former |= child->is_outdated;
+    }
+    return post;
+}
+
+static bool is_served(const struct supervisor *supervisor, enum role role, int position)
+{
+    struct post post = look_at_post(supervisor, role, position);
+    return post.has_former || (post.has_current && !post.is_starting);
+}
+
+bool supervisor_is_ready(const struct supervisor *supervisor)
+{
+    for (int i = 0; i < supervisor->positions; i++)
+        if (!is_served(supervisor, ROLE_WORKER, i))
+            return false;
+    return is_served(supervisor, ROLE_LIVE, NO_POSITION);
+}
+
+/* A child is ready: those that it replaces may go. */
+static void succeed(struct supervisor *supervisor, struct child *successor)
+{
+    successor->is_ready = true;
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (child != successor && child->role == successor->role && child->position == successor->position &&
+            child->is_outdated && child->told == STOP_NOT)
+            tell_to_stop(child, STOP_DRAIN);
+    }
+}
+
+static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
+{
+    bool is_replacing = false;
+    for (int i = 0; i < supervisor->positions && !is_replacing; i++) {
+        struct post post = look_at_post(supervisor, ROLE_WORKER, i);
+        is_replacing = post.is_starting && post.has_former;
+    }
+    for (int i = 0; i < supervisor->positions; i++) {
+        struct post post = look_at_post(supervisor, ROLE_WORKER, i);
+        if (post.has_current || !throttle_allows(&supervisor->throttles[i], now_ms))
+            continue;
+        if (post.has_former && is_replacing)
+            continue; /* one after the other; an empty position never waits */
+        is_replacing |= post.has_former;
+        start_worker(supervisor, i);
+    }
+}
+
+static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
+{
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (child->role == ROLE_RELAY && !child->is_outdated && !child->is_ready &&
+            now_ms - child->started_ms >= RELAY_OVERLAP_MS)
+            succeed(supervisor, child);
+    }
+    if (!look_at_post(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
+        throttle_allows(&supervisor->relay_throttle, now_ms))
+        start(supervisor, ROLE_RELAY, NO_POSITION, PROCESSES_NO_INDEX);
+}
+
+static void tend_live(struct supervisor *supervisor, int64_t now_ms)
+{
+    if (!look_at_post(supervisor, ROLE_LIVE, NO_POSITION).has_current &&
+        throttle_allows(&supervisor->live_throttle, now_ms))
+        start(supervisor, ROLE_LIVE, NO_POSITION, PROCESSES_NO_INDEX);
+}
+
+/* An outdated one goes at once: nothing waits for it. */
+static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
+{
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (child->role == ROLE_KEEPER && child->is_outdated && child->told == STOP_NOT)
+            tell_to_stop(child, STOP_DRAIN);
+    }
+    if (supervisor->settings->keep_interval_s &&
+        !look_at_post(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
+        throttle_allows(&supervisor->keeper_throttle, now_ms))
+        start(supervisor, ROLE_KEEPER, NO_POSITION, PROCESSES_NO_INDEX);
+}
+
+static void tend_recoveries(struct supervisor *supervisor)
+{
+    instance_take_over(supervisor->instance);
+    for (int index; (index = instance_next_orphan(supervisor->instance)) != PROCESSES_NO_INDEX;)
+        start(supervisor, ROLE_RECOVERY, NO_POSITION, index);
+}
+
+void supervisor_tend(struct supervisor *supervisor)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (supervisor->stopping == STOP_NOT) {
+        tend_recoveries(supervisor);
+        tend_workers(supervisor, now_ms);
+        tend_relay(supervisor, now_ms);
+        tend_live(supervisor, now_ms);
+        tend_keeper(supervisor, now_ms);
+    } else {
+        continue_stop(supervisor, now_ms);
+    }
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (supervisor->stopping == STOP_NOT && child->told != STOP_NOT && now_ms >= child->repeat_ms)
+            tell_to_stop(child, child->told);
+        kill_overdue(supervisor, child, now_ms);
+    }
+}
+
+/* --- news --- */
+
+static struct child *find_child(struct supervisor *supervisor, pid_t pid)
+{
+    for (int i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].pid == pid)
+            return &supervisor->children[i];
+    return NULL;
+}
+
+void supervisor_hear(struct supervisor *supervisor)
+{
+    struct message message;
+    while (read(supervisor->messages[0], &message, sizeof message) == sizeof message) {
+        struct child *child = find_child(supervisor, message.pid);
+        if (!child)
+            continue; /* died since */
+        if (message.kind == MESSAGE_READY) {
+            succeed(supervisor, child);
+        } else {
+            log_info("worker is to be succeeded pid=%d position=%d", (int)child->pid, child->position);
+            child->is_outdated = true;
+        }
+    }
+}
+
+/* Says how it ended, as loudly as it deserves. */
+static void report(const struct child *child, int status)
+{
+    const char *role = role_words[child->role];
+    if (WIFSIGNALED(status))
+        log_error("%s was ended by signal %d (%s) pid=%d position=%d index=%d", role, WTERMSIG(status),
+                  strsignal(WTERMSIG(status)), (int)child->pid, child->position, child->index);
+    else if (WEXITSTATUS(status) || (child->told == STOP_NOT && child->role != ROLE_RECOVERY))
+        log_error("%s ended by itself with status %d pid=%d position=%d index=%d", role, WEXITSTATUS(status),
+                  (int)child->pid, child->position, child->index);
+    else
+        log_debug("%s ended pid=%d position=%d index=%d", role, (int)child->pid, child->position,
+                  child->index);
+}
+
+/* It died while application code ran: which? */
+static void report_application(const struct supervisor *supervisor, const struct child *child)
+{
+    const struct pulse *pulse =
+        child->role == ROLE_WORKER ? metrics_pulse(supervisor->segment, child->index) : NULL;
+    if (pulse && atomic_load(&pulse->deadline_ms))
+        log_error("it ran application code operation=%.*s pid=%d", PULSE_NAME_BYTES, pulse->application,
+                  (int)child->pid);
+}
+
+static struct loss cause_of_death(const struct child *child, int status)
+{
+    if (WIFSIGNALED(status)) {
+        enum loss_cause cause = child->is_killed              ? child->killed_for
+                                : WTERMSIG(status) == SIGKILL ? LOSS_KILLED
+                                                              : LOSS_CRASH;
+        return (struct loss){.cause = cause, .detail = (uint32_t)WTERMSIG(status), .is_failure = true};
+    }
+    return (struct loss){.cause = LOSS_EXIT, .detail = (uint32_t)WEXITSTATUS(status), .is_failure = true};
+}
+
+/* It died at a task: a scan will want to know why. */
+static void note_loss(const struct supervisor *supervisor, const struct child *child, struct loss loss)
+{
+    if (child->role != ROLE_WORKER)
+        return;
+    struct losses *losses = losses_of(supervisor->segment, child->index);
+    int64_t claim = atomic_load(&metrics_pulse(supervisor->segment, child->index)->task_claim);
+    loss.at_work = losses_shown(losses);
+    if (claim)
+        losses_note(losses, claim, &loss);
+}
+
+static void remove_child(struct supervisor *supervisor, struct child *child, int status)
+{
+    report(child, status);
+    report_application(supervisor, child);
+    const struct loss loss = cause_of_death(child, status);
+    note_loss(supervisor, child, loss);
+    if (child->told == STOP_NOT)
+        slow_down(supervisor, child);
+    struct child gone = *child;
+    *child = supervisor->children[--supervisor->count];
+    bury(supervisor, &gone, &loss);
+}
+
+void supervisor_reap(struct supervisor *supervisor)
+{
+    pid_t pid;
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct child *child = find_child(supervisor, pid);
+        if (child)
+            remove_child(supervisor, child, status);
+    }
+}

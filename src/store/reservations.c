@@ -1,0 +1,207 @@
+/* claims: what is said to z, and to whom z names. */
+#include "store/reservations.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/statements.h"
+
+/* How often a claim is tried again after one in its way was dropped. */
+enum { TRIES = 4 };
+
+/* Columns of GLOBAL_CHANGES and of GLOBAL_RESERVE. */
+enum { CLASS, NAME, VALUE, IS_TAKEN };
+enum { NUMBER, PLACE, DATABASE, CLAIM };
+
+struct reservations {
+    struct arena *arena;
+    size_t count;
+    struct bytes *classes, *names, *values;
+    bool *are_taken;
+    int64_t number; /* of the claim; 0: nothing was claimed */
+    const char *refused;
+    size_t refused_place;
+};
+
+enum fault reservations_collect(struct arena *arena, struct pg *pg, struct reservations **reservations_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    *reservations_r = NULL;
+    enum fault fault = pg_run(pg, &statements[STATEMENT_GLOBAL_CHANGES], &params, &rows);
+    if (fault || !pg_rows(rows))
+        return fault;
+    size_t count = (size_t)pg_rows(rows);
+    struct reservations *reservations = ARENA_NEW(arena, struct reservations);
+    *reservations = (struct reservations){.arena = arena,
+                                          .count = count,
+                                          .classes = ARENA_ARRAY(arena, struct bytes, count),
+                                          .names = ARENA_ARRAY(arena, struct bytes, count),
+                                          .values = ARENA_ARRAY(arena, struct bytes, count),
+                                          .are_taken = ARENA_ARRAY(arena, bool, count)};
+    for (size_t i = 0; i < count; i++) {
+        reservations->classes[i] = pg_get_text(rows, (int)i, CLASS);
+        reservations->names[i] = pg_get_text(rows, (int)i, NAME);
+        reservations->values[i] = pg_get_text(rows, (int)i, VALUE);
+        reservations->are_taken[i] = pg_get_bool(rows, (int)i, IS_TAKEN);
+    }
+    *reservations_r = reservations;
+    return FAULT_NONE;
+}
+
+/* A statement in the session of a database, whose answer `rows_r` may be NULL. */
+static enum fault run(const struct reservation_sessions *sessions, struct bytes database,
+                      enum statement statement, const struct pg_params *params, struct pg_result **rows_r)
+{
+    struct pg *pg;
+    enum fault fault = sessions->use(sessions->whose, database, &pg);
+    if (fault)
+        return fault;
+    fault = pg_run(pg, &statements[statement], params, rows_r);
+    if (fault && sessions->failed)
+        sessions->failed(sessions->whose, database);
+    return fault;
+}
+
+/* --- whom z names -------------------------------------------------------------------------------- */
+
+static enum fault drop(struct reservations *reservations, const struct reservation_sessions *sessions,
+                       const size_t *places, size_t count, struct bytes database, int64_t claim)
+{
+    struct bytes *classes = ARENA_ARRAY(reservations->arena, struct bytes, count);
+    struct bytes *names = ARENA_ARRAY(reservations->arena, struct bytes, count);
+    struct bytes *values = ARENA_ARRAY(reservations->arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++) {
+        classes[i] = reservations->classes[places[i]];
+        names[i] = reservations->names[places[i]];
+        values[i] = reservations->values[places[i]];
+    }
+    struct pg_params params;
+    pg_params_start(&params, reservations->arena);
+    pg_add_text_array(&params, classes, count);
+    pg_add_text_array(&params, names, count);
+    pg_add_text_array(&params, values, count);
+    pg_add_text(&params, database);
+    pg_add_i64(&params, claim);
+    return run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
+}
+
+/* Has a document of the database the value?  FAULT_STALE: it may change at this moment. */
+static enum fault observation(const struct reservations *reservations,
+                              const struct reservation_sessions *sessions, size_t place,
+                              struct bytes database, bool *is_held_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, reservations->arena);
+    pg_add_text(&params, reservations->classes[place]);
+    pg_add_text(&params, reservations->names[place]);
+    pg_add_text(&params, reservations->values[place]);
+    pg_add_i64(&params, clock_present_minute());
+    enum fault fault = run(sessions, database, STATEMENT_GLOBAL_LOOK, &params, &row);
+    if (fault)
+        return fault;
+    struct bytes word = pg_get_text(row, 0, 0);
+    *is_held_r = bytes_equal(word, BYTES("held"));
+    return bytes_equal(word, BYTES("busy")) ? FAULT_STALE : FAULT_NONE;
+}
+
+static enum fault refuse(struct reservations *reservations, size_t place, struct bytes database)
+{
+    reservations->refused =
+        arena_printf(reservations->arena, "%.*s %.*s %.*s, in %.*s", (int)reservations->classes[place].size,
+                     reservations->classes[place].data, (int)reservations->names[place].size,
+                     reservations->names[place].data, (int)reservations->values[place].size,
+                     reservations->values[place].data, (int)database.size, database.data);
+    reservations->refused_place = place;
+    return FAULT_AUNIQUE;
+}
+
+/* Another database has claimed the value: the claim goes, or ours is refused. */
+static enum fault settle_one(struct reservations *reservations, const struct reservation_sessions *sessions,
+                             size_t place, struct bytes database, int64_t claim)
+{
+    bool is_held = true;
+    enum fault fault = observation(reservations, sessions, place, database, &is_held);
+    if (fault == FAULT_ODATABASE) { /* stampd.forget_database() is for who knows that it is gone for good */
+        log_warning("a unique value is claimed for a database that is not usable database=%.*s",
+                    (int)database.size, database.data);
+        return refuse(reservations, place, database);
+    }
+    if (fault)
+        return fault;
+    return is_held ? refuse(reservations, place, database)
+                   : drop(reservations, sessions, &place, 1, database, claim);
+}
+
+/* --- claiming ------------------------------------------------------------------------------------ */
+
+static enum fault claim_once(struct reservations *reservations, const struct reservation_sessions *sessions,
+                             bool *is_done_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, reservations->arena);
+    pg_add_text_array(&params, reservations->classes, reservations->count);
+    pg_add_text_array(&params, reservations->names, reservations->count);
+    pg_add_text_array(&params, reservations->values, reservations->count);
+    pg_add_text(&params, sessions->database);
+    *is_done_r = true;
+    enum fault fault = run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, &params, &rows);
+    for (int row = 0; !fault && row < pg_rows(rows); row++) {
+        reservations->number = pg_get_i64(rows, row, NUMBER);
+        if (pg_is_null(rows, row, PLACE))
+            continue;
+        size_t place = (size_t)pg_get_i64(rows, row, PLACE) - 1;
+        assert(place < reservations->count);
+        if (!reservations->are_taken[place])
+            continue; /* given up, whoever has it */
+        *is_done_r = false;
+        fault = settle_one(reservations, sessions, place, pg_get_text(rows, row, DATABASE),
+                           pg_get_i64(rows, row, CLAIM));
+    }
+    return fault;
+}
+
+enum fault reservations_take(struct reservations *reservations, const struct reservation_sessions *sessions)
+{
+    for (int try = 0; try < TRIES; try++) {
+        bool is_done;
+        enum fault fault = claim_once(reservations, sessions, &is_done);
+        if (fault || is_done)
+            return fault;
+    }
+    return FAULT_STALE;
+}
+
+/* --- afterwards ---------------------------------------------------------------------------------- */
+
+void reservations_settle(struct reservations *reservations, const struct reservation_sessions *sessions,
+                         enum reservations_end end)
+{
+    size_t *places = ARENA_ARRAY(reservations->arena, size_t, reservations->count), count = 0;
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < reservations->count && reservations->number && !fault; i++) {
+        bool is_held = reservations->are_taken[i];
+        if (end == RESERVATIONS_UNDONE)
+            fault = observation(reservations, sessions, i, sessions->database, &is_held);
+        if (!fault && !is_held)
+            places[count++] = i;
+    }
+    if (count)
+        fault = drop(reservations, sessions, places, count, sessions->database, reservations->number);
+    if (fault)
+        log_info("claims of unique values are left behind code=%s", fault_code(fault));
+}
+
+void reservations_refused_property(const struct reservations *reservations, struct bytes *class_r,
+                                   struct bytes *name_r)
+{
+    *class_r = reservations->refused ? reservations->classes[reservations->refused_place] : NO_BYTES;
+    *name_r = reservations->refused ? reservations->names[reservations->refused_place] : NO_BYTES;
+}
+
+const char *reservations_refused(const struct reservations *reservations)
+{
+    return reservations->refused;
+}

@@ -1,0 +1,290 @@
+/* session: open(ns) and recovery process(index) of freshness.md.
+ *
+ * An advisory lock's two numbers are the installation (top byte 'S': ours are recognised among an
+ * application's) and generation mod 32768 << 16 | index.  Nothing but the looks at who is there is sent
+ * before the lock is granted.  It is asked for again and again, not waited for: so the wait has a limit
+ * without a cancel request, and nobody stands in a queue for a lock that he no longer wants. */
+#include "store/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "segment/feed.h"
+#include "store/statements.h"
+#include "edge/crypto.h"
+
+enum {
+    POLL_LEAST_MS = 2,
+    POLL_MOST_MS = 100,
+    PAUSE_LEAST_MS = 50,
+    PAUSE_MOST_MS = 2000,
+    GIVE_UP_SLICE_MS = 50,
+    GENERATIONS = 32768, /* told apart by a lock */
+};
+
+/* The advisory locks of this kind of server in the present database, other sessions' only. */
+#define OTHERS                                                                                               \
+    "(select classid::bigint as installation, objid::bigint >> 16 as generation, objid::bigint as key, pid"  \
+    " from pg_catalog.pg_locks where locktype = 'advisory' and objsubid = 2 and classid::bigint >> 24 = 83"  \
+    " and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())" \
+    " and pid <> pg_catalog.pg_backend_pid()) as others"
+
+/* $1 installation, $2 generation, $3 key, $4 former generations matter, $5 other installations matter. */
+enum session_statement { ENTER, END_FORMER, VERIFY, SESSION_STATEMENTS };
+static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
+    /* Looks who is there, and only when nobody is in the way asks for the lock. */
+    [ENTER] =
+        {"session_enter",
+         "with seen as materialized (select count(*) filter (where installation <> $1::int) as strangers,"
+         " count(*) filter (where installation = $1 and generation <> $2::int) as former,"
+         " count(*) filter (where installation = $1 and key = $3::int) as rivals from " OTHERS ")"
+         " select strangers, former, rivals, case when (strangers = 0 or $5::int = 0)"
+         " and (former = 0 or $4::int = 0) and rivals = 0 then pg_try_advisory_lock($1, $3) else false end"
+         " from seen",
+         5},
+    /* Sessions are found by their lock, so a pid used again is never hit. */
+    [END_FORMER] = {"session_end_former",
+                    "select count(pg_terminate_backend(pid)) from " OTHERS " where installation = $1::int"
+                    " and (key = $3::int or (generation <> $2::int and $4::int <> 0))",
+                    4},
+    [VERIFY] = {"session_verify",
+                "select (select count(*) from " OTHERS " where installation <> $1::int),"
+                " coalesce((select max(number) from migration), 0)",
+                1},
+};
+
+struct entering {
+    const struct settings *settings;
+    struct segment *segment;
+    int ns;
+    const char *database;
+    bool alone; /* other installations are an obstacle */
+    int32_t installation, generation, key;
+    struct arena *arena;
+    struct pg *pg;
+};
+
+static struct entering start_entering(const struct settings *settings, struct segment *segment, int ns,
+                                      bool alone)
+{
+    int32_t generation = (int32_t)(segment_generation(segment) % GENERATIONS);
+    int index = segment_index(segment);
+    assert(index >= 0 && index <= UINT16_MAX);
+    struct entering entering = {
+        .settings = settings,
+        .segment = segment,
+        .ns = ns,
+        .database = namespaces_database(segment, ns),
+        .alone = alone,
+        .installation = (int32_t)segment_installation(segment),
+        .generation = generation,
+        .key = generation << 16 | index,
+        .arena = arena_create("session"),
+    };
+    assert(entering.database && entering.installation > 0);
+    return entering;
+}
+
+/* Closes what did not become a session. */
+static enum fault end_entering(struct entering *entering, enum fault fault, struct pg **pg_r)
+{
+    *pg_r = NULL;
+    if (fault)
+        pg_close(entering->pg);
+    else
+        *pg_r = entering->pg;
+    arena_destroy(entering->arena);
+    return fault;
+}
+
+static enum fault connect(struct entering *entering)
+{
+    const struct settings *settings = entering->settings;
+    char role_settings[640];
+    /* Plans: commit.md 1.6.  Keepalives: the server too must notice that our host is gone, or the lock stays.
+     * Other hosts' relays and listeners hear of our changes as they do of psql's, where live events are on:
+     * notifications serialise commits. */
+    bool tells_others = strcmp(settings->hosts, "many") == 0 && strcmp(settings->live, "on") == 0;
+    int size =
+        snprintf(role_settings, sizeof role_settings,
+                 "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off"
+                 " -c enable_mergejoin=off -c jit=off -c default_transaction_isolation=read\\ committed"
+                 " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=%s"
+                 " -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+                 " -c tcp_user_timeout=30000",
+                 (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on");
+    assert(size > 0 && (size_t)size < sizeof role_settings);
+    struct pg_options options = {
+        .conninfo = settings->database,
+        .database = entering->database,
+        .role_settings = role_settings,
+        .connect_timeout_s = (int)settings->connect_timeout_s,
+        .statement_timeout_ms = settings->statement_timeout_ms,
+        .lock_timeout_ms = settings->lock_timeout_ms,
+    };
+    return pg_open(&options, &entering->pg);
+}
+
+static enum fault run(struct entering *entering, enum session_statement which, bool former,
+                      struct pg_result **result_r)
+{
+    const struct pg_statement *statement = &session_statements[which];
+    const bool flags[] = {former, entering->alone};
+    struct pg_params params;
+    pg_params_start(&params, entering->arena);
+    pg_add_i32(&params, entering->installation);
+    if (which != VERIFY) {
+        pg_add_i32(&params, entering->generation);
+        pg_add_i32(&params, entering->key);
+        for (int i = 0; params.count < statement->parameters; i++)
+            pg_add_i32(&params, flags[i]);
+    }
+    return pg_run(entering->pg, statement, &params, result_r);
+}
+
+static enum fault refuse_twin(const struct entering *entering)
+{
+    log_error("database=%s is served by another installation: its segment is not ours (%08x) and hosts = one",
+              entering->database, (unsigned)entering->installation);
+    return FAULT_OTWIN;
+}
+
+/* Ends who is in the way, waits until pg_locks shows none, and takes the lock. */
+static enum fault take_lock(struct entering *entering)
+{
+    bool clean = namespaces_is_clean(entering->segment, entering->ns);
+    int64_t deadline_ms = clock_monotonic_ms() + entering->settings->connect_timeout_s * 1000;
+    for (int64_t wait_ms = POLL_LEAST_MS;;
+         wait_ms = wait_ms * 2 < POLL_MOST_MS ? wait_ms * 2 : POLL_MOST_MS) {
+        struct pg_result *seen;
+        enum fault fault = run(entering, ENTER, !clean, &seen);
+        if (fault)
+            return fault;
+        int64_t strangers = pg_get_i64(seen, 0, 0), former = pg_get_i64(seen, 0, 1),
+                rivals = pg_get_i64(seen, 0, 2);
+        if (strangers && entering->alone)
+            return refuse_twin(entering);
+        if (pg_get_bool(seen, 0, 3)) {
+            crash_at(CRASH_SESSION_LOCKED);
+            if (!clean)
+                namespaces_set_clean(entering->segment, entering->ns);
+            crash_at(CRASH_SESSION_CLEAN);
+            return FAULT_NONE;
+        }
+        if (clock_monotonic_ms() >= deadline_ms) {
+            log_warning(
+                "database=%s: former sessions do not end: %lld of former generations, %lld of index %d",
+                entering->database, (long long)former, (long long)rivals, segment_index(entering->segment));
+            return FAULT_XAWAY;
+        }
+        fault = run(entering, END_FORMER, !clean, NULL);
+        if (fault)
+            return fault;
+        crash_at(CRASH_SESSION_ENDED_OTHERS);
+        clock_sleep_ms(wait_ms);
+        arena_reset(entering->arena);
+    }
+}
+
+/* Connects and takes the lock; `statements` of session_statements are prepared. */
+static enum fault enter(struct entering *entering, size_t statement_count)
+{
+    enum fault fault = connect(entering);
+    if (fault)
+        return fault;
+    crash_at(CRASH_SESSION_CONNECTED);
+    fault = pg_prepare(entering->pg, session_statements, statement_count);
+    const char *sqlstate = pg_sqlstate(entering->pg);
+    if (fault && (strcmp(sqlstate, "42P01") == 0 || strcmp(sqlstate, "3F000") == 0)) {
+        log_error("database=%s has no tables of stampd: run `stampctl ns migrate`", entering->database);
+        return FAULT_ODATABASE;
+    }
+    return fault ? fault : take_lock(entering);
+}
+
+/* Under the lock: another installation that came at the same moment saw no lock either, so look again. */
+static enum fault verify(struct entering *entering)
+{
+    struct pg_result *seen;
+    enum fault fault = run(entering, VERIFY, false, &seen);
+    if (fault)
+        return fault;
+    if (pg_get_i64(seen, 0, 0) && entering->alone)
+        return refuse_twin(entering);
+    int64_t number = pg_get_i64(seen, 0, 1);
+    if (number == SCHEMA_NUMBER)
+        return FAULT_NONE;
+    log_error("database=%s is at migration %lld, this program needs %d: %s", entering->database,
+              (long long)number, SCHEMA_NUMBER,
+              number < SCHEMA_NUMBER ? "run `stampctl ns migrate`" : "install the newer release");
+    return FAULT_ODATABASE;
+}
+
+enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r)
+{
+    struct entering entering = start_entering(settings, segment, ns, strcmp(settings->hosts, "one") == 0);
+    enum fault fault = enter(&entering, SESSION_STATEMENTS);
+    if (!fault)
+        fault = verify(&entering);
+    if (!fault) {
+        pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);
+        crash_at(CRASH_SESSION_OPENED);
+        log_debug("session open database=%s index=%d backend=%d", entering.database, segment_index(segment),
+                  pg_backend_pid(entering.pg));
+    }
+    return end_entering(&entering, fault, pg_r);
+}
+
+int64_t session_pause_ms(int failures)
+{
+    int64_t pause_ms = PAUSE_LEAST_MS;
+    for (int i = 1; i < failures && pause_ms < PAUSE_MOST_MS; i++)
+        pause_ms *= 2;
+    if (pause_ms > PAUSE_MOST_MS)
+        pause_ms = PAUSE_MOST_MS;
+    uint16_t chance;
+    crypto_random(&chance, sizeof chance);
+    return pause_ms / 2 + pause_ms * chance / UINT16_MAX / 2;
+}
+
+static bool rest(int64_t pause_ms, bool (*give_up)(void))
+{
+    for (int64_t end_ms = clock_monotonic_ms() + pause_ms; clock_monotonic_ms() < end_ms;) {
+        if (give_up())
+            return false;
+        clock_sleep_ms(GIVE_UP_SLICE_MS);
+    }
+    return !give_up();
+}
+
+bool session_recover(const struct settings *settings, struct segment *segment, bool (*give_up)(void))
+{
+    int index = segment_index(segment);
+    int ns = processes_namespace(segment, index);
+    if (ns < 0)
+        return true;
+    crash_at(CRASH_RECOVERY_BEGUN);
+    for (int failures = 1;; failures++) {
+        struct entering entering = start_entering(settings, segment, ns, false);
+        struct pg *pg;
+        /* No other check than the lock: whatever the schema has become, a late commit must be waited for. */
+        enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
+        if (!fault || fault == FAULT_ODATABASE) { /* a database dropped: nobody can commit there */
+            crash_at(CRASH_RECOVERY_LOCKED);
+            struct publisher *publisher = publisher_create(segment);
+            publisher_miss(publisher, ns); /* first: who finds no commit in flight has been told of all */
+            size_t slots = slots_sweep(segment);
+            publisher_destroy(publisher);
+            log_info("inherited index=%d database=%s slots=%zu%s", index, namespaces_database(segment, ns),
+                     slots, fault ? " (the database is gone)" : "");
+            pg_close(pg);
+            return true;
+        }
+        if (!rest(session_pause_ms(failures), give_up))
+            return false;
+    }
+}

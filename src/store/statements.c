@@ -1,0 +1,9 @@
+/* statements: the table as an array for pg_prepare. */
+#include "store/statements.h"
+
+const struct pg_statement statements[STATEMENT_COUNT] = {
+#define STATEMENT(word, label, count, text)                                                                  \
+    [STATEMENT_##word] = {.name = label, .sql = text, .parameters = count},
+#include "store/statements_table.h"
+#undef STATEMENT
+};

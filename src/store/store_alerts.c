@@ -1,0 +1,90 @@
+/* store_alerts: tasks that failed and of which nobody knows, that were parked too long ago, that clients have
+ * asked for; what operations declare of their tasks. */
+#include "store/statements.h"
+#include "store/store_private.h"
+#include "store/store_tasks.h"
+
+enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, int64_t failures,
+                              int64_t limit, struct failed_task **tasks_r, size_t *count_r)
+{
+    enum { ID, OPERATION, INFO, RETRY, START, CODE, REPORT };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_i32(&params, (int32_t)failures);
+    pg_add_i32(&params, (int32_t)limit);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_UNTOLD, &params, &rows);
+    *count_r = fault ? 0 : (size_t)pg_rows(rows);
+    *tasks_r = ARENA_ARRAY(arena, struct failed_task, *count_r);
+    for (int row = 0; row < (int)*count_r; row++)
+        (*tasks_r)[row] = (struct failed_task){
+            .id = pg_get_text(rows, row, ID),
+            .operation = pg_get_text(rows, row, OPERATION),
+            .info = pg_get_text(rows, row, INFO),
+            .code = pg_get_text(rows, row, CODE),
+            .report = pg_get_text(rows, row, REPORT),
+            .failures = pg_get_i64(rows, row, RETRY),
+            .start = pg_get_i64(rows, row, START),
+        };
+    return fault;
+}
+
+enum fault store_tell_task(struct store *store, int ns, struct arena *arena, struct bytes id,
+                           int64_t failures)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, id);
+    pg_add_i32(&params, (int32_t)failures);
+    return store_run_again(store, ns, STATEMENT_TASK_TOLD, &params, &rows);
+}
+
+enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
+                              int64_t *count_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_i64(&params, before);
+    pg_add_i32(&params, (int32_t)batch);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_EXPIRE, &params, &row);
+    *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
+    return fault;
+}
+
+enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, int64_t client,
+                             int64_t most_of_client, int64_t most, int64_t *of_client_r, int64_t *of_all_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_i64(&params, client);
+    pg_add_i32(&params, (int32_t)most_of_client);
+    pg_add_i32(&params, (int32_t)most);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_ASKED, &params, &row);
+    *of_client_r = fault ? 0 : pg_get_i64(row, 0, 0);
+    *of_all_r = fault ? 0 : pg_get_i64(row, 0, 1);
+    return fault;
+}
+
+enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
+                                    const struct task_declaration *operations, size_t count,
+                                    int64_t param_bytes)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    struct bytes *names = ARENA_ARRAY(arena, struct bytes, count);
+    int32_t *queues = ARENA_ARRAY(arena, int32_t, count), *batches = ARENA_ARRAY(arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = operations[i].operation;
+        queues[i] = operations[i].queue;
+        batches[i] = operations[i].batch;
+    }
+    pg_params_start(&params, arena);
+    pg_add_text_array(&params, names, count);
+    pg_add_i32_array(&params, queues, count);
+    pg_add_i32_array(&params, batches, count);
+    pg_add_i32(&params, (int32_t)param_bytes);
+    return store_run_again(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
+}

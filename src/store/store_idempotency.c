@@ -1,0 +1,68 @@
+/* store_once: answers kept under an Idempotency-Key: found, written by the commit of their operation, purged.
+ */
+#include "store/store.h"
+
+#include "model/stamp.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* Columns of IDEMPOTENCY_FIND. */
+enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
+
+/* What was kept before is too old. */
+static int64_t oldest(const struct store *store, int64_t now)
+{
+    return stamp_add_ms(now, -1000 * store->settings->idempotency_s);
+}
+
+int64_t store_once_purge_s(const struct settings *settings)
+{
+    return settings->idempotency_s + settings->limit_operation_s + settings->dhop_future_ms / 1000 + 1;
+}
+
+enum fault store_idempotency_find(struct store *store, int ns, struct arena *arena,
+                                  struct idempotency *idempotency, bool *found_r)
+{
+    struct pg_params params;
+    struct pg_result *row = NULL;
+    enum fault fault;
+    int attempt = 0;
+    *found_r = false;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, idempotency->account);
+    pg_add_text(&params, idempotency->key);
+    pg_add_i64(&params, oldest(store, idempotency->now));
+    do {
+        struct pg *pg;
+        fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[STATEMENT_IDEMPOTENCY_FIND], &params, &row);
+    } while (store_reads_again(store, ns, fault, attempt++));
+    if (fault || !pg_rows(row))
+        return fault;
+    idempotency->digest = pg_get_text(row, 0, DIGEST);
+    idempotency->mime = pg_get_text(row, 0, MIME);
+    idempotency->answer = pg_get_text(row, 0, ANSWER);
+    idempotency->version = pg_get_i64(row, 0, VERSION);
+    idempotency->standings = pg_get_text(row, 0, STANDINGS);
+    *found_r = true;
+    return FAULT_NONE;
+}
+
+void store_idempotency_add(struct idempotency_params *params, const struct store *store, struct arena *arena,
+                           const struct idempotency *idempotency)
+{
+    int64_t now = stamp_now();
+    pg_params_start(&params->keep, arena);
+    pg_add_text(&params->keep, idempotency->account);
+    pg_add_text(&params->keep, idempotency->key);
+    pg_add_text(&params->keep, idempotency->digest);
+    pg_add_text(&params->keep, idempotency->mime);
+    pg_add_text(&params->keep, idempotency->answer);
+    pg_add_i64(&params->keep, idempotency->version);
+    pg_add_i64(&params->keep, now);
+    pg_add_i64(&params->keep, oldest(store, idempotency->now));
+    pg_add_text(&params->keep, idempotency->standings.data ? idempotency->standings : BYTES(""));
+    pg_params_start(&params->purge, arena);
+    pg_add_i64(&params->purge, stamp_add_ms(now, -1000 * store_once_purge_s(store->settings)));
+}

@@ -1,0 +1,101 @@
+/* store_list: pages of headers, and pages of classes. */
+#include "store/store.h"
+
+#include "model/search.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* Rows read for one page: zombies and documents not changed since are read too, so the page itself is no
+ * bound. */
+enum { LIST_ROWS = 10000 };
+
+enum { ID, VERSION, CTIME, DTIME, V1, V2, NUMBER };
+
+static void add_bounds(struct pg_params *params, const struct list_query *query)
+{
+    struct bytes end;
+    if (search_prefix_end(params->arena, query->prefix, &end)) {
+        pg_add_text(params, query->class);
+        pg_add_text(params, end);
+        return;
+    }
+    /* No end: up to the next name of a class that there could be. */
+    char *next = arena_alloc(params->arena, query->class.size + 1);
+    memcpy(next, query->class.data, query->class.size);
+    next[query->class.size] = '\x01';
+    pg_add_text(params, (struct bytes){next, query->class.size + 1});
+    pg_add_text(params, BYTES(""));
+}
+
+/* Rows in the order of ids: matching ones, and the last row read even when it does not match. */
+static void read_page(const struct pg_result *result, const struct list_query *query, struct header *headers,
+                      size_t *count_r, struct bytes *more_r)
+{
+    int rows = pg_rows(result);
+    size_t count = 0;
+    *more_r = NO_BYTES;
+    for (int row = 0; row < rows && !more_r->data; row++) {
+        struct header header = {
+            .class = query->class,
+            .id = pg_get_text(result, row, ID),
+            .version = pg_get_i64(result, row, VERSION),
+            .ctime = pg_get_i64(result, row, CTIME),
+            .dtime = pg_get_i64(result, row, DTIME),
+            .v1 = pg_get_i64(result, row, V1),
+            .v2 = pg_get_i64(result, row, V2),
+        };
+        bool is_wanted = header.ctime != 0 && header.version > query->after;
+        if (is_wanted && count == (size_t)query->limit) { /* asked for only to know that there is one */
+            *more_r = headers[count - 1].id;
+            continue;
+        }
+        if (is_wanted)
+            headers[count++] = header;
+        if (pg_get_i64(result, row, NUMBER) == LIST_ROWS)
+            *more_r = header.id;
+    }
+    *count_r = count;
+}
+
+enum fault store_list(struct store *store, int ns, struct arena *arena, const struct list_query *query,
+                      struct header **headers_r, size_t *count_r, struct bytes *more_r)
+{
+    assert(query->limit > 0);
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, query->class);
+    pg_add_text(&params, query->cursor.data ? query->cursor : BYTES(""));
+    pg_add_text(&params, query->prefix.data ? query->prefix : BYTES(""));
+    add_bounds(&params, query);
+    pg_add_i64(&params, query->after);
+    pg_add_i64(&params, (int64_t)query->limit + 1);
+    pg_add_i64(&params, LIST_ROWS);
+    pg_add_i64(&params, query->minute);
+
+    struct pg_result *result;
+    enum fault fault = store_run_long(store, ns, STATEMENT_LIST, &params, &result);
+    if (fault)
+        return fault;
+    *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
+    read_page(result, query, *headers_r, count_r, more_r);
+    return FAULT_NONE;
+}
+
+enum fault store_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor, int32_t limit,
+                         struct bytes **classes_r, size_t *count_r)
+{
+    assert(limit > 0);
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, cursor.data ? cursor : BYTES(""));
+    pg_add_i64(&params, limit);
+    struct pg_result *result;
+    enum fault fault = store_run_long(store, ns, STATEMENT_CLASSES, &params, &result);
+    if (fault)
+        return fault;
+    *count_r = (size_t)pg_rows(result);
+    *classes_r = ARENA_ARRAY(arena, struct bytes, *count_r);
+    for (size_t i = 0; i < *count_r; i++)
+        (*classes_r)[i] = pg_get_text(result, (int)i, 0);
+    return FAULT_NONE;
+}

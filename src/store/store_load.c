@@ -1,0 +1,300 @@
+/* store_load: rows to snapshots of documents, whole or merged into a copy held (commit.md section 5). */
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "model/expiry.h"
+#include "model/mutation.h"
+#include "store/statements.h"
+#include "model/stamp.h"
+#include "store/store_private.h"
+
+/* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers.  Where
+ * that is bounded in bytes, the first round is short, and asks for the sizes of those of the next. */
+enum { LOADS_A_ROUND = 256, LOADS_OF_UNKNOWN_SIZE = 8, ROUND_BYTES = 4 << 20 };
+
+/* Columns of LOAD and LOAD_NEWER; SCHEMA of the header only. */
+enum { SCHEMA = 9 };
+enum { FLOOR, VERSION, CTIME, DTIME, V1, V2, ICLASS, KEY, ITEM_VERSION, VOP, CONTENT, RAW };
+
+/* How often a load may find another schema than is known. */
+enum { SCHEMAS_MOST = 4 };
+
+/* The class, when its contents are to be mutated as they are read. */
+static const struct schema_class *old_class(const struct store_session *session, struct bytes name)
+{
+    const struct schema *schema = store_present_schema(session);
+    const struct schema_class *class = schema->has_old ? schema_find_class(schema, name) : NULL;
+    return class && mutation_applies(class) ? class : NULL;
+}
+
+/* A copy may have been read under another schema: it is of no use before all contents are rewritten.  Then
+ * all that was changed has a newer version. */
+static struct document *copy_of(const struct store_session *session, const struct load *load)
+{
+    const struct schema_class *class = old_class(session, load->class);
+    return class && class->is_old ? NULL : load->copy;
+}
+
+static const struct pg_statement *statement_of(const struct store_session *session, const struct load *load,
+                                               struct pg_params *params, struct arena *arena)
+{
+    const struct document *copy = copy_of(session, load);
+    pg_params_start(params, arena);
+    pg_add_text(params, load->class);
+    pg_add_text(params, load->id);
+    if (!copy || !document_exists(copy))
+        return &statements[STATEMENT_LOAD];
+    pg_add_i64(params, copy->header.version);
+    pg_add_i64(params, copy->header.ctime);
+    return &statements[STATEMENT_LOAD_NEWER];
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *one = a, *other = b;
+    return item_compare(one->iclass, one->key, other->iclass, other->key);
+}
+
+static void read_header(const struct pg_result *result, int row, struct header *header_r)
+{
+    header_r->floor = pg_get_i64(result, row, FLOOR);
+    header_r->version = pg_get_i64(result, row, VERSION);
+    header_r->ctime = pg_get_i64(result, row, CTIME);
+    header_r->dtime = pg_get_i64(result, row, DTIME);
+    header_r->v1 = pg_get_i64(result, row, V1);
+    header_r->v2 = pg_get_i64(result, row, V2);
+}
+
+/* Is it one that the server could have written, and can write again?  Rows may be altered by hand. */
+static bool is_sound(const struct header *header)
+{
+    bool is_row = header->version || !header->ctime;
+    return is_row && header->version >= 0 && header->version < STAMP_MAX && header->ctime >= 0 &&
+           header->ctime <= header->version && header->dtime >= 0 && header->dtime <= header->version &&
+           header->floor >= 0 && header->floor < STAMP_MAX;
+}
+
+static void read_item(const struct pg_result *result, int row, struct item *item_r)
+{
+    *item_r = (struct item){
+        .iclass = pg_get_text(result, row, ICLASS),
+        .key = pg_get_text(result, row, KEY),
+        .version = pg_get_i64(result, row, ITEM_VERSION),
+        .vop = pg_get_i64(result, row, VOP),
+        .content = pg_get_text(result, row, CONTENT),
+        .raw = pg_get_bool(result, row, RAW),
+    };
+}
+
+/* Does the copy's life go on, with all removals since the copy known?  The statement decided the same. */
+static bool goes_on(const struct document *copy, const struct header *now)
+{
+    return copy && document_exists(copy) && copy->header.ctime == now->ctime &&
+           now->dtime <= copy->header.version && copy->header.version <= now->version;
+}
+
+static void mutate_items(const struct schema_class *class, struct arena *arena, struct item *items,
+                         size_t count)
+{
+    for (struct item *item = items; item < items + count; item++)
+        if (!item_is_tombstone(item) && !item->raw)
+            item->content = mutation_apply(arena, class, item->iclass, item->content);
+}
+
+/* The index gives items in order, but no statement promises it: looked at here, sorted when they are not. */
+static enum fault read_document(struct store_session *session, const struct pg_result *result,
+                                struct arena *arena, struct load *load)
+{
+    const struct schema_class *old = old_class(session, load->class);
+    struct document *copy = copy_of(session, load);
+    int64_t schema = 0;
+    int rows = pg_rows(result);
+    struct header header = {.class = load->class, .id = load->id};
+    struct item *items = arena_alloc(arena, (size_t)rows * sizeof *items);
+    size_t count = 0;
+    bool has_header = false, is_sorted = true;
+    for (int row = 0; row < rows; row++) {
+        if (!pg_is_null(result, row, FLOOR)) {
+            read_header(result, row, &header);
+            schema = pg_get_i64(result, row, SCHEMA);
+            has_header = true;
+            continue;
+        }
+        read_item(result, row, &items[count]);
+        if (count && compare_items(&items[count - 1], &items[count]) > 0)
+            is_sorted = false;
+        count++;
+    }
+    if (!has_header) {
+        log_error("table space has no row");
+        return FAULT_XDATABASE;
+    }
+    if (schema != store_present_schema(session)->number) {
+        store_forget_schema(session);
+        return FAULT_STALE;
+    }
+    if (!is_sound(&header)) {
+        log_error("a row of the table doc is not as it can be class=%.*s", (int)header.class.size,
+                  header.class.data);
+        return FAULT_BCONTENT;
+    }
+    if (header.ctime == 0 && count) {
+        log_warning("items without a document class=%.*s items=%zu", (int)header.class.size,
+                    header.class.data, count);
+        count = 0;
+    }
+    if (!is_sorted)
+        qsort(items, count, sizeof *items, compare_items);
+    if (old)
+        mutate_items(old, arena, items, count);
+    if (!goes_on(copy, &header))
+        load->document = document_build(&header, items, count);
+    else if (header.version == copy->header.version)
+        load->document = document_hold(copy);
+    else
+        load->document = document_merge(copy, &header, items, count);
+    load->document->until = expiry_of(store_present_schema(session), load->document);
+    return FAULT_NONE;
+}
+
+static enum fault load_one(struct store_session *session, struct arena *arena, struct load *load)
+{
+    struct pg_params params;
+    const struct pg_statement *statement = statement_of(session, load, &params, arena);
+    struct pg_result *result;
+    enum fault fault = pg_run(session->pg, statement, &params, &result);
+    return fault ? fault : read_document(session, result, arena, load);
+}
+
+static void add_sizes(struct store_session *session, struct arena *arena, const struct load *loads,
+                      size_t count)
+{
+    struct bytes *classes = ARENA_ROOM(arena, struct bytes, count);
+    struct bytes *ids = ARENA_ROOM(arena, struct bytes, count);
+    struct pg_params params;
+    for (size_t i = 0; i < count; i++) {
+        classes[i] = loads[i].class;
+        ids[i] = loads[i].id;
+    }
+    pg_params_start(&params, arena);
+    pg_add_text_array(&params, classes, count);
+    pg_add_text_array(&params, ids, count);
+    pg_pipeline_add(session->pg, &statements[STATEMENT_SIZES], &params);
+}
+
+/* How many of the next are loaded together: as many as take no more than a round may, and one in any case. */
+static size_t next_round(const struct pg_result *sizes, size_t asked)
+{
+    size_t count = 0;
+    int64_t bytes = 0;
+    while (count < asked && (int)count < pg_rows(sizes)) {
+        bytes += pg_get_i64(sizes, (int)count, 0);
+        if (bytes > ROUND_BYTES && count)
+            break;
+        count++;
+    }
+    return count ? count : 1;
+}
+
+/* `ahead`: the sizes of so many more are asked for, and `next_r` is how many of them are loaded next. */
+static enum fault load_round(struct store *store, struct store_session *session, struct arena *arena,
+                             struct load *loads, size_t count, size_t ahead, size_t *next_r)
+{
+    enum fault fault = pg_pipeline_begin(session->pg, arena);
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < count; i++) {
+        struct pg_params params;
+        const struct pg_statement *statement = statement_of(session, &loads[i], &params, arena);
+        pg_pipeline_add(session->pg, statement, &params);
+    }
+    if (ahead)
+        add_sizes(session, arena, loads + count, ahead);
+    struct pg_verdict verdict;
+    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return verdict.fault;
+    for (size_t i = 0; i < count && !fault; i++)
+        fault = read_document(session, verdict.results[i], arena, &loads[i]);
+    if (ahead && !fault)
+        *next_r = next_round(verdict.results[count], ahead);
+    return fault;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static enum fault load_rounds(struct store *store, struct store_session *session, struct arena *arena,
+                              struct load *loads, size_t count)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND)
+        fault =
+            load_round(store, session, arena, loads + done, min_size(count - done, LOADS_A_ROUND), 0, NULL);
+    return fault;
+}
+
+/* Each round has an arena of its own, so that the rows go when their documents are made. */
+static enum fault load_bounded(struct store *store, struct store_session *session, struct load *loads,
+                               size_t count, size_t bytes_most)
+{
+    enum fault fault = FAULT_NONE;
+    size_t bytes = 0, round = min_size(count, LOADS_OF_UNKNOWN_SIZE), next = 0;
+    for (size_t done = 0; done < count && bytes < bytes_most && !fault; done += round, round = next) {
+        struct arena *arena = arena_create("round of loads");
+        fault = load_round(store, session, arena, loads + done, round,
+                           min_size(count - done - round, LOADS_A_ROUND), &next);
+        arena_destroy(arena);
+        for (size_t i = done; i < done + round && !fault; i++)
+            bytes += loads[i].document->block_bytes;
+    }
+    return fault;
+}
+
+static enum fault load_all(struct store *store, struct store_session *session, struct arena *arena,
+                           struct load *loads, size_t count, size_t bytes_most)
+{
+    enum fault fault = count == 1               ? load_one(session, arena, loads)
+                       : bytes_most == SIZE_MAX ? load_rounds(store, session, arena, loads, count)
+                                                : load_bounded(store, session, loads, count, bytes_most);
+    for (size_t i = 0; i < count && fault; i++) {
+        document_release(loads[i].document);
+        loads[i].document = NULL;
+    }
+    return fault;
+}
+
+enum fault store_load_part(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count,
+                           size_t bytes_most)
+{
+    struct store_session *session = &store->sessions[ns];
+    for (size_t i = 0; i < count; i++)
+        loads[i].document = NULL;
+    for (int attempt = 0, schemas = 0;;) {
+        struct pg *pg;
+        enum fault fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = store_read_schema(session);
+        if (!fault)
+            fault = load_all(store, session, arena, loads, count, bytes_most);
+        bool has_moved = fault == FAULT_STALE && !session->schema;
+        if (has_moved && ++schemas < SCHEMAS_MOST)
+            continue;
+        if (!store_reads_again(store, ns, fault, attempt++))
+            return fault;
+    }
+}
+
+enum fault store_load_many(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count)
+{
+    return store_load_part(store, ns, arena, loads, count, SIZE_MAX);
+}
+
+enum fault store_load(struct store *store, int ns, struct arena *arena, struct load *load)
+{
+    return store_load_many(store, ns, arena, load, 1);
+}

@@ -1,0 +1,182 @@
+/* store_long: long reads of who is no administrator: the time that they may take together, and the workers
+ * that may be at them (reads.h).  The time limit of a statement goes with it, in the same round trip. */
+#include "store/store.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "segment/reads.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* A trial may take this part of what is allowed. */
+enum { TRIAL_PART = 8 };
+
+static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
+{
+    return setting ? setting : workers / part ? workers / part : 1;
+}
+
+void store_set_reader(struct store *store, uint64_t client)
+{
+    store->reading = (struct reading){.is_limited = true,
+                                      .client = client,
+                                      .left_ms = store->settings->limit_read_ms,
+                                      .trial_ms = store->settings->limit_read_ms / TRIAL_PART};
+}
+
+void store_clear_reader(struct store *store)
+{
+    if (store->reading.state != READING_NOT)
+        reads_leave(store->segment);
+    store->reading = (struct reading){0};
+}
+
+const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r)
+{
+    *value_r = store->reading.refused_value;
+    return fault == store->reading.refused_fault ? store->reading.refused : NULL;
+}
+
+static enum fault refuse(struct store *store, enum fault fault, const char *limit, int64_t value)
+{
+    store->reading.refused = limit;
+    store->reading.refused_fault = fault;
+    store->reading.refused_value = value;
+    return fault;
+}
+
+/* --- shares --- */
+
+static struct read_shares shares_of(const struct store *store, int ns)
+{
+    const struct settings *settings = store->settings;
+    return (struct read_shares){
+        .ns = ns,
+        .client = store->reading.client,
+        .ns_most = share_of(settings->limit_namespace_reads, settings->workers, 2),
+        .client_most = share_of(settings->limit_client_reads, settings->workers, 4),
+    };
+}
+
+static enum fault take_entry(struct store *store, const struct read_shares *shares, enum reads_entry entry)
+{
+    switch (entry) {
+    case READS_ENTERED:
+        store->reading.state = READING_FULLY;
+        return FAULT_NONE;
+    case READS_ON_TRIAL:
+        store->reading.state = READING_ON_TRIAL;
+        return FAULT_NONE;
+    case READS_SPACE_FULL:
+        store->reading.state = READING_NOT;
+        return refuse(store, FAULT_XBUSY, "limit_namespace_reads", shares->ns_most);
+    case READS_CLIENT_FULL:
+    default:
+        store->reading.state = READING_NOT;
+        return refuse(store, FAULT_XBUSY, "limit_client_reads", shares->client_most);
+    }
+}
+
+static enum fault enter(struct store *store, int ns)
+{
+    const struct read_shares shares = shares_of(store, ns);
+    if (store->reading.state != READING_NOT || segment_index(store->segment) == PROCESSES_NO_INDEX)
+        return FAULT_NONE;
+    return take_entry(store, &shares, reads_enter(store->segment, &shares));
+}
+
+static enum fault extend(struct store *store, int ns, bool is_slow)
+{
+    const struct read_shares shares = shares_of(store, ns);
+    return take_entry(store, &shares, reads_extend(store->segment, &shares, is_slow));
+}
+
+/* --- time --- */
+
+enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct long_read *read_r)
+{
+    struct reading *reading = &store->reading;
+    *read_r = (struct long_read){.limit_ms = most_ms};
+    if (!reading->is_limited)
+        return FAULT_NONE;
+    enum fault fault = enter(store, ns);
+    bool is_tried = reading->trial_ms <= 0;
+    /* In a snapshot nothing can be said again. */
+    if (!fault && reading->state == READING_ON_TRIAL && (is_tried || store->sessions[ns].in_snapshot))
+        fault = extend(store, ns, is_tried);
+    if (!fault && reading->left_ms <= 0)
+        fault = refuse(store, FAULT_XTIME, "limit_read_ms", store->settings->limit_read_ms);
+    int64_t left_ms = reading->state == READING_ON_TRIAL && reading->trial_ms < reading->left_ms
+                          ? reading->trial_ms
+                          : reading->left_ms;
+    read_r->is_ours = !most_ms || left_ms < most_ms;
+    read_r->limit_ms = read_r->is_ours ? left_ms : most_ms;
+    read_r->since_ms = clock_monotonic_ms();
+    return fault;
+}
+
+bool store_long_end(struct store *store, int ns, const struct long_read *read, enum fault *fault)
+{
+    struct reading *reading = &store->reading;
+    if (!reading->is_limited || !read->since_ms)
+        return false;
+    int64_t taken_ms = clock_monotonic_ms() - read->since_ms;
+    reading->left_ms -= taken_ms;
+    reading->trial_ms -= taken_ms;
+    if (*fault != FAULT_XTIME || !read->is_ours)
+        return false;
+    if (reading->state != READING_ON_TRIAL) {
+        reading->left_ms = 0;
+        *fault = refuse(store, FAULT_XTIME, "limit_read_ms", store->settings->limit_read_ms);
+        return false;
+    }
+    *fault = extend(store, ns, true);
+    return !*fault;
+}
+
+/* --- statements --- */
+
+enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
+                             const struct pg_statement *statement, const struct pg_params *params,
+                             struct pg_result **result_r)
+{
+    struct pg_params limits;
+    struct pg_verdict verdict;
+    if (!limit_ms)
+        return pg_run(session->pg, statement, params, result_r);
+    if (!pg_params_fit(params))
+        return FAULT_ALIMIT;
+    enum fault fault = pg_pipeline_begin(session->pg, params->arena);
+    if (fault)
+        return fault;
+    pg_params_start(&limits, params->arena);
+    pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%" PRId64, limit_ms)));
+    pg_pipeline_add(session->pg, &statements[STATEMENT_READ_LIMIT], &limits);
+    pg_pipeline_add(session->pg, statement, params);
+    pg_pipeline_run(session->pg, answer_ms, &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return verdict.fault;
+    *result_r = verdict.results[1];
+    return FAULT_NONE;
+}
+
+enum fault store_run_long(struct store *store, int ns, enum statement statement,
+                          const struct pg_params *params, struct pg_result **result_r)
+{
+    struct long_read read;
+    enum fault fault;
+    int attempt = 0;
+    bool again;
+    do {
+        struct pg *pg;
+        fault = store_long_begin(store, ns, 0, &read);
+        if (!fault)
+            fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = store_run_limited(&store->sessions[ns], read.limit_ms, store_pipeline_ms(store),
+                                      &statements[statement], params, result_r);
+        again = store_long_end(store, ns, &read, &fault);
+    } while (again || store_reads_again(store, ns, fault, attempt++));
+    return fault;
+}

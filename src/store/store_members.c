@@ -1,0 +1,162 @@
+/* store_members: collections of documents that share the value of a property: what a commit must bring up to
+ * date, and pages of them (doc/collections.md). */
+#include "store/store.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* Columns of COLLECTION. */
+enum { LIFE, NUMBER, IS_READY, FLOOR, XID, XID_NEXT, ID, VERSION, HAS_LEFT };
+
+/* --- what a commit writes ------------------------------------------------------------------------ */
+
+static bool is_followed(const struct schema *schema, const struct commit_document *document)
+{
+    if (document->act == DRAFT_READ)
+        return false;
+    const struct schema_class *class = schema_find_class(schema, document->base->header.class);
+    return class && (class->collection_count || class->unique_count || class->max_life.item);
+}
+
+static bool is_sent(const struct commit *commit, const struct schema *schema, size_t before,
+                    struct bytes class)
+{
+    for (size_t i = 0; i < before; i++)
+        if (bytes_equal(commit->documents[i].base->header.class, class) &&
+            is_followed(schema, &commit->documents[i]))
+            return true;
+    return false;
+}
+
+static void send_members(struct pg *pg, struct arena *arena, struct bytes class, const struct bytes *ids,
+                         size_t count)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, class);
+    pg_add_text_array(&params, ids, count);
+    pg_add_i64(&params, clock_present_minute());
+    pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
+}
+
+/* The documents that copies are written to, which are in the order of their classes. */
+static void send_copied(struct pg *pg, struct arena *arena, const struct schema *schema,
+                        const struct copy_batch *batch)
+{
+    for (size_t i = 0, end; i < batch->target_count; i = end) {
+        struct bytes name = batch->targets[i].class;
+        const struct schema_class *class = schema_find_class(schema, name);
+        struct bytes *ids = ARENA_ARRAY(arena, struct bytes, batch->target_count - i);
+        size_t count = 0;
+        for (end = i; end < batch->target_count && bytes_equal(batch->targets[end].class, name); end++)
+            if (copies_is_first(batch, end))
+                ids[count++] = batch->targets[end].id;
+        if (class && class->collection_count)
+            send_members(pg, arena, name, ids, count);
+    }
+}
+
+void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
+                        const struct commit *commit)
+{
+    if (!schema->class_count)
+        return;
+    if (commit->copies)
+        send_copied(pg, arena, schema, commit->copies);
+    for (size_t i = 0; i < commit->count; i++) {
+        struct bytes class = commit->documents[i].base->header.class;
+        if (!is_followed(schema, &commit->documents[i]) || is_sent(commit, schema, i, class))
+            continue;
+        struct bytes *ids = ARENA_ARRAY(arena, struct bytes, commit->count - i);
+        size_t count = 0;
+        for (size_t k = i; k < commit->count; k++)
+            if (bytes_equal(commit->documents[k].base->header.class, class) &&
+                is_followed(schema, &commit->documents[k]))
+                ids[count++] = commit->documents[k].base->header.id;
+        send_members(pg, arena, class, ids, count);
+    }
+}
+
+/* --- pages --------------------------------------------------------------------------------------- */
+
+static struct bytes number_text(struct arena *arena, int64_t number)
+{
+    return bytes_of(arena_printf(arena, "%" PRId64, number));
+}
+
+static void read_page(const struct pg_result *result, const struct collection_query *query,
+                      struct collection_page *page)
+{
+    page->members = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
+    page->ended = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
+    for (int row = 0; row < pg_rows(result); row++) {
+        if (pg_is_null(result, row, ID)) {
+            page->life = pg_get_i64(result, row, LIFE);
+            page->number = pg_get_i64(result, row, NUMBER);
+            page->is_ready = pg_get_bool(result, row, IS_READY);
+            page->floor = pg_get_i64(result, row, FLOOR);
+            page->horizon = pg_get_i64(result, row, XID);
+            page->next = pg_get_i64(result, row, XID_NEXT);
+        } else if (pg_is_null(result, row, XID)) {
+            page->has_ended_more = page->ended_count == COLLECTION_ENDED_MOST;
+            if (!page->has_ended_more)
+                page->ended[page->ended_count++] = (struct collection_member){
+                    .id = pg_get_text(result, row, ID),
+                    .version = pg_get_i64(result, row, VERSION),
+                    .has_left = true,
+                };
+        } else if (page->count == (size_t)query->limit) { /* asked for only to know that there is one */
+            page->has_more = true;
+        } else {
+            page->members[page->count++] = (struct collection_member){
+                .id = pg_get_text(result, row, ID),
+                .version = pg_get_i64(result, row, VERSION),
+                .transaction = pg_get_i64(result, row, XID),
+                .has_left = pg_get_bool(result, row, HAS_LEFT),
+            };
+        }
+    }
+}
+
+static void add_query(struct pg_params *params, const struct collection_query *query)
+{
+    pg_params_start(params, query->arena);
+    pg_add_text(params, query->class);
+    pg_add_text(params, query->name);
+    pg_add_text(params, query->value);
+    pg_add_text(params, number_text(query->arena, query->transaction));
+    pg_add_text(params, query->id.data ? query->id : BYTES(""));
+    pg_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
+    pg_add_i64(params, (int64_t)query->limit + 1);
+    pg_add_i64(params, query->since);
+    pg_add_i64(params, query->minute);
+    pg_add_i64(params, COLLECTION_ENDED_MOST + INT64_C(1));
+}
+
+enum fault store_collection(struct store *store, int ns, const struct collection_query *query,
+                            struct collection_page *page_r)
+{
+    struct pg_params params, none;
+    struct pg_result *result;
+    *page_r = (struct collection_page){0};
+    add_query(&params, query);
+    pg_params_start(&none, query->arena);
+    for (int turn = 0; turn < 2; turn++) {
+        enum fault fault = store_run_long(store, ns, STATEMENT_COLLECTION, &params, &result);
+        if (fault)
+            return fault;
+        *page_r = (struct collection_page){0};
+        read_page(result, query, page_r);
+        if (page_r->life || store->sessions[ns].in_snapshot)
+            return FAULT_NONE;
+        fault = store_run_again(store, ns, STATEMENT_COLLECTION_EPOCH, &none, NULL);
+        if (fault)
+            return fault;
+    }
+    log_error("the life of collections cannot be begun");
+    return FAULT_XDATABASE;
+}

@@ -1,0 +1,460 @@
+/* store_schema: the schema applied in a namespace, as a session knows it, and what a commit writes into side
+ * tables.
+ *
+ * Commits and searches tell the number of the schema that they were made up under; the database refuses them
+ * (ST004) when it has another one, then the schema is read again.  So nobody writes or reads by an old one.
+ */
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "model/expiry.h"
+#include "model/mutation.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+#include "edge/json.h"
+
+/* Columns of SCHEMA. */
+enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET };
+
+/* A side table and the statements that keep it. */
+struct side {
+    const struct schema_class *class;
+    const struct schema_item *item;
+    struct pg_statement write, wipe;
+    bool is_prepared;
+};
+
+struct known_schema {
+    int references;
+    uint64_t turn; /* how many the session has read */
+    struct arena *arena;
+    struct schema *schema;
+    struct side *sides;
+    size_t side_count;
+};
+
+static void release(void *pointer)
+{
+    struct known_schema *known = pointer;
+    if (known && --known->references == 0)
+        arena_destroy(known->arena);
+}
+
+/* Statements of a schema that is forgotten stay in the session, where their names must not be met again. */
+static void leave_statements(struct store_session *session, struct side *side)
+{
+    if (side->is_prepared)
+        builder_printf(&session->left, "%s %s ", side->write.name, side->wipe.name);
+    side->is_prepared = false;
+}
+
+void store_forget_schema(struct store_session *session)
+{
+    for (size_t i = 0; session->schema && session->pg && i < session->schema->side_count; i++)
+        leave_statements(session, &session->schema->sides[i]);
+    release(session->schema);
+    session->schema = NULL;
+}
+
+void store_forget_statements(struct store_session *session)
+{
+    builder_free(&session->left);
+    session->left = (struct builder){0};
+}
+
+/* One by one: of the two of a side the second may not have been prepared, when the first was refused. */
+static void deallocate_left(struct store_session *session, struct arena *arena)
+{
+    const char *name = session->left.data;
+    while (name && name < session->left.data + session->left.size) {
+        size_t size = strcspn(name, " ");
+        const char *sql = arena_printf(
+            arena,
+            "do $$ begin deallocate \"%.*s\"; exception when invalid_sql_statement_name then null; end $$",
+            (int)size, name);
+        if (pg_execute(session->pg, sql))
+            log_warning("a statement of a schema before is still prepared");
+        name += size + 1;
+    }
+    store_forget_statements(session);
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+/* Classes that are not rewritten yet: words "~Class". */
+static bool is_rewriting(struct bytes building, struct bytes class)
+{
+    for (const char *at = building.data; at && building.size;) {
+        const char *blank = memchr(at, ' ', building.size);
+        struct bytes word = {at, blank ? (size_t)(blank - at) : building.size};
+        if (word.size == class.size + 1 && *at == '~' && memcmp(at + 1, class.data, class.size) == 0)
+            return true;
+        building.size -= word.size + (blank != NULL);
+        at += word.size + (blank != NULL);
+    }
+    return false;
+}
+
+/* Fields that are still being built: words "Class.Item.field". */
+static bool is_building(struct bytes building, struct bytes class, struct bytes item, struct bytes field)
+{
+    while (building.size) {
+        const char *blank = memchr(building.data, ' ', building.size);
+        size_t size = blank ? (size_t)(blank - building.data) : building.size;
+        const char *at = building.data;
+        if (size == class.size + item.size + field.size + 2 && memcmp(at, class.data, class.size) == 0 &&
+            at[class.size] == '.' && memcmp(at + class.size + 1, item.data, item.size) == 0 &&
+            at[class.size + 1 + item.size] == '.' &&
+            memcmp(at + class.size + 2 + item.size, field.data, field.size) == 0)
+            return true;
+        size += blank != NULL;
+        building.data += size;
+        building.size -= size;
+    }
+    return false;
+}
+
+/* The names of its statements are those of no schema that the session knew before: the same number may be
+ * read again, after an error that made it forget the schema. */
+static void add_side(struct known_schema *known, const struct schema_class *class,
+                     const struct schema_item *item)
+{
+    struct arena *arena = known->arena;
+    unsigned long long number = known->turn;
+    int class_size = (int)class->name.size, item_size = (int)item->name.size;
+    const char *class_name = class->name.data, *item_name = item->name.data;
+    known->sides[known->side_count++] = (struct side){
+        .class = class,
+        .item = item,
+        .write = {arena_printf(arena, "write_%llu_%.*s_%.*s", number, class_size, class_name, item_size,
+                               item_name),
+                  arena_printf(arena, "select stampd.\"x_%.*s_%.*s_write\"($1::text[], $2::text[])",
+                               class_size, class_name, item_size, item_name),
+                  2},
+        .wipe = {arena_printf(arena, "wipe_%llu_%.*s_%.*s", number, class_size, class_name, item_size,
+                              item_name),
+                 arena_printf(arena, "select stampd.\"x_%.*s_%.*s_wipe\"($1::text[])", class_size, class_name,
+                              item_size, item_name),
+                 1},
+    };
+}
+
+/* Does a mutation touch the member?  Then its column is not what is read until all is rewritten. */
+static bool is_mutated(const struct schema_class *class, const struct schema_item *item, struct bytes member)
+{
+    for (size_t m = 0; m < class->mutation_count; m++)
+        for (size_t c = 0; class->mutations[m].item == item && c < class->mutations[m].change_count; c++) {
+            const struct schema_change *change = &class->mutations[m].changes[c];
+            if (bytes_equal(change->member, member) ||
+                (change->kind == CHANGE_RENAME && bytes_equal(change->value, member)))
+                return true;
+        }
+    return false;
+}
+
+/* Says which fields are ready, and lists the side tables. */
+static void complete(struct known_schema *known, struct bytes building)
+{
+    struct schema *schema = known->schema;
+    size_t count = 0;
+    for (size_t c = 0; c < schema->class_count; c++)
+        count += schema->classes[c].item_count;
+    known->sides = ARENA_ARRAY(known->arena, struct side, count);
+    for (size_t c = 0; c < schema->class_count; c++) {
+        struct schema_class *class = (struct schema_class *)&schema->classes[c];
+        class->is_old = is_rewriting(building, class->name);
+        schema->has_old |= class->is_old || mutation_applies(class);
+        for (size_t i = 0; i < class->item_count; i++) {
+            const struct schema_item *item = &class->items[i];
+            for (size_t f = 0; f < item->field_count; f++) {
+                struct schema_field *field = (struct schema_field *)&item->fields[f];
+                field->is_ready = !is_building(building, class->name, item->name, field->name) &&
+                                  !(class->is_old &&
+                                    (mutation_has_function(class) || is_mutated(class, item, field->name)));
+            }
+            if (item->field_count)
+                add_side(known, class, item);
+        }
+    }
+}
+
+static enum fault read_row(const struct pg_result *row, struct known_schema *known)
+{
+    struct schema_problem problem;
+    struct bytes content = pg_rows(row) ? pg_get_text(row, 0, CONTENT) : NO_BYTES;
+    const char *text = arena_copy(known->arena, content.data ? content.data : "", content.size);
+    if (schema_read(known->arena, (struct bytes){text, content.size}, &known->schema, &problem)) {
+        log_error("table schema holds what this program does not know at %s: %s", problem.path,
+                  problem.expected);
+        return FAULT_ODATABASE;
+    }
+    known->schema->number = pg_get_i64(row, 0, NUMBER);
+    known->schema->wakes = pg_get_bool(row, 0, WAKES);
+    struct bytes secret = pg_get_text(row, 0, SECRET);
+    known->schema->secret = (struct bytes){arena_copy(known->arena, secret.data, secret.size), secret.size};
+    complete(known, pg_get_text(row, 0, BUILDING));
+    return FAULT_NONE;
+}
+
+enum fault store_read_schema(struct store_session *session)
+{
+    if (session->schema)
+        return FAULT_NONE;
+    struct known_schema *known = calloc(1, sizeof *known);
+    if (!known)
+        log_fatal("out of memory schema");
+    known->references = 1;
+    known->turn = ++session->schemas;
+    known->arena = arena_create("schema");
+    arena_defer(known->arena, free, known);
+    struct pg_params params;
+    struct pg_result *row;
+    struct arena *arena = arena_create("schema row");
+    pg_params_start(&params, arena);
+    enum fault fault = pg_run(session->pg, &statements[STATEMENT_SCHEMA], &params, &row);
+    if (!fault)
+        fault = read_row(row, known);
+    arena_destroy(arena);
+    if (fault)
+        release(known);
+    else
+        session->schema = known;
+    return fault;
+}
+
+const struct schema *store_present_schema(const struct store_session *session)
+{
+    return session->schema->schema;
+}
+
+enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)
+{
+    struct store_session *session = &store->sessions[ns];
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = store_read_schema(session);
+    } while (store_reads_again(store, ns, fault, attempt++));
+    if (fault)
+        return fault;
+    session->schema->references++;
+    arena_defer(arena, release, session->schema);
+    *schema_r = session->schema->schema;
+    return FAULT_NONE;
+}
+
+bool store_judge_expiry(struct store *store, int ns, struct document *document)
+{
+    const struct known_schema *known = store->sessions[ns].schema;
+    if (!known)
+        return false;
+    document->until = expiry_of(known->schema, document);
+    return true;
+}
+
+enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena, const struct schema *schema)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    enum fault fault;
+    int attempt = 0;
+    pg_params_start(&params, arena);
+    do {
+        struct pg *pg;
+        fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[STATEMENT_SCHEMA_NUMBER], &params, &row);
+    } while (store_reads_again(store, ns, fault, attempt++));
+    if (fault || (pg_rows(row) && pg_get_i64(row, 0, 0) == schema->number))
+        return fault;
+    store_forget_schema(&store->sessions[ns]);
+    return FAULT_STALE;
+}
+
+/* --- what a commit writes ------------------------------------------------------------------------ */
+
+/* Names of items in one side table. */
+struct matched {
+    struct side *side;
+    struct bytes *ids, *keys; /* of items to write */
+    size_t count, capacity;
+    struct bytes *wiped; /* documents whose life has ended */
+    size_t wiped_count;
+};
+
+struct store_sides {
+    struct arena *arena;
+    const struct commit *commit;
+    struct matched *list;
+    size_t count;
+};
+
+static struct matched *match(struct store_sides *sides, struct side *side)
+{
+    for (size_t i = 0; i < sides->count; i++)
+        if (sides->list[i].side == side)
+            return &sides->list[i];
+    struct matched *matched = &sides->list[sides->count++];
+    *matched = (struct matched){.side = side};
+    return matched;
+}
+
+static void add_item(struct store_sides *sides, struct side *side, struct bytes id, struct bytes key)
+{
+    struct matched *matched = match(sides, side);
+    if (matched->count == matched->capacity) {
+        size_t capacity = matched->capacity ? 2 * matched->capacity : 8;
+        struct bytes *ids = ARENA_ARRAY(sides->arena, struct bytes, capacity);
+        struct bytes *keys = ARENA_ARRAY(sides->arena, struct bytes, capacity);
+        for (size_t i = 0; i < matched->count; i++) {
+            ids[i] = matched->ids[i];
+            keys[i] = matched->keys[i];
+        }
+        matched->ids = ids;
+        matched->keys = keys;
+        matched->capacity = capacity;
+    }
+    matched->ids[matched->count] = id;
+    matched->keys[matched->count++] = key.data ? key : BYTES("");
+}
+
+static void add_wiped(struct store_sides *sides, struct side *side, struct bytes id)
+{
+    struct matched *matched = match(sides, side);
+    if (!matched->wiped)
+        matched->wiped = ARENA_ARRAY(sides->arena, struct bytes, sides->commit->count);
+    matched->wiped[matched->wiped_count++] = id;
+}
+
+static const struct json *read_members(struct arena *arena, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
+    struct json *root;
+    struct json_problem problem;
+    return json_read(arena, content, &limits, &root, &problem) ? NULL : root;
+}
+
+/* Are the exported members written the same in both contents? */
+static bool is_same_export(struct arena *arena, const struct schema_item *item, const struct item *before,
+                           const struct item *after)
+{
+    if (!before || item_is_tombstone(before) || item_is_tombstone(after) || before->raw || after->raw)
+        return false;
+    const struct json *old = read_members(arena, before->content), *new = read_members(arena, after->content);
+    for (size_t i = 0; old && new &&i < item->field_count; i++) {
+        const char *name = arena_copy(arena, item->fields[i].name.data, item->fields[i].name.size);
+        const struct json *one = json_member(old, name), *other = json_member(new, name);
+        if (one ? !other || !bytes_equal(one->text, other->text) : other != NULL)
+            return false;
+    }
+    return old && new;
+}
+
+static void collect_document(struct store_sides *sides, struct side *side,
+                             const struct commit_document *document)
+{
+    struct bytes id = document->base->header.id;
+    bool goes_on = document->act == DRAFT_WRITE && document_exists(document->base);
+    if (document->act == DRAFT_DELETE || document->act == DRAFT_RENEW)
+        add_wiped(sides, side, id);
+    for (size_t i = 0; i < document->rows.item_count; i++) {
+        const struct item *item = document->rows.items[i];
+        struct bytes key = item->key.data ? item->key : BYTES("");
+        if (!bytes_equal(item->iclass, side->item->name))
+            continue;
+        const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
+        /* side tables were written of what is stored, not of what is read */
+        if (mutation_applies(side->class) || !is_same_export(sides->arena, side->item, before, item))
+            add_item(sides, side, id, key);
+    }
+}
+
+/* Items that may be written as copies: those that are not are brought to what they are. */
+static void collect_copies(struct store_sides *sides, struct side *side, const struct copy_batch *batch)
+{
+    for (size_t i = 0; i < batch->target_count; i++) {
+        const struct copy_target *target = &batch->targets[i];
+        const struct copy_source *source = &batch->sources[target->source];
+        if (bytes_equal(source->iclass, side->item->name) && bytes_equal(target->class, side->class->name))
+            add_item(sides, side, target->id, source->copy_key);
+    }
+}
+
+/* Not prepared: when the error is of another kind than a schema that has moved, both are prepared anew. */
+static enum fault refuse_side(struct store_session *session, struct side *side, enum fault fault)
+{
+    fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
+    if (session->schema)
+        leave_statements(session, side);
+    return fault;
+}
+
+enum fault store_collect_sides(struct store_session *session, struct arena *arena,
+                               const struct commit *commit, struct store_sides **sides_r)
+{
+    struct known_schema *known = session->schema;
+    struct store_sides *sides = ARENA_NEW(arena, struct store_sides);
+    *sides = (struct store_sides){.arena = arena, .commit = commit};
+    *sides_r = sides;
+    if (known->side_count)
+        sides->list = ARENA_ARRAY(arena, struct matched, known->side_count);
+    for (size_t s = 0; s < known->side_count; s++) {
+        struct side *side = &known->sides[s];
+        if (commit->copies)
+            collect_copies(sides, side, commit->copies);
+        for (size_t i = 0; i < commit->count; i++) {
+            const struct commit_document *document = &commit->documents[i];
+            if (document->act == DRAFT_READ || !bytes_equal(document->base->header.class, side->class->name))
+                continue;
+            collect_document(sides, side, document);
+        }
+    }
+    for (size_t i = 0; i < sides->count; i++) {
+        struct side *side = sides->list[i].side;
+        const struct pg_statement both[] = {side->write, side->wipe};
+        if (side->is_prepared)
+            continue;
+        if (session->left.size)
+            deallocate_left(session, arena);
+        side->is_prepared = true; /* the first of them, even when the second is refused */
+        enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
+        if (fault)
+            return refuse_side(session, side, fault);
+    }
+    return FAULT_NONE;
+}
+
+void store_send_sides(struct pg *pg, const struct store_sides *sides)
+{
+    for (size_t i = 0; i < sides->count; i++) {
+        const struct matched *matched = &sides->list[i];
+        struct pg_params params;
+        if (matched->wiped_count) {
+            pg_params_start(&params, sides->arena);
+            pg_add_text_array(&params, matched->wiped, matched->wiped_count);
+            pg_pipeline_add(pg, &matched->side->wipe, &params);
+        }
+        if (matched->count) {
+            pg_params_start(&params, sides->arena);
+            pg_add_text_array(&params, matched->ids, matched->count);
+            pg_add_text_array(&params, matched->keys, matched->count);
+            pg_pipeline_add(pg, &matched->side->write, &params);
+        }
+    }
+}
+
+enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault)
+{
+    static const char *const moved[] = {"ST004", "42P01", "42703", "42883"};
+    for (size_t i = 0; i < COUNT_OF(moved); i++)
+        if (strcmp(sqlstate, moved[i]) == 0) {
+            store_forget_schema(session);
+            return FAULT_STALE;
+        }
+    return fault;
+}

@@ -1,0 +1,246 @@
+/* store_search: searches and selects of applications, each text of them prepared once in a session; the least
+ * recently used is given up when there are too many. */
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "model/mutation.h"
+#include "store/store_private.h"
+
+enum { PREPARED_MOST = 64 };
+
+struct store_search {
+    uint64_t turn, number;
+    char sqlstate[6]; /* of what was prepared last */
+    struct prepared {
+        char *sql; /* NULL: free */
+        char name[32];
+        uint64_t used;
+    } list[PREPARED_MOST];
+};
+
+void store_forget_searches(struct store_session *session)
+{
+    for (size_t i = 0; session->search && i < PREPARED_MOST; i++)
+        free(session->search->list[i].sql);
+    free(session->search);
+    session->search = NULL;
+}
+
+/* The statement of this text, or the one whose place it takes. */
+static struct prepared *find_place(struct store_search *searches, const char *sql)
+{
+    struct prepared *oldest = &searches->list[0];
+    for (struct prepared *one = searches->list; one < searches->list + PREPARED_MOST; one++) {
+        if (one->sql && strcmp(one->sql, sql) == 0)
+            return one;
+        if (oldest->sql && (!one->sql || one->used < oldest->used))
+            oldest = one;
+    }
+    return oldest;
+}
+
+/* To prepare takes locks, for which it may have to wait: not longer than the statement may take itself. */
+static enum fault prepare_limited(struct store_session *session, struct arena *arena, int64_t limit_ms,
+                                  const struct pg_statement *statement)
+{
+    if (limit_ms) {
+        enum fault fault =
+            pg_execute(session->pg, arena_printf(arena, "set statement_timeout = %lld", (long long)limit_ms));
+        if (fault)
+            return fault;
+    }
+    enum fault fault = statement->parameters ? pg_prepare_texts(session->pg, statement)
+                                             : pg_prepare(session->pg, statement, 1);
+    snprintf(session->search->sqlstate, sizeof session->search->sqlstate, "%s", pg_sqlstate(session->pg));
+    if (!limit_ms || (fault && session->in_snapshot)) /* whose end takes the limit back */
+        return fault;
+    enum fault reset = pg_execute(session->pg, "reset statement_timeout");
+    return fault ? fault : reset;
+}
+
+/* `texts`: how many parameters it has, when all of them are to be texts; 0: PostgreSQL finds their types.
+ * `limit_ms`: the time that it may take when it is new; 0: as long as any. */
+static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql, int texts,
+                          int64_t limit_ms, const char **name_r)
+{
+    if (!session->search && !(session->search = calloc(1, sizeof *session->search)))
+        log_fatal("out of memory searches");
+    struct store_search *searches = session->search;
+    struct prepared *place = find_place(searches, sql);
+    place->used = ++searches->turn;
+    searches->sqlstate[0] = '\0';
+    *name_r = place->name;
+    if (place->sql && strcmp(place->sql, sql) == 0)
+        return FAULT_NONE;
+    enum fault fault = FAULT_NONE;
+    if (place->sql)
+        fault = pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
+    free(place->sql);
+    place->sql = NULL;
+    snprintf(place->name, sizeof place->name, "search_%llu", (unsigned long long)++searches->number);
+    const struct pg_statement statement = {place->name, sql, texts};
+    if (!fault)
+        fault = prepare_limited(session, arena, limit_ms, &statement);
+    if (!fault && !(place->sql = strdup(sql)))
+        log_fatal("out of memory searches");
+    return fault;
+}
+
+static void give_up(struct store_session *session, struct arena *arena, const char *sql)
+{
+    struct prepared *place = find_place(session->search, sql);
+    if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(session->pg))
+        return;
+    free(place->sql);
+    place->sql = NULL;
+    (void)!pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
+}
+
+static enum fault run(struct store *store, struct store_session *session, int64_t limit_ms, const char *sql,
+                      const struct pg_params *params, struct pg_result **result_r)
+{
+    const char *name;
+    enum fault fault = prepare(session, params->arena, sql, 0, limit_ms, &name);
+    if (fault)
+        fault = store_judge_schema(session, session->search->sqlstate, fault);
+    else
+        fault = store_run_limited(session, limit_ms, store_pipeline_ms(store),
+                                  &(struct pg_statement){name, sql, params->count}, params, result_r);
+    if (!fault)
+        return FAULT_NONE;
+    fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
+    if (fault == FAULT_STALE) /* what was found out when it was prepared may not be so any more */
+        give_up(session, params->arena, sql);
+    return fault;
+}
+
+/* Rows of a page, without the one that only tells that there is more. */
+static void read_page(const struct search *search, struct arena *arena, const struct pg_result *result,
+                      struct search_page *page_r)
+{
+    size_t rows = (size_t)pg_rows(result);
+    struct search_found *found = ARENA_ARRAY(arena, struct search_found, rows);
+    size_t whole = search->wants_items && rows ? (size_t)pg_get_i64(result, 0, SEARCH_PAGE) : rows;
+    page_r->has_more = rows && (whole > (size_t)search->limit || rows < whole);
+    page_r->count = rows > (size_t)search->limit ? (size_t)search->limit : rows;
+    page_r->found = found;
+    for (size_t i = 0; i < page_r->count; i++) {
+        int row = (int)i;
+        found[i].id = pg_get_text(result, row, SEARCH_ID);
+        if (!search->wants_items)
+            continue;
+        found[i].item = (struct item){.iclass = search->item->name,
+                                      .key = pg_get_text(result, row, SEARCH_KEY),
+                                      .version = pg_get_i64(result, row, SEARCH_VERSION),
+                                      .content = pg_get_text(result, row, SEARCH_CONTENT),
+                                      .raw = pg_get_bool(result, row, SEARCH_RAW)};
+        if (mutation_applies(search->class))
+            found[i].item.content =
+                mutation_apply(arena, search->class, search->item->name, found[i].item.content);
+    }
+}
+
+enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
+                        struct search_page *page_r)
+{
+    struct builder sql = {0};
+    struct pg_params params;
+    struct pg_result *result = NULL;
+    pg_params_start(&params, arena);
+    search_compose(search, &sql, &params);
+    const char *text = arena_copy(arena, sql.data, sql.size);
+    builder_free(&sql);
+    struct long_read read;
+    enum fault fault;
+    int attempt = 0;
+    bool again;
+    do {
+        struct pg *pg;
+        fault = store_long_begin(store, ns, 0, &read);
+        if (!fault)
+            fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = run(store, &store->sessions[ns], read.limit_ms, text, &params, &result);
+        again = store_long_end(store, ns, &read, &fault);
+    } while (again || store_reads_again(store, ns, fault, attempt++));
+    if (!fault)
+        read_page(search, arena, result, page_r);
+    return fault;
+}
+
+/* --- selects of applications --------------------------------------------------------------------- */
+
+static const char limit_statement[] =
+    "select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1::text, true)";
+
+/* What the select itself does wrong is neither its server's nor its caller's fault; nor is it repeated. */
+static enum fault judge_refusal(const struct pg_verdict *verdict)
+{
+    if (strncmp(verdict->sqlstate, "22", 2) == 0) /* a text that is no number, no date, … */
+        return FAULT_AARG;
+    if (strcmp(verdict->sqlstate, "25006") == 0 || strcmp(verdict->sqlstate, "08P01") == 0)
+        return FAULT_XDATABASE; /* it wants to write; it has other parameters */
+    return verdict->fault;
+}
+
+/* Both statements are one transaction; what the first sets lasts as long as that. */
+static enum fault run_select(struct store *store, struct store_session *session, int64_t limit_ms,
+                             const char *sql, const struct pg_params *params, struct bytes *rows_r)
+{
+    const char *first, *second;
+    struct pg_verdict verdict;
+    struct pg_params limits;
+    pg_params_start(&limits, params->arena);
+    pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
+    enum fault fault = prepare(session, params->arena, limit_statement, 0, 0, &first);
+    if (!fault)
+        fault = prepare(session, params->arena, sql, params->count, limit_ms, &second);
+    if (!fault)
+        fault = pg_pipeline_begin(session->pg, params->arena);
+    if (fault)
+        return fault;
+    pg_pipeline_add(session->pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
+    pg_pipeline_add(session->pg, &(struct pg_statement){second, sql, params->count}, params);
+    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return judge_refusal(&verdict);
+    *rows_r = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
+    return FAULT_NONE;
+}
+
+enum fault store_select(struct store *store, int ns, struct arena *arena, const struct selection *selection,
+                        struct bytes *rows_r)
+{
+    /* The line's end closes a comment at the end of the text. */
+    const char *sql = arena_printf(
+        arena,
+        "select case when octet_length(t.rows) <= %zu then t.rows end from (select coalesce(json_agg(r),"
+        " '[]')::text as rows from (select * from (%s\n) q limit %d) r) t",
+        selection->bytes, selection->sql, (int)selection->rows);
+    int64_t limit_ms = store->settings->statement_timeout_ms;
+    struct pg_params params;
+    struct long_read read;
+    enum fault fault;
+    int attempt = 0;
+    bool again;
+    if (selection->timeout_ms <= 0)
+        return FAULT_XTIME;
+    limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
+    pg_params_start(&params, arena);
+    for (size_t i = 0; i < selection->count; i++)
+        pg_add_text(&params, selection->values[i]);
+    do {
+        struct pg *pg;
+        fault = store_long_begin(store, ns, limit_ms, &read);
+        if (!fault)
+            fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = run_select(store, &store->sessions[ns], read.limit_ms, sql, &params, rows_r);
+        again = store_long_end(store, ns, &read, &fault);
+    } while (again || store_reads_again(store, ns, fault, attempt++));
+    return fault;
+}

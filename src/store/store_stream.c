@@ -1,0 +1,180 @@
+/* store_stream: a whole collection, row by row as the database sends it.
+ *
+ * One transaction of one snapshot: first what the collection is, and the horizon for the token, then its
+ * rows. The session has nothing else to do until the last of them; who stops before closes it. */
+#include "store/store.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "model/mutation.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* Columns of COLLECTION_ALL. */
+enum { ID, MEMBER_VERSION, VERSION, CTIME, DTIME, ICLASS, KEY, ITEM_VERSION, CONTENT, RAW };
+
+struct collection_stream {
+    struct store *store;
+    int ns;
+    int64_t deadline_ms;
+    const struct schema_class *old; /* whose contents are to be mutated; NULL: they are as they are */
+    struct arena *scratch;          /* of a row */
+    struct builder id;              /* of the member before */
+    struct collection_row row;
+    bool is_begun, is_whole;
+};
+
+/* --- beginning ----------------------------------------------------------------------------------- */
+
+/* The schema as the snapshot has it: contents are read by it. */
+static enum fault read_schema(struct store_session *session, struct arena *arena)
+{
+    struct pg_params params;
+    struct pg_result *number;
+    pg_params_start(&params, arena);
+    enum fault fault = store_read_schema(session);
+    if (!fault)
+        fault = pg_run(session->pg, &statements[STATEMENT_SCHEMA_NUMBER], &params, &number);
+    if (fault || pg_get_i64(number, 0, 0) == store_present_schema(session)->number)
+        return fault;
+    store_forget_schema(session);
+    return store_read_schema(session);
+}
+
+static enum fault begin_rows(struct collection_stream *stream, const struct collection_query *query,
+                             bool with_documents, int64_t number)
+{
+    struct store_session *session = &stream->store->sessions[stream->ns];
+    int64_t left_ms = stream->deadline_ms - clock_monotonic_ms();
+    if (left_ms <= 0)
+        return FAULT_XTIME;
+    enum fault fault = read_schema(session, query->arena);
+    if (!fault)
+        fault = pg_execute(session->pg,
+                           arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms));
+    if (fault)
+        return fault;
+    const struct schema *schema = store_present_schema(session);
+    const struct schema_class *class = schema->has_old ? schema_find_class(schema, query->class) : NULL;
+    stream->old = class && mutation_applies(class) ? class : NULL;
+    struct pg_params params;
+    pg_params_start(&params, query->arena);
+    pg_add_i64(&params, number);
+    pg_add_text(&params, query->value);
+    pg_add_i64(&params, query->minute);
+    pg_add_text(&params, query->class);
+    pg_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
+    return pg_begin_rows(session->pg, &statements[STATEMENT_COLLECTION_ALL], &params);
+}
+
+/* In the snapshot nothing is written: a life of collections that has yet to begin is begun before it. */
+static enum fault begin_snapshot(struct store *store, int ns, const struct collection_query *query,
+                                 struct collection_page *page_r)
+{
+    enum fault fault = store_snapshot_begin(store, ns);
+    if (!fault)
+        fault = store_collection(store, ns, query, page_r);
+    if (fault || page_r->life)
+        return fault;
+    store_snapshot_end(store, ns);
+    fault = store_collection(store, ns, query, page_r);
+    if (!fault)
+        fault = store_snapshot_begin(store, ns);
+    return fault ? fault : store_collection(store, ns, query, page_r);
+}
+
+static void destroy(void *pointer)
+{
+    struct collection_stream *stream = pointer;
+    builder_free(&stream->id);
+    arena_destroy(stream->scratch);
+}
+
+enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
+                              bool with_documents, int64_t deadline_ms, struct collection_page *page_r,
+                              struct collection_stream **stream_r)
+{
+    struct collection_query of_page = *query;
+    of_page.transaction = 0;
+    of_page.id = NO_BYTES;
+    of_page.with_departures = false;
+    of_page.since = INT64_MAX;
+    of_page.limit = 0;
+    *stream_r = NULL;
+    enum fault fault = begin_snapshot(store, ns, &of_page, page_r);
+    if (fault || !page_r->number || !page_r->is_ready) {
+        store_snapshot_end(store, ns);
+        return fault;
+    }
+    struct collection_stream *stream = ARENA_NEW(query->arena, struct collection_stream);
+    *stream = (struct collection_stream){
+        .store = store, .ns = ns, .deadline_ms = deadline_ms, .scratch = arena_create("stream")};
+    arena_defer(query->arena, destroy, stream);
+    fault = begin_rows(stream, query, with_documents, page_r->number);
+    if (fault) {
+        store_snapshot_end(store, ns);
+        return fault;
+    }
+    stream->is_begun = true;
+    *stream_r = stream;
+    return FAULT_NONE;
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+static void read_row(struct collection_stream *stream, const struct pg_result *result)
+{
+    struct collection_row *row = &stream->row;
+    struct bytes id = pg_get_text(result, 0, ID);
+    row->is_first = !stream->id.size || !bytes_equal(id, builder_bytes(&stream->id));
+    if (row->is_first) {
+        bool has_document = !pg_is_null(result, 0, VERSION);
+        stream->id.size = 0;
+        builder_add_bytes(&stream->id, id);
+        row->version = pg_get_i64(result, 0, has_document ? VERSION : MEMBER_VERSION);
+        row->ctime = pg_get_i64(result, 0, CTIME);
+        row->dtime = pg_get_i64(result, 0, DTIME);
+    }
+    row->id = builder_bytes(&stream->id);
+    row->item = (struct item){0};
+    if (pg_is_null(result, 0, ICLASS))
+        return;
+    row->item = (struct item){.iclass = pg_get_text(result, 0, ICLASS),
+                              .key = pg_get_text(result, 0, KEY),
+                              .version = pg_get_i64(result, 0, ITEM_VERSION),
+                              .content = pg_get_text(result, 0, CONTENT),
+                              .raw = pg_get_bool(result, 0, RAW)};
+    if (stream->old && !row->item.raw) {
+        arena_reset(stream->scratch);
+        row->item.content = mutation_apply(stream->scratch, stream->old, row->item.iclass, row->item.content);
+    }
+}
+
+enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r)
+{
+    const struct pg_result *result;
+    *row_r = NULL;
+    if (clock_monotonic_ms() >= stream->deadline_ms)
+        return FAULT_XTIME;
+    enum fault fault = pg_take_row(stream->store->sessions[stream->ns].pg, stream->deadline_ms, &result);
+    if (fault)
+        return fault;
+    if (!result) {
+        stream->is_whole = true;
+        return FAULT_NONE;
+    }
+    read_row(stream, result);
+    *row_r = &stream->row;
+    return FAULT_NONE;
+}
+
+void store_stream_end(struct collection_stream *stream)
+{
+    assert(stream->is_begun);
+    stream->is_begun = false;
+    if (stream->is_whole)
+        store_snapshot_end(stream->store, stream->ns);
+    else
+        store_close(stream->store, stream->ns);
+}

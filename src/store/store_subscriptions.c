@@ -1,0 +1,276 @@
+/* store_subs: functions of the database do the work (sql/0013_subscriptions.sql): each is one statement, so
+ * it is whole and at once. */
+#include "store/store_subscriptions.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/schedule.h"
+#include "model/stamp.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+
+enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
+
+/* --- a session's subscription -------------------------------------------------------------------- */
+
+/* Of subs_show: one of the subscription, then one a definition. */
+static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription,
+                      bool *may_return_r)
+{
+    enum { DEF, VERSION, UNTIL, ENDPOINT, P256DH, AUTH, CONTEXT, TRIAL };
+    *subscription = (struct subscription){0};
+    *may_return_r = false;
+    if (!pg_rows(rows))
+        return false;
+    subscription->version = pg_get_i64(rows, 0, VERSION);
+    subscription->until = pg_get_i64(rows, 0, UNTIL);
+    subscription->push.endpoint = pg_get_text(rows, 0, ENDPOINT);
+    subscription->push.p256dh = pg_get_text(rows, 0, P256DH);
+    subscription->push.auth = pg_get_text(rows, 0, AUTH);
+    subscription->context = pg_get_text(rows, 0, CONTEXT);
+    subscription->is_on_trial = pg_get_i64(rows, 0, TRIAL) != TRIAL_NOT;
+    *may_return_r = pg_get_i64(rows, 0, TRIAL) == TRIAL_PASSES;
+    subscription->definitions = ARENA_ARRAY(arena, struct bytes, (size_t)pg_rows(rows));
+    for (int row = 1; row < pg_rows(rows); row++)
+        subscription->definitions[subscription->count++] = pg_get_text(rows, row, DEF);
+    return true;
+}
+
+enum fault store_read_subscription(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                   bool by_session, struct subscription *subscription_r, bool *is_there_r)
+{
+    enum { VOUCHED = 8 };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_i64(&params, clock_present_minute());
+    bool may_return = true;
+    enum fault fault = FAULT_NONE;
+    for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
+        fault =
+            turn ? store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows) : FAULT_NONE;
+        if (!fault)
+            fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &params, &rows);
+        if (!fault)
+            *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
+        if (!fault && *is_there_r)
+            subscription_r->is_vouched = pg_get_i64(rows, 0, VOUCHED) != 0;
+    }
+    return fault;
+}
+
+static void add_change(struct pg_params *params, struct arena *arena, struct bytes session,
+                       const struct subscription_change *change, const struct settings *settings)
+{
+    const struct push_address *push = change->push;
+    const struct bytes address[] = {push ? push->endpoint : NO_BYTES, push ? push->p256dh : NO_BYTES,
+                                    push ? push->auth : NO_BYTES};
+    pg_add_text(params, session);
+    pg_add_i64(params, clock_present_minute());
+    pg_add_i64(params, stamp_now());
+    pg_add_i64(params, change->life);
+    pg_add_i32(params, change->may_create);
+    pg_add_i32(params, change->is_whole);
+    pg_add_text_array(params, change->keys, change->count);
+    pg_add_text_array(params, change->texts, change->count);
+    pg_add_text_array(params, change->drops, change->drop_count);
+    pg_add_i64(params, settings->limit_definitions);
+    pg_add_i32(params, push != NULL);
+    pg_add_text_array(params, address, COUNT_OF(address));
+    pg_add_i32(params, change->context != NULL);
+    pg_add_text(params, change->context ? *change->context : NO_BYTES);
+    pg_add_i64(params, settings->limit_subscriptions);
+    pg_add_i64(params, settings->limit_push_subscriptions);
+    const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
+    const int64_t mosts[] = {settings->limit_client_subscriptions, settings->limit_client_definitions,
+                             settings->limit_namespace_definitions,
+                             settings->limit_namespace_definitions_mb << 20};
+    pg_add_text(params, bytes_of(client));
+    pg_add_i64(params, settings->subscription_trial_min);
+    pg_add_i64_array(params, mosts, COUNT_OF(mosts));
+}
+
+/* The setting whose limit the database found exceeded; NULL: none. */
+static const char *limit_of(const char *sqlstate)
+{
+    static const struct {
+        const char *state, *setting;
+    } limits[] = {{"ST006", "limit_definitions"},
+                  {"ST007", "limit_subscriptions"},
+                  {"ST008", "limit_push_subscriptions"},
+                  {"ST021", "limit_client_subscriptions"},
+                  {"ST022", "limit_client_definitions"},
+                  {"ST023", "limit_namespace_definitions"},
+                  {"ST024", "limit_namespace_definitions_mb"}};
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (strcmp(sqlstate, limits[i].state) == 0)
+            return limits[i].setting;
+    return NULL;
+}
+
+static enum fault run(struct store *store, int ns, enum statement statement, struct pg_params *params)
+{
+    struct pg_result *rows;
+    return store_run_again(store, ns, statement, params, &rows);
+}
+
+static enum fault vouch(struct store *store, int ns, struct arena *arena, struct bytes session)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    return run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
+}
+
+enum fault store_change_subscription(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                     const struct subscription_change *change,
+                                     struct subscription *subscription_r, bool *is_there_r,
+                                     const char **limit_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    add_change(&params, arena, session, change, store->settings);
+    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
+    bool may_return;
+    if (!fault)
+        *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
+    const struct pg *pg = store->sessions[ns].pg;
+    if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
+        return FAULT_CONTENTION;
+    *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
+    if (!fault && *is_there_r && change->is_vouched)
+        fault = vouch(store, ns, arena, session);
+    return *limit_r ? FAULT_ALIMIT : fault;
+}
+
+enum fault store_drop_subscription(struct store *store, int ns, struct arena *arena, struct bytes session)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    return run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
+}
+
+/* --- for the task -------------------------------------------------------------------------------- */
+
+enum fault store_take_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
+                              struct matched_list *list_r)
+{
+    enum { TAKING, DEF, VERSION };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    *list_r = (struct matched_list){0};
+    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, &params, &rows);
+    if (fault || !pg_rows(rows))
+        return fault;
+    struct matched_definition *matched = ARENA_ARRAY(arena, struct matched_definition, (size_t)pg_rows(rows));
+    for (int row = 0; row < pg_rows(rows); row++)
+        matched[list_r->count++] = (struct matched_definition){.text = pg_get_text(rows, row, DEF),
+                                                               .version = pg_get_i64(rows, row, VERSION)};
+    list_r->taking = pg_get_i64(rows, 0, TAKING);
+    list_r->matched = matched;
+    return FAULT_NONE;
+}
+
+enum fault store_forget_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                int64_t taking)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_i64(&params, taking);
+    return run(store, ns, STATEMENT_SUBSCRIPTIONS_FORGET, &params);
+}
+
+enum fault store_forget_push(struct store *store, int ns, struct arena *arena, struct bytes session,
+                             struct bytes endpoint, bool *is_gone_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, session);
+    pg_add_text(&params, endpoint);
+    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_FORGET_PUSH, &params, &rows);
+    if (!fault)
+        *is_gone_r = pg_rows(rows) > 0;
+    return fault;
+}
+
+/* --- what a commit touches ----------------------------------------------------------------------- */
+
+static int push_queue(const struct store *store)
+{
+    return schedule_queue(store->settings->task_queues, BYTES(PUSH_OPERATION), PUSH_QUEUE);
+}
+
+/* The documents that it writes or deletes; of copies, those that it may write. */
+static size_t list_written(const struct commit *commit, struct bytes *classes, struct bytes *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        if (document->act == DRAFT_READ)
+            continue;
+        classes[count] = document->base->header.class;
+        ids[count++] = document->base->header.id;
+    }
+    for (size_t i = 0; commit->copies && i < commit->copies->target_count; i++) {
+        if (!copies_is_first(commit->copies, i))
+            continue;
+        classes[count] = commit->copies->targets[i].class;
+        ids[count++] = commit->copies->targets[i].id;
+    }
+    return count;
+}
+
+bool store_add_match(struct pg_params *params, const struct store *store, struct arena *arena,
+                     const struct commit *commit, const struct schema *schema)
+{
+    pg_params_start(params, arena);
+    if (!commit->match.own.data && !schema->wakes)
+        return false;
+    size_t most = commit->count + (commit->copies ? commit->copies->target_count : 0);
+    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, most),
+                 *ids = ARENA_ARRAY(arena, struct bytes, most);
+    size_t count = list_written(commit, classes, ids);
+    if (!count)
+        return false;
+    pg_add_text_array(params, classes, count);
+    pg_add_text_array(params, ids, count);
+    pg_add_text(params, commit->match.own);
+    pg_add_i32(params, schema->wakes);
+    pg_add_i64(params, clock_present_minute());
+    pg_add_i64(params, commit->stop);
+    pg_add_i32(params, push_queue(store));
+    return true;
+}
+
+void store_take_match(const struct pg_result *rows, const struct store *store, struct arena *arena,
+                      struct match *match)
+{
+    enum { KIND, NAME, NUMBER };
+    size_t count = (size_t)pg_rows(rows);
+    match->is_known = true;
+    match->definitions = ARENA_ARRAY(arena, struct matched_definition, count);
+    match->woken = ARENA_ARRAY(arena, struct task, count);
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes kind = pg_get_text(rows, row, KIND), name = pg_get_text(rows, row, NAME);
+        int64_t number = pg_get_i64(rows, row, NUMBER);
+        if (bytes_equal(kind, BYTES("own")))
+            match->has_own = true;
+        else if (bytes_equal(kind, BYTES("def")))
+            match->definitions[match->count++] = (struct matched_definition){name, number};
+        else
+            match->woken[match->woken_count++] = (struct task){.id = name,
+                                                               .operation = BYTES(PUSH_OPERATION),
+                                                               .queue = push_queue(store),
+                                                               .start = number,
+                                                               .priority = TASK_PRIORITY,
+                                                               .batch = 1};
+    }
+}

@@ -1,0 +1,261 @@
+/* store_task: what a commit does with tasks: those it asks for, those that end with it. */
+#include "store/store_tasks.h"
+
+#include "model/cron.h"
+#include "store/statements.h"
+#include "store/store_private.h"
+#include "edge/json.h"
+
+/* --- parameters --- */
+
+/* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun a
+ * little before the time that it was for: that one is not the next. */
+static bool is_periodic(const struct commit *commit)
+{
+    struct cron cron;
+    return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->period.data &&
+           cron_parse(commit->fences->period, &cron);
+}
+
+static void add_periodic_end(struct pg_params *params, const struct commit *commit)
+{
+    const struct task_fence *fence = commit->fences;
+    struct cron cron = {0};
+    bool is_period = cron_parse(fence->period, &cron);
+    assert(is_period);
+    int64_t after = commit->stop > fence->start ? commit->stop : fence->start;
+    pg_add_text(params, fence->id);
+    pg_add_i64(params, fence->claim);
+    pg_add_i32(params, (int32_t)fence->attempt);
+    pg_add_i64(params, commit->stop);
+    pg_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
+    pg_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
+                                              fence->period.data, cron_zone())));
+}
+
+static void add_end(struct pg_params *params, const struct commit *commit)
+{
+    struct arena *arena = params->arena;
+    const struct task_fence *fences = commit->fences;
+    size_t count = commit->fence_count;
+    if (commit->checkpoint.data) {
+        assert(count == 1);
+        pg_add_text(params, fences->id);
+        pg_add_i32(params, (int32_t)fences->attempt);
+        pg_add_i64(params, fences->claim);
+        pg_add_text(params, commit->checkpoint);
+        return;
+    }
+    if (count == 1) {
+        pg_add_text(params, fences->id);
+        pg_add_i32(params, (int32_t)fences->attempt);
+        pg_add_i64(params, fences->claim);
+        pg_add_i64(params, commit->stop);
+        return;
+    }
+    struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
+    int32_t *attempts = ARENA_ARRAY(arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        assert(fences[i].claim == fences[0].claim);
+        ids[i] = fences[i].id;
+        attempts[i] = (int32_t)fences[i].attempt;
+    }
+    pg_add_text_array(params, ids, count);
+    pg_add_i32_array(params, attempts, count);
+    pg_add_i64(params, fences[0].claim);
+    pg_add_i64(params, commit->stop);
+}
+
+static void add_texts(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
+{
+    struct bytes *texts = ARENA_ARRAY(params->arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        memcpy(&texts[i], (const char *)&tasks[i] + offset, sizeof texts[i]);
+    pg_add_text_array(params, texts, count);
+}
+
+static void add_numbers(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
+{
+    int32_t *numbers = ARENA_ARRAY(params->arena, int32_t, count);
+    for (size_t i = 0; i < count; i++)
+        memcpy(&numbers[i], (const char *)&tasks[i] + offset, sizeof numbers[i]);
+    pg_add_i32_array(params, numbers, count);
+}
+
+/* One whose place no other can take. */
+static bool is_lone(const struct commit *commit)
+{
+    return commit->task_count == 1 && !commit->tasks->resource.data;
+}
+
+static void add_asker(struct pg_params *params, const struct task *task)
+{
+    pg_add_i64(params, task->asker);
+}
+
+static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
+{
+    pg_add_text(params, task->id);
+    pg_add_text(params, task->operation);
+    pg_add_text(params, task->param);
+    pg_add_text(params, task->info);
+    pg_add_i64(params, task->start);
+    pg_add_i32(params, task->queue);
+    pg_add_i32(params, task->priority);
+    pg_add_i32(params, task->batch);
+    pg_add_text(params, task->domain);
+    pg_add_i64(params, created);
+    pg_add_i32(params, task->is_strict);
+    add_asker(params, task);
+}
+
+static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
+{
+    int64_t *starts = ARENA_ARRAY(params->arena, int64_t, count);
+    int64_t *latest = ARENA_ARRAY(params->arena, int64_t, count);
+    int32_t *strict = ARENA_ARRAY(params->arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        starts[i] = tasks[i].start;
+        latest[i] = tasks[i].latest;
+        strict[i] = tasks[i].is_strict;
+    }
+    add_texts(params, tasks, count, offsetof(struct task, id));
+    add_texts(params, tasks, count, offsetof(struct task, operation));
+    add_texts(params, tasks, count, offsetof(struct task, param));
+    add_texts(params, tasks, count, offsetof(struct task, info));
+    pg_add_i64_array(params, starts, count);
+    add_numbers(params, tasks, count, offsetof(struct task, queue));
+    add_numbers(params, tasks, count, offsetof(struct task, priority));
+    add_numbers(params, tasks, count, offsetof(struct task, batch));
+    add_texts(params, tasks, count, offsetof(struct task, resource));
+    add_texts(params, tasks, count, offsetof(struct task, domain));
+    pg_add_i64(params, created);
+    pg_add_i32_array(params, strict, count);
+    add_asker(params, tasks); /* one operation, one who asks */
+    pg_add_i64_array(params, latest, count);
+}
+
+/* Whose next task may be looked for: an ended one with a domain is alone in its commit. */
+static bool has_domain(const struct commit *commit)
+{
+    return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->domain.data;
+}
+
+void store_add_tasks(struct task_params *params, struct arena *arena, const struct commit *commit)
+{
+    pg_params_start(&params->end, arena);
+    if (is_periodic(commit))
+        add_periodic_end(&params->end, commit);
+    else if (commit->fence_count)
+        add_end(&params->end, commit);
+    pg_params_start(&params->make, arena);
+    if (is_lone(commit))
+        add_lone(&params->make, commit->tasks, commit->stop);
+    else if (commit->task_count)
+        add_made(&params->make, commit->tasks, commit->task_count, commit->stop);
+    pg_params_start(&params->next, arena);
+    if (has_domain(commit)) {
+        pg_add_text(&params->next, commit->fences->domain);
+        pg_add_i64(&params->next, commit->stop);
+    }
+}
+
+bool store_tasks_fit(const struct task_params *params)
+{
+    return pg_params_fit(&params->end) && pg_params_fit(&params->make);
+}
+
+/* --- the pipeline --- */
+
+void store_send_ends(struct pg *pg, const struct task_params *params, const struct commit *commit)
+{
+    if (commit->fence_count)
+        pg_pipeline_add(pg,
+                        &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
+                                    : is_periodic(commit)     ? STATEMENT_CRON_END
+                                    : commit->fence_count > 1 ? STATEMENT_TASK_END
+                                                              : STATEMENT_TASK_END_ONE],
+                        &params->end);
+}
+
+void store_send_tasks(struct pg *pg, const struct task_params *params, const struct commit *commit)
+{
+    if (commit->task_count)
+        pg_pipeline_add(pg, &statements[is_lone(commit) ? STATEMENT_TASK_MAKE_ONE : STATEMENT_TASK_MAKE],
+                        &params->make);
+    if (has_domain(commit))
+        pg_pipeline_add(pg, &statements[STATEMENT_TASK_NEXT], &params->next);
+}
+
+/* --- the answers --- */
+
+static struct task *find_made(struct commit *commit, struct bytes id, struct bytes operation,
+                              struct bytes resource)
+{
+    for (size_t i = 0; i < commit->task_count; i++) {
+        struct task *task = &commit->tasks[i];
+        if (resource.data ? task->resource.data && bytes_equal(task->resource, resource) &&
+                                bytes_equal(task->operation, operation)
+                          : bytes_equal(task->id, id))
+            return task;
+    }
+    return NULL;
+}
+
+static void take_made(struct pg_result *made, struct commit *commit)
+{
+    enum { ID, OPERATION, RESOURCE, START, PRIORITY, ATTEMPT };
+    for (int row = 0; row < pg_rows(made); row++) {
+        struct bytes id = pg_get_text(made, row, ID);
+        struct task *task =
+            find_made(commit, id, pg_get_text(made, row, OPERATION), pg_get_text(made, row, RESOURCE));
+        if (!task) /* of a function that was altered */
+            continue;
+        task->id = id;
+        task->start = pg_get_i64(made, row, START);
+        task->priority = (int)pg_get_i64(made, row, PRIORITY);
+        task->attempt = pg_get_i64(made, row, ATTEMPT);
+    }
+}
+
+struct task store_read_due(const struct pg_result *rows, int row)
+{
+    enum { ID, OPERATION, QUEUE, PRIORITY, START, ATTEMPT, BATCH, DOMAIN };
+    return (struct task){
+        .id = pg_get_text(rows, row, ID),
+        .operation = pg_get_text(rows, row, OPERATION),
+        .queue = (int)pg_get_i64(rows, row, QUEUE),
+        .priority = (int)pg_get_i64(rows, row, PRIORITY),
+        .start = pg_get_i64(rows, row, START),
+        .attempt = pg_get_i64(rows, row, ATTEMPT),
+        .batch = (int)pg_get_i64(rows, row, BATCH),
+        .domain = pg_get_text(rows, row, DOMAIN),
+    };
+}
+
+void store_take_tasks(struct pg_result *const *results, struct commit *commit)
+{
+    if (commit->task_count)
+        take_made(*results++, commit); /* no rows of a lone one: it is as it was asked for */
+    commit->next = (struct task){0};
+    if (has_domain(commit) && pg_rows(*results))
+        commit->next = store_read_due(*results, 0);
+}
+
+void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail)
+{
+    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
+    struct json *list = NULL;
+    struct json_problem problem;
+    size_t flagged = 0;
+    if (detail && json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        list = NULL;
+    for (const struct json *id = list ? list->first : NULL; id; id = id->next)
+        for (size_t i = 0; i < commit->fence_count; i++)
+            if (bytes_equal(commit->fences[i].id, id->value)) {
+                commit->fences[i].is_lost = true;
+                flagged++;
+            }
+    for (size_t i = 0; !flagged && i < commit->fence_count; i++)
+        commit->fences[i].is_lost = true;
+}

@@ -1,0 +1,308 @@
+/* store_tasks: claims, ends without success, and looks at the queue. */
+#include "store/store_tasks.h"
+
+#include "store/statements.h"
+#include "store/store_private.h"
+
+/* --- single statements --- */
+
+enum fault store_run_again(struct store *store, int ns, enum statement statement,
+                           const struct pg_params *params, struct pg_result **result_r)
+{
+    enum fault fault;
+    int attempt = 0;
+    do {
+        struct pg *pg;
+        fault = store_use(store, ns, &pg);
+        if (!fault)
+            fault = pg_run(pg, &statements[statement], params, result_r);
+    } while (store_reads_again(store, ns, fault, attempt++));
+    return fault;
+}
+
+/* --- claims --- */
+
+static struct task_claim *find_claim(struct task_claim *claims, size_t count, struct bytes id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal(claims[i].id, id))
+            return &claims[i];
+    return NULL;
+}
+
+static struct task read_claimed(const struct pg_result *rows, int row, int64_t claim)
+{
+    enum {
+        ID,
+        OPERATION,
+        PARAM,
+        INFO,
+        RESOURCE,
+        DOMAIN,
+        CHECKPOINT,
+        START,
+        ATTEMPT,
+        STEP,
+        QUEUE,
+        PRIORITY,
+        BATCH,
+        CREATED,
+        PERIOD
+    };
+    return (struct task){
+        .id = pg_get_text(rows, row, ID),
+        .operation = pg_get_text(rows, row, OPERATION),
+        .param = pg_get_text(rows, row, PARAM),
+        .info = pg_get_text(rows, row, INFO),
+        .resource = pg_get_text(rows, row, RESOURCE),
+        .domain = pg_get_text(rows, row, DOMAIN),
+        .checkpoint = pg_get_text(rows, row, CHECKPOINT),
+        .start = pg_get_i64(rows, row, START),
+        .claim = claim,
+        .attempt = pg_get_i64(rows, row, ATTEMPT),
+        .step = pg_get_i64(rows, row, STEP),
+        .queue = (int)pg_get_i64(rows, row, QUEUE),
+        .priority = (int)pg_get_i64(rows, row, PRIORITY),
+        .batch = (int)pg_get_i64(rows, row, BATCH),
+        .created = pg_get_i64(rows, row, CREATED),
+        .period = pg_get_text(rows, row, PERIOD),
+    };
+}
+
+/* Why it could not be had, as the row stands behind the claim. */
+static void judge_claim(struct task_claim *claim, const struct pg_result *rows, int row, int64_t latest)
+{
+    enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN };
+    claim->task.start = pg_get_i64(rows, row, START);
+    if (!pg_get_bool(rows, row, IS_THERE))
+        claim->result = CLAIM_GONE;
+    else if (!pg_is_null(rows, row, CLAIM))
+        claim->result = CLAIM_RUNNING;
+    else if (claim->task.start > latest)
+        claim->result = CLAIM_WAITING;
+    else
+        claim->result = pg_get_bool(rows, row, HAS_DOMAIN) ? CLAIM_TURN : CLAIM_BUSY;
+}
+
+static void add_claim_params(struct pg_params *params, const struct task_claim *claims, size_t count,
+                             int64_t claim, int64_t latest, struct bytes holder)
+{
+    if (count == 1) {
+        pg_add_text(params, claims->id);
+    } else {
+        struct bytes *ids = ARENA_ARRAY(params->arena, struct bytes, count);
+        for (size_t i = 0; i < count; i++)
+            ids[i] = claims[i].id;
+        pg_add_text_array(params, ids, count);
+    }
+    pg_add_i64(params, claim);
+    pg_add_i64(params, latest);
+    pg_add_text(params, holder);
+}
+
+/* 23505: another of its domain began just now. */
+static enum fault judge_refusal(const struct pg_verdict *verdict, struct task_claim *claims, size_t count)
+{
+    if (count != 1 || strcmp(verdict->sqlstate, "23505") != 0)
+        return verdict->fault == FAULT_STALE ? FAULT_XDATABASE : verdict->fault;
+    claims->result = CLAIM_TURN;
+    return FAULT_NONE;
+}
+
+/* Claims what can be had; `left_r`: how many could not, and are to be looked at. */
+static enum fault claim_free(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
+                             size_t count, const struct pg_params *params, int64_t claim, size_t *left_r)
+{
+    struct pg *pg;
+    struct pg_verdict verdict;
+    enum fault fault = store_connect(store, ns);
+    if (!fault)
+        fault = store_use(store, ns, &pg);
+    if (!fault)
+        fault = pg_pipeline_begin(pg, arena);
+    if (fault)
+        return fault;
+    *left_r = 0;
+    pg_pipeline_add(pg, &statements[count == 1 ? STATEMENT_TASK_CLAIM : STATEMENT_TASK_CLAIM_MANY], params);
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    if (!pg_is_usable(pg))
+        store_close(store, ns);
+    if (verdict.outcome != PG_COMMITTED)
+        return verdict.outcome == PG_REFUSED ? judge_refusal(&verdict, claims, count) : FAULT_XAWAY;
+    const struct pg_result *claimed = verdict.results[0];
+    for (int row = 0; row < pg_rows(claimed); row++) {
+        struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
+        place->result = CLAIM_DONE;
+        place->task = read_claimed(claimed, row, claim);
+    }
+    *left_r = count - (size_t)pg_rows(claimed);
+    return FAULT_NONE;
+}
+
+/* Those that are busy until something else is known of them: why they could not be had. */
+static enum fault look_at_rest(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
+                               size_t count, size_t left, int64_t latest)
+{
+    struct bytes *ids = ARENA_ARRAY(arena, struct bytes, left);
+    struct pg_params params;
+    struct pg_result *rows;
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++)
+        if (claims[i].result != CLAIM_DONE)
+            ids[named++] = claims[i].id;
+    assert(named == left);
+    pg_params_start(&params, arena);
+    pg_add_text_array(&params, ids, left);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_LOOK, &params, &rows);
+    for (int row = 0; !fault && row < pg_rows(rows); row++)
+        judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
+    return fault;
+}
+
+enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
+                             size_t count, int64_t claim, struct bytes holder)
+{
+    int64_t latest = stamp_add_ms(stamp_now(), TASK_EARLY_MS);
+    size_t left;
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    add_claim_params(&params, claims, count, claim, latest, holder);
+    for (size_t i = 0; i < count; i++)
+        claims[i].result = CLAIM_BUSY;
+    enum fault fault = claim_free(store, ns, arena, claims, count, &params, claim, &left);
+    if (fault || !left)
+        return fault;
+    fault = look_at_rest(store, ns, arena, claims, count, left, latest);
+    return left < count ? FAULT_NONE : fault; /* what is claimed is to be run */
+}
+
+/* --- ends, and looks --- */
+
+enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
+                               const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, fence->id);
+    pg_add_i64(&params, fence->claim);
+    pg_add_i32(&params, (int32_t)fence->attempt);
+    pg_add_i64(&params, end->start);
+    pg_add_i32(&params, end->is_failure);
+    pg_add_text(&params, end->code);
+    pg_add_text(&params, end->report);
+    pg_add_i64(&params, stamp_now());
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_BACK, &params, &row);
+    *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
+    return fault;
+}
+
+enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
+                              const struct task_fence *fence, struct task_state *state_r)
+{
+    enum { STEP, IS_DONE };
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, fence->id);
+    pg_add_i64(&params, fence->claim);
+    pg_add_i32(&params, (int32_t)fence->attempt);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_FIND, &params, &row);
+    if (!fault)
+        *state_r = (struct task_state){.is_held = !pg_is_null(row, 0, STEP),
+                                       .is_done = pg_get_bool(row, 0, IS_DONE),
+                                       .step = pg_get_i64(row, 0, STEP)};
+    return fault;
+}
+
+enum fault store_next_task(struct store *store, int ns, struct arena *arena, struct bytes domain,
+                           struct task *task_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    *task_r = (struct task){0};
+    pg_params_start(&params, arena);
+    pg_add_text(&params, domain);
+    pg_add_i64(&params, stamp_now());
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_NEXT, &params, &row);
+    if (!fault && pg_rows(row))
+        *task_r = store_read_due(row, 0);
+    return fault;
+}
+
+enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
+                           int64_t since, struct task **tasks_r, size_t *count_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_add_i32(&params, (int32_t)limit);
+    pg_add_i64(&params, before);
+    pg_add_i64(&params, since);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_DUE, &params, &rows);
+    if (fault)
+        return fault;
+    *count_r = (size_t)pg_rows(rows);
+    *tasks_r = ARENA_ARRAY(arena, struct task, *count_r);
+    for (size_t i = 0; i < *count_r; i++)
+        (*tasks_r)[i] = store_read_due(rows, (int)i);
+    return FAULT_NONE;
+}
+
+enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, int64_t since,
+                             int64_t *start_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_i64(&params, since);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
+    *start_r = fault || pg_is_null(row, 0, 0) ? STAMP_MAX : pg_get_i64(row, 0, 0);
+    return fault;
+}
+
+enum fault store_running_tasks(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
+                               size_t *count_r)
+{
+    enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER, START };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_RUNNING, &params, &rows);
+    if (fault)
+        return fault;
+    *count_r = (size_t)pg_rows(rows);
+    *tasks_r = ARENA_ARRAY(arena, struct held_task, *count_r);
+    for (int row = 0; row < pg_rows(rows); row++)
+        (*tasks_r)[row] = (struct held_task){
+            .task = {.id = pg_get_text(rows, row, ID),
+                     .operation = pg_get_text(rows, row, OPERATION),
+                     .queue = (int)pg_get_i64(rows, row, QUEUE),
+                     .claim = pg_get_i64(rows, row, CLAIM),
+                     .attempt = pg_get_i64(rows, row, ATTEMPT),
+                     .start = pg_get_i64(rows, row, START)},
+            .holder = pg_get_text(rows, row, HOLDER),
+        };
+    return FAULT_NONE;
+}
+
+enum fault store_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
+                               int64_t batch, int64_t *count_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_add_i64(&params, before);
+    pg_add_i32(&params, (int32_t)batch);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_PURGE, &params, &row);
+    if (!fault)
+        *count_r = pg_get_i64(row, 0, 0);
+    return fault;
+}
+
+enum fault store_administer_tasks(struct store *store, int ns, enum statement statement,
+                                  const struct pg_params *params, struct pg_result **rows_r)
+{
+    assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
+    return store_run_again(store, ns, statement, params, rows_r);
+}

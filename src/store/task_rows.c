@@ -1,0 +1,153 @@
+/* task_rows: tables of columns, from which rows are written. */
+#include "store/task_rows.h"
+
+#include <inttypes.h>
+
+#include "edge/json.h"
+
+enum kind { NUMBER, TEXT, JSON };
+struct column {
+    const char *member; /* NULL: not told */
+    enum kind kind;
+};
+
+static const struct column task_columns[] = {
+    [TASK_ID] = {"id", TEXT},
+    [TASK_OPERATION] = {"op", TEXT},
+    [TASK_STATE] = {"state", TEXT},
+    [TASK_QUEUE] = {"qn", NUMBER},
+    [TASK_PRIORITY_LEVEL] = {"priority", NUMBER},
+    [TASK_START] = {"startat", NUMBER},
+    [TASK_RETRY] = {"retry", NUMBER},
+    [TASK_CLAIM] = {"starttime", NUMBER},
+    [TASK_OWNER] = {"holder", TEXT},
+    [TASK_BATCH] = {"batch", NUMBER},
+    [TASK_INFO] = {"info", TEXT},
+    [TASK_RESOURCE] = {"resource", TEXT},
+    [TASK_DOMAIN] = {"domain", TEXT},
+    [TASK_STEP] = {"step", NUMBER},
+    [TASK_CODE] = {"exc", TEXT},
+    [TASK_REPORT] = {"report", TEXT},
+    [TASK_CREATED] = {"created", NUMBER},
+    [TASK_NUMBER] = {NULL, NUMBER},
+    [TASK_PARAM] = {"param", JSON},
+    [TASK_CHECKPOINT] = {"checkpoint", JSON},
+};
+
+static const struct column attempt_columns[] = {
+    [ATTEMPT_ID] = {"id", TEXT},
+    [ATTEMPT_OPERATION] = {"op", TEXT},
+    [ATTEMPT_QUEUE] = {"qn", NUMBER},
+    [ATTEMPT_RETRY] = {"retry", NUMBER},
+    [ATTEMPT_STEP] = {"step", NUMBER},
+    [ATTEMPT_START] = {"startat", NUMBER},
+    [ATTEMPT_CLAIM] = {"starttime", NUMBER},
+    [ATTEMPT_STOP] = {"stoptime", NUMBER},
+    [ATTEMPT_INFO] = {"info", TEXT},
+    [ATTEMPT_CODE] = {"exc", TEXT},
+    [ATTEMPT_REPORT] = {"report", TEXT},
+    [ATTEMPT_NUMBER] = {NULL, NUMBER},
+};
+
+static const struct column backlog_columns[] = {
+    [BACKLOG_QUEUE] = {"qn", NUMBER},      [BACKLOG_DUE] = {"due", NUMBER},
+    [BACKLOG_LATER] = {"later", NUMBER},   [BACKLOG_RUNNING] = {"running", NUMBER},
+    [BACKLOG_PARKED] = {"parked", NUMBER}, [BACKLOG_FAILING] = {"failing", NUMBER},
+    [BACKLOG_OLDEST] = {"oldest", NUMBER},
+};
+
+void task_rows_add_filter(struct pg_params *params, const struct task_filter *filter)
+{
+    pg_add_text(params, filter->operation);
+    pg_add_text(params, filter->info);
+    pg_add_i32(params, (int32_t)filter->retry);
+    pg_add_i64(params, filter->since);
+    pg_add_i64(params, filter->until);
+    pg_add_i32(params, (int32_t)filter->limit);
+    pg_add_i64(params, filter->after_start);
+    pg_add_i64(params, filter->after_number);
+}
+
+void task_rows_add_attempt_filter(struct pg_params *params, const struct task_filter *filter)
+{
+    pg_add_text(params, filter->id);
+    pg_add_text(params, filter->operation);
+    pg_add_text(params, filter->info);
+    pg_add_i32(params, filter->only_failures);
+    pg_add_i64(params, filter->since);
+    pg_add_i64(params, filter->until);
+    pg_add_i32(params, (int32_t)filter->limit);
+    pg_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
+}
+
+static bool is_json(struct arena *arena, struct bytes text)
+{
+    static const struct json_limits limits = {.depth = 1000, .tree_depth = 1, .nodes = 1000000};
+    struct json *value;
+    struct json_problem problem;
+    return json_read(arena, text, &limits, &value, &problem) == FAULT_NONE;
+}
+
+static void write_row(struct builder *out, struct arena *arena, const struct pg_result *rows, int row,
+                      const struct column *columns, size_t count)
+{
+    const char *separator = "{";
+    for (size_t i = 0; i < count; i++) {
+        const struct column *column = &columns[i];
+        int place = (int)i;
+        if (!column->member || pg_is_null(rows, row, place))
+            continue;
+        struct bytes text = column->kind == NUMBER ? NO_BYTES : pg_get_text(rows, row, place);
+        if (column->kind != NUMBER && !text.size)
+            continue;
+        builder_printf(out, "%s\"%s\":", separator, column->member);
+        separator = ",";
+        if (column->kind == NUMBER)
+            builder_printf(out, "%" PRId64, pg_get_i64(rows, row, place));
+        else if (column->kind == JSON && is_json(arena, text))
+            builder_add_bytes(out, text);
+        else
+            json_add_string(out, text);
+    }
+    builder_add_text(out, "}");
+}
+
+void task_rows_write_task(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
+{
+    write_row(out, arena, rows, row, task_columns, COUNT_OF(task_columns));
+}
+
+/* A client has chosen it, and a terminal shows it: nothing that commands a terminal, and one line stays one.
+ */
+static void add_shown(struct builder *out, struct bytes text)
+{
+    char *at = builder_reserve(out, text.size);
+    for (size_t i = 0; i < text.size; i++)
+        at[i] = (unsigned char)text.data[i] < ' ' || text.data[i] == '\x7f' ? ' ' : text.data[i];
+    out->size += text.size;
+}
+
+void task_rows_write_task_lines(struct builder *out, const struct pg_result *rows, int row)
+{
+    for (int i = 0; i < TASK_PARAM; i++) {
+        const struct column *column = &task_columns[i];
+        if (!column->member || pg_is_null(rows, row, i))
+            continue;
+        builder_printf(out, "%s: ", column->member);
+        if (column->kind == NUMBER)
+            builder_printf(out, "%" PRId64, pg_get_i64(rows, row, i));
+        else
+            add_shown(out, pg_get_text(rows, row, i));
+        builder_add_text(out, "\n");
+    }
+}
+
+void task_rows_write_attempt(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
+{
+    write_row(out, arena, rows, row, attempt_columns, COUNT_OF(attempt_columns));
+}
+
+void task_rows_write_backlog(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
+{
+    write_row(out, arena, rows, row, backlog_columns, COUNT_OF(backlog_columns));
+}
