@@ -1,7 +1,7 @@
-/* eight: bytes looked at eight at a time, as one word.  Alike on every machine: the first byte is the lowest.
+/* swar: SWAR, eight bytes per 64-bit word.  Independent of endianness: the first byte is the lowest.
  *
- * A mask has the top bit of each byte that was sought.  Only its lowest bit is to be believed, which
- * swar_first finds: above a byte that was found, carries may show others that were not sought. */
+ * A mask has the top bit of each byte that was found.  Only its lowest bit is reliable, which swar_first
+ * returns: above a byte that was found, carries may set others. */
 #ifndef STAMPD_BASE_SWAR_H
 #define STAMPD_BASE_SWAR_H
 

@@ -1,4 +1,4 @@
-/* patience: pauses that double, half of each random. */
+/* backoff: pauses that double, half of each random. */
 #include "control/backoff.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* patience: when to ask a server again that cannot answer at present, and for how long. */
+/* backoff: when to ask a server again that cannot answer at present, and for how long. */
 #ifndef STAMPD_CONTROL_BACKOFF_H
 #define STAMPD_CONTROL_BACKOFF_H
 

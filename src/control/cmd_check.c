@@ -1,4 +1,5 @@
-/* check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding. */
+/* cmd_check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding.
+ */
 #include "control/control.h"
 
 #include <errno.h>

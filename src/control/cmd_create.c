@@ -1,4 +1,4 @@
-/* create: `ns create` and `ns drop`.  Every step looks first whether it is done, so that a second run
+/* cmd_create: `ns create` and `ns drop`.  Every step looks first whether it is done, so that a second run
  * completes what was interrupted. */
 #include "control/cmd_ns.h"
 

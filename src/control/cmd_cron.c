@@ -1,4 +1,4 @@
-/* cron: `stampctl cron add, list, drop, restore, next`: periodic tasks of a namespace. */
+/* cmd_cron: `stampctl cron add, list, drop, restore, next`: periodic tasks of a namespace. */
 #include "control/control.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* dump: `stampctl dump`: options, the file, and what is said at the end. */
+/* cmd_dump: `stampctl dump`: options, the file, and what is said at the end. */
 #include "control/dumper.h"
 
 #include <errno.h>

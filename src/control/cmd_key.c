@@ -1,4 +1,4 @@
-/* key: `stampctl key`: the administrator's key and the digest by which the server knows it. */
+/* cmd_key: `stampctl key`: the administrator's key and the digest by which the server knows it. */
 #include "control/cmd_key.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* key: the administrator's key in its file, and how a key gets into one. */
+/* cmd_key: the administrator's key in its file, and how a key gets into one. */
 #ifndef STAMPD_CONTROL_CMD_KEY_H
 #define STAMPD_CONTROL_CMD_KEY_H
 

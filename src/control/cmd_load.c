@@ -1,4 +1,4 @@
-/* load: `stampctl load`: options, the place to begin, and what is said at the end. */
+/* cmd_load: `stampctl load`: options, the place to begin, and what is said at the end. */
 #include "control/loader.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* nginx: `stampctl nginx` writes nginx's configuration from the template and stampd's settings. */
+/* cmd_nginx: `stampctl nginx` writes nginx's configuration from the template and stampd's settings. */
 #include "control/control.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* ns: `stampctl ns list, migrate, restored, purge, push, access, origins, off, on, map`. */
+/* cmd_ns: `stampctl ns list, migrate, restored, purge, push, access, origins, off, on, map`. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* ns: the subcommands of `stampctl ns`, shared with their dispatcher only. */
+/* cmd_ns: the subcommands of `stampctl ns`, shared with their dispatcher only. */
 #ifndef STAMPD_CONTROL_CMD_NS_H
 #define STAMPD_CONTROL_CMD_NS_H
 

@@ -1,4 +1,4 @@
-/* operations: `stampctl operations`: what may be called, and by whom. */
+/* cmd_operations: `stampctl operations`: what may be called, and by whom. */
 #include "control/control.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* ping: `stampctl ping`: how a server and its namespaces are. */
+/* cmd_ping: `stampctl ping`: how a server and its namespaces are. */
 #include "control/control.h"
 
 #include <stdio.h>

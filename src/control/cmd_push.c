@@ -1,4 +1,4 @@
-/* push: `stampctl push`: the key by which push services know the server. */
+/* cmd_push: `stampctl push`: the key by which push services know the server. */
 #include "control/control.h"
 
 #include <stdio.h>

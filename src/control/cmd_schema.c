@@ -1,4 +1,4 @@
-/* schema: `stampctl schema check, set, show, plan, apply`. */
+/* cmd_schema: `stampctl schema check, set, show, plan, apply`. */
 #include "control/control.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* task: `stampctl task list, show, history, backlog, run, move, hold, drop`: doc/tasks.md, "Administration".
+/* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop`: doc/tasks.md,
+ * "Administration".
  */
 #include "control/control.h"
 

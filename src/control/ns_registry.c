@@ -1,4 +1,4 @@
-/* namespaces: codes, configurations and their reading and writing in the database of z. */
+/* ns_registry: codes, configurations and their reading and writing in the database of z. */
 #include "control/ns_registry.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* namespaces: the configuration documents of all namespaces, Namespace/<code> in the database of z, and
+/* ns_registry: the configuration documents of all namespaces, Namespace/<code> in the database of z, and
  * nginx's map of them. */
 #ifndef STAMPD_CONTROL_NS_REGISTRY_H
 #define STAMPD_CONTROL_NS_REGISTRY_H

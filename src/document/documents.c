@@ -7,6 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "document/documents_private.h"
+#include "segment/metrics.h"
+#include "segment/namespaces.h"
+#include "segment/shared_cache.h"
+#include "segment/slots.h"
 
 struct documents *documents_create(const struct settings *settings, struct segment *segment)
 {
@@ -125,7 +129,7 @@ static struct cache_entry *find_proven(struct documents *documents, int ns, stru
         return entry;
     if (observation.busy || (entry && entry->is_doubted))
         return NULL;
-    struct document *document = shared_cache_take(shared_cache_of(documents->segment), found->hash, ns,
+    struct document *document = shared_cache_take(segment_shared_cache(documents->segment), found->hash, ns,
                                                   name.class, name.id, observation.stamp);
     if (!document)
         return NULL;
@@ -141,7 +145,7 @@ static void put_on_shared_cache(struct documents *documents, int ns, const struc
                                 const struct document *document)
 {
     struct segment *segment = documents->segment;
-    shared_cache_put(shared_cache_of(segment), segment_index(segment), found->hash, ns, tag, document);
+    shared_cache_put(segment_shared_cache(segment), segment_index(segment), found->hash, ns, tag, document);
 }
 
 /* --- ends by themselves --- */

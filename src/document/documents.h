@@ -11,7 +11,7 @@
 #include "base/settings.h"
 #include "model/document.h"
 #include "model/draft.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 #include "store/store.h"
 
 struct documents;

@@ -5,6 +5,8 @@
 #include "document/cache.h"
 #include "document/documents.h"
 #include "segment/feed.h"
+#include "segment/metrics.h"
+#include "segment/namespaces.h"
 
 /* The index of a database, which never changes. */
 struct known_ns {

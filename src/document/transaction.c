@@ -10,6 +10,8 @@
 #include "document/documents_private.h"
 #include "model/stamp.h"
 #include "document/transaction_private.h"
+#include "segment/metrics.h"
+#include "segment/slots.h"
 #include "segment/writer_queue.h"
 
 /* How long a worker waits for the end of the old backend after an unknown outcome. */

@@ -1,4 +1,4 @@
-/* json_plain: recursive descent, bounded in depth.  Each reader takes the place of the first byte of what it
+/* json_fast: recursive descent, bounded in depth.  Each reader takes the place of the first byte of what it
  * reads and returns the place behind it, NULL when that is not plain.
  *
  * The text must end with a bracket, `last`, which is found first.  No blank, digit, name or word goes past

@@ -1,4 +1,4 @@
-/* json_plain: the quick road for plain JSON, private to edge/json.c.
+/* json_fast: the fast path for escape-free JSON, private to edge/json.c.
  *
  * yajl spends some forty instructions on each byte, which is most of the price of a synchronisation of many
  * documents.  Texts as programs write them (no escapes, few members in an object) are read here in one pass;

@@ -1,4 +1,4 @@
-/* segment: who obtains the file's lock EX knows that nobody lives and makes the segment anew; everybody uses
+/* mapping: who obtains the file's lock EX knows that nobody lives and makes the segment anew; everybody uses
  * it under SH.
  *
  * flock turns EX into SH by letting go first, so another starter may obtain EX in between and make the

@@ -1,5 +1,5 @@
-/* segment: a file mapped into memory and shared by processes, its life watched with flock (freshness.md 2,
- * "start of an instance").  Knows nothing of what lies in it but a head that says magic, layout and size. */
+/* mapping: a file mapped into memory and shared by processes; flock tells whether any of them is alive
+ * (freshness.md 2, "start of an instance").  The file begins with a head: magic, layout, size. */
 #ifndef STAMPD_EDGE_MAPPING_H
 #define STAMPD_EDGE_MAPPING_H
 

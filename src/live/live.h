@@ -1,9 +1,9 @@
-/* live: tells those who listen which documents have changed, by server-sent events (doc/live.md).
+/* live: server-sent change notifications with gap-free resume (doc/live.md).
  *
- * One child of the master, which does nothing else: thousands of connections, and none of a worker.  It hears
- * of commits from the workers (document/ears), of all others by notifications, and is wrong in nothing when
- * it dies: those who listened come again with the id of their last event, and the database tells what they
- * have missed. */
+ * One child of the master, which does nothing else: it holds thousands of connections, and none of a worker.
+ * It receives commits from the workers (segment/feed.h) and all other changes as notifications of PostgreSQL.
+ * Nothing is lost when it dies: clients reconnect with the id of their last event, and the database returns
+ * what they have missed. */
 #ifndef STAMPD_LIVE_LIVE_H
 #define STAMPD_LIVE_LIVE_H
 

@@ -1,4 +1,4 @@
-/* live_door: a request of nginx: what it asks, whether there is room for it, and who answers. */
+/* live_endpoint: a request of nginx: what it asks, whether there is room for it, and who answers. */
 #include "live/live_private.h"
 
 #include "config.h"
@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "segment/metrics.h"
 #include "segment/refusals.h"
 #include "edge/crypto.h"
 #include "serve/arguments.h"

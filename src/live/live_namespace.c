@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/namespaces.h"
 #include "store/session.h"
 
 enum {

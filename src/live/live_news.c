@@ -21,6 +21,7 @@ enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_TEXT, NEWS_VERSION }; /* columns o
 const struct pg_statement live_statements[LIVE_STATEMENTS] = {
 #define STATEMENT(word, label, count, text) [LIVE_STATEMENT_##word] = {label, text, count},
 #include "live/live_statement_table.h"
+#include "segment/slots.h"
 #undef STATEMENT
 };
 

@@ -19,6 +19,8 @@
 #include "operation/access.h"
 #include "live/live_index.h"
 #include "live/live_shares.h"
+#include "segment/namespaces.h"
+#include "segment/slots.h"
 #include "serve/response.h"
 
 enum { LIVE_CODE_BYTES = 17, LIVE_SECRET_BYTES = 129, LIVE_TICK_MS = 250 };

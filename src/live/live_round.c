@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/processes.h"
 
 enum {
     ROUND_MS = 1000,

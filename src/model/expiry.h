@@ -1,4 +1,4 @@
-/* life: documents that end by themselves: a property of their class says in which minute (doc/schema.md,
+/* expiry: documents that end by themselves: a property of their class says in which minute (doc/schema.md,
  * `maxLife`).  From then on they do not exist, for whoever asks, though their rows are there until a purge.
  * Pure: no I/O. */
 #ifndef STAMPD_MODEL_EXPIRY_H

@@ -1,4 +1,4 @@
-/* once: the session's stamp, and answers kept under an Idempotency-Key. */
+/* idempotency: the session's stamp, and answers kept under an Idempotency-Key. */
 #include "operation/idempotency.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* once: what keeps a request from being done twice (doc/protocol.md, "Sending a request again").
+/* idempotency: what keeps a request from being done twice (doc/protocol.md, "Sending a request again").
  *
  * dhop, the session's stamp of the operation, is checked here and given to operations.  Under the header
  * Idempotency-Key an operation that may write is done once: its commit keeps the answer, and whoever sends

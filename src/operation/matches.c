@@ -1,4 +1,4 @@
-/* subs: the commit has found out; here it is told. */
+/* matches: the commit has found out; here it is told. */
 #include "operation/matches.h"
 
 #include "model/definition.h"

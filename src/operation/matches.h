@@ -1,5 +1,5 @@
-/* subs: the session that a request names, and what its answer tells it: which of its definitions the commit
- * has touched (doc/subscriptions.md). */
+/* matches: the session that a request names, and what its answer tells it: which of its definitions the
+ * commit has touched (doc/subscriptions.md). */
 #ifndef STAMPD_OPERATION_MATCHES_H
 #define STAMPD_OPERATION_MATCHES_H
 

@@ -15,6 +15,7 @@
 #include "operation/sync.h"
 #include "operation/tasks/task_endpoint.h"
 #include "operation/tasks/task_wakeup.h"
+#include "segment/namespaces.h"
 
 enum {
     HEALTH_MS = 60000, /* what is older is not known */
@@ -262,13 +263,13 @@ static const char *recall_database(struct worker_context *worker_context, struct
 {
     int ns = documents_ns(worker_context->documents, call->database);
     bool is_up = false;
-    int64_t age_ms = ns < 0 ? -1 : slots_ns_health(worker_context->segment, ns, &is_up);
+    int64_t age_ms = ns < 0 ? -1 : namespaces_health(worker_context->segment, ns, &is_up);
     bool is_retry = ns >= 0 && age_ms > RETRY_MS && !is_up;
     if (is_retry)
-        slots_ns_tell(worker_context->segment, ns, false); /* other pings wait for the next time */
+        namespaces_set_health(worker_context->segment, ns, false); /* other pings wait for the next time */
     if (is_retry || (ns >= 0 && age_ms < 0)) {
         is_up = is_database_there(worker_context, call);
-        slots_ns_tell(worker_context->segment, ns, is_up);
+        namespaces_set_health(worker_context->segment, ns, is_up);
     } else if (ns < 0 || age_ms > HEALTH_MS) {
         return "?";
     }

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "document/documents.h"
 #include "operation/call.h"
+#include "segment/segment.h"
 
 /* What a worker has for its operations. */
 struct worker_context {

@@ -1,4 +1,4 @@
-/* door: FastCGI requests, the key, and the five operations; metrics, for this host only. */
+/* endpoint: FastCGI requests, the key, and the five operations; metrics, for this host only. */
 #include "queue/endpoint.h"
 
 #include <stdio.h>

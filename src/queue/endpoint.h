@@ -1,4 +1,4 @@
-/* door: what administrators and servers of other hosts ask of a manager: /{qm}/op through nginx.
+/* endpoint: what administrators and servers of other hosts ask of a manager: /{qm}/op through nginx.
  *
  * POST with op (also in the query string), key and param, in a form or as JSON; the key never in an address.
  *     list     what is known: tasks, namespaces

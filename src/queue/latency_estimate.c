@@ -1,4 +1,5 @@
-/* pace: a table by hash; a guess moves by the ratio of what a request took and what it was guessed to take.
+/* latency_estimate: a table by hash; a guess moves by the ratio of what a request took and what it was
+ * guessed to take.
  */
 #include "queue/latency_estimate.h"
 

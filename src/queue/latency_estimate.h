@@ -1,5 +1,6 @@
-/* pace: how long tasks of an operation take, as their requests have shown; the manager lets quick ones go
- * together.  A guess: several operations may share a place in the table, then the last one has it.  Pure. */
+/* latency_estimate: how long tasks of an operation take, learned from their requests; the manager lets quick
+ * ones run together.  An estimate: operations may share a slot of the table, then the last one has it.  Pure.
+ */
 #ifndef STAMPD_QUEUE_LATENCY_ESTIMATE_H
 #define STAMPD_QUEUE_LATENCY_ESTIMATE_H
 

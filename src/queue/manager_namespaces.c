@@ -1,4 +1,4 @@
-/* spaces: which namespaces are ours, and when each is scanned. */
+/* manager_namespaces: which namespaces are ours, and when each is scanned. */
 #include "queue/manager_private.h"
 
 #include <stdio.h>

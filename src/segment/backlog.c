@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "model/stamp.h"
+#include "segment/namespaces.h"
 
 enum { NUMBERS = sizeof(struct backlog_numbers) / sizeof(int64_t), CODE_WORDS = BACKLOG_CODE_BYTES / 8 };
 _Static_assert(NUMBERS == 6, "nothing but numbers");
@@ -133,4 +134,20 @@ bool backlog_read(const struct backlog *backlog, int queue, struct backlog_numbe
         values[i] = atomic_load(&backlog->numbers[queue][i]);
     memcpy(numbers_r, values, sizeof values);
     return atomic_load(&backlog->queues_seen) >> queue & 1;
+}
+
+size_t backlog_size(const struct board_sizes *sizes UNUSED)
+{
+    return NAMESPACES_MOST * sizeof(struct backlog);
+}
+
+void backlog_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->backlogs = memory;
+}
+
+struct backlog *backlog_of(const struct segment *segment, int ns)
+{
+    assert(ns >= 0 && ns < NAMESPACES_MOST);
+    return &segment->backlogs[ns];
 }

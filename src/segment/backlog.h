@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "segment/board.h"
 
 enum { BACKLOG_QUEUES = 16, BACKLOG_CODE_BYTES = 16 };
 
@@ -54,5 +55,12 @@ void backlog_begin_task(struct backlog *backlog, int queue, int64_t start, int64
 /* After a look: the code, and the numbers of a queue; false: it never had a task. */
 void backlog_read_code(const struct backlog *backlog, char code_r[BACKLOG_CODE_BYTES + 1]);
 bool backlog_read(const struct backlog *backlog, int queue, struct backlog_numbers *numbers_r);
+
+/* What was last known of the tasks of a namespace. */
+struct backlog *backlog_of(const struct segment *segment, int ns);
+
+/* For board.c. */
+size_t backlog_size(const struct board_sizes *sizes);
+void backlog_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -1,4 +1,4 @@
-/* ears: named pipes.  Not datagrams: a queue of those holds ten by default, a pipe a megabyte.
+/* feed: named pipes.  Not datagrams: a queue of those holds ten by default, a pipe a megabyte.
  *
  * What is written at once, up to PIPE_BUF bytes, arrives whole and unmixed, also from a process that is
  * killed: a head and the names of some documents. */
@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "segment/namespaces.h"
+#include "segment/slots.h"
 
 enum { NAME_MOST = 255, PIPE_BYTES = 1 << 20, READ_BYTES = 64 * 1024 };
 
@@ -362,4 +364,14 @@ bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news
     subscriber->taken += 2 + class_size + id_size;
     assert(subscriber->taken <= subscriber->message_end);
     return true;
+}
+
+size_t feed_size(const struct board_sizes *sizes UNUSED)
+{
+    return sizeof(struct feed_board);
+}
+
+void feed_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->feed = memory;
 }

@@ -1,13 +1,14 @@
-/* ears: processes that want to know at once which documents are committed (serve/live), and how workers tell
- * them: through a pipe with a name, for each ear one, into which a worker never waits to write.  What does
- * not fit is missed, and counted in the shared segment; who missed something asks the database.
+/* feed: the change feed, from workers that commit to the processes that want to know at once (live/).
  *
- * A namespace that nobody listens to costs a commit one look at a word of the segment. */
+ * Each subscriber has a named pipe.  A worker, the publisher, writes to it without ever waiting; what does
+ * not fit is counted in the shared segment as missed, and the subscriber queries the database instead.  For a
+ * namespace without a subscriber a commit reads one word of the segment. */
 #ifndef STAMPD_SEGMENT_FEED_H
 #define STAMPD_SEGMENT_FEED_H
 
 #include "segment/feed_sessions.h"
-#include "segment/slots.h"
+#include "segment/board.h"
+#include "segment/namespaces.h"
 
 enum { FEED_MOST = 16, FEED_PATH_BYTES = 256 };
 
@@ -78,5 +79,9 @@ struct subscriber_news {
 };
 /* The next that has come; false: nothing. */
 bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r);
+
+/* For board.c. */
+size_t feed_size(const struct board_sizes *sizes);
+void feed_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -1,5 +1,6 @@
 /* losses: a ring of notes, one writer at a time. */
 #include "segment/losses.h"
+#include "segment/processes.h"
 
 /* A note's words: cause, flags, detail. */
 enum { FINAL_BIT = 8, FAILURE_BIT = 9, DETAIL_SHIFT = 32 };
@@ -70,4 +71,20 @@ struct loss losses_find(const struct losses *losses, int64_t claim)
             return loss;
     }
     return (struct loss){.is_failure = true};
+}
+
+size_t losses_size(const struct board_sizes *sizes UNUSED)
+{
+    return PROCESSES_MOST * sizeof(struct losses);
+}
+
+void losses_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->losses = memory;
+}
+
+struct losses *losses_of(const struct segment *segment, int index)
+{
+    assert(index >= 0 && index < PROCESSES_MOST);
+    return &segment->losses[index];
 }

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
+#include "segment/board.h"
 
 enum loss_cause {
     LOSS_UNKNOWN,    /* nothing is known */
@@ -55,5 +56,12 @@ uint64_t losses_shown(const struct losses *losses);
 void losses_note(struct losses *losses, int64_t claim, const struct loss *loss);
 /* What is known of a claim. */
 struct loss losses_find(const struct losses *losses, int64_t claim);
+
+/* Why attempts of the process of this index were lost. */
+struct losses *losses_of(const struct segment *segment, int index);
+
+/* For board.c. */
+size_t losses_size(const struct board_sizes *sizes);
+void losses_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

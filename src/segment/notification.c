@@ -1,10 +1,12 @@
-/* notice: the payload is the trigger's, tell_change() in sql/0001_documents.sql. */
+/* notification: the payload is the trigger's, tell_change() in sql/0001_documents.sql. */
 #include "segment/notification.h"
 
 #include <string.h>
 
 #include "base/log.h"
 #include "model/item.h"
+#include "segment/namespaces.h"
+#include "segment/slots.h"
 
 bool notification_publish(struct segment *segment, int ns, struct bytes payload, struct bytes *class_r,
                           struct bytes *id_r)

@@ -1,11 +1,12 @@
-/* kept: what the keepers of the segment have deleted, counted in it for the metrics; and which namespaces may
- * have documents that end by themselves (serve/ends.h). */
+/* purge_counts: how many rows the keepers have deleted, for the metrics, and which namespaces may have
+ * documents that expire (serve/ends.h). */
 #ifndef STAMPD_SEGMENT_PURGE_COUNTS_H
 #define STAMPD_SEGMENT_PURGE_COUNTS_H
 
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "segment/board.h"
 
 /* KEPT(NAME, "name"): as the function keep() of the database calls it. */
 #define KEPT_KINDS(KEPT)                                                                                     \
@@ -53,5 +54,9 @@ static inline bool purge_any_ends(const struct purge_board *board)
         any |= atomic_load(&board->may_end[word]) != 0;
     return any;
 }
+
+/* For board.c. */
+size_t purge_size(const struct board_sizes *sizes);
+void purge_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "segment/processes.h"
 
 /* Being given its ticket: before everybody else. */
 static const uint64_t CHOOSING = 1;
@@ -11,7 +12,7 @@ enum { FIRST_TICKET = 2, NO_TRIAL_MS = 10000 };
 
 static struct reads_place *own_place(const struct segment *segment)
 {
-    assert(segment_index(segment) != PROCESSES_NO_INDEX);
+    assert(segment_index(segment) != SEGMENT_NO_INDEX);
     return &segment->reads->places[segment_index(segment)];
 }
 
@@ -114,4 +115,14 @@ int64_t reads_count(const struct segment *segment)
     for (int index = 0; index < processes_count(segment); index++)
         count += is_taken(segment, index);
     return count;
+}
+
+size_t reads_size(const struct board_sizes *sizes UNUSED)
+{
+    return sizeof(struct reads_board);
+}
+
+void reads_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->reads = memory;
 }

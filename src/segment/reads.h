@@ -10,7 +10,9 @@
 #define STAMPD_SEGMENT_READS_H
 
 #include "base/base.h"
-#include "segment/slots.h"
+#include "segment/board.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
 
 struct read_shares {
     int ns;
@@ -50,5 +52,9 @@ struct reads_board {
     } suspects[READS_SUSPECTS];
     _Atomic int64_t manager_namespaces_until_ms[NAMESPACES_MOST];
 };
+
+/* For board.c. */
+size_t reads_size(const struct board_sizes *sizes);
+void reads_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

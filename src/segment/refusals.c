@@ -7,6 +7,7 @@
 #define NUMBER(name, standard, least, most, unit, description) #name,
 static const char *const names[] = {
 #include "base/settings_table.h"
+#include "segment/segment.h"
 };
 #undef TEXT
 #undef NUMBER
@@ -41,4 +42,14 @@ const char *refusals_read(const struct segment *segment, int counter, uint64_t *
     if (counter == OTHERS)
         return "other";
     return (size_t)counter < COUNT_OF(names) && is_limit(names[counter]) ? names[counter] : NULL;
+}
+
+size_t refusals_size(const struct board_sizes *sizes UNUSED)
+{
+    return sizeof(struct refusals_board);
+}
+
+void refusals_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->refusals = memory;
 }

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/fault.h"
-#include "segment/slots.h"
+#include "segment/board.h"
 
 enum { REFUSALS_MOST = 128 };
 struct refusals_board {
@@ -19,5 +19,9 @@ void refusals_count(struct segment *segment, enum fault fault, const char *limit
 
 /* Name and count of a counter, from 0; NULL: it is none, or of no limit.  REFUSALS_MOST ends them. */
 const char *refusals_read(const struct segment *segment, int counter, uint64_t *count_r);
+
+/* For board.c. */
+size_t refusals_size(const struct board_sizes *sizes);
+void refusals_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -1,4 +1,4 @@
-/* shared cache: buckets, each with a lock that counts, a directory, and a room that is filled from end to
+/* shared_cache: buckets, each with a lock that counts, a directory, and a room that is filled from end to
  * end.
  *
  * A bucket is written by one process at a time and read by any (a sequence lock): the writer puts its index
@@ -263,4 +263,19 @@ struct document *shared_cache_take(struct shared_cache *shared_cache, uint64_t h
         return document;
     document_release(document); /* another name of the same hash */
     return NULL;
+}
+
+size_t shared_cache_size(const struct board_sizes *sizes)
+{
+    return sizes->shared_cache_bytes;
+}
+
+void shared_cache_init(struct segment *segment, void *memory, const struct board_sizes *sizes)
+{
+    segment->shared_cache = shared_cache_create(memory, sizes->shared_cache_bytes);
+}
+
+void shared_cache_recover_index(struct segment *segment, int index)
+{
+    shared_cache_recover(segment->shared_cache, index);
 }

@@ -1,4 +1,4 @@
-/* shared cache: whole copies of documents in the shared segment, by which a worker hands what it has written
+/* shared_cache: whole copies of documents in the shared segment, by which a worker hands what it has written
  * or loaded to the others: who lacks a copy, or whose copy is old, takes it from here and asks no database.
  *
  * A copy in the shared cache bears the tag that it has in the cache of who put it there, and the same rule
@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "model/document.h"
+#include "segment/board.h"
 
 enum {
     SHARED_CACHE_BUCKET_BYTES = 64 * 1024,
@@ -36,5 +37,10 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
 /* The copy of this name that bears `tag`, one reference, the caller's; NULL: there is none. */
 struct document *shared_cache_take(struct shared_cache *shared_cache, uint64_t hash, int ns,
                                    struct bytes class, struct bytes id, uint64_t tag);
+
+/* For board.c. */
+void shared_cache_recover_index(struct segment *segment, int index);
+size_t shared_cache_size(const struct board_sizes *sizes);
+void shared_cache_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -1,4 +1,4 @@
-/* turns: a word a slot: who holds it, which of his turns it is, and whether somebody sleeps. */
+/* writer_queue: a word a slot: who holds it, which of his turns it is, and whether somebody sleeps. */
 #include "segment/writer_queue.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "edge/futex.h"
+#include "segment/processes.h"
 
 /* 0: free; else 1 + index of the owner, his count of turns, and SLEEPERS when he has to wake somebody. */
 enum { OWNER_BITS = 10, COUNT_BITS = 21 };
@@ -40,6 +41,12 @@ struct writer_queue *writer_queue_create(struct arena *arena, struct segment *se
 static uint32_t owner_of(uint32_t word)
 {
     return word & ((1 << OWNER_BITS) - 1);
+}
+
+_Atomic uint32_t *writer_queue_word(const struct segment *segment, uint32_t slot)
+{
+    assert(slot <= segment->slot_mask);
+    return &segment->writer_queue[slot];
 }
 
 /* The word of our next turn; a count tells it from our former ones. */
@@ -165,4 +172,14 @@ void writer_queue_recover(struct segment *segment, int index)
         if (owner_of(seen) == (uint32_t)(index + 1))
             give(turn, seen & ~SLEEPERS);
     }
+}
+
+size_t writer_queue_size(const struct board_sizes *sizes)
+{
+    return sizes->slots * sizeof(_Atomic uint32_t);
+}
+
+void writer_queue_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->writer_queue = memory;
 }

@@ -1,16 +1,15 @@
-/* turns: writers of one host go one after the other at documents that they fight for, where they would refuse
- * each other.  Each slot has a turn, which one process holds at a time; who wants it sleeps until it is given
- * back.
+/* writer_queue: serialises local writers of a contended document.  Each slot has a turn, which one process
+ * holds at a time; a process that wants it sleeps until it is given back.
  *
- * A courtesy and no lock: nothing that is right depends on it, the commit verifies everything.  Who finds no
- * turn in time goes on without; one that is held too long, because its owner is slow or dead, is taken over
- * by the next.  A process takes its turns in the order of their slots and never waits against that order, so
- * nobody waits in a circle. */
+ * Advisory: correctness never depends on it, since the commit verifies everything.  A writer that gets no
+ * turn in time goes on without one; a turn that is held too long, because its owner is slow or dead, is taken
+ * over by the next. A process takes its turns in the order of their slots and never waits against that order,
+ * which rules out deadlocks. */
 #ifndef STAMPD_SEGMENT_WRITER_QUEUE_H
 #define STAMPD_SEGMENT_WRITER_QUEUE_H
 
 #include "base/arena.h"
-#include "segment/slots.h"
+#include "segment/board.h"
 
 struct writer_queue; /* those that one operation holds */
 
@@ -25,7 +24,14 @@ bool writer_queue_has(const struct writer_queue *writer_queue, uint32_t slot);
 /* Gives back all of them; also when one was taken over. */
 void writer_queue_give(struct writer_queue *writer_queue);
 
-/* Gives back what a former process of this index held when it died. */
+/* Gives back what the former process of this index held when it died. */
 void writer_queue_recover(struct segment *segment, int index);
+
+/* The word of the slot's turn. */
+_Atomic uint32_t *writer_queue_word(const struct segment *segment, uint32_t slot);
+
+/* For board.c. */
+size_t writer_queue_size(const struct board_sizes *sizes);
+void writer_queue_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/namespaces.h"
 #include "segment/purge_counts.h"
 #include "edge/pg.h"
 #include "serve/keeper_private.h"
@@ -111,7 +112,7 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
-/* PROCESSES_NO_INDEX: the namespace is in no use here. */
+/* SEGMENT_NO_INDEX: the namespace is in no use here. */
 static int find_ns(const struct ends *ends, const char *database)
 {
     for (int ns = 0; ns < namespaces_count(ends->segment); ns++) {
@@ -119,7 +120,7 @@ static int find_ns(const struct ends *ends, const char *database)
         if (name && strcmp(name, database) == 0)
             return ns;
     }
-    return PROCESSES_NO_INDEX;
+    return SEGMENT_NO_INDEX;
 }
 
 void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
@@ -133,7 +134,7 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
         databases = keeper_databases(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
         int ns = find_ns(ends, databases[i]);
-        if (ns == PROCESSES_NO_INDEX || !purge_may_end(ends->segment->kept, ns))
+        if (ns == SEGMENT_NO_INDEX || !purge_may_end(ends->segment->kept, ns))
             continue;
         goes_on = end_database(ends, ns, databases[i], pause, context);
     }

@@ -9,7 +9,7 @@
 #define STAMPD_SERVE_ENDS_H
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 
 struct ends;
 struct ends *ends_create(const struct settings *settings, struct segment *segment);

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 #include "serve/in_flight.h"
 #include "serve/instance.h"
 
@@ -14,7 +14,7 @@ struct heritage {
     struct segment *segment;
     const struct instance *instance;
     struct in_flight *in_flight; /* its place is `index` */
-    int index;                   /* its entry; PROCESSES_NO_INDEX: the relay, the live process */
+    int index;                   /* its entry; SEGMENT_NO_INDEX: the relay, the live process */
     int position;                /* of a worker: the number of its socket */
     int listener;                /* its socket, if it has one; its own descriptor from now on */
     int messages;                /* a pipe to the master, which takes whole struct message */

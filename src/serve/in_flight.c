@@ -1,4 +1,4 @@
-/* begun: a token for each worker, and the last few that were never answered.
+/* in_flight: a token for each worker, and the last few that were never answered.
  *
  * Who looks reads the place of a worker first and what is buried there after it, and then what was forgotten;
  * who buries writes in the other order.  So a token that moves is seen in one of them. */

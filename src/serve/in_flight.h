@@ -1,11 +1,11 @@
-/* begun: which requests the workers of this instance have begun and not answered.
+/* in_flight: the requests that workers of this instance have begun and not answered.
  *
- * A request waits unread in a kept connection while its worker is busy with another; when the worker dies,
- * nginx gets no answer to either.  It then hands the request in once more, and says so.  Such a request is
- * done when it is certain that nobody had begun it: its token stands nowhere here, and it is younger than all
- * that was forgotten.  In doubt it is not done.
+ * A request waits unread in a kept connection while its worker is busy with another.  When the worker dies,
+ * nginx gets no answer to either and sends both again, with a note: a redelivery.  A redelivered request is
+ * done if it is certain that no worker had begun it: its token is not in this table, and it is younger than
+ * every entry that was dropped.  In doubt it is not done.
  *
- * A place belongs to one worker, and to the master when that one is gone: nobody else writes it. */
+ * An entry belongs to one worker, and to the master when that worker is gone: nobody else writes it. */
 #ifndef STAMPD_SERVE_IN_FLIGHT_H
 #define STAMPD_SERVE_IN_FLIGHT_H
 

@@ -19,6 +19,8 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "segment/metrics.h"
+#include "segment/processes.h"
 
 enum {
     NUMBER_MAX = PROCESSES_MOST, /* an instance has an entry at least */
@@ -178,7 +180,7 @@ int instance_take_index(struct instance *instance)
         processes_set(instance->segment, index, PROCESS_HELD, 0);
         return index;
     }
-    return PROCESSES_NO_INDEX;
+    return SEGMENT_NO_INDEX;
 }
 
 void instance_worker_forked(struct instance *instance, int index, pid_t pid)
@@ -325,7 +327,7 @@ int instance_next_orphan(struct instance *instance)
         recovery->is_running = true;
         return i;
     }
-    return PROCESSES_NO_INDEX;
+    return SEGMENT_NO_INDEX;
 }
 
 void instance_recovery_gone(struct instance *instance, int index)

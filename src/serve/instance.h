@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 
 struct instance;
 
@@ -33,7 +33,7 @@ int instance_entry_count(const struct instance *instance);
 int instance_entry(const struct instance *instance, int number);
 
 /* --- workers --- */
-/* An entry that is FREE, now HELD, for a worker to be forked; PROCESSES_NO_INDEX: all are in use or in doubt.
+/* An entry that is FREE, now HELD, for a worker to be forked; SEGMENT_NO_INDEX: all are in use or in doubt.
  */
 int instance_take_index(struct instance *instance);
 /* The worker's pid, for administrators. */
@@ -45,7 +45,7 @@ void instance_worker_gone(struct instance *instance, int index);
 /* Each second: claims the entries of instances that are gone.  Cheap when there are none. */
 void instance_take_over(struct instance *instance);
 /* The next entry that needs a recovery process now; never one that has a recovery process.
- * PROCESSES_NO_INDEX: none. */
+ * SEGMENT_NO_INDEX: none. */
 int instance_next_orphan(struct instance *instance);
 /* waitpid said that the recovery process is gone, or fork failed: repaired, or again after a growing delay.
  */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "segment/purge_counts.h"
+#include "segment/segment.h"
 #include "store/rewriting.h"
 #include "store/store.h"
 #include "edge/json.h"

@@ -9,7 +9,7 @@
 #define STAMPD_SERVE_KEEPER_H
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 
 /* Until SIGTERM.  Calls stop_open: the child's signals are its own from then on. */
 void keeper_run(const struct settings *settings, struct segment *segment);

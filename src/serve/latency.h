@@ -2,6 +2,8 @@
 #ifndef STAMPD_SERVE_LATENCY_H
 #define STAMPD_SERVE_LATENCY_H
 
+#include "base/bytes.h"
+#include "segment/metrics.h"
 #include "serve/instance.h"
 
 /* One request, from its arrival to the end of its answer. */

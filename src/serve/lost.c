@@ -1,5 +1,6 @@
 /* lost: from the end of a worker to a fault. */
 #include "serve/lost.h"
+#include "segment/losses.h"
 
 enum { STATUS_LOST = 502, STATUS_STOPPING = 503, STATUS_LATE = 504 };
 

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "model/cron.h"
-#include "segment/slots.h"
+#include "segment/processes.h"
 #include "edge/fcgi.h"
 #include "edge/mapping.h"
 #include "operation/module/module.h"

@@ -4,6 +4,9 @@
 
 #include "base/clock.h"
 #include "segment/feed.h"
+#include "segment/metrics.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
 #include "segment/purge_counts.h"
 #include "segment/reads.h"
 #include "segment/refusals.h"

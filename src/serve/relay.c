@@ -10,8 +10,11 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "segment/backlog.h"
+#include "segment/namespaces.h"
 #include "segment/purge_counts.h"
 #include "segment/notification.h"
+#include "segment/slots.h"
 #include "store/session.h"
 #include "edge/pg.h"
 #include "operation/tasks/task_wakeup.h"
@@ -71,7 +74,7 @@ static void want_scan(struct relay *relay, int ns)
 static void put_off(struct relay *relay, int ns)
 {
     struct subscriber *subscriber = &relay->feed[ns];
-    slots_ns_tell(relay->segment, ns, false);
+    namespaces_set_health(relay->segment, ns, false);
     pg_close(subscriber->pg);
     subscriber->pg = NULL;
     subscriber->failures++;
@@ -122,7 +125,7 @@ static void connect(struct relay *relay, int ns)
         return;
     }
     subscriber->is_absent = false;
-    slots_ns_tell(relay->segment, ns, true);
+    namespaces_set_health(relay->segment, ns, true);
     crash_at(CRASH_RELAY_LISTENS);
     slots_move_all(relay->segment);
     purge_note_ends(relay->segment->kept, ns, true);
@@ -158,9 +161,9 @@ static void tell_health(struct relay *relay, int count)
     relay->told_ms = now_ms;
     for (int ns = 0; ns < count; ns++) {
         bool is_up;
-        int64_t age_ms = slots_ns_health(relay->segment, ns, &is_up);
+        int64_t age_ms = namespaces_health(relay->segment, ns, &is_up);
         if (relay->feed[ns].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
-            slots_ns_tell(relay->segment, ns, true);
+            namespaces_set_health(relay->segment, ns, true);
     }
 }
 

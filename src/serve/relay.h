@@ -7,7 +7,7 @@
 #define STAMPD_SERVE_RELAY_H
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 
 /* Listens in every namespace of the segment, also in those that come, until SIGTERM (end it after the
  * workers, which need it while they drain).  Calls stop_open: the child's signals are its own from then on.

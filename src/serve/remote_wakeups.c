@@ -1,4 +1,4 @@
-/* wakeups: one request at a time to each manager. */
+/* remote_wakeups: one request at a time to each manager. */
 #include "serve/remote_wakeups.h"
 
 #include <stdio.h>
@@ -9,6 +9,8 @@
 #include "base/secret.h"
 #include "edge/http.h"
 #include "edge/json.h"
+#include "segment/backlog.h"
+#include "segment/namespaces.h"
 
 enum {
     REMOTES_MOST = 8,

@@ -1,13 +1,13 @@
-/* wakeups: wakes the queue managers of other hosts (setting queue_remotes): POST /{qm}/op, op=inq, for each
- * namespace in which tasks start soon.  In the relay, so that no request waits for another host.  A wake-up
- * that fails is sent again, later and later; the scans of the manager find its tasks meanwhile. */
+/* remote_wakeups: wakes the queue managers of other hosts (setting queue_remotes): POST /{qm}/op, op=inq, for
+ * each namespace in which tasks start soon.  In the relay, so that no request waits for another host.  A
+ * wake-up that fails is sent again, later and later; the scans of the manager find its tasks meanwhile. */
 #ifndef STAMPD_SERVE_REMOTE_WAKEUPS_H
 #define STAMPD_SERVE_REMOTE_WAKEUPS_H
 
 #include <poll.h>
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 
 struct remote_wakeups;
 

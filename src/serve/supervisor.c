@@ -15,6 +15,9 @@
 #include "base/log.h"
 #include "segment/feed.h"
 #include "operation/module/module.h"
+#include "segment/losses.h"
+#include "segment/metrics.h"
+#include "segment/processes.h"
 #include "serve/relay.h"
 #include "serve/heritage.h"
 #include "serve/keeper.h"
@@ -223,7 +226,7 @@ static void start(struct supervisor *supervisor, enum role role, int position, i
 static void start_worker(struct supervisor *supervisor, int position)
 {
     int index = instance_take_index(supervisor->instance);
-    if (index != PROCESSES_NO_INDEX) {
+    if (index != SEGMENT_NO_INDEX) {
         start(supervisor, ROLE_WORKER, position, index);
         return;
     }
@@ -393,14 +396,14 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
     }
     if (!look_at_post(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
         throttle_allows(&supervisor->relay_throttle, now_ms))
-        start(supervisor, ROLE_RELAY, NO_POSITION, PROCESSES_NO_INDEX);
+        start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 static void tend_live(struct supervisor *supervisor, int64_t now_ms)
 {
     if (!look_at_post(supervisor, ROLE_LIVE, NO_POSITION).has_current &&
         throttle_allows(&supervisor->live_throttle, now_ms))
-        start(supervisor, ROLE_LIVE, NO_POSITION, PROCESSES_NO_INDEX);
+        start(supervisor, ROLE_LIVE, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 /* An outdated one goes at once: nothing waits for it. */
@@ -414,13 +417,13 @@ static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
     if (supervisor->settings->keep_interval_s &&
         !look_at_post(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
         throttle_allows(&supervisor->keeper_throttle, now_ms))
-        start(supervisor, ROLE_KEEPER, NO_POSITION, PROCESSES_NO_INDEX);
+        start(supervisor, ROLE_KEEPER, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 static void tend_recoveries(struct supervisor *supervisor)
 {
     instance_take_over(supervisor->instance);
-    for (int index; (index = instance_next_orphan(supervisor->instance)) != PROCESSES_NO_INDEX;)
+    for (int index; (index = instance_next_orphan(supervisor->instance)) != SEGMENT_NO_INDEX;)
         start(supervisor, ROLE_RECOVERY, NO_POSITION, index);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/settings.h"
 #include "base/stop.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 #include "serve/in_flight.h"
 #include "serve/instance.h"
 

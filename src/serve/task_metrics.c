@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "model/stamp.h"
+#include "segment/backlog.h"
+#include "segment/namespaces.h"
 
 enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
 

@@ -2,7 +2,8 @@
 #ifndef STAMPD_SERVE_TASK_METRICS_H
 #define STAMPD_SERVE_TASK_METRICS_H
 
-#include "segment/slots.h"
+#include "base/bytes.h"
+#include "segment/segment.h"
 
 /* Of every namespace that was scanned within a day; out of shared memory, no database is asked. */
 /* The moment from which on somebody should look for tasks; called once, before the workers are forked. */

@@ -11,6 +11,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "segment/metrics.h"
 #include "segment/refusals.h"
 #include "store/session.h"
 #include "edge/crypto.h"

@@ -1,4 +1,4 @@
-/* claims: what is said to z, and to whom z names. */
+/* reservations: what is said to z, and to whom z names. */
 #include "store/reservations.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* claims: values that are unique in all namespaces, between two databases without a common transaction.
+/* reservations: values that are unique in all namespaces, between two databases without a common transaction.
  *
  * The database of a namespace knows which of its documents has a value; that of z knows which namespace may
  * have it.  A commit that takes or gives up values

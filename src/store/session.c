@@ -14,6 +14,9 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "segment/feed.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 #include "store/statements.h"
 #include "edge/crypto.h"
 

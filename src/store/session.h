@@ -9,8 +9,8 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "segment/slots.h"
 #include "edge/pg.h"
+#include "segment/segment.h"
 
 /* Opens a session on the database of `space` for the process that `stamps` says we are: connects, cleans away
  * sessions of former generations at first use, takes the lock (ends its other holder).

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/namespaces.h"
 #include "store/session.h"
 #include "store/store_private.h"
 
@@ -105,7 +106,7 @@ static enum fault open_session(struct store *store, int ns)
     enum fault fault = session_open(store->settings, store->segment, ns, &session->pg);
     if (!fault)
         fault = store_read_schema(session);
-    slots_ns_tell(store->segment, ns, !fault);
+    namespaces_set_health(store->segment, ns, !fault);
     if (fault) {
         pg_close(session->pg);
         session->pg = NULL;

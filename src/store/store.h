@@ -11,8 +11,8 @@
 #include "model/draft.h"
 #include "model/schema.h"
 #include "model/search.h"
-#include "segment/slots.h"
 #include "model/task.h"
+#include "segment/segment.h"
 
 struct store;
 

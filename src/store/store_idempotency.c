@@ -1,4 +1,5 @@
-/* store_once: answers kept under an Idempotency-Key: found, written by the commit of their operation, purged.
+/* store_idempotency: answers kept under an Idempotency-Key: found, written by the commit of their operation,
+ * purged.
  */
 #include "store/store.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "segment/reads.h"
+#include "segment/segment.h"
 #include "store/statements.h"
 #include "store/store_private.h"
 
@@ -81,7 +82,7 @@ static enum fault take_entry(struct store *store, const struct read_shares *shar
 static enum fault enter(struct store *store, int ns)
 {
     const struct read_shares shares = shares_of(store, ns);
-    if (store->reading.state != READING_NOT || segment_index(store->segment) == PROCESSES_NO_INDEX)
+    if (store->reading.state != READING_NOT || segment_index(store->segment) == SEGMENT_NO_INDEX)
         return FAULT_NONE;
     return take_entry(store, &shares, reads_enter(store->segment, &shares));
 }

@@ -2,6 +2,7 @@
 #ifndef STAMPD_STORE_STORE_PRIVATE_H
 #define STAMPD_STORE_STORE_PRIVATE_H
 
+#include "segment/namespaces.h"
 #include "store/statements.h"
 #include "store/store.h"
 #include "edge/pg.h"

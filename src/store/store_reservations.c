@@ -1,7 +1,9 @@
-/* store_claims: the end of a commit that takes or gives up values which are unique in all namespaces. */
+/* store_reservations: the end of a commit that takes or gives up values which are unique in all namespaces.
+ */
 #include "store/store.h"
 
 #include "base/crash.h"
+#include "segment/namespaces.h"
 #include "store/reservations.h"
 #include "store/store_private.h"
 

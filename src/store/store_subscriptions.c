@@ -1,5 +1,5 @@
-/* store_subs: functions of the database do the work (sql/0013_subscriptions.sql): each is one statement, so
- * it is whole and at once. */
+/* store_subscriptions: functions of the database do the work (sql/0013_subscriptions.sql): each is one
+ * statement, so it is whole and at once. */
 #include "store/store_subscriptions.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* store_subs: subscriptions in PostgreSQL: changed, told, and what the task `push` has to tell of them
- * (doc/subscriptions.md).  What a commit touches is a part of store_commit. */
+/* store_subscriptions: subscriptions in PostgreSQL: changed, told, and what the task `push` has to tell of
+ * them (doc/subscriptions.md).  What a commit touches is a part of store_commit. */
 #ifndef STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 #define STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 

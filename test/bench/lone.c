@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "edge/fcgi.h"
+#include "segment/processes.h"
 #include "serve/heritage.h"
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"

@@ -11,6 +11,8 @@
 
 #include "operation/access.h"
 #include "operation/operation.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 #include "serve/cors.h"
 #include "serve/request.h"
 #include "test/unit/fake_store.h"

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "model/stamp.h"
+#include "segment/segment.h"
 #include "store/statements.h"
 #include "store/store_private.h"
 #include "scratch.h"

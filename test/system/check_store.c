@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "model/stamp.h"
+#include "segment/namespaces.h"
 #include "store/statements.h"
 #include "store/store_private.h"
 #include "scratch.h"

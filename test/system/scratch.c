@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
 
 #define MUST(condition, ...)                                                                                 \
     do {                                                                                                     \

@@ -5,8 +5,8 @@
 #define STAMPD_TEST_SCRATCH_H
 
 #include "base/settings.h"
-#include "segment/slots.h"
 #include "edge/pg.h"
+#include "segment/segment.h"
 
 enum { SCRATCH_PROCESSES = 64 };
 

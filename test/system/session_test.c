@@ -20,6 +20,8 @@
 #include "administrator.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
 #include "store/session.h"
 #include "segment/slots.h"
 #include "store/statements.h"

@@ -46,9 +46,9 @@ def test_every_point_is_in_a_test():
 
 
 class Segment:
-    """The shared memory, as stamps.c lays it out: entries near its begin; slots, turns and the shared cache at its end."""
+    """The shared memory, as board.c lays it out: namespaces, then processes; slots, writer queue and shared cache at its end."""
 
-    HEAD, SPACE, SPACES, ENTRY, ENTRIES = 128, 128, 256, 64, 448
+    HEAD, SPACE, SPACES, ENTRY, ENTRIES = 64, 128, 256, 64, 448
     DIRTY = 2
 
     def __init__(self, path):

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "model/stamp.h"
+#include "segment/segment.h"
 #include "store/store.h"
 
 enum { KEYS = 4 };

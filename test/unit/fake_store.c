@@ -7,6 +7,7 @@
 
 #include "model/expiry.h"
 #include "fake_tasks.h"
+#include "segment/segment.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
 

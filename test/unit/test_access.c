@@ -11,6 +11,8 @@
 #include "fake_store.h"
 #include "module_world.h"
 #include "operation/access.h"
+#include "segment/namespaces.h"
+#include "segment/slots.h"
 
 #define DOCUMENT "{\"c\":\"Firm\",\"id\":\"%s\"}"
 

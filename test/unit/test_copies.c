@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "fake_tasks.h"
+#include "segment/slots.h"
 #include "transaction_world.h"
 
 #define DECLARATION                                                                                          \

@@ -10,6 +10,7 @@
 
 #include "model/stamp.h"
 #include "fake_store.h"
+#include "segment/slots.h"
 #include "worker_context_world.h"
 
 static int start(void **state)

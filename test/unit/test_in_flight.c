@@ -1,4 +1,4 @@
-/* begun: what is handed in once more is done when it is certain that nobody had begun it. */
+/* test_in_flight: what is handed in once more is done when it is certain that nobody had begun it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

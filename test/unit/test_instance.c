@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "child.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 #include "serve/instance.h"
 
 enum { WORKERS = 4, BLOCK = 2 * WORKERS + 8 };
@@ -145,26 +147,26 @@ static void an_index_goes_round(void **state)
         indexes[i] = instance_take_index(instance);
         assert_int_equal(processes_state(segment, indexes[i]), PROCESS_HELD);
     }
-    assert_int_equal(instance_take_index(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_take_index(instance), SEGMENT_NO_INDEX);
     instance_worker_forked(instance, indexes[5], 4711);
     assert_int_equal(processes_pid(segment, indexes[5]), 4711);
     instance_worker_gone(instance, indexes[5]);
     assert_int_equal(instance_take_index(instance), indexes[5]);
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
 
     begin_commit(indexes[2]);
     begin_commit(indexes[3]);
     instance_worker_gone(instance, indexes[2]);
     instance_worker_gone(instance, indexes[3]);
     assert_int_equal(processes_state(segment, indexes[2]), PROCESS_DIRTY);
-    assert_int_equal(instance_take_index(instance), PROCESSES_NO_INDEX); /* never given away in doubt */
+    assert_int_equal(instance_take_index(instance), SEGMENT_NO_INDEX); /* never given away in doubt */
     assert_int_equal(instance_next_orphan(instance), indexes[2]);
     assert_int_equal(instance_next_orphan(instance), indexes[3]);
     assert_int_equal(instance_next_orphan(instance),
-                     PROCESSES_NO_INDEX);         /* never two recovery processes for an index */
+                     SEGMENT_NO_INDEX);           /* never two recovery processes for an index */
     instance_recovery_gone(instance, indexes[2]); /* died at once: again, a little later */
     assert_int_equal(processes_state(segment, indexes[2]), PROCESS_DIRTY);
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
     repair(indexes[3]);
     instance_recovery_gone(instance, indexes[3]);
     assert_int_equal(instance_take_index(instance), indexes[3]);
@@ -243,7 +245,7 @@ static int await_orphan(struct instance *instance)
     for (int64_t end_ms = clock_monotonic_ms() + 10000;; clock_sleep_ms(2)) {
         instance_take_over(instance);
         int orphan = instance_next_orphan(instance);
-        if (orphan != PROCESSES_NO_INDEX)
+        if (orphan != SEGMENT_NO_INDEX)
             return orphan;
         assert_true(clock_monotonic_ms() < end_ms);
     }
@@ -259,19 +261,19 @@ static void a_worker_that_outlives_its_master_is_waited_for(void **state)
     child_kill(master);
     for (int i = 0; i < 3; i++) {
         instance_take_over(instance);
-        assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+        assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
     }
     assert_int_equal(entries_of(1), BLOCK);
     child_kill((pid_t)shared[3]);
     int first = await_orphan(instance), second = instance_next_orphan(instance);
     assert_true((first == shared[0] && second == shared[1]) || (first == shared[1] && second == shared[0]));
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
     assert_int_equal(entries_of(1), 2); /* the others need no repair */
 
     struct instance *third = start(segment); /* it cannot claim what is claimed */
     assert_int_equal(instance_number(third), 3);
     instance_take_over(third);
-    assert_int_equal(instance_next_orphan(third), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(third), SEGMENT_NO_INDEX);
     instance_stop(third);
 
     repair(first);
@@ -295,8 +297,8 @@ static void claim_and_wait(void *argument)
     (void)argument;
     struct segment *own = open_segment();
     struct instance *instance = start(own);
-    int orphan = PROCESSES_NO_INDEX;
-    while (orphan == PROCESSES_NO_INDEX) {
+    int orphan = SEGMENT_NO_INDEX;
+    while (orphan == SEGMENT_NO_INDEX) {
         instance_take_over(instance);
         orphan = instance_next_orphan(instance);
         clock_sleep_ms(1);
@@ -317,11 +319,11 @@ static void a_repairer_that_dies_is_followed_by_another(void **state)
     gate_await(&ready);
     struct instance *instance = start(segment);
     instance_take_over(instance);
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
     child_kill(repairer);
     int orphan = await_orphan(instance);
     assert_true(orphan == shared[0] || orphan == shared[1]);
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX); /* the other was repaired */
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX); /* the other was repaired */
     repair(orphan);
     instance_recovery_gone(instance, orphan);
     assert_int_equal(entries_of(1), 0);
@@ -357,7 +359,7 @@ static void a_lock_file_removed_says_nothing(void **state)
     fclose(again);
     instance_take_over(instance);
     assert_int_equal(entries_of(1), BLOCK);
-    assert_int_equal(instance_next_orphan(instance), PROCESSES_NO_INDEX);
+    assert_int_equal(instance_next_orphan(instance), SEGMENT_NO_INDEX);
     child_kill(master);
     instance_stop(instance);
     end_master();

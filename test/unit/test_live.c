@@ -14,6 +14,7 @@
 #include "live/live_index.h"
 #include "live/live_private.h"
 #include "live/live_question.h"
+#include "segment/segment.h"
 
 enum { MOST = 10, SLOTS = 1024 };
 

@@ -11,6 +11,9 @@
 
 #include "child.h"
 #include "live/live_private.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 
 enum { SLOTS = 1024, NS = 0, WORKER = 5, MANY = 3000 };
 static const struct live_horizon before = {.life = 1, .horizon = 100}, after = {.life = 1, .horizon = 200};

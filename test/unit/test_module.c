@@ -10,6 +10,7 @@
 #include "model/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
+#include "segment/metrics.h"
 
 /* --- what is declared --- */
 

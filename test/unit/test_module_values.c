@@ -9,6 +9,7 @@
 #include "model/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
+#include "segment/slots.h"
 
 /* --- reading --- */
 

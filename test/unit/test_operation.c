@@ -11,6 +11,8 @@
 
 #include "model/stamp.h"
 #include "fake_store.h"
+#include "segment/namespaces.h"
+#include "segment/slots.h"
 #include "worker_context_world.h"
 
 static char no_key[] = "";
@@ -346,7 +348,7 @@ static void ping_tells_time_build_and_state(void **state)
     assert_int_equal(fake.loads, 2); /* the configuration, and the first use of the database */
     const int ns = documents_ns(worker_context.documents, call.database);
     for (int is_up = 0; is_up < 2; is_up++) {
-        slots_ns_tell(worker_context.segment, ns, is_up);
+        namespaces_set_health(worker_context.segment, ns, is_up);
         body.size = 0;
         operation_run(&worker_context, &call, &reply);
         builder_add(&body, "", 1);

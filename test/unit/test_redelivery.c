@@ -1,4 +1,4 @@
-/* handing: what workers hand to each other: copies in the shared cache, and turns. */
+/* test_redelivery: what workers hand to each other: copies in the shared cache, and turns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "transaction_world.h"
+#include "segment/slots.h"
+#include "segment/writer_queue.h"
 
 /* --- what another worker has: the shared cache --- */
 

@@ -1,4 +1,4 @@
-/* shared cache: copies handed from process to process: whole, under their name and tag; torn ones, dead
+/* test_shared_cache: copies handed from process to process: whole, under their name and tag; torn ones, dead
  * writers; and the protocol of freshness.md with a shared cache against a database that is an array. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "segment/processes.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
 
@@ -350,10 +351,10 @@ static void the_segment_has_a_shared_cache(void **state)
     segment_join(segment, index);
     struct document *document = make("a", 10, 100);
     for (uint64_t i = 0; i < 64; i++)
-        shared_cache_put(shared_cache_of(segment), index, i << 58, 1, 5, document);
+        shared_cache_put(segment_shared_cache(segment), index, i << 58, 1, 5, document);
     for (uint64_t i = 0; i < 64; i++) {
         struct document *copy =
-            shared_cache_take(shared_cache_of(others), i << 58, 1, BYTES("Doc"), BYTES("a"), 5);
+            shared_cache_take(segment_shared_cache(others), i << 58, 1, BYTES("Doc"), BYTES("a"), 5);
         assert_non_null(copy);
         document_release(copy);
     }

@@ -1,4 +1,4 @@
-/* stamps: slots, marks, names and entries of the segment, processes that die at chosen points, and the
+/* test_slots: slots, marks, names and entries of the segment, processes that die at chosen points, and the
  * protocol of freshness.md against a database that is an array. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "child.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
 #include "segment/slots.h"
 #include "edge/mapping.h"
 
@@ -171,8 +173,7 @@ static void names_are_found_again(void **state)
 static void cut_name(const char *name)
 {
     size_t size = strlen(name);
-    char *found =
-        memmem(segment->board, (size_t)((char *)segment->slots - (char *)segment->board), name, size);
+    char *found = memmem(segment->namespaces, namespaces_size(NULL), name, size);
     assert_non_null(found);
     memset(found + 7, 0, size - 7);
 }

@@ -10,6 +10,8 @@
 
 #include "segment/feed.h"
 #include "model/stamp.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 #include "transaction_world.h"
 
 static void a_proven_copy_costs_no_load(void **state)

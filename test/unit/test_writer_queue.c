@@ -1,4 +1,4 @@
-/* turns: waiting, giving back, the order of slots, owners that are slow or dead. */
+/* test_writer_queue: waiting, giving back, the order of slots, owners that are slow or dead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "child.h"
+#include "segment/processes.h"
 #include "segment/writer_queue.h"
 
 enum { SLOTS = 1024, PROCESSES = 5, SHORT_MS = 30, LONG_MS = 200000 };

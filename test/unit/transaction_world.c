@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "model/stamp.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 
 char one_host[] = "one", many_hosts[] = "many";
 struct settings settings;

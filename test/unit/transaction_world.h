@@ -5,6 +5,7 @@
 
 #include "document/documents.h"
 #include "fake_store.h"
+#include "segment/slots.h"
 
 #define A ((struct name){BYTES("Doc"), BYTES("a")})
 #define B ((struct name){BYTES("Doc"), BYTES("b")})

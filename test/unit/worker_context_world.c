@@ -15,6 +15,8 @@
 #include "edge/crypto.h"
 #include "fake_store.h"
 #include "operation/access.h"
+#include "segment/processes.h"
+#include "segment/slots.h"
 
 enum { SLOTS = 1024 };
 

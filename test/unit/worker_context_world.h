@@ -4,6 +4,7 @@
 #define STAMPD_TEST_WORKER_CONTEXT_WORLD_H
 
 #include "operation/operation.h"
+#include "segment/slots.h"
 
 extern struct settings settings;
 extern struct segment *segment;

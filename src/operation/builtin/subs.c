@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/definition.h"
+#include "segment/metrics.h"
 #include "store/store_subscriptions.h"
 #include "operation/access.h"
 #include "operation/classes.h"

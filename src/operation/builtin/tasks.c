@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "segment/metrics.h"
 #include "store/store_tasks.h"
 #include "store/task_rows.h"
 #include "operation/tasks/task_wakeup.h"

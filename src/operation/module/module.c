@@ -19,6 +19,7 @@
 #include "edge/json.h"
 #include "operation/classes.h"
 #include "operation/module/module_private.h"
+#include "segment/metrics.h"
 
 enum { NAME_MOST = 32, PATH_MOST = 4096, SEARCH_ARGUMENTS_MOST = 16 };
 

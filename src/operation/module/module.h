@@ -5,7 +5,7 @@
 #define STAMPD_OPERATION_MODULE_MODULE_H
 
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/segment.h"
 #include "stampd.h"
 
 /* Longest time that application code may go on after its limit; then the master kills the worker. */

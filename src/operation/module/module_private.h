@@ -5,6 +5,7 @@
 #include "model/draft.h"
 #include "operation/module/module.h"
 #include "operation/registry.h"
+#include "segment/metrics.h"
 
 /* Lives in the arena of the request; one for each try, and one for afterwork. */
 struct stampd_call {

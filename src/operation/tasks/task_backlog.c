@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/backlog.h"
 #include "store/store_tasks.h"
 #include "store/task_rows.h"
 

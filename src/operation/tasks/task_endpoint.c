@@ -1,4 +1,4 @@
-/* task_door: key, request, answer. */
+/* task_endpoint: key, request, answer. */
 #include "operation/tasks/task_endpoint.h"
 
 #include <inttypes.h>

@@ -1,9 +1,12 @@
-/* task_holder: names of holders, and their slots. */
+/* task_owner: names of holders, and their slots. */
 #include "operation/tasks/task_owner.h"
 
 #include <stdio.h>
 
 #include "model/stamp.h"
+#include "segment/losses.h"
+#include "segment/metrics.h"
+#include "segment/processes.h"
 
 struct bytes task_owner_name(const struct segment *segment, struct arena *arena)
 {

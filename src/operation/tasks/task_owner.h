@@ -1,4 +1,4 @@
-/* task_holder: who holds a claim, and whether he still works at it (doc/tasks.md, "Lost attempts").
+/* task_owner: who holds a claim, and whether he still works at it (doc/tasks.md, "Lost attempts").
  *
  * The row of a task that runs names its holder: installation, generation, slot.  In its slot of shared memory
  * a worker shows the stamp of the claim that it works at, from before the claim is sent until its end is
@@ -8,7 +8,8 @@
 
 #include "base/arena.h"
 #include "base/settings.h"
-#include "segment/slots.h"
+#include "segment/losses.h"
+#include "segment/segment.h"
 
 /* This process as a holder. */
 struct bytes task_owner_name(const struct segment *segment, struct arena *arena);

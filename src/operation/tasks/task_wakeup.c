@@ -1,4 +1,4 @@
-/* wake-up: one datagram a task, or one for all when they are more than a few. */
+/* task_wakeup: one datagram a task, or one for all when they are more than a few. */
 #include "operation/tasks/task_wakeup.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "edge/json.h"
+#include "segment/backlog.h"
+#include "segment/namespaces.h"
 
 /* The kernel keeps ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
 enum { WAKEUPS_MOST = 4 };

@@ -1,4 +1,4 @@
-/* wake-up: wakes the queue manager for tasks that start soon (doc/tasks.md, "Wake-ups"): datagrams to its
+/* task_wakeup: wakes the queue manager for tasks that start soon (doc/tasks.md, "Wake-ups"): datagrams to its
  * socket. Never waits and never fails.  What the socket does not take is noted in shared memory: the relay
  * sends it again, and wakes the managers of other hosts. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
@@ -6,6 +6,7 @@
 
 #include "model/task.h"
 #include "operation/operation.h"
+#include "segment/segment.h"
 
 /* Those of `tasks` that may start within task_wakeup_s; `number` is that of their namespace
  * in the segment, `space` its code. */

@@ -1,0 +1,66 @@
+/* board: the tenants one behind the other, each at the start of a cache line. */
+#include "segment/board.h"
+
+#include "segment/backlog.h"
+#include "segment/feed.h"
+#include "segment/losses.h"
+#include "segment/metrics.h"
+#include "segment/namespaces.h"
+#include "segment/processes.h"
+#include "segment/purge_counts.h"
+#include "segment/reads.h"
+#include "segment/refusals.h"
+#include "segment/shared_cache.h"
+#include "segment/slots.h"
+#include "segment/writer_queue.h"
+
+static const struct tenant {
+    size_t (*size)(const struct board_sizes *sizes);
+    void (*init)(struct segment *segment, void *memory, const struct board_sizes *sizes);
+    void (*recover)(struct segment *segment, int index); /* NULL: a dead process leaves nothing */
+} TENANTS[] = {
+    {namespaces_size, namespaces_init, NULL},
+    {processes_size, processes_init, NULL}, /* a commit in flight: serve/instance.h */
+    {metrics_size, metrics_init, NULL},
+    {backlog_size, backlog_init, NULL},
+    {losses_size, losses_init, NULL},
+    {feed_size, feed_init, NULL},
+    {purge_size, purge_init, NULL},
+    {reads_size, reads_init, NULL},
+    {refusals_size, refusals_init, NULL},
+    {slots_size, slots_init, NULL}, /* marks: slots_sweep */
+    {writer_queue_size, writer_queue_init, writer_queue_recover},
+    {shared_cache_size, shared_cache_init, shared_cache_recover_index},
+};
+
+enum { LINE = 64 };
+
+static size_t whole_lines(size_t size)
+{
+    return (size + LINE - 1) / LINE * LINE;
+}
+
+size_t board_size(const struct board_sizes *sizes)
+{
+    size_t size = whole_lines(sizeof(struct mapping_head));
+    for (size_t i = 0; i < sizeof TENANTS / sizeof *TENANTS; i++)
+        size += whole_lines(TENANTS[i].size(sizes));
+    return size;
+}
+
+void board_init(struct segment *segment, const struct board_sizes *sizes)
+{
+    char *memory = segment->mapping.memory;
+    memory += whole_lines(sizeof(struct mapping_head));
+    for (size_t i = 0; i < sizeof TENANTS / sizeof *TENANTS; i++) {
+        TENANTS[i].init(segment, memory, sizes);
+        memory += whole_lines(TENANTS[i].size(sizes));
+    }
+}
+
+void board_recover(struct segment *segment, int index)
+{
+    for (size_t i = 0; i < sizeof TENANTS / sizeof *TENANTS; i++)
+        if (TENANTS[i].recover)
+            TENANTS[i].recover(segment, index);
+}

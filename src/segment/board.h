@@ -1,0 +1,31 @@
+/* board: the layout of the shared segment.
+ *
+ * Each table in the segment is a tenant.  Its module declares
+ *
+ *   size_t X_size(const struct board_sizes *sizes)                    bytes that it needs
+ *   void X_init(struct segment *segment, void *memory, const struct board_sizes *sizes)
+ *                                                                     sets its fields of the handle
+ *
+ * and X_recover(segment, index), if a process can die while it holds something there.  Memory is zero at
+ * first, and zero is a valid beginning of every tenant: a new segment needs no making, and an instance may
+ * attach at any moment. */
+#ifndef STAMPD_SEGMENT_BOARD_H
+#define STAMPD_SEGMENT_BOARD_H
+
+#include "segment/segment.h"
+
+struct board_sizes {
+    uint32_t slots;
+    size_t shared_cache_bytes;
+};
+
+enum { BOARD_LAYOUT = 15 }; /* changes with any tenant */
+
+/* Bytes of the whole segment. */
+size_t board_size(const struct board_sizes *sizes);
+/* Gives every tenant its part of the mapped memory. */
+void board_init(struct segment *segment, const struct board_sizes *sizes);
+/* For segment_join: what the former process of this index left. */
+void board_recover(struct segment *segment, int index);
+
+#endif

@@ -1,0 +1,116 @@
+/* namespaces: names are written word by word, without locks. */
+#include "segment/namespaces.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+/* The name's bytes behind one that counts them, as words that go from 0 to their value once, in order. */
+enum { NAME_WORDS = (1 + NAMESPACES_DATABASE_BYTES) / 8 };
+struct ns {
+    _Alignas(64) _Atomic uint64_t name[NAME_WORDS + 1]; /* the last stays 0: the NUL of the longest name */
+    _Atomic uint32_t clean;
+    _Atomic int64_t health; /* monotonic ms of the last use, doubled, + 1: it worked; 0: never */
+};
+_Static_assert(sizeof(struct ns) == 128, "a namespace is two cache lines");
+_Static_assert(NAME_WORDS * 8 == 1 + NAMESPACES_DATABASE_BYTES && NAMESPACES_DATABASE_BYTES < 256,
+               "count and name fill words");
+
+size_t namespaces_size(const struct board_sizes *sizes UNUSED)
+{
+    return NAMESPACES_MOST * sizeof(struct ns);
+}
+
+void namespaces_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->namespaces = memory;
+}
+
+/* The words of a name, the first with the count of bytes; returns how many, 0 for what is no name. */
+static int name_to_words(struct bytes database, uint64_t words_r[NAME_WORDS])
+{
+    if (database.size == 0 || database.size > NAMESPACES_DATABASE_BYTES ||
+        memchr(database.data, '\0', database.size))
+        return 0;
+    char text[NAME_WORDS * 8] = {(char)database.size};
+    memcpy(text + 1, database.data, database.size);
+    memcpy(words_r, text, sizeof text);
+    return (int)(1 + database.size + 7) / 8;
+}
+
+/* Is it the namespace's place, or made so?  No word of a name is 0, and a word once written stays.  So a
+ * place that differs will always differ, everybody who seeks the same name goes by it and comes to the same
+ * place, and a name left half-written by a dead process is finished by the next that it fits. */
+static bool find_or_write_name(struct ns *ns, const uint64_t *words, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t present = atomic_load(&ns->name[i]);
+        if (present == 0 && atomic_compare_exchange_strong(&ns->name[i], &present, words[i]))
+            continue;
+        if (present != words[i])
+            return false;
+    }
+    return true;
+}
+
+int namespaces_find(struct segment *segment, struct bytes database)
+{
+    uint64_t words[NAME_WORDS];
+    int count = name_to_words(database, words);
+    if (count == 0)
+        return -1;
+    for (int i = 0; i < NAMESPACES_MOST; i++)
+        if (find_or_write_name(&segment->namespaces[i], words, count))
+            return i;
+    return -1;
+}
+
+static struct ns *ns_at(const struct segment *segment, int ns)
+{
+    assert(ns >= 0 && ns < NAMESPACES_MOST);
+    return &segment->namespaces[ns];
+}
+
+const char *namespaces_database(const struct segment *segment, int ns)
+{
+    struct ns *place = ns_at(segment, ns);
+    uint64_t first = atomic_load(&place->name[0]);
+    unsigned char size;
+    memcpy(&size, &first, sizeof size);
+    if (size == 0)
+        return NULL;
+    for (int i = 1; i < (1 + size + 7) / 8; i++)
+        if (atomic_load(&place->name[i]) == 0)
+            return NULL;
+    return (const char *)(const void *)place->name + 1;
+}
+
+int namespaces_count(const struct segment *segment)
+{
+    int count = 0;
+    while (count < NAMESPACES_MOST && atomic_load(&segment->namespaces[count].name[0]))
+        count++;
+    return count;
+}
+
+bool namespaces_is_clean(const struct segment *segment, int ns)
+{
+    return atomic_load(&ns_at(segment, ns)->clean) != 0;
+}
+
+void namespaces_set_clean(struct segment *segment, int ns)
+{
+    atomic_store(&ns_at(segment, ns)->clean, 1);
+}
+
+void namespaces_set_health(struct segment *segment, int ns, bool is_up)
+{
+    atomic_store(&ns_at(segment, ns)->health, clock_monotonic_ms() * 2 + is_up);
+}
+
+int64_t namespaces_health(const struct segment *segment, int ns, bool *is_up_r)
+{
+    int64_t health = atomic_load(&ns_at(segment, ns)->health);
+    *is_up_r = health & 1;
+    return health ? clock_monotonic_ms() - health / 2 : -1;
+}

@@ -1,0 +1,13 @@
+/* purge_counts: one board for all namespaces. */
+#include "segment/purge_counts.h"
+#include "segment/segment.h"
+
+size_t purge_size(const struct board_sizes *sizes UNUSED)
+{
+    return sizeof(struct purge_board);
+}
+
+void purge_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+{
+    segment->kept = memory;
+}

@@ -1,0 +1,71 @@
+/* segment: the memory that all processes of this host share, as one of them sees it.
+ *
+ * The segment holds tables with one module each, the tenants of board.h: slots (the freshness protocol),
+ * processes, namespaces, metrics and more.  It has no locks and no pointers, and every access is
+ * memory_order_seq_cst unless a module says why not. */
+#ifndef STAMPD_SEGMENT_SEGMENT_H
+#define STAMPD_SEGMENT_SEGMENT_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "edge/mapping.h"
+
+struct backlog;
+struct feed_board;
+struct losses;
+struct ns;
+struct process;
+struct pulse;
+struct purge_board;
+struct reads_board;
+struct refusals_board;
+struct shared_cache;
+struct slot;
+
+/* The handle of a process.  Each tenant owns the fields named after it; they stand here because the checks of
+ * every read are inlined. */
+struct segment {
+    struct slot *slots;
+    _Atomic uint32_t *words; /* of slots: mark words in use by indexes ever taken */
+    uint32_t slot_mask;
+    int index; /* of this process; SEGMENT_NO_INDEX before segment_join */
+    _Atomic uint32_t *writer_queue;
+    struct process *processes;
+    struct ns *namespaces;
+    struct pulse *metrics;
+    struct backlog *backlogs;
+    struct losses *losses;
+    struct feed_board *feed;
+    struct purge_board *kept;
+    struct reads_board *reads;
+    struct refusals_board *refusals;
+    struct shared_cache *shared_cache;
+    struct mapping mapping;
+};
+
+enum { SEGMENT_NO_INDEX = -1 };
+
+/* Creates or attaches the segment (master, before fork).  `slots` is a power of two; `shared_cache_bytes` is
+ * the memory for copies that workers pass to each other.  Both must be what running processes use. */
+MUST_USE bool segment_open_with_shared_cache(struct segment **segment_r, const char *path, uint32_t slots,
+                                             size_t shared_cache_bytes, char *problem, size_t problem_size);
+/* The same without a shared cache. */
+MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, char *problem,
+                           size_t problem_size);
+void segment_close(struct segment *segment);
+
+/* A child's first act: it is the process of this index from now on.  Every tenant recovers what the former
+ * process of the index left; that process is gone. */
+void segment_join(struct segment *segment, int index);
+int segment_index(const struct segment *segment); /* SEGMENT_NO_INDEX before */
+
+uint32_t segment_installation(const struct segment *segment); /* top byte 'S' */
+uint64_t segment_generation(const struct segment *segment);
+uint64_t segment_seed(const struct segment *segment); /* of the hash of names, the same for all instances */
+
+/* Tags of copies in the shared cache are what slots_see returned before they were loaded, or moved + 1 of
+ * slots_publish under its condition. */
+struct shared_cache *segment_shared_cache(const struct segment *segment);
+
+#endif
