@@ -2,7 +2,7 @@
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
 	test/house/test_checks.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/check-dist \
-	.clang-format
+	.clang-format .editorconfig CONTRIBUTING.md
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
 DIST_FOLDERS = doc test/system test/bench test/sql test/race test/model test/mutants test/fuzz test/history scripts
