@@ -1,7 +1,7 @@
-/* address: whom an internet address belongs to: the whole world, this host, a network of its own, one client.
+/* address: classifies IP addresses: public, loopback, network; and identifies the client behind one.
  *
- * For requests to addresses that strangers name, which must not reach what only we can reach; and for the
- * limits of what one client may take. */
+ * Used for requests to addresses given by clients, which must not reach hosts that only this server can
+ * reach, and for per-client limits. */
 #ifndef STAMPD_BASE_ADDRESS_H
 #define STAMPD_BASE_ADDRESS_H
 
@@ -10,16 +10,16 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
-/* Is it one of those that are routed in the internet?  Those that stand for an address of version 4 are
- * judged as that; what is neither version 4 nor 6 is not. */
+/* Is the address routed on the internet?  An IPv6 address that stands for an IPv4 address is judged by the
+ * latter.  Other address families are not public. */
 bool address_is_public(const struct sockaddr *address);
 bool address_is_loopback(const struct sockaddr *address);
 
-/* The client at an address as text, for shares by client: an address of version 4 whole, one of version 6 by
- * its first 64 bits, the least that one customer is given.  Different clients have different numbers.  0: no
- * address. */
+/* The client at an address in text form, for per-client limits: the whole IPv4 address, or the first 64 bits
+ * of an IPv6 address, the smallest network that a customer gets.  Different clients have different numbers.
+ * 0: not an address. */
 uint64_t address_client(struct bytes text);
-/* Is it an address of version 4 or 6, or a network as ADDRESS/BITS? */
+/* Is it an IPv4 or IPv6 address, or a network as ADDRESS/BITS? */
 bool address_is_network(struct bytes text);
 
 #endif

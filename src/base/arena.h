@@ -1,9 +1,9 @@
-/* arena: memory with a named lifetime.  What is taken from an arena is given back all at once.
+/* arena: memory with a named lifetime.  All memory of an arena is freed at once.
  *
- * For: the many small pieces of one request.  Not for: what outlives it (cache entries are malloc'ed).
- * No function returns NULL: when memory runs out the process ends with a log line, so every size
- * that comes from outside is limited before it is allocated.  Built with AddressSanitizer each piece
- * is a malloc of its own, so that a write past its end is seen. */
+ * For: the many small pieces of one request.  Not for: memory that outlives it (cache entries are malloc'ed).
+ * No function returns NULL: when memory runs out the process ends with a log line, so every size that comes
+ * from outside is limited before it is allocated.  In builds with AddressSanitizer each piece is a malloc of
+ * its own, so that a write past its end is detected. */
 #ifndef STAMPD_BASE_ARENA_H
 #define STAMPD_BASE_ARENA_H
 
@@ -26,12 +26,12 @@ char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 
 /* Runs `function(pointer)` at the next reset, last deferred first: PQclear, close, document_release. */
 void arena_defer(struct arena *arena, void (*function)(void *), void *pointer);
 
-/* Counts bytes held elsewhere until the next reset, by what was deferred, as if they had been handed out. */
+/* Counts bytes that a deferred function will free at the next reset as if the arena had allocated them. */
 void arena_count(struct arena *arena, size_t size);
 
-/* Runs what was deferred and takes all memory back; keeps one block for the next use. */
+/* Runs the deferred functions and frees all memory; keeps one block for the next use. */
 void arena_reset(struct arena *arena);
-/* Bytes handed out and counted since the last reset. */
+/* Bytes allocated and counted since the last reset. */
 size_t arena_used(const struct arena *arena);
 
 /* Room for `count` pieces of `size` bytes, not cleared; checked for overflow. */

@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The caller must look at the result. */
+/* The caller must use the result. */
 #define MUST_USE __attribute__((warn_unused_result))
-/* Arguments are checked like printf's. */
+/* The compiler checks arguments as for printf. */
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #define NORETURN                 __attribute__((noreturn))
 #define UNUSED                   __attribute__((unused))
-/* Where a profile says that the call itself costs. */
+/* For functions whose call overhead shows in a profile. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Is this a build with AddressSanitizer?  It maps memory of its own, and guards each allocation. */
+/* Is this a build with AddressSanitizer?  It maps memory of its own and guards each allocation. */
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_SANITIZED true
 #elif defined(__has_feature)

@@ -1,14 +1,13 @@
-/* base64: bytes as text in the alphabet that is safe in addresses (RFC 4648, section 5), as JOSE and Web Push
- * write them. */
+/* base64: base64url, the URL-safe alphabet (RFC 4648, section 5) that JOSE and Web Push use. */
 #ifndef STAMPD_BASE_BASE64_H
 #define STAMPD_BASE_BASE64_H
 
 #include "base/bytes.h"
 
-/* Appends the text of the bytes, without padding. */
+/* Appends the encoded bytes, without padding. */
 void base64_add(struct builder *builder, struct bytes bytes);
-/* Reads a text that stands for exactly `size` bytes; padding may follow.  False: it does not, or is not how
- * base64_add writes them. */
+/* Decodes a text of exactly `size` bytes; padding may follow.  False: another size, or not in the form that
+ * base64_add writes. */
 MUST_USE bool base64_read(struct bytes text, void *bytes_r, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* bytes: text as pointer and length, without an implied NUL; and a buffer that grows.
  *
- * Ownership: struct bytes owns nothing.  A builder owns its malloc'ed buffer and is meant to be used
- * again and again (builder_clear keeps the memory).  Memory that runs out ends the process. */
+ * Ownership: struct bytes owns nothing.  A builder owns its malloc'ed buffer and is meant to be reused
+ * (builder_clear keeps the memory).  The process ends when memory runs out. */
 #ifndef STAMPD_BASE_BYTES_H
 #define STAMPD_BASE_BYTES_H
 
@@ -38,10 +38,10 @@ static inline int bytes_compare(struct bytes a, struct bytes b)
 /* Is it well-formed UTF-8 (no overlong form, no surrogate, at most U+10FFFF)?  NUL is allowed. */
 bool bytes_is_utf8(struct bytes text);
 
-/* Reads a whole decimal integer (sign allowed); false when it is none or does not fit. */
+/* Reads a whole decimal integer (sign allowed); false when the text is not one or it does not fit. */
 bool bytes_to_i64(struct bytes text, int64_t *value_r);
 
-/* Writes all of it to the file; false and errno when that fails. */
+/* Writes the whole text to the file; on failure returns false and sets errno. */
 MUST_USE bool bytes_write(int fd, struct bytes text);
 
 struct builder {
@@ -49,10 +49,10 @@ struct builder {
     size_t size, capacity;
 };
 
-/* The same when there is too little room. */
+/* builder_reserve when there is too little room. */
 char *builder_grow(struct builder *builder, size_t more) __attribute__((returns_nonnull));
 
-/* Makes room for `more` bytes behind the text and returns where they go; the caller adds to `size`. */
+/* Makes room for `more` bytes after the text and returns a pointer to it; the caller adds to `size`. */
 static inline char *builder_reserve(struct builder *builder, size_t more)
 {
     return builder->capacity - builder->size >= more ? builder->data + builder->size

@@ -9,10 +9,10 @@ int64_t clock_wall_ms(void);
 /* Milliseconds of a clock that never goes back; the same for all processes of a host. */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
-/* Minutes since 1970-01-01 UTC: the clock by which documents end. */
+/* Minutes since 1970-01-01 UTC: the clock by which documents expire. */
 int64_t clock_present_minute(void);
-/* For tests: minutes are added to that clock, the number that the file begins with (int64_t); all processes
- * forked later follow it.  False: there is no such file. */
+/* For tests: adds to that clock the number of minutes at the start of the file (int64_t); all processes
+ * forked later follow the file.  False: there is no such file. */
 MUST_USE bool clock_follow(const char *path);
 void clock_sleep_ms(int64_t ms);
 

@@ -1,5 +1,5 @@
 /* Every step at which a process can be made to die (setting debug_die_at), once, in the order of events.
- * POINT(name, word, what has been done when it dies there) */
+ * POINT(name, word, what has been done when the process dies there) */
 /* clang-format off */
 /* a commit: freshness.md 2 */
 POINT(TURN_TAKEN, "turn-taken", "writer_queue_take: one more turn is held")

@@ -2,9 +2,10 @@
  * the name; its first letter is the class (seed 000, "Codes MAJOR / MINOR"): A functional, N not found, B
  * bug, X unexpected, D outdated build, C contention, O off, S not authorised.
  *
- * status: of HTTP, from an operation (with the setting fault_status = seed: see fault_seed_status); resource:
- * from a document as a resource; again: does the server run the operation again by itself; arguments: what
- * `args` bear, for doc/faults.md, which is made of this table (make update-faults). */
+ * status: HTTP status from an operation (with the setting fault_status = seed: see fault_seed_status);
+ * resource: HTTP status from a document as a resource; again: does the server retry the operation itself;
+ * arguments: what `args` contains, for doc/faults.md, which is generated from this table (make
+ * update-faults). */
 /* clang-format off */
 FAULT(AARG, "An argument is missing or is not of the expected kind.", 400, 400, false, "its name, or that of its member; of an unknown one also the nearest that is known")
 FAULT(AJSON, "The text is not valid JSON.", 400, 400, false, "the argument, or `body`; at which byte")

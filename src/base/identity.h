@@ -1,4 +1,4 @@
-/* identity: as whom the server runs. */
+/* identity: the user and groups that the server runs as. */
 #ifndef STAMPD_BASE_IDENTITY_H
 #define STAMPD_BASE_IDENTITY_H
 
@@ -12,13 +12,14 @@ struct identity {
     int64_t socket_group; /* IDENTITY_NO_GROUP when the setting is empty */
 };
 
-/* Started as root: makes the run directory when it is missing, then becomes `user` for good, keeping only the
- * group of the sockets; refused when `user` is empty or root.  In any case forbids core dumps, which would
- * hold keys and contents, unless `debug_core` is on.  On failure returns false with one line in `problem`. */
+/* Started as root: creates the run directory if it is missing, then switches to `user` for good, keeping only
+ * the group of the sockets; fails when `user` is empty or root.  In any case disables core dumps, which would
+ * contain keys and contents, unless `debug_core` is on.  On failure returns false with one line in
+ * `problem`. */
 MUST_USE bool identity_take(const struct settings *settings, struct identity *identity_r, char *problem,
                             size_t problem_size);
 
-/* The user that root is to become; NULL, with one line in `problem`, when `user` names none but root. */
+/* The user that root switches to; NULL, with one line in `problem`, when `user` names no user or root. */
 MUST_USE const struct passwd *identity_find_user(const struct settings *settings, char *problem,
                                                  size_t problem_size);
 

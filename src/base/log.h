@@ -1,5 +1,5 @@
-/* log: one line per event on standard error or to syslog: time, level, pid, message with key=value.
- * Verbs rank severity.  Never log a secret: keys, bodies, contents of documents. */
+/* log: one line per event on standard error or to syslog: time, level, pid, message with key=value.  Verbs
+ * rank severity.  Never log a secret: keys, bodies, contents of documents. */
 #ifndef STAMPD_BASE_LOG_H
 #define STAMPD_BASE_LOG_H
 
@@ -11,7 +11,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
  * to <7>.  Before this call lines go to standard error at level info. */
 void log_open(const char *program, enum log_level level, bool to_syslog);
 void log_set_level(enum log_level level);
-/* Every line of the current request bears this id until it is set to NULL; kept, not copied. */
+/* Adds this id to every log line until it is set to NULL; kept, not copied. */
 void log_set_request_id(const char *id);
 
 void log_error(const char *format, ...) PRINTF_LIKE(1, 2);

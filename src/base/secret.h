@@ -9,14 +9,14 @@ struct secret {
     char *text; /* NULL: none */
 };
 
-/* Reads the first line; a file that others may read is refused.  On failure one line in
+/* Reads the first line; a file that others may read is refused.  On failure returns false with one line in
  * `problem`, which names the setting. */
 MUST_USE bool secret_read(struct secret *secret, const char *setting, const char *path, char *problem,
                           size_t problem_size);
 void secret_erase(struct secret *secret);
 
-/* The key of a header `Authorization: Bearer KEY` (RFC 6750), a slice of it, empty when there is none behind
- * the word; NO_BYTES: another scheme, or no header. */
+/* The key of a header `Authorization: Bearer KEY` (RFC 6750), a slice of the header, empty when no key
+ * follows the word; NO_BYTES: another scheme, or no header. */
 struct bytes secret_bearer(struct bytes header);
 
 #endif

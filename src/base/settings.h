@@ -1,9 +1,8 @@
-/* settings: one file of lines `name = value`, every name listed in settings_table.h with its limits and
- * default.
+/* settings: one file of lines `name = value`; settings_table.h lists every name with its limits and default.
  *
  * Empty lines and lines that begin with # or ; are skipped.  A value is the rest of its line without the
- * blanks around it, taken as it stands; a text goes on in the indented lines behind it, joined with one
- * blank. A setting given twice, a line that is too long (198 bytes) and a semicolon behind a blank are
+ * blanks around it, taken literally; a text continues in the indented lines that follow, joined with one
+ * blank.  A setting given twice, a line that is too long (198 bytes) and a semicolon after a blank are
  * refused. */
 #ifndef STAMPD_BASE_SETTINGS_H
 #define STAMPD_BASE_SETTINGS_H
@@ -18,19 +17,19 @@ struct settings {
 #undef NUMBER
 };
 
-/* Fills in the defaults, then reads the file at `path`.  On failure returns false and writes one line that
- * names the file, the line number and what is wrong to `problem`.  Texts belong to the settings. */
+/* Sets the defaults, then reads the file at `path`.  On failure returns false and writes one line to
+ * `problem` that names the file, the line number and the error.  The settings own their texts. */
 MUST_USE bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size);
 void settings_free(struct settings *settings);
-/* Bytes of the largest body of a request to listen. */
+/* Largest body, in bytes, of a request for live events. */
 int64_t settings_live_body(const struct settings *settings);
-/* Bytes of the largest body of a request that may not change anything, without a key in its header. */
+/* Largest body, in bytes, of a request that may not change anything and has no key in its header. */
 int64_t settings_anonymous_body(const struct settings *settings);
-/* Where the queue manager of this host hears wake-ups: the setting queue_socket, or the manager's place in
- * run_directory; false: they are off. */
+/* The socket on which this host's queue manager receives wake-ups: the setting queue_socket, or the default
+ * path in run_directory; false: wake-ups are off. */
 enum { SETTINGS_PATH_BYTES = 108 };
 bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES]);
-/* Opens the log of `program`, which is kept, as they say. */
+/* Opens the log of `program`, which is kept, not copied, as the settings say. */
 void settings_open_log(const struct settings *settings, const char *program);
 /* Writes every setting with unit, limits, default and description, as a commented sample file. */
 void settings_describe(void (*write_line)(const char *line));

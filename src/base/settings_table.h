@@ -1,5 +1,5 @@
-/* Every setting once, in alphabetical order (of bytes), one a line; scripts/check-settings holds the manual
- * page and the sample file to it.
+/* Every setting once, in alphabetical order (of bytes), one a line; scripts/check-settings checks the manual
+ * page and the sample file against it.
  * TEXT(name, default, description)
  * NUMBER(name, default, least, most, unit, description) */
 /* clang-format off */

@@ -1,5 +1,5 @@
-/* siphash: SipHash-2-4 with 128 bits (Aumasson and Bernstein): a keyed digest for short texts, some forty
- * nanoseconds; who does not know the key cannot tell the digests from random numbers. */
+/* siphash: SipHash-2-4 with 128 bits (Aumasson and Bernstein): a keyed digest for short texts, about forty
+ * nanoseconds.  Without the key the digests cannot be distinguished from random numbers. */
 #ifndef STAMPD_BASE_SIPHASH_H
 #define STAMPD_BASE_SIPHASH_H
 
