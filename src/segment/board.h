@@ -6,9 +6,9 @@
  *   void X_init(struct segment *segment, void *memory, const struct board_sizes *sizes)
  *                                                                     sets its fields of the handle
  *
- * and X_recover(segment, index), if a process can die while it holds something there.  Memory is zero at
- * first, and zero is a valid beginning of every tenant: a new segment needs no making, and an instance may
- * attach at any moment. */
+ * and X_recover(segment, index), if a process can die while it holds something there.  The memory starts
+ * zeroed, and zero is a valid initial state of every tenant: a new segment needs no initialisation, and an
+ * instance may attach at any moment. */
 #ifndef STAMPD_SEGMENT_BOARD_H
 #define STAMPD_SEGMENT_BOARD_H
 
@@ -19,13 +19,13 @@ struct board_sizes {
     size_t shared_cache_bytes;
 };
 
-enum { BOARD_LAYOUT = 15 }; /* changes with any tenant */
+enum { BOARD_LAYOUT = 15 }; /* raised when any tenant changes */
 
 /* Bytes of the whole segment. */
 size_t board_size(const struct board_sizes *sizes);
 /* Gives every tenant its part of the mapped memory. */
 void board_init(struct segment *segment, const struct board_sizes *sizes);
-/* For segment_join: what the former process of this index left. */
+/* For segment_join: recovers what the former process of this index left. */
 void board_recover(struct segment *segment, int index);
 
 #endif

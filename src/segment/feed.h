@@ -1,8 +1,8 @@
-/* feed: the change feed, from workers that commit to the processes that want to know at once (live/).
+/* feed: the change feed, from workers that commit to the processes that serve live events (live/).
  *
- * Each subscriber has a named pipe.  A worker, the publisher, writes to it without ever waiting; what does
- * not fit is counted in the shared segment as missed, and the subscriber queries the database instead.  For a
- * namespace without a subscriber a commit reads one word of the segment. */
+ * Each subscriber has a named pipe.  A worker, the publisher, writes to it without blocking; an event that
+ * does not fit is counted as missed in the shared segment, and the subscriber queries the database instead.
+ * For a namespace without a subscriber, a commit reads one word of the segment. */
 #ifndef STAMPD_SEGMENT_FEED_H
 #define STAMPD_SEGMENT_FEED_H
 
@@ -14,25 +14,25 @@ enum { FEED_MOST = 16, FEED_PATH_BYTES = 256 };
 
 struct subscriber_slot {
     _Alignas(64) _Atomic uint32_t owner;       /* process; 0: free */
-    _Atomic uint32_t turn;                     /* odd: open; moves whenever that changes */
-    _Atomic uint64_t listeners, told, refused; /* for metrics: open connections, events, for want of room */
+    _Atomic uint32_t turn;                     /* odd: open; moves when the pipe opens or closes */
+    _Atomic uint64_t listeners, told, refused; /* metrics: connections open, events sent, refusals (full) */
     _Atomic uint32_t missed[NAMESPACES_MOST];
-    char path[FEED_PATH_BYTES];    /* of the pipe; stands still while `turn` does */
-    struct feed_sessions sessions; /* that listen to it */
+    char path[FEED_PATH_BYTES];    /* of the pipe; unchanged while `turn` is */
+    struct feed_sessions sessions; /* connected to this subscriber */
 };
 
-/* Lies in the segment; zero is a valid beginning. */
+/* Lies in the segment; zero is a valid initial state. */
 struct feed_board {
-    _Atomic uint32_t wanted[NAMESPACES_MOST]; /* a bit for each ear */
+    _Atomic uint32_t wanted[NAMESPACES_MOST]; /* a bit for each subscriber */
     struct subscriber_slot places[FEED_MOST];
 };
 
-/* --- who asks --- */
-/* Does the session (model/definition.h) listen to live events of the namespace now?  A connection that is
- * dead counts until that is noticed. */
+/* --- queries --- */
+/* Whether the session (model/definition.h) has a live-event connection in the namespace now.  A dead
+ * connection counts until it is detected. */
 bool feed_session_listens(const struct segment *segment, int ns, struct bytes session);
 
-/* --- who tells --- */
+/* --- publishers --- */
 struct publisher; /* a process's open pipes */
 struct publisher *publisher_create(struct segment *segment) __attribute__((returns_nonnull));
 void publisher_destroy(struct publisher *publisher); /* NULL is allowed */
@@ -45,39 +45,39 @@ static inline bool feed_are_wanted(const struct segment *segment, int ns)
 struct subscriber_change {
     struct bytes class, id;
 };
-/* These documents were committed at `version`.  Between the commit and slots_end, so that who finds no
- * commit in flight has been told of all. */
+/* These documents were committed at `version`.  Called between the commit and slots_end: a subscriber that
+ * finds no commit in flight has then been sent every event. */
 void publisher_send(struct publisher *publisher, int ns, int64_t version,
                     const struct subscriber_change *changes, size_t count);
-/* Something may have been committed and nobody can say what.  Before slots_end, too. */
+/* Something may have been committed, but it is not known what. Called before slots_end, too. */
 void publisher_miss(struct publisher *publisher, int ns);
 
-/* --- who listens --- */
+/* --- subscribers --- */
 struct subscriber;
 
-/* Takes a place that is free or whose process is gone, and makes the pipe in `folder`.  On failure NULL with
- * one line in `problem`. */
+/* Takes a place that is free or whose process is gone, and creates the pipe in `folder`.  On failure NULL
+ * with one line in `problem`. */
 struct subscriber *subscriber_open(struct segment *segment, const char *folder, char *problem,
                                    size_t problem_size);
 void subscriber_close(struct subscriber *subscriber); /* NULL is allowed */
 int subscriber_descriptor(const struct subscriber *subscriber);
 struct subscriber_slot *subscriber_slot(const struct subscriber *subscriber);
-/* From the return on, whatever is committed in the namespace is told, or counted as missed. */
+/* After it returns, every commit in the namespace is sent, or counted as missed. */
 void subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted);
 uint32_t subscriber_missed(const struct subscriber *subscriber, int ns);
 
-/* A connection of the session more, from now on; its key to take it away with, 0: too many. */
+/* Adds a connection of the session; returns the key that removes it, 0: too many connections. */
 MUST_USE uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session);
 void feed_session_remove(struct subscriber *subscriber, uint64_t key);
-/* The process is gone: nobody listens to it any more. */
+/* The process is gone: closes its place. */
 void feed_retire(struct segment *segment, uint32_t process);
 
 struct subscriber_news {
     int ns;
     int64_t version;
-    struct bytes class, id; /* class without data: only that something was missed; until the next call */
+    struct bytes class, id; /* class without data: something was missed; valid until the next call */
 };
-/* The next that has come; false: nothing. */
+/* The next event received; false: none. */
 bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r);
 
 /* For board.c. */

@@ -1,5 +1,5 @@
-/* metrics: what each process does, in the shared segment: the master watches it and /metrics sums it up.
- * Written by the process of the index. */
+/* metrics: the current activity and counters of each process, in the shared segment.  The master monitors
+ * them and /metrics adds them up.  Written by the process of the index. */
 #ifndef STAMPD_SEGMENT_METRICS_H
 #define STAMPD_SEGMENT_METRICS_H
 
@@ -10,22 +10,22 @@ struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
     _Atomic uint64_t requests, commits, conflicts, hits, misses, faults;
     _Atomic int64_t
-        limit_ms; /* of the present request, where it may take another time than an operation; 0 */
-    _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it works at; 0: none */
+        limit_ms; /* of the present request, if it differs from that of an operation; 0: it does not */
+    _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it runs; 0: none */
     _Atomic uint64_t tasks_done, tasks_failed, tasks_lost;
-    /* Of the present request: what it does to the database may be done, or under way; 0: nothing is. */
+    /* Of the present request: its changes to the database may be committed or in flight; 0: it has none. */
     _Atomic uint64_t may_have_changed, reserved[2];
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
-    char application[PULSE_NAME_BYTES]; /* the operation that runs it or ran last, for the log */
+    char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
     _Atomic uint64_t latency_us,
-        latencies[PULSE_LATENCIES]; /* of requests: their sum, and how many (serve/latency.h) */
+        latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (serve/latency.h) */
 };
 struct pulse *metrics_pulse(const struct segment *segment, int index);
-/* The process is gone: it is at work at nothing. */
+/* The process is gone: clears its present activity. */
 void metrics_rest(struct segment *segment, int index);
 
-/* A pulse has one writer: no locked instruction is needed to count. */
+/* A pulse has one writer, so counting needs no locked instruction. */
 static inline void pulse_count(_Atomic uint64_t *counter, uint64_t more)
 {
     uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);

@@ -1,5 +1,5 @@
-/* namespaces: a table of databases in the shared segment, found or added by name.  The index in it is `ns`
- * everywhere. */
+/* namespaces: a table of databases in the shared segment, found or added by name.  Everywhere, `ns` is the
+ * index in this table. */
 #ifndef STAMPD_SEGMENT_NAMESPACES_H
 #define STAMPD_SEGMENT_NAMESPACES_H
 
@@ -11,16 +11,16 @@ enum {
     NAMESPACES_DATABASE_BYTES = 63 /* longest name of a database */
 };
 
-/* -1: the table is full, or this is no name of a database (empty, too long, with a NUL). */
+/* -1: the table is full, or the name is not valid for a database (empty, too long, contains a NUL). */
 int namespaces_find(struct segment *segment, struct bytes database);
-/* NULL: a process died or is busy writing the name; nobody uses that namespace yet. */
+/* NULL: a process died or is still writing the name; the namespace is not in use yet. */
 const char *namespaces_database(const struct segment *segment, int ns);
 int namespaces_count(const struct segment *segment);
-/* Are the sessions of former generations gone from it? */
+/* Whether all sessions of former generations are gone from the database. */
 bool namespaces_is_clean(const struct segment *segment, int ns);
 void namespaces_set_clean(struct segment *segment, int ns);
-/* What the last use of the database has shown, and how long ago that was (-1: never): written by whoever
- * opens or loses a session, and by the relay as long as it listens there. */
+/* Whether the last use of the database succeeded, and how long ago that was (-1: never).  Set by any
+ * process that opens or loses a session there, and by the relay while it listens there. */
 void namespaces_set_health(struct segment *segment, int ns, bool is_up);
 int64_t namespaces_health(const struct segment *segment, int ns, bool *is_up_r);
 

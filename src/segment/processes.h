@@ -9,8 +9,8 @@ enum { PROCESSES_MOST = 448 };
 
 enum process_state { PROCESS_FREE, PROCESS_HELD, PROCESS_DIRTY };
 
-/* Takes at most `count` entries that belong to no instance; returns how many.  `lock_file` is the inode of
- * the instance's lock file. */
+/* Takes at most `count` entries that belong to no instance; returns the number taken. `lock_file` is the
+ * inode of the instance's lock file. */
 MUST_USE int processes_take(struct segment *segment, uint32_t instance, uint64_t lock_file, int count,
                             int *indexes_r);
 enum process_state processes_state(const struct segment *segment, int index);
@@ -21,8 +21,8 @@ uint32_t processes_pid(const struct segment *segment, int index);
 /* The namespace where a commit may be in flight; -1: none. */
 int processes_namespace(const struct segment *segment, int index);
 void processes_set_namespace(struct segment *segment, int index, int ns);
-int processes_count(const struct segment *segment);         /* no entry from this one on was ever taken */
-void processes_release(struct segment *segment, int index); /* FREE and of no instance */
+int processes_count(const struct segment *segment); /* no entry at this index or above was ever taken */
+void processes_release(struct segment *segment, int index); /* FREE, and belongs to no instance */
 
 /* For board.c. */
 size_t processes_size(const struct board_sizes *sizes);

@@ -1,5 +1,5 @@
-/* purge_counts: how many rows the keepers have deleted, for the metrics, and which namespaces may have
- * documents that expire (serve/ends.h). */
+/* purge_counts: the numbers of rows that keepers have deleted, for the metrics, and the namespaces that may
+ * have documents that expire (serve/ends.h). */
 #ifndef STAMPD_SEGMENT_PURGE_COUNTS_H
 #define STAMPD_SEGMENT_PURGE_COUNTS_H
 
@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "segment/board.h"
 
-/* KEPT(NAME, "name"): as the function keep() of the database calls it. */
+/* KEPT(NAME, "name"): the name used by the database function keep(). */
 #define KEPT_KINDS(KEPT)                                                                                     \
     KEPT(ENDED, "ended")                                                                                     \
     KEPT(DEPARTURES, "departures")                                                                           \
@@ -26,9 +26,9 @@ enum { KEPT_WORDS = 4 };
 
 struct purge_board {
     _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
-    _Atomic uint64_t rounds;                  /* through all namespaces */
-    _Atomic int64_t round_s;                  /* of the epoch: when the last one ended; 0: none has */
-    _Atomic uint64_t may_end[KEPT_WORDS];     /* a bit for each namespace: to be looked at each minute */
+    _Atomic uint64_t rounds;                  /* completed passes over all namespaces */
+    _Atomic int64_t round_s;              /* seconds since the epoch: when the last pass ended; 0: none has */
+    _Atomic uint64_t may_end[KEPT_WORDS]; /* a bit for each namespace: to be checked each minute */
     _Atomic uint64_t reserved[2];
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its place");

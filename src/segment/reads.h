@@ -1,11 +1,11 @@
-/* reads: how many workers are at long reads, in the shared segment: searches, lists, pages of collections
- * (doc/architecture.md, "Long reads").
+/* reads: the number of workers that run long reads (searches, lists, pages of collections), in the shared
+ * segment (doc/architecture.md, "Long reads").
  *
- * A place for each process that may read.  Who begins a long read writes its place, then counts the others of
- * the same namespace and of the same client that came before: nobody waits, and no more than the share get
- * in.  A place counts for as long as its process lives: nothing has to be repaired when it dies.  What is
- * beyond a share is let in on trial, for a short time, unless a trial of the same client or namespace has
- * failed lately: what is quick is never refused, and what is slow costs one trial. */
+ * Each process that may read has a place.  A process that begins a long read writes its place, then counts
+ * the earlier reads of the same namespace and of the same client: no process waits, and no more than the
+ * share get in.  A place counts while its process lives: no repair is needed when the process dies.  A read
+ * beyond a share is admitted on trial, for a short time, unless a trial of the same client or namespace has
+ * failed recently: a quick read is never refused, and a slow one costs one trial. */
 #ifndef STAMPD_SEGMENT_READS_H
 #define STAMPD_SEGMENT_READS_H
 
@@ -16,28 +16,28 @@
 
 struct read_shares {
     int ns;
-    uint64_t client;              /* 0: no limit of clients holds */
-    int64_t ns_most, client_most; /* workers at the same time; 0: no limit */
+    uint64_t client;              /* 0: the limit per client does not apply */
+    int64_t ns_most, client_most; /* concurrent workers; 0: no limit */
 };
 
 enum reads_entry {
     READS_ENTERED,
     READS_ON_TRIAL,
-    READS_SPACE_FULL,  /* refused: the namespace has its share */
-    READS_CLIENT_FULL, /* refused: the client has its share */
+    READS_SPACE_FULL,  /* refused: the namespace has used its share */
+    READS_CLIENT_FULL, /* refused: the client has used its share */
 };
 
-/* Of the process of this handle, which has an index and is in no long read.  When it is refused, it has not
+/* Enters the process of this handle, which has an index and is in no long read.  A refused process has not
  * entered. */
 enum reads_entry reads_enter(struct segment *segment, const struct read_shares *shares);
-/* A trial is not enough: READS_ENTERED when there is room by now; else it has left.  `is_slow`: it has been
- * tried, and the client, or the namespace, gets no other trial for a while. */
+/* The trial was too short: READS_ENTERED if there is room now; otherwise the process has left. `is_slow`:
+ * the trial ran to its end, and the client, or the namespace, gets no other trial for a while. */
 enum reads_entry reads_extend(struct segment *segment, const struct read_shares *shares, bool is_slow);
 void reads_leave(struct segment *segment);
-/* Workers of this process's instance at long reads. */
+/* Workers of this process's instance that run long reads. */
 int64_t reads_count(const struct segment *segment);
 
-/* --- what lies in the segment --- */
+/* --- layout in the segment --- */
 enum { READS_SUSPECTS = 256 };
 struct reads_board {
     _Alignas(64) _Atomic uint64_t next; /* ticket */

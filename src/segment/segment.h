@@ -1,4 +1,4 @@
-/* segment: the memory that all processes of this host share, as one of them sees it.
+/* segment: the memory shared by all processes of this host, as seen by one of them.
  *
  * The segment holds tables with one module each, the tenants of board.h: slots (the freshness protocol),
  * processes, namespaces, metrics and more.  It has no locks and no pointers, and every access is
@@ -23,8 +23,8 @@ struct refusals_board;
 struct shared_cache;
 struct slot;
 
-/* The handle of a process.  Each tenant owns the fields named after it; they stand here because the checks of
- * every read are inlined. */
+/* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
+ * checks of every read are inlined. */
 struct segment {
     struct slot *slots;
     _Atomic uint32_t *words; /* of slots: mark words in use by indexes ever taken */
@@ -46,8 +46,9 @@ struct segment {
 
 enum { SEGMENT_NO_INDEX = -1 };
 
-/* Creates or attaches the segment (master, before fork).  `slots` is a power of two; `shared_cache_bytes` is
- * the memory for copies that workers pass to each other.  Both must be what running processes use. */
+/* Creates or attaches the segment (master, before fork). `slots` is a power of two; `shared_cache_bytes` is
+ * the memory for copies that workers pass to each other.  Both must equal the values that running processes
+ * use. */
 MUST_USE bool segment_open_with_shared_cache(struct segment **segment_r, const char *path, uint32_t slots,
                                              size_t shared_cache_bytes, char *problem, size_t problem_size);
 /* The same without a shared cache. */
@@ -55,8 +56,8 @@ MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_
                            size_t problem_size);
 void segment_close(struct segment *segment);
 
-/* A child's first act: it is the process of this index from now on.  Every tenant recovers what the former
- * process of the index left; that process is gone. */
+/* The first call of a child: from now on it is the process of this index.  Every tenant recovers what the
+ * former process of the index left; that process must be gone. */
 void segment_join(struct segment *segment, int index);
 int segment_index(const struct segment *segment); /* SEGMENT_NO_INDEX before */
 
@@ -64,8 +65,8 @@ uint32_t segment_installation(const struct segment *segment); /* top byte 'S' */
 uint64_t segment_generation(const struct segment *segment);
 uint64_t segment_seed(const struct segment *segment); /* of the hash of names, the same for all instances */
 
-/* Tags of copies in the shared cache are what slots_see returned before they were loaded, or moved + 1 of
- * slots_publish under its condition. */
+/* The tag of a copy in the shared cache is the stamp that slots_see returned before the load, or moved + 1
+ * of slots_publish under its condition. */
 struct shared_cache *segment_shared_cache(const struct segment *segment);
 
 #endif

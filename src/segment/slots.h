@@ -1,7 +1,8 @@
-/* slots: the shared memory by which no worker ever answers with a stale document (freshness.md; README.md
- * beside this file).  A table of slots, one cache line each; a document belongs to the slot of its hash.  A
- * slot has a stamp, moved at each commit, and one mark bit for each process.  Names of steps are those of
- * freshness.md.  No locks, no pointers in the segment; every access is memory_order_seq_cst. */
+/* slots: the shared memory that prevents workers from ever serving a stale document (freshness.md;
+ * README.md beside this file).  A table of slots, one cache line each; a document belongs to the slot of
+ * its hash.  A slot has a stamp, moved at each commit, and one mark bit for each process.  The steps have
+ * the names of freshness.md.  No locks, no pointers in the segment; every access is
+ * memory_order_seq_cst. */
 #ifndef STAMPD_SEGMENT_SLOTS_H
 #define STAMPD_SEGMENT_SLOTS_H
 
@@ -23,7 +24,7 @@ struct observation {
 /* Hash of a document's name: database (its index), class, id. */
 uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id);
 
-/* Of any text; who does not know the seed cannot choose texts that meet. */
+/* Of any text; without the seed, colliding texts cannot be chosen. */
 uint64_t slots_hash_text(uint64_t seed, struct bytes text);
 
 static inline uint32_t slots_index(const struct segment *segment, uint64_t hash)
@@ -31,8 +32,8 @@ static inline uint32_t slots_index(const struct segment *segment, uint64_t hash)
     return (uint32_t)hash & segment->slot_mask;
 }
 
-/* see(slot): marks FIRST, then the stamp.  The number of words is read at each look: a word that comes into
- * use later has no bit for a commit that was over before the look. */
+/* see(slot): marks FIRST, then the stamp.  The number of words is read each time: a word that comes into
+ * use later has no bit for a commit that ended before this observation. */
 static inline struct observation slots_see(const struct segment *segment, uint32_t slot)
 {
     struct slot *line = &segment->slots[slot];
@@ -45,26 +46,27 @@ static inline struct observation slots_see(const struct segment *segment, uint32
 }
 
 /* One commit at a time, in this order: begin, mark, (send, await the answer), publish or not, unmark, end.
- * `slots` without doubles. */
+ * `slots` has no duplicates. */
 void slots_begin(struct segment *segment, int ns);
 /* Sets our bit in each slot, then notes the stamps in `own_r`; ends with the fence that must precede the
  * send. */
 void slots_mark(struct segment *segment, const uint32_t *slots, size_t count, uint64_t *own_r);
-/* Moves the stamps.  `moved_r` (may be NULL): what they were just before: a copy written by the commit is
- * tagged moved + 1 when moved = own, else it gets no tag.  For the relay too, which has no index. */
+/* Moves the stamps. `moved_r` (may be NULL) gets their values just before: a copy written by the commit is
+ * tagged moved + 1 if moved = own, else it gets no tag.  Also used by the relay, which has no index. */
 void slots_publish(struct segment *segment, const uint32_t *slots, size_t count, uint64_t *moved_r);
 void slots_unmark(struct segment *segment, const uint32_t *slots, size_t count);
 void slots_end(struct segment *segment);
 
 /* Moves every stamp: after a reconnection of the relay, fail-over, restore. */
 void slots_move_all(struct segment *segment);
-/* recovery process: moves the stamp of each slot that bears the own index's bit, then clears the bit; then
- * entry.ns := 0. Returns how many slots.  Only when the backend of the index's former process is gone. */
+/* For the recovery process: moves the stamp of each slot in which the bit of its own index is set, then
+ * clears the bit; then sets entry.ns := 0.  Returns the number of slots.  Called only when the backend of
+ * the index's former process is gone. */
 size_t slots_sweep(struct segment *segment);
 
-/* Has every process that is attached the same number of slots? */
+/* Whether all attached processes have the same number of slots. */
 bool slots_agree(struct segment *segment);
-/* Readers look at so many mark words at least, from now on. */
+/* From now on readers check at least this many mark words. */
 void slots_raise_words(struct segment *segment, uint32_t needed);
 
 /* For board.c. */
