@@ -1,4 +1,4 @@
-/* backlog: numbers as atomic words; the time of the look comes last. */
+/* backlog: numbers as atomic words; the time of the snapshot is written last. */
 #include "segment/backlog.h"
 
 #include <stddef.h>
@@ -29,7 +29,7 @@ static bool has_any(const int64_t words[NUMBERS])
     return false;
 }
 
-/* What is committed meanwhile may have an earlier start by so much; from the beginning so often. */
+/* A concurrent commit may add a start earlier by this much; the interval of scans from the beginning. */
 enum { MARGIN_MS = 30000, WHOLE_MS = 600000 };
 
 int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms)

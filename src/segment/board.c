@@ -1,4 +1,4 @@
-/* board: the tenants one behind the other, each at the start of a cache line. */
+/* board: the tenants in sequence, each at the start of a cache line. */
 #include "segment/board.h"
 
 #include "segment/backlog.h"

@@ -1,4 +1,6 @@
-/* feed: named pipes.  Not datagrams: a queue of those holds ten by default, a pipe a megabyte.
+/* feed: named pipes rather than datagrams: a datagram queue holds ten by default, a pipe a megabyte.  A
+ * write of up to PIPE_BUF bytes arrives whole and unmixed, even if the writer is killed: a head and the
+ * names of some documents.
  *
  * What is written at once, up to PIPE_BUF bytes, arrives whole and unmixed, also from a process that is
  * killed: a head and the names of some documents. */
@@ -28,7 +30,7 @@ struct head {
 
 _Static_assert(sizeof(struct head) + 2 + 2 * NAME_MOST <= PIPE_BUF, "one document fits into a message");
 
-/* --- who tells --- */
+/* --- publishers --- */
 
 struct channel {
     int fd; /* -1: the pipe could not be opened */
@@ -67,7 +69,7 @@ void publisher_destroy(struct publisher *publisher)
     free(publisher);
 }
 
-/* The pipe of the ear as it is open now; -1: nobody reads. */
+/* The pipe of the subscriber as it is open now; -1: no reader. */
 static int find_pipe(struct publisher *publisher, int number)
 {
     struct subscriber_slot *place = &publisher->segment->feed->places[number];
@@ -136,23 +138,23 @@ void publisher_miss(struct publisher *publisher, int ns)
     for (int i = 0; i < FEED_MOST; i++)
         if (wanted >> i & 1)
             atomic_fetch_add(&feed->places[i].missed[ns], 1);
-    finish(publisher, ns, 0, message, sizeof message); /* only to wake them */
+    finish(publisher, ns, 0, message, sizeof message); /* only a wake-up */
 }
 
-/* --- who listens --- */
+/* --- subscribers --- */
 
 struct subscriber {
     struct segment *segment;
     struct subscriber_slot *place;
     int number, fd;
     struct subscriber_counts counts;
-    size_t size, taken; /* of what was read */
-    size_t message_end; /* of the message that is being taken */
+    size_t size, taken; /* of the bytes read */
+    size_t message_end; /* of the message being decoded */
     struct head head;
     char text[READ_BYTES];
 };
 
-/* Nobody reads its pipe, or it was never opened and its process is gone. */
+/* Its pipe has no reader, or was never opened and its process is gone. */
 static bool is_abandoned(struct subscriber_slot *place, uint32_t owner)
 {
     char path[FEED_PATH_BYTES];
@@ -187,7 +189,7 @@ void feed_retire(struct segment *segment, uint32_t process)
 {
     for (int i = 0; i < FEED_MOST; i++) {
         struct subscriber_slot *place = &segment->feed->places[i];
-        uint32_t owner = process; /* somebody else may have taken it already */
+        uint32_t owner = process; /* another process may have taken it already */
         if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
             continue;
         clear_place(segment, i);
@@ -195,7 +197,7 @@ void feed_retire(struct segment *segment, uint32_t process)
     }
 }
 
-/* What a process left that was killed is cleared away, so that nobody tells the dead. */
+/* Removes what a killed process left, so that no publisher writes to it. */
 static bool take_place(struct subscriber *subscriber, int number)
 {
     struct subscriber_slot *place = &subscriber->segment->feed->places[number];
@@ -205,7 +207,7 @@ static bool take_place(struct subscriber *subscriber, int number)
     if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
         return false;
     clear_place(subscriber->segment, number);
-    if (subscriber->place) { /* it has one: this one was only cleared */
+    if (subscriber->place) { /* it already has a place: this one was only cleared */
         atomic_store(&place->owner, 0);
         return false;
     }
@@ -223,7 +225,7 @@ static bool open_pipe(struct subscriber *subscriber, const char *folder, char *p
         return false;
     }
     unlink(path);
-    /* For reading and writing: a pipe without a writer would be at its end. */
+    /* Opened for reading and writing: without a writer, the pipe would be at end of file. */
     if (mkfifo(path, 0600) ||
         (subscriber->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)) < 0) {
         snprintf(problem, problem_size, "%s: %m", path);
@@ -270,7 +272,7 @@ void subscriber_close(struct subscriber *subscriber)
 
 static uint64_t key_of(const struct segment *segment, int ns, struct bytes session)
 {
-    enum { KEY_LEAST = 2 }; /* less has a meaning in the table */
+    enum { KEY_LEAST = 2 }; /* lower values have a meaning in the table */
     uint64_t key = slots_hash(segment, ns, BYTES(""), session);
     return key < KEY_LEAST ? KEY_LEAST : key;
 }
@@ -321,7 +323,7 @@ uint32_t subscriber_missed(const struct subscriber *subscriber, int ns)
     return atomic_load(&subscriber->place->missed[ns]);
 }
 
-/* Makes a whole message of what has come; false: there is none. */
+/* Assembles a whole message from the bytes received; false: there is none. */
 static bool read_message(struct subscriber *subscriber)
 {
     for (;;) {

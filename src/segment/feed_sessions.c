@@ -1,5 +1,5 @@
-/* feed_sessions: open addressing, step by step.  A place is taken by one store and left by one, so whoever
- * reads meanwhile finds a key that stays. */
+/* feed_sessions: open addressing with linear probing.  A place is taken by one store and freed by one, so a
+ * concurrent reader always finds a key that stays. */
 #include "segment/feed_sessions.h"
 
 enum { FREE, LEFT };
@@ -14,7 +14,7 @@ static size_t next_to(size_t place)
     return (place + 1) % FEED_SESSIONS;
 }
 
-/* Where it is, else FEED_SESSIONS, and in `room_r` where it may be put. */
+/* The position of the key, else FEED_SESSIONS; `room_r` gets the position where it may be stored. */
 static size_t find(const struct feed_sessions *sessions, uint64_t key, size_t *room_r)
 {
     size_t place = place_of(key);
@@ -54,7 +54,7 @@ bool feed_sessions_add(struct feed_sessions *sessions, struct subscriber_counts 
     return true;
 }
 
-/* The end of a chain is free, so that chains do not grow for ever. */
+/* Frees the end of a chain, so that chains do not grow for ever. */
 static void shorten(struct feed_sessions *sessions, size_t place)
 {
     while (atomic_load(&sessions->keys[place]) == LEFT &&

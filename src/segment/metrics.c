@@ -1,4 +1,4 @@
-/* metrics: one pulse a process. */
+/* metrics: one pulse per process. */
 #include "segment/metrics.h"
 
 #include "segment/processes.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* The name's bytes behind one that counts them, as words that go from 0 to their value once, in order. */
+/* A length byte and the bytes of the name, as words that change once, in order, from 0 to their value. */
 enum { NAME_WORDS = (1 + NAMESPACES_DATABASE_BYTES) / 8 };
 struct ns {
     _Alignas(64) _Atomic uint64_t name[NAME_WORDS + 1]; /* the last stays 0: the NUL of the longest name */
@@ -26,7 +26,8 @@ void namespaces_init(struct segment *segment, void *memory, const struct board_s
     segment->namespaces = memory;
 }
 
-/* The words of a name, the first with the count of bytes; returns how many, 0 for what is no name. */
+/* The words of a name, the first with the count of bytes; returns their number, 0 if the name is not
+ * valid. */
 static int name_to_words(struct bytes database, uint64_t words_r[NAME_WORDS])
 {
     if (database.size == 0 || database.size > NAMESPACES_DATABASE_BYTES ||
@@ -38,9 +39,10 @@ static int name_to_words(struct bytes database, uint64_t words_r[NAME_WORDS])
     return (int)(1 + database.size + 7) / 8;
 }
 
-/* Is it the namespace's place, or made so?  No word of a name is 0, and a word once written stays.  So a
- * place that differs will always differ, everybody who seeks the same name goes by it and comes to the same
- * place, and a name left half-written by a dead process is finished by the next that it fits. */
+/* Whether the place is that of the namespace, or could be made so.  No word of a name is 0, and a written
+ * word never changes.  So a place that differs always will: every process that looks up the same name skips
+ * it and reaches the same place.  A name left half-written by a dead process is completed by the next
+ * process whose name fits it. */
 static bool find_or_write_name(struct ns *ns, const uint64_t *words, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -58,7 +58,7 @@ enum process_state processes_state(const struct segment *segment, int index)
 void processes_set(struct segment *segment, int index, enum process_state state, uint32_t pid)
 {
     struct process *entry = at(segment, index);
-    if (state != PROCESS_HELD) /* before anybody may hold it again */
+    if (state != PROCESS_HELD) /* before any process may hold it again */
         atomic_store(&metrics_pulse(segment, index)->task_claim, 0);
     atomic_store(&entry->pid, pid);
     atomic_store(&entry->state, state);
@@ -104,5 +104,5 @@ void processes_release(struct segment *segment, int index)
     atomic_store(&entry->state, PROCESS_FREE);
     crash_at(CRASH_MASTER_RELEASED);
     atomic_store(&entry->lock_file, 0);
-    atomic_store(&entry->instance, 0); /* last: from here on it may be another's */
+    atomic_store(&entry->instance, 0); /* last: from here on another instance may take it */
 }

@@ -1,4 +1,4 @@
-/* reads: places, tickets, and who gets no trial. */
+/* reads: places, tickets, and the clients and namespaces that get no trial. */
 #include "segment/reads.h"
 
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "segment/processes.h"
 
-/* Being given its ticket: before everybody else. */
+/* A ticket is being assigned: this process comes first. */
 static const uint64_t CHOOSING = 1;
 enum { FIRST_TICKET = 2, NO_TRIAL_MS = 10000 };
 
@@ -16,7 +16,7 @@ static struct reads_place *own_place(const struct segment *segment)
     return &segment->reads->places[segment_index(segment)];
 }
 
-/* A place that its process has left by dying counts no more. */
+/* The place of a dead process does not count. */
 static bool is_taken(const struct segment *segment, int index)
 {
     const struct reads_place *place = &segment->reads->places[index];
@@ -40,7 +40,8 @@ void reads_leave(struct segment *segment)
     atomic_store(&own_place(segment)->ticket, 0);
 }
 
-/* Who takes a ticket after ours sees our place; of who is being given one it is not known. */
+/* A process that takes a ticket after ours sees our place; for one whose ticket is being assigned, the
+ * order is unknown. */
 static enum reads_entry judge(const struct segment *segment, const struct read_shares *shares)
 {
     uint64_t own = atomic_load(&own_place(segment)->ticket);

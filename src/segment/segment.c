@@ -1,4 +1,4 @@
-/* segment: maps the file and hands it to the tenants. */
+/* segment: maps the file and gives each tenant its part. */
 #include "segment/segment.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ bool segment_open_with_shared_cache(struct segment **segment_r, const char *path
     }
     segment->index = SEGMENT_NO_INDEX;
     board_init(segment, &sizes);
-    if (!slots_agree(segment)) { /* two tables may be as large together as two others */
+    if (!slots_agree(segment)) { /* different table sizes may add up to the same total */
         snprintf(problem, problem_size, "segment %s: in use with another segment_slots", path);
         segment_close(segment);
         return false;

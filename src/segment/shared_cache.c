@@ -1,5 +1,8 @@
-/* shared_cache: buckets, each with a lock that counts, a directory, and a room that is filled from end to
- * end.
+/* shared_cache: buckets, each with a counting lock, a directory, and a room that is filled from end to end.
+ * A bucket has one writer at a time and any number of readers (a sequence lock): the writer stores its
+ * index in the lock, writes, and removes it with a higher count; a reader copies the words and uses the
+ * copy only if lock and count have not changed.  All words but the lock are read and written relaxed
+ * between fences, because a torn copy is discarded.
  *
  * A bucket is written by one process at a time and read by any (a sequence lock): the writer puts its index
  * into the lock, writes, and takes it out with a higher count; who reads copies what it wants and believes it
@@ -15,12 +18,12 @@
 #include "base/log.h"
 #include "model/document_pack.h"
 
-/* The lock: a count above, 1 + index of the writer below; 0: nobody writes. */
+/* The lock: a count above, 1 + index of the writer below; 0: no writer. */
 enum { OWNER_BITS = 16, OWNER_MASK = (1 << OWNER_BITS) - 1 };
 enum { PLACES = 64, ATTEMPTS = 4 };
 
-/* Where a copy lies in the room, in words: 16 bits each of start, words in use, words it may grow to.  0: the
- * place is empty. */
+/* Where a copy lies in the room, in words: 16 bits each of start, words in use, words that it may grow to.
+ * 0: empty. */
 struct place {
     _Atomic uint64_t hash, tag, version, extent;
 };
@@ -38,14 +41,14 @@ struct bucket {
 _Static_assert(sizeof(struct bucket) == SHARED_CACHE_BUCKET_BYTES, "head and room fill the bucket");
 _Static_assert(ROOM <= UINT16_MAX, "an extent's parts have 16 bits");
 
-/* What lies in the room: the namespace, and the packed document. */
+/* A copy in the room: the namespace, and the packed document. */
 enum { COPY_HEAD = 1, COPY_MOST = COPY_HEAD + SHARED_CACHE_DOCUMENT_BYTES / sizeof(uint64_t) };
 _Static_assert((COPY_MOST + COPY_MOST / 8) * 2 <= ROOM, "a bucket holds two of the largest");
 
 struct shared_cache {
     struct bucket *buckets;
     uint64_t count;
-    _Alignas(max_align_t) uint64_t packed[1 + COPY_MOST]; /* [0] aligns the document behind the head */
+    _Alignas(max_align_t) uint64_t packed[1 + COPY_MOST]; /* [0] aligns the document after the head */
 };
 
 _Static_assert(_Alignof(struct document) <= 2 * sizeof(uint64_t), "two words align a document");
@@ -65,7 +68,7 @@ void shared_cache_destroy(struct shared_cache *shared_cache)
     free(shared_cache);
 }
 
-/* Other bits of the hash than those that choose slot and bucket of the cache would do no better. */
+/* Hash bits other than those that choose the slot and the cache's bucket would be no better. */
 static struct bucket *bucket_of(const struct shared_cache *shared_cache, uint64_t hash)
 {
     return &shared_cache->buckets[((hash >> 32) * shared_cache->count) >> 32];
@@ -119,7 +122,7 @@ static bool lock(struct bucket *bucket, int index)
     if (seen & OWNER_MASK ||
         !atomic_compare_exchange_strong(&bucket->lock, &seen, seen | (uint64_t)(index + 1)))
         return false;
-    atomic_thread_fence(memory_order_release); /* who sees a word of ours sees the lock taken */
+    atomic_thread_fence(memory_order_release); /* a reader that sees one of our words sees the lock taken */
     return true;
 }
 
@@ -143,7 +146,7 @@ void shared_cache_recover(struct shared_cache *shared_cache, int index)
     }
 }
 
-/* Where `words` fit: what lies there, or would have no place in the directory, is forgotten. */
+/* A position where `words` fit; evicts what lies there, and the oldest copy if the directory is full. */
 static struct place *make_room(struct bucket *bucket, uint32_t words, struct extent *extent_r)
 {
     uint32_t room = words + words / 8; /* to grow in place */
@@ -188,7 +191,7 @@ static void write_copy(struct bucket *bucket, struct place *place, uint64_t hash
     set_extent(place, extent);
 }
 
-/* Is what lies there as good? */
+/* Whether the stored copy is as good. */
 static bool is_needless(const struct place *place, uint64_t tag, uint64_t version)
 {
     return place && (get(&place->tag) > tag || (get(&place->tag) == tag && get(&place->version) >= version));
@@ -201,7 +204,7 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
         return;
     struct bucket *bucket = bucket_of(shared_cache, hash);
     uint64_t version = (uint64_t)document->header.version;
-    if (is_needless(find_place(bucket, hash), tag, version)) /* a guess: nothing is lost when it is wrong */
+    if (is_needless(find_place(bucket, hash), tag, version)) /* a guess: harmless if wrong */
         return;
     uint64_t *copy = shared_cache->packed + 1;
     uint32_t words = (uint32_t)(COPY_HEAD + (document->block_bytes + sizeof *copy - 1) / sizeof *copy);
@@ -222,7 +225,7 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
 
 enum reading { READING_NONE, READING_TORN, READING_DONE };
 
-/* Copies what bears the hash and the tag to shared-cache->packed. */
+/* Copies the entry with this hash and tag to shared_cache->packed. */
 static enum reading read_copy(struct shared_cache *shared_cache, struct bucket *bucket, uint64_t hash,
                               uint64_t tag, uint32_t *words_r)
 {

@@ -11,7 +11,7 @@ _Static_assert(SLOTS_WORDS * 64 == PROCESSES_MOST && SLOTS_WORDS == 7,
 
 struct slots_head {
     _Alignas(64) _Atomic uint32_t words;
-    _Atomic uint32_t count; /* of slots; 0: nobody has attached yet */
+    _Atomic uint32_t count; /* of slots; 0: no process has attached yet */
     struct slot slots[];
 };
 
@@ -127,7 +127,7 @@ size_t slots_sweep(struct segment *segment)
         if (!(atomic_load(word) & bit))
             continue;
         atomic_fetch_add(&segment->slots[slot].stamp,
-                         1); /* first: whoever sees the bit gone sees the stamp moved */
+                         1); /* first: a process that sees the bit cleared sees the stamp moved */
         crash_at(CRASH_RECOVERY_MOVED);
         atomic_fetch_and(word, ~bit);
         crash_at(CRASH_RECOVERY_UNMARKED);

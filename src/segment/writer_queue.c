@@ -1,4 +1,4 @@
-/* writer_queue: a word a slot: who holds it, which of his turns it is, and whether somebody sleeps. */
+/* writer_queue: one word per slot: its owner, the owner's count of turns, and whether a process sleeps. */
 #include "segment/writer_queue.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "edge/futex.h"
 #include "segment/processes.h"
 
-/* 0: free; else 1 + index of the owner, his count of turns, and SLEEPERS when he has to wake somebody. */
+/* 0: free; else 1 + index of the owner, its count of turns, and SLEEPERS if it must wake a process. */
 enum { OWNER_BITS = 10, COUNT_BITS = 21 };
 static const uint32_t SLEEPERS = UINT32_C(1) << 31;
 _Static_assert(PROCESSES_MOST < 1 << OWNER_BITS && OWNER_BITS + COUNT_BITS == 31, "the parts fill the word");
@@ -21,7 +21,7 @@ struct held {
 struct writer_queue {
     struct arena *arena;
     struct segment *segment;
-    struct held *held; /* in the order of slots, but for those that were free */
+    struct held *held; /* in the order of slots, except those taken because free */
     size_t count, capacity;
     uint32_t highest; /* slot held */
     int64_t overdue_ms;
@@ -49,7 +49,7 @@ _Atomic uint32_t *writer_queue_word(const struct segment *segment, uint32_t slot
     return &segment->writer_queue[slot];
 }
 
-/* The word of our next turn; a count tells it from our former ones. */
+/* The word of our next turn; the count distinguishes it from our earlier ones. */
 static uint32_t draw_word(const struct segment *segment)
 {
     static uint32_t count;
@@ -63,11 +63,11 @@ static bool change(_Atomic uint32_t *turn, uint32_t seen, uint32_t next)
     return atomic_compare_exchange_strong(turn, &seen, next);
 }
 
-/* Waits for the turn.  Who has slept wakes the next in any case: others may sleep too. */
+/* Waits for the turn.  A process that has slept always wakes the next: others may sleep too. */
 static bool await(const struct writer_queue *writer_queue, _Atomic uint32_t *turn, uint32_t word,
                   int64_t deadline_ms)
 {
-    uint32_t owner = 0; /* his word, without SLEEPERS */
+    uint32_t owner = 0; /* the owner's word, without SLEEPERS */
     int64_t overdue_ms = 0;
     for (;;) {
         uint32_t seen = atomic_load(turn);
@@ -98,7 +98,7 @@ static void give(_Atomic uint32_t *turn, uint32_t word)
 {
     for (uint32_t seen = atomic_load(turn); (seen & ~SLEEPERS) == word; seen = atomic_load(turn)) {
         if (!change(turn, seen, 0))
-            continue; /* somebody has gone to sleep meanwhile */
+            continue; /* a process has gone to sleep meanwhile */
         if (seen & SLEEPERS)
             futex_wake(turn);
         return;
