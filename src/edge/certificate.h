@@ -1,10 +1,11 @@
-/* certificate: what a certificate of a server says of its time. */
+/* certificate: the expiry of a server's certificate. */
 #ifndef STAMPD_EDGE_CERTIFICATE_H
 #define STAMPD_EDGE_CERTIFICATE_H
 
 #include "base/bytes.h"
 
-/* Days until the first certificate of a PEM text ends, below 0 when it has; false: there is none. */
+/* Days until the first certificate of a PEM text expires, below 0 when it has expired; false: there is no
+ * certificate. */
 MUST_USE bool certificate_days_left(struct bytes pem, int *days_r);
 
 #endif

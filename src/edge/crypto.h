@@ -1,5 +1,5 @@
-/* crypto: digests, keys derived from secrets, sealed texts, random bytes and constant-time comparison, behind
- * OpenSSL.  What cannot fail but for want of memory ends the process then. */
+/* crypto: digests, key derivation, sealed texts, random bytes and constant-time comparison, behind OpenSSL.
+ * Functions that can fail only when memory runs out end the process then. */
 #ifndef STAMPD_EDGE_CRYPTO_H
 #define STAMPD_EDGE_CRYPTO_H
 
@@ -15,16 +15,16 @@ void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1]);
 void crypto_hmac(struct bytes key, struct bytes text, unsigned char digest_r[CRYPTO_SHA256]);
 /* Compares in a time that depends on the sizes only. */
 bool crypto_equal(struct bytes a, struct bytes b);
-/* Fills with random bytes; ends the process when the system has none. */
+/* Fills the buffer with random bytes; ends the process when the system has none. */
 void crypto_random(void *buffer, size_t size);
 /* HKDF with SHA-256, extract and expand (RFC 5869). */
 void crypto_derive(struct bytes salt, struct bytes secret, struct bytes info, void *key_r, size_t size);
-/* AES-128-GCM: the text, encrypted, and its tag: text.size + CRYPTO_TAG bytes.  Never twice with one key and
- * nonce. */
+/* AES-128-GCM: writes the encrypted text and its tag, text.size + CRYPTO_TAG bytes.  Never use a key and
+ * nonce twice. */
 void crypto_seal(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
                  struct bytes text, unsigned char *sealed_r);
-/* The text of what crypto_seal gave, sealed.size - CRYPTO_TAG bytes; false: it was not sealed with this key.
- */
+/* Writes the text that crypto_seal encrypted, sealed.size - CRYPTO_TAG bytes; false: it was not sealed with
+ * this key. */
 MUST_USE bool crypto_open(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
                           struct bytes sealed, unsigned char *text_r);
 

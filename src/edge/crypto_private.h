@@ -16,7 +16,8 @@
 
 #include "base/log.h"
 
-/* Calls that fail only when memory runs out, or when OpenSSL was built without what we need. */
+/* Checks calls that fail only when memory runs out, or when OpenSSL was built without a feature that we
+ * need. */
 static inline void crypto_must(bool is_done)
 {
     if (!is_done)

@@ -1,7 +1,8 @@
-/* http: a client for a few servers and many requests, behind libcurl: several in flight, connections kept.
+/* http: a client for a few servers and many requests, behind libcurl: several in flight, connections kept
+ * alive.
  *
- * A client has `parallel` places; http_send takes a free one, http_receive waits for any that has ended and
- * gives the place back.  HTTP/1.1 over TLS unless the address says http:.  Redirections are not followed. */
+ * A client has `parallel` slots; http_send takes a free one, http_receive waits for any finished transfer and
+ * frees its slot.  HTTP/1.1 over TLS unless the URL begins with http:.  Redirects are not followed. */
 #ifndef STAMPD_EDGE_HTTP_H
 #define STAMPD_EDGE_HTTP_H
 
@@ -11,9 +12,9 @@
 
 struct http;
 
-enum { HTTP_ANSWER_MAX = 64 << 20 }; /* bytes; more is cut off as a failure */
+enum { HTTP_ANSWER_MAX = 64 << 20 }; /* bytes; a longer answer is cut off and fails */
 
-/* Whom a client may connect to, whatever name led there. */
+/* Addresses that a client may connect to, whatever the name resolves to. */
 enum http_reach { HTTP_EVERYWHERE, HTTP_PUBLIC, HTTP_PUBLIC_OR_LOOPBACK };
 
 struct http_options {
@@ -21,8 +22,8 @@ struct http_options {
     const char *ca_file; /* PEM; NULL: the system's authorities */
     bool is_insecure;    /* the server's certificate is not checked */
     int64_t connect_timeout_ms;
-    /* Another than HTTP_EVERYWHERE: for servers that strangers name, so without a proxy, which would connect
-     * in our place; http: only to the loopback, if at all; HTTP/2 where the server has it. */
+    /* Other than HTTP_EVERYWHERE: for servers named by clients.  No proxy is used, as it would connect in our
+     * place; http: is allowed to the loopback only, if at all; HTTP/2 where the server supports it. */
     enum http_reach reach;
     size_t answer_most; /* bytes; 0: HTTP_ANSWER_MAX */
 };
@@ -30,39 +31,39 @@ struct http_options {
 struct http_request {
     const char *method; /* "GET", "POST" */
     const char *url;
-    const char *content_type;   /* of the body; NULL when there is none */
-    struct bytes body;          /* borrowed until the result */
-    const char *const *headers; /* more of them, ended by NULL; NULL: none */
+    const char *content_type;   /* of the body; NULL: no body */
+    struct bytes body;          /* borrowed until the result is received */
+    const char *const *headers; /* further headers, ended by NULL; NULL: none */
     int64_t timeout_ms;         /* of the whole */
     void *owner;                /* comes back with the result */
 };
 
 struct http_result {
     void *owner;
-    int status;        /* 0: no whole answer came, `problem` says why; whether the server acted is unknown */
-    bool is_too_large; /* because the answer is larger than answer_most */
-    bool is_out_of_reach;  /* because the server is none that the client may connect to */
-    int64_t retry_after_s; /* what the header Retry-After says; 0: nothing */
+    int status;            /* 0: no complete answer, see `problem`; whether the server acted is unknown */
+    bool is_too_large;     /* failed because the answer is larger than answer_most */
+    bool is_out_of_reach;  /* failed because the client may not connect to the server */
+    int64_t retry_after_s; /* value of the header Retry-After; 0: none */
     const char *problem;   /* "" when there is a status */
-    const char *reason;    /* the same in few words that name no server; "" when there is a status */
-    struct bytes body;     /* until the next http_send */
+    const char *reason;    /* a short form that names no server; "" when there is a status */
+    struct bytes body;     /* valid until the next http_send */
 };
 
 /* Ends the process when libcurl cannot start. */
 struct http *http_open(const struct http_options *options);
-void http_close(struct http *http); /* what is in flight is dropped; NULL is allowed */
+void http_close(struct http *http); /* drops requests in flight; NULL is allowed */
 
 bool http_is_full(const struct http *http);
 int http_in_flight(const struct http *http);
-/* Starts a request; there must be a free place. */
+/* Starts a request; there must be a free slot. */
 void http_send(struct http *http, const struct http_request *request);
-/* The next result; false: none within `wait_ms`, or nothing is in flight. */
+/* Receives the next result; false: none within `wait_ms`, or no request is in flight. */
 bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result_r);
-/* The same, and it also comes back with false as soon as one of `others` has what it waits for, which is
- * noted there as poll does; waits for them even when nothing is in flight. */
+/* The same, but also returns false as soon as one of `others` is ready, which is noted there as poll does;
+ * waits for them even when no request is in flight. */
 bool http_receive_or(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count,
                      struct http_result *result_r);
-/* One request from start to end, when no other is in flight. */
+/* Runs one request from start to end, when no other is in flight. */
 void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r);
 
 /* --- mail --- */
@@ -70,14 +71,14 @@ struct http_mail {
     const char *server;          /* smtp://host:port or smtps://host:port */
     const char *from;            /* an address, as all that follow */
     const char *const *to;       /* ended by NULL */
-    const char *user, *password; /* NULL: the server asks for none */
-    bool needs_tls;              /* STARTTLS, with a certificate that is checked; smtps always is */
+    const char *user, *password; /* NULL: no authentication */
+    bool needs_tls;              /* requires STARTTLS with a checked certificate; smtps always does */
     const char *ca_file;         /* PEM; NULL: the system's authorities */
     struct bytes text;           /* header and body, lines ended by CR LF; copied */
     int64_t timeout_ms;          /* of the whole */
     void *owner;                 /* comes back with the result */
 };
-/* As http_send; the status of its result is SMTP's, 0 unless the server has taken the mail. */
+/* As http_send; the status of its result is SMTP's, 0 unless the server has accepted the mail. */
 void http_send_mail(struct http *http, const struct http_mail *mail);
 
 #endif

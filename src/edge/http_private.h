@@ -1,4 +1,4 @@
-/* http_private: a client from the inside, for src/edge/http*.c only; the one place that includes libcurl. */
+/* http_private: internals of a client, for src/edge/http*.c only; the only file that includes libcurl. */
 #ifndef STAMPD_EDGE_HTTP_PRIVATE_H
 #define STAMPD_EDGE_HTTP_PRIVATE_H
 
@@ -21,14 +21,14 @@ struct place {
 
 struct http {
     CURLM *multi;
-    struct mail *mails; /* on their way */
+    struct mail *mails; /* in flight */
     int parallel, in_flight;
     struct place places[];
 };
 
 /* Hands a transfer to libcurl. */
 void http_begin(struct http *http, CURL *easy);
-/* When the transfer that has ended was a mail: its result, and true. */
+/* If the finished transfer was a mail, writes its result and returns true. */
 bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r);
 void http_drop_mails(struct http *http);
 

@@ -1,17 +1,18 @@
-/* json_string: the inside of JSON strings; writing a whole one is declared in json.h. */
+/* json_string: decodes and scans the contents of JSON strings; json.h declares the function that writes a
+ * string. */
 #ifndef STAMPD_EDGE_JSON_STRING_H
 #define STAMPD_EDGE_JSON_STRING_H
 
 #include "base/bytes.h"
 #include "base/swar.h"
 
-/* Decodes what stands between two quotes, whose escapes are complete (the caller's parser saw to it). `value`
- * has room for raw.size bytes, as decoding never makes longer; NULL: check only.  Returns NULL, or static
- * words that say what is wrong at `*offset_r`: U+0000 or a surrogate without its other half. */
+/* Decodes the text between two quotes, whose escapes are complete (the caller's parser has checked that).
+ * `value` has room for raw.size bytes, as decoded text is never longer; NULL: check only.  Returns NULL, or a
+ * static text that describes the error at `*offset_r`: U+0000 or a lone surrogate. */
 MUST_USE const char *json_decode_string(struct bytes raw, char *value, size_t *size_r, size_t *offset_r);
 
-/* Length of the beginning of the text that is written in a string as it is: up to a quote, a backslash or a
- * control character. */
+/* Length of the prefix that needs no escape in a string: up to a quote, a backslash or a control
+ * character. */
 static inline size_t json_fast_size(const char *data, size_t size)
 {
     size_t i = 0;

@@ -1,12 +1,13 @@
-/* read_limit: an end to reads of one descriptor by a library that knows a limit for each read only: who sends
- * a byte now and then would keep it for ever.  One at a time in a process; single-threaded. */
+/* read_limit: a total time limit on reads of one descriptor by a library that limits each single read only:
+ * otherwise a peer that sends a byte now and then would hold it forever.  One at a time in a process;
+ * single-threaded. */
 #ifndef STAMPD_EDGE_READ_LIMIT_H
 #define STAMPD_EDGE_READ_LIMIT_H
 
 #include "base/base.h"
 
-/* After `limit_ms` nothing more can be read from the socket: a read under way ends as at the end of what was
- * sent.  Costs no system call as a rule: a timer of the process looks every now and then. */
+/* After `limit_ms` nothing more can be read from the socket: a read in progress returns end of file.  Usually
+ * costs no system call: a timer of the process checks periodically. */
 void read_limit_begin(int fd, int64_t limit_ms);
 void read_limit_end(void);
 
