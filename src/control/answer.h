@@ -1,4 +1,4 @@
-/* answer: what an answer of the server means for who asked: done, try again, refused, hopeless. */
+/* answer: what a server's answer means for the client: done, retry later, refused, hopeless. */
 #ifndef STAMPD_CONTROL_ANSWER_H
 #define STAMPD_CONTROL_ANSWER_H
 
@@ -7,13 +7,14 @@
 
 enum answer_kind {
     ANSWER_DONE,
-    ANSWER_AGAIN,   /* the server cannot at present, or no whole answer came: contention, overload, restart */
-    ANSWER_REFUSED, /* these documents are refused, others may not be */
+    ANSWER_AGAIN, /* the server is temporarily unable, or no whole answer came: contention, overload, restart
+                   */
+    ANSWER_REFUSED,  /* these documents are refused, others may be accepted */
     ANSWER_HOPELESS, /* any request would be refused: key, namespace, address, maintenance */
 };
 
 struct answer {
-    const char *code;  /* "AVERSION"; "HTTP 413" when the answer tells none; "" when there is no answer */
+    const char *code;  /* "AVERSION"; "HTTP 413" when the answer has no code; "" when there is no answer */
     const char *words; /* for people */
 };
 

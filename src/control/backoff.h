@@ -1,17 +1,18 @@
-/* backoff: when to ask a server again that cannot answer at present, and for how long. */
+/* backoff: when to retry a request that a server cannot serve at present, and for how long. */
 #ifndef STAMPD_CONTROL_BACKOFF_H
 #define STAMPD_CONTROL_BACKOFF_H
 
 #include "base/base.h"
 
-/* Of one request; all 0 before its first try. */
+/* State of one request; all 0 before its first try. */
 struct backoff {
-    int tries;                  /* that failed */
-    int64_t failing_ms, due_ms; /* monotonic: since when it fails, when to send it again */
+    int tries;                  /* failed so far */
+    int64_t failing_ms, due_ms; /* monotonic: time of the first failure, of the next try */
 };
 
-/* After a failure: sets when it is due again, later each time, and never at the same moment as others that
- * began to fail together.  False: it has failed for more than `most_s` seconds. */
+/* After a failure: sets the time of the next try.  Pauses grow and are random, so that requests that began to
+ * fail together are not retried together.  False: the request has been failing for more than `most_s`
+ * seconds. */
 MUST_USE bool backoff_goes_on(struct backoff *backoff, int64_t most_s);
 
 #endif

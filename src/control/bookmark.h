@@ -1,4 +1,4 @@
-/* bookmark: how far a load has come, kept in a file so that another run goes on there. */
+/* bookmark: the progress of a load, kept in a file so that another run can resume there. */
 #ifndef STAMPD_CONTROL_BOOKMARK_H
 #define STAMPD_CONTROL_BOOKMARK_H
 
@@ -6,15 +6,15 @@
 #include "base/bytes.h"
 
 struct bookmark {
-    int64_t line;     /* all lines up to this one are done with */
-    int64_t offset;   /* of the byte behind it */
+    int64_t line;     /* all lines up to this one are done */
+    int64_t offset;   /* of the byte after it */
     const char *ns;   /* code of the namespace */
     const char *file; /* the lines' file, absolute, or "-" */
 };
 
-/* The text that the file holds. */
+/* The text of the file. */
 struct bytes bookmark_compose(struct arena *arena, const struct bookmark *bookmark);
-/* Reads it back; false: it is none. */
+/* Parses it; false: it is not a bookmark. */
 MUST_USE bool bookmark_parse(struct arena *arena, struct bytes text, struct bookmark *bookmark_r);
 
 #endif

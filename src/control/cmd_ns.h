@@ -15,11 +15,11 @@
         .text = &(map)->nginx_pid                                                                            \
     }
 
-/* Is it a code that a namespace may have?  Says why not. */
+/* Is it valid as the code of a namespace?  Reports why not. */
 MUST_USE bool ns_check_code(const char *command, const char *code);
-/* Connects to a database that belongs to no namespace, to make and drop others; says why it fails. */
+/* Connects to a database that belongs to no namespace, to create and drop others; on failure reports why. */
 MUST_USE bool ns_open_maintenance(struct control *control, struct pg **pg_r);
-/* The same, and the only one of all stampctl until the end of the program. */
+/* The same, under a lock that excludes other such stampctl processes until the end of the program. */
 MUST_USE bool ns_open_alone(struct control *control, struct pg **pg_r);
 /* Runs `before` + the database's name, quoted + `after`. */
 MUST_USE bool ns_execute_on(struct pg *pg, const char *before, const char *database, const char *after);

@@ -20,7 +20,7 @@ struct control {
 };
 
 #define CONTROL_CONFIG_DEFAULT "/etc/stampd/stampd.conf"
-/* The lines of the options that many commands have. */
+/* Entries for the options that many commands share. */
 #define CONTROL_CONFIG_LINE(control)                                                                         \
     {                                                                                                        \
         .name = "config", .letter = 'c', .argument = "FILE", .help = "Settings of stampd.",                  \
@@ -32,31 +32,31 @@ struct control {
         .help = "Connect to PostgreSQL as administrator with this.", .text = &(control)->admin_conninfo      \
     }
 
-/* Reads the settings at `config`; on failure says why. */
+/* Reads the settings at `config`; on failure reports why. */
 MUST_USE bool control_load_settings(struct control *control);
 
-/* Connects to `database` as administrator; closed at the reset of the arena.  FAULT_ODATABASE (there is no
- * such database) is left to the caller to explain, all else has been said. */
+/* Connects to `database` as administrator; the connection closes when the arena is reset.  The caller reports
+ * FAULT_ODATABASE (there is no such database); all other failures are reported here. */
 MUST_USE enum fault control_connect(struct control *control, const char *database, struct pg **pg_r);
 /* Connects as the workers do. */
 MUST_USE enum fault control_connect_worker(struct control *control, const char *database, struct pg **pg_r);
 /* The role that the workers connect as: `user` of setting `database`, default stampd. */
 const char *control_worker_role(struct control *control);
 
-/* Runs one statement, with parameters or NULL; on failure says `what` and why. */
+/* Runs one statement, with parameters or NULL; on failure reports `what` and why. */
 MUST_USE bool control_query(struct control *control, struct pg *pg, const char *what, const char *sql,
                             const struct pg_params *params, struct pg_result **result_r);
 /* The same for SQL text without parameters and without result. */
 MUST_USE bool control_execute(struct pg *pg, const char *what, const char *sql);
 
-/* A folder of the package: the environment's, the build tree's when the program runs from there, or the
+/* A folder of the package: from the environment, from the build tree when the program runs from there, or the
  * installed one. */
 const char *control_directory(struct arena *arena, const char *variable, const char *name,
                               const char *installed);
-/* Reads a whole file into the arena; on failure says why. */
+/* Reads a whole file into the arena; on failure reports why. */
 MUST_USE bool control_read_file(struct arena *arena, const char *path, struct bytes *text_r);
-/* Replaces the file in one step: a reader sees the old text or the new one.  A symbolic link stays, a device
- * or pipe is written to.  On failure says why. */
+/* Replaces the file in one step: a reader gets the old text or the new one.  A symbolic link is kept; a
+ * device or pipe is written to.  On failure reports why. */
 MUST_USE bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode);
 
 /* --- the commands --- */

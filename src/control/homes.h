@@ -7,14 +7,14 @@
 #include "control/ns_registry.h"
 
 /* How many workers are the home of each of `count` namespaces, so that each worker has room for the sessions
- * of those that it is at home to; all workers when there are few. */
+ * of its namespaces; all workers when there are few namespaces. */
 int64_t homes_width(const struct settings *settings, size_t count);
 
-/* The text of the list: maps and upstreams that nginx's configuration includes.  Without the code `but`
- * (NULL: all). */
+/* The text of the list: maps and upstreams that nginx's configuration includes.  Leaves out the code `but`
+ * (NULL: leaves out none). */
 struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                            const struct namespace_conf *confs, size_t count, const char *but);
-/* The list beside a map of namespaces. */
+/* The path of the list, beside a map of namespaces. */
 const char *homes_path(struct arena *arena, const char *map_path);
 
 #endif

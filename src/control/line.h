@@ -1,4 +1,4 @@
-/* line: one line of a load file, a document as JSON, made into what the operation `put` takes. */
+/* line: converts a line of a load file, a document as JSON, to an element for the operation `put`. */
 #ifndef STAMPD_CONTROL_LINE_H
 #define STAMPD_CONTROL_LINE_H
 
@@ -10,12 +10,12 @@ struct line_document {
     uint64_t name;          /* hash of both: equal names have equal hashes */
 };
 
-/* Appends {"c":class,"id":id,"items":[…]} with the texts as they stand in the line; v, ct and dt, which dumps
- * have, are left out, and any other member is a problem.  False: nothing is appended, `problem_r` says why,
- * in the arena. */
+/* Appends {"c":class,"id":id,"items":[…]} with the texts as written in the line.  Leaves out v, ct and dt,
+ * which dumps have; any other member is a problem.  False: nothing is appended, and `problem_r` is the
+ * reason, in the arena. */
 MUST_USE bool line_read(struct arena *arena, struct bytes text, struct builder *builder,
                         struct line_document *document_r, const char **problem_r);
-/* Nothing but blanks? */
+/* Does it hold only blanks? */
 bool line_is_empty(struct bytes text);
 
 #endif

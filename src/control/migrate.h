@@ -1,4 +1,4 @@
-/* migrate: the numbered SQL files of the package and the databases that have them. */
+/* migrate: the numbered SQL files of the package, and which of them a database has. */
 #ifndef STAMPD_CONTROL_MIGRATE_H
 #define STAMPD_CONTROL_MIGRATE_H
 
@@ -16,12 +16,12 @@ int migration_number(const char *name);
 /* The line, from 1, of the character number `position` (from 1) of a UTF-8 text. */
 int migration_line(struct bytes text, int64_t position);
 
-/* All files of the package, by number, which runs from 1 without gap; on failure says why. */
+/* All files of the package, by number, from 1 without gaps; on failure reports why. */
 MUST_USE bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r);
-/* The highest number applied to a database, 0 for one without schema; on failure says why. */
+/* The highest number applied to a database, 0 for one without schema; on failure reports why. */
 MUST_USE bool migrations_applied(struct control *control, struct pg *pg, int *number_r);
-/* Applies what is missing, each file in a transaction of its own, one stampctl at a time, and gives the role
- * of the workers its rights; says what is done and on failure why. */
+/* Applies the missing files, each in its own transaction, one stampctl at a time, and grants the workers'
+ * role its rights.  Reports what is done, and on failure why. */
 MUST_USE bool migrations_apply(struct control *control, struct pg *pg, const char *database);
 
 #endif

@@ -8,24 +8,24 @@
 
 struct namespace_conf {
     const char *code;
-    const char *database; /* "": the text is malformed and names none */
+    const char *database; /* "": the text is malformed and has none */
     const char *access;   /* closed, read, open */
-    const char *off;      /* words for the callers; "" when the namespace is open for business */
+    const char *off;      /* message for callers; "" when the namespace is not closed for maintenance */
     struct bytes text;    /* the whole JSON; NO_BYTES: there is no document */
-    bool is_malformed;    /* the text is no configuration: what could be read of it stands above */
+    bool is_malformed;    /* the text is not a configuration: what could be read of it is above */
 };
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);
-/* Does the code belong to the server (ping live ready metrics console doc qm…)? */
+/* Is the code reserved for the server (ping live ready metrics console doc qm…)? */
 bool namespace_is_reserved(const char *code);
-/* Is it a name for a database that needs no quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
+/* Can it name a database without quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
 bool namespace_is_database(const char *name);
 bool namespace_is_access(const char *word);
 /* Is it "*", or an origin as browsers send it: scheme://host or scheme://host:port, in lower case? */
 bool namespace_is_origin(const char *text);
 
-/* Reads one configuration; false when the text is no JSON object with the members expected. */
+/* Parses one configuration; false when the text is not a JSON object with the expected members. */
 MUST_USE bool namespace_read_conf(struct arena *arena, const char *code, struct bytes text,
                                   struct namespace_conf *conf_r);
 /* The JSON object `text` (NO_BYTES: {}) with the text member `name` set to `value`, or removed when NULL. All
@@ -35,34 +35,34 @@ struct bytes namespace_set_member(struct arena *arena, struct bytes text, const 
 /* The same with a member of any kind, given as JSON; removed when NO_BYTES. */
 struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value);
 
-/* All configurations, in the order of the codes; on failure says why.  One that is malformed is said and
- * marked: the others must not wait for it. */
+/* All configurations, ordered by code; on failure reports why.  A malformed one is reported and marked, so
+ * that the others do not wait for it. */
 MUST_USE bool ns_registry_read(struct control *control, struct pg *z, struct namespace_conf **confs_r,
                                size_t *count_r);
 const struct namespace_conf *ns_registry_find(const struct namespace_conf *confs, size_t count,
                                               const char *code);
-/* Stores the text as configuration of `code`, or removes its document when there is none (NO_BYTES). */
+/* Stores the text as the configuration of `code`; NO_BYTES removes its document. */
 MUST_USE bool ns_registry_store(struct control *control, struct pg *z, const char *code, struct bytes text);
 
-/* Connects to the database of z; when there is none, says what to do. */
+/* Connects to the database of z; when there is none, reports what to do. */
 MUST_USE bool ns_registry_open(struct control *control, struct pg **z_r);
 
 /* --- nginx's map --- */
 struct map_options {
     const char *path; /* NULL: namespaces.map beside the settings */
     const char
-        *nginx_pid; /* file with nginx's process id, told to read its files again; NULL: nobody is told */
+        *nginx_pid; /* file with nginx's process id, signalled to read its files again; NULL: no signal */
 };
-/* The map's text: one line `code database;` each, without the code `but` (NULL: all). */
+/* The map's text: one line `code database;` each.  Leaves out the code `but` (NULL: leaves out none). */
 struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
                          const char *but);
-/* "\\" in front of a code that nginx would take for a parameter of its map, else "". */
+/* "\\" before a code that nginx would read as a parameter of its map, else "". */
 const char *map_escape(const char *code);
-/* Where the map is written. */
+/* The path of the map. */
 const char *map_path(struct control *control, const struct map_options *options);
-/* Writes the map and, beside it, the homes (homes.h), unless they are there as they should be, and tells
- * nginx: by the file with its process id, or by the command of setting nginx_reload when something was
- * written.  On failure says why. */
+/* Writes the map and, beside it, the homes (homes.h), unless both are up to date, and notifies nginx: through
+ * the file with its process id, or with the command of setting nginx_reload when something was written.  On
+ * failure reports why. */
 MUST_USE bool map_write(struct control *control, const struct map_options *options,
                         const struct namespace_conf *confs, size_t count, const char *but);
 

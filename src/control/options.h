@@ -1,4 +1,4 @@
-/* options: a command's options in one table, from which both its reading and its --help are made. */
+/* options: a command's options in one table, the source of both its parser and its --help. */
 #ifndef STAMPD_CONTROL_OPTIONS_H
 #define STAMPD_CONTROL_OPTIONS_H
 
@@ -35,23 +35,24 @@ struct command {
 
 enum options_result { OPTIONS_READ, OPTIONS_HELP, OPTIONS_WRONG };
 
-/* Reads argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are no
- * options, in argv. OPTIONS_HELP: --help was given and has been answered on standard output; OPTIONS_WRONG:
- * one line went to standard error. */
+/* Parses argv[1…]; options may stand anywhere, `--` ends them.  `words_r` points to the arguments that are
+ * not options, in argv.  OPTIONS_HELP: --help was given, and the help is on standard output; OPTIONS_WRONG:
+ * one line is on standard error. */
 MUST_USE enum options_result options_read(const struct command *command, const struct option_line *lines,
                                           size_t count, int argc, char **argv, char ***words_r,
                                           int *word_count_r);
 
-/* The exit status of a command that does not run: help was wanted, or the usage was wrong. */
+/* The exit status of a command that does not run: after --help, or after wrong usage. */
 int options_status(enum options_result result);
 
-/* --- commands of commands: `stampctl`, `stampctl ns` --- */
+/* --- commands with subcommands: `stampctl`, `stampctl ns` --- */
 struct control;
 struct choice {
     const char *name, *summary;
     int (*run)(struct control *control, int argc, char **argv); /* argv[0] is the name */
 };
-/* Runs the choice that argv[1] names, with what follows; answers --help.  Returns the exit status. */
+/* Runs the choice that argv[1] names, with the remaining arguments; handles --help.  Returns the exit status.
+ */
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
                    struct control *control, int argc, char **argv);
 

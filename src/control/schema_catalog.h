@@ -1,4 +1,4 @@
-/* schema_catalog: what a namespace's database has of a schema: columns, indexes, what is not finished. */
+/* schema_catalog: the parts of a schema in a namespace's database: columns, indexes, unfinished work. */
 #ifndef STAMPD_CONTROL_SCHEMA_CATALOG_H
 #define STAMPD_CONTROL_SCHEMA_CATALOG_H
 
@@ -17,19 +17,19 @@ struct catalog {
     size_t column_count;
     struct index *indexes;
     size_t index_count;
-    struct side_name *fills; /* that are not finished, or whose indexes are not */
+    struct side_name *fills; /* not finished, or with unfinished indexes */
     size_t fill_count;
     struct bytes
         *followed; /* collections and unique properties that are ready: "Class.name kind Item.member …" */
     size_t followed_count;
 };
 
-/* On failure says why. */
+/* On failure reports why. */
 MUST_USE bool catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r);
 /* NULL: there is none. */
 const struct column *catalog_column(const struct catalog *catalog, struct bytes table, struct bytes name);
 const struct index *catalog_index(const struct catalog *catalog, struct bytes name);
-/* Is it noted how far this has come? */
+/* Is there a record of how far this has come? */
 bool catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);
 
 #endif

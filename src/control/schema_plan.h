@@ -1,5 +1,5 @@
-/* schema_plan: the steps that bring a namespace's database to a schema, found by comparing what is wanted
- * with what the database has; so an interrupted apply is gone on with by planning again. */
+/* schema_plan: the steps that bring a namespace's database to a schema, found by comparing the wanted schema
+ * with the database.  An interrupted apply resumes by planning again. */
 #ifndef STAMPD_CONTROL_SCHEMA_PLAN_H
 #define STAMPD_CONTROL_SCHEMA_PLAN_H
 
@@ -7,10 +7,10 @@
 #include "control/schema_sql.h"
 
 enum step_kind {
-    STEP_LOCKED, /* one transaction that waits for locks a moment only, and is tried again */
-    STEP_ALONE,  /* one statement outside of a transaction */
-    STEP_WAIT,   /* until no transaction goes on that began before */
-    STEP_FILL,   /* a side table, or a class's collections, from the documents that were there before */
+    STEP_LOCKED, /* one transaction that waits only briefly for locks, and is retried */
+    STEP_ALONE,  /* one statement outside a transaction */
+    STEP_WAIT,   /* until every transaction that began before has ended */
+    STEP_FILL,   /* a side table, or a class's collections, from existing documents */
 };
 
 struct step {
@@ -26,22 +26,23 @@ struct schema_plan {
     struct bytes building; /* fields that are not ready: "Class.Item.field …" */
     struct step *steps;
     size_t count;
-    bool was_refused; /* a unique property could not be applied, and was taken back */
+    bool was_refused; /* a unique property could not be applied, and was withdrawn */
 };
 
-/* Reads what is applied; on failure says why. */
+/* Reads the applied schema; on failure reports why. */
 MUST_USE bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r);
-/* What the namespace `code` declares joined with what the modules of the settings do; on failure says why. */
+/* Joins what the namespace `code` declares with what the modules of the settings declare; on failure reports
+ * why. */
 MUST_USE bool schema_join_modules(struct control *control, const char *code, const struct schema *declared,
                                   const struct schema **joined_r);
-/* The steps to `wanted`; none: all is applied.  On failure says why. */
+/* The steps to `wanted`; none: all is applied.  On failure reports why. */
 MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
                                struct schema_plan *plan_r);
-/* Takes the steps; says each of them, and on failure why. */
+/* Runs the steps; reports each of them, and on failure why. */
 MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan,
                               int64_t batch);
-/* Until all transactions of this database that go on now and have begun before are over; on failure says why.
- */
+/* Waits until all transactions that now run in this database and began before have ended; on failure reports
+ * why. */
 MUST_USE bool schema_wait_for_older(struct control *control, struct pg *pg);
 
 #endif

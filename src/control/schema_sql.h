@@ -1,4 +1,4 @@
-/* schema_sql: the SQL that makes, changes and removes what a schema needs in a namespace's database: side
+/* schema_sql: the SQL that creates, changes and drops the objects of a schema in a namespace's database: side
  * tables, their functions, views and indexes.  Pure.
  *
  * For the items of class Item in documents of class Class with exported fields there are
@@ -17,11 +17,12 @@ struct side_name {
     struct bytes class, item;
 };
 
-/* Type of a column that bears the field, "text[]"; of an element of it, "text". */
+/* Type of the field's column, "text[]"; of one of its elements, "text". */
 const char *schema_sql_type(const struct schema_field *field);
 const char *schema_sql_element(const struct schema_field *field);
 
-/* Each appends one or several statements that end with ";\n".  `role` is the workers'. */
+/* Each appends one or more statements that end with ";
+ * ".  `role` is the workers'. */
 void schema_sql_table(struct builder *sql, struct side_name name, const char *role);
 void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,
                        const char *role);
@@ -29,7 +30,7 @@ void schema_sql_functions(struct builder *sql, struct side_name name, const stru
                           const char *role);
 void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item);
 void schema_sql_drop_functions(struct builder *sql, struct side_name name);
-/* Outside of a transaction. */
+/* Must run outside a transaction. */
 void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field);
 /* Appends a text as an SQL literal. */
 void schema_sql_literal(struct builder *sql, struct bytes text);

@@ -1,15 +1,15 @@
-/* site: what `stampctl nginx` writes of the place on the internet: addresses, names, plain HTTP, own files.
- */
+/* site: the public side of the configuration that `stampctl nginx` writes: addresses, names, plain HTTP, own
+ * files. */
 #ifndef STAMPD_CONTROL_SITE_H
 #define STAMPD_CONTROL_SITE_H
 
 #include "control/control.h"
 
 struct site {
-    struct option_words listen, http, names; /* addresses and ports; a port alone is one of all addresses */
+    struct option_words listen, http, names; /* addresses and ports; a port alone means all addresses */
     const char *acme, *root, *include;       /* NULL: none */
     int64_t hsts_s;                          /* 0: none */
-    bool is_proxied;                         /* connections begin with the line of a proxy */
+    bool is_proxied;                         /* connections begin with a PROXY protocol header */
 };
 
 /* The options of the site. */
@@ -45,17 +45,17 @@ struct site {
         .words = &(site)->names                                                                              \
     }
 
-/* The directives `listen` of the public door. */
+/* The directives `listen` of the public endpoint. */
 const char *site_listen(struct arena *arena, const struct site *site);
 /* Its names, separated by blanks. */
 const char *site_names(struct arena *arena, const struct site *site);
-/* The header that keeps browsers to HTTPS, a line before which `indent` stands; "". */
+/* The header that keeps browsers on HTTPS, one line indented by `indent`; "" without it. */
 const char *site_hsts(struct arena *arena, const struct site *site, const char *indent);
-/* What is done with an address that is no namespace's: a file, or 404. */
+/* What nginx does with an address outside all namespaces: a file, or 404. */
 const char *site_stray(const struct site *site);
-/* Locations for files, and what else is included. */
+/* Locations for files, and other includes. */
 const char *site_locations(struct arena *arena, const struct site *site);
-/* The server of plain HTTP; "". */
+/* The server for plain HTTP; "" for none. */
 const char *site_http(struct arena *arena, const struct site *site);
 
 #endif

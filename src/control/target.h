@@ -1,4 +1,4 @@
-/* target: which namespace of which server `load` and `dump` work on, and how they ask it: their options. */
+/* target: the options of `load` and `dump` that select a server and a namespace, and how to reach them. */
 #ifndef STAMPD_CONTROL_TARGET_H
 #define STAMPD_CONTROL_TARGET_H
 
@@ -28,13 +28,13 @@ struct target {
     {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
 /* clang-format on */
 
-/* Is a namespace named?  Says so when it is not; `command` is who needs it. */
+/* Is a namespace named?  Reports it when not; `command` is the command that needs it. */
 bool target_is_right(const struct target *target, const char *command);
-/* The address of an operation; `url` is that of the server. */
+/* The URL of an operation; `url` is that of the server. */
 const char *target_url(const struct target *target, struct arena *arena, const char *url,
                        const char *operation);
 struct http_options target_http(const struct target *target);
-/* The administrator's key, NO_BYTES when none is named; on failure says why. */
+/* The administrator's key, NO_BYTES when none is named; on failure reports why. */
 MUST_USE bool target_read_key(const struct target *target, struct control *control, struct bytes *key_r);
 
 #endif

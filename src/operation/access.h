@@ -2,8 +2,8 @@
  *
  * A namespace's configuration is the document Namespace/<code> of the namespace z, singleton Conf:
  * {"database":…,"access":"closed|read|open","off":"words","origins":["https://host"]}.  It is read like any
- * document: from the cache when the shared segment proves it the newest, so a change is obeyed at the next
- * request of every worker.
+ * document: from the cache when the shared segment proves it the newest, so every worker applies a change at
+ * its next request.
  *
  * Every path that leads into a namespace goes through one function, access_level: operations, resources,
  * synchronisations and sessions beside any operation, tasks that clients create, ping, and live events in
@@ -27,57 +27,58 @@ enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
 
 struct ns_conf {
     enum access_mode mode;
-    struct bytes database;      /* empty: there is no configuration, or none that can be read */
+    struct bytes database;      /* empty: no configuration, or none that can be read */
     struct bytes off;           /* why the namespace is closed for maintenance; empty: it is not */
-    const struct json *origins; /* an array: whose pages may read answers; NULL: none */
+    const struct json *origins; /* an array: origins whose pages may read answers; NULL: none */
 };
 
-/* What the content of the item Conf says; its texts are slices of the content, or in the arena.  No content:
+/* Parses the content of the item Conf; the texts are slices of the content, or in the arena.  No content:
  * closed. */
 struct ns_conf access_read(struct arena *arena, struct bytes content);
 
 /* Is `code` a namespace, and `database` the one that its configuration names?  The namespace z, which has no
- * configuration, is known by its code and database together. */
+ * configuration, is identified by its code and database together. */
 MUST_USE bool access_is_namespace(const struct settings *settings, const struct ns_conf *conf,
                                   struct bytes code, struct bytes database);
-/* The one judgement: what anybody, or the administrator, may do in the namespace of this database. */
+/* The only access decision: the level of an anonymous caller, or of the administrator, in the namespace of
+ * this database. */
 enum access_level access_level(const struct settings *settings, const struct ns_conf *conf,
                                struct bytes database, bool is_administrator);
 
-/* The configurations that a worker has read, so that each is parsed once for each of its versions. */
+/* The configurations that a worker has read, so that each version is parsed once. */
 struct access_memory *access_memory_create(void) __attribute__((returns_nonnull));
 void access_memory_destroy(struct access_memory *memory); /* NULL is allowed */
 
-/* The configuration of the call's namespace; its texts live until the next one is asked for. */
+/* The configuration of the call's namespace; its texts are valid until the next call. */
 MUST_USE enum fault access_configuration(struct worker_context *worker_context, struct call *call,
                                          struct ns_conf *conf_r);
 /* FAULT_NNAMESPACE: access_is_namespace is false.  Recorded in the reply. */
 enum fault access_refuse_name(struct call *call, struct reply *reply);
-/* Does the call bear the administrator's key?  FAULT_SKEY: a wrong one, recorded in the reply. */
+/* Does the call carry the administrator's key?  FAULT_SKEY: a wrong one, recorded in the reply. */
 MUST_USE enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                                       struct reply *reply, bool *is_there_r);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
- * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF.  Recorded in the reply. */
+ * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF. Recorded in the reply. */
 MUST_USE enum fault access_enter(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply);
-/* Before the body is read: as access_enter, by the key in the header alone, and how large a body may be.  Who
- * may run the operation, and may send it more than a few names, sends up to limit_body_bytes; everybody else
- * up to limit_anonymous_body_bytes, since the key may be in the body.  FAULT_OOFF is left to the judgement
- * after it. `operation` NULL: there is none of that name. */
+/* Before the body is read: as access_enter, with the key in the header alone; also sets how large the body
+ * may be: limit_body_bytes for a caller that may run the operation and send it more than a few names,
+ * limit_anonymous_body_bytes for every other caller, since the key may be in the body.  Leaves FAULT_OOFF to
+ * the later check.  `operation` NULL: no operation has that name. */
 MUST_USE enum fault access_admit(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply, const struct operation *operation);
-/* FAULT_AMETHOD: the operation changes something, and the method says that nothing is changed; FAULT_SORIGIN:
- * and a page of another origin asks.  Recorded in the reply. */
+/* FAULT_AMETHOD: the operation changes something, and the method is safe; FAULT_SORIGIN: in addition, a page
+ * of another origin sends it.  Recorded in the reply. */
 MUST_USE enum fault access_check_method(struct worker_context *worker_context, struct call *call,
                                         struct reply *reply, const struct operation *operation);
-/* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it asks for
+/* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it requests
  * beside it: synchronisations, a session.  Recorded in the reply. */
 MUST_USE enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation);
-/* The fault for an operation of that name that is not there: where the caller may not read, the same as for
- * one that is closed.  Recorded in the reply. */
+/* The fault for an unknown operation: a caller that may not read gets the same fault as for a closed one.
+ * Recorded in the reply. */
 enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct bytes operation);
 
-/* Does the call bear the administrator's key?  Known from access_enter on. */
+/* Does the call carry the administrator's key?  Valid after access_enter. */
 bool access_is_administrator(const struct call *call);
 
 #endif

@@ -1,5 +1,5 @@
-/* call: what a caller asks, and the reply: the only currency between processes and operations, so operations
- * run in unit tests as they are.  No FastCGI and no HTTP here. */
+/* call: a request and its reply: the only interface between processes and operations, so that operations run
+ * unchanged in unit tests.  No FastCGI and no HTTP here. */
 #ifndef STAMPD_OPERATION_CALL_H
 #define STAMPD_OPERATION_CALL_H
 
@@ -14,17 +14,17 @@ enum call_route {
     CALL_NAMESPACE_PING,
     CALL_OPERATION,
     CALL_DOCUMENT,
-    CALL_TASKS,   /* a queue manager's: task_door.h */
-    CALL_MAY,     /* may a request of this address and key, with so large a body, be sent? */
-    CALL_OPTIONS, /* what may be done at an address that is one of the others */
+    CALL_TASKS,   /* from a queue manager: task_endpoint.h */
+    CALL_MAY,     /* would a request of this address and key, with so large a body, be accepted? */
+    CALL_OPTIONS, /* what is allowed at an address that is one of the others */
     CALL_LIVE,
     CALL_READY,
     CALL_METRICS
 };
 
-/* A file of a multipart form; all of it is as the client says. */
+/* A file of a multipart form; all fields are as the client sent them. */
 struct call_file {
-    struct bytes name, file_name; /* UTF-8 without NUL; the file's name is no path to be trusted */
+    struct bytes name, file_name; /* UTF-8 without NUL; the file's name is not a trusted path */
     struct bytes type;            /* content type, visible ASCII and blanks */
     struct bytes content;
 };
@@ -32,34 +32,34 @@ struct call_file {
 /* A condition on the version of a document. */
 struct version_condition {
     bool is_given;
-    bool is_any; /* whatever the version: that the document exists */
+    bool is_any; /* any version: the document must exist */
     const int64_t *versions;
     size_t count;
 };
 
 enum resource_act { RESOURCE_READ, RESOURCE_REPLACE, RESOURCE_CHANGE, RESOURCE_REMOVE };
 
-/* A tolerance of a century and more makes no sense. */
+/* The upper limit of a tolerance, a century. */
 #define AGE_MOST INT64_C(3155760000)
 
-/* A document asked for as a resource. */
+/* A document requested as a resource. */
 struct resource {
     enum resource_act act;
     struct bytes class, id;
     int64_t age_s;                              /* of RESOURCE_READ: the tolerance */
-    struct version_condition match, none_match; /* it must, must not be one of these */
+    struct version_condition match, none_match; /* its version must, must not be one of these */
 };
 
-/* A document's items are at param.docs[].items[]: the level of an item, the outermost brackets being 1.  What
- * is nested deeper is content, kept as text.  And the most nodes of a tree. */
+/* A document's items are at param.docs[].items[]: the nesting level of an item, where the outermost brackets
+ * are 1.  Deeper nesting is content, kept as text.  Also the most nodes of a tree. */
 enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
 
 /* What a caller may do in a namespace; each level includes those before it (operation/access.h). */
 enum access_level {
     LEVEL_NOTHING,   /* the namespace z, without the administrator's key */
-    LEVEL_PUBLIC,    /* operations that are public, which read documents by themselves */
+    LEVEL_PUBLIC,    /* public operations, which read documents by themselves */
     LEVEL_READ,      /* every path that returns data of the namespace */
-    LEVEL_WRITE,     /* documents may be changed by the server's own operations */
+    LEVEL_WRITE,     /* the server's own operations may change documents */
     LEVEL_EVERYTHING /* the administrator */
 };
 
@@ -75,18 +75,18 @@ struct browser {
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
-    uint64_t client; /* who asks: address_client of STAMPD_CLIENT; 0: no limit of clients holds for it */
-    struct bytes ns; /* code of the namespace, from nginx */
-    struct bytes database;    /* its database, from nginx's map; empty: nginx does not know the namespace */
-    struct bytes operation;   /* name, from the path */
+    uint64_t client;        /* the client: address_client of STAMPD_CLIENT; 0: no limit per client applies */
+    struct bytes ns;        /* code of the namespace, from nginx */
+    struct bytes database;  /* its database, from nginx's map; empty: nginx does not know the namespace */
+    struct bytes operation; /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */
     size_t path_count;
-    struct bytes task_id;             /* CALL_TASKS: the one to be run; NO_BYTES: `param` tells */
-    const struct task *task;          /* the operation is this task; NULL: it is a request's */
+    struct bytes task_id;             /* CALL_TASKS: the one to run; NO_BYTES: it is in `param` */
+    const struct task *task;          /* the task that the operation runs as; NULL: it is a request */
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
     const struct json *param, *syncs; /* NULL: absent */
     const char *param_at;             /* the pointer to `param`; NULL: /param, or /items of a resource */
-    const struct holdings *holdings;  /* what would be in `syncs`, read without a tree; NULL: nothing */
+    const struct holdings *holdings;  /* `syncs`, parsed without a tree; NULL: nothing */
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const struct call_file *files;
     size_t file_count;
@@ -94,15 +94,15 @@ struct call {
     struct bytes idempotency_key; /* Idempotency-Key; NO_BYTES: absent */
     struct bytes bearer;          /* the key of the header Authorization; NO_BYTES: absent */
     enum call_method method;      /* of CALL_OPERATION */
-    struct browser browser;       /* what a browser tells of the page that asks */
+    struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
-    bool is_foreign;         /* a page of an origin that is not the namespace's asks; set by access_enter */
-    int64_t body_most, body; /* most bytes that its body may have, set by operation_admit; CALL_MAY: it has */
+    bool is_foreign; /* the page that sends it has none of the namespace's origins; set by access_enter */
+    int64_t body_most, body; /* most bytes of its body, set by operation_admit; CALL_MAY: bytes it has */
     int64_t dhop_stamp;      /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
-    bool is_visitor;     /* another worker has a session for the namespace, and takes what needs one */
+    bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */
 };
 
 enum { REPLY_ARGUMENTS_MAX = 8 };
@@ -110,68 +110,68 @@ enum { REPLY_ARGUMENTS_MAX = 8 };
 /* Phases of an operation (seed 000, "Phase de traitement"); unknown: of a request whose worker ended. */
 enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_UNKNOWN };
 
-/* What the phases took, all tries together, in microseconds. */
+/* The time of each phase, all tries together, in microseconds. */
 struct timing {
     int64_t us[PHASE_UNKNOWN + 1];
-    int64_t since_us; /* monotonic: when the present phase began */
+    int64_t since_us; /* monotonic: start of the current phase */
 };
 
 struct reply;
 
-/* How an answer leaves in pieces, before all of it is known.  What has begun to leave cannot become a fault:
- * the answer breaks off instead, so its text must show whether it is whole. */
+/* How an answer is sent in pieces, before all of it is known.  Once a piece is sent the answer cannot become
+ * a fault: it breaks off instead, so its text must show whether it is complete. */
 struct outlet {
-    /* Decides what the head needs of the database, which may be held by what is sent. */
+    /* Does the database work that the head needs; sending may hold the database afterwards. */
     void (*prepare)(struct outlet *outlet);
-    /* The first piece goes behind the head, of the reply's mime.  False: the client has gone, or has not
-     * taken anything for long: nothing follows. */
+    /* The first piece follows the head, which has the reply's mime.  False: the client has gone, or has not
+     * accepted data for a long time: nothing follows. */
     bool (*send)(struct outlet *outlet, struct reply *reply, struct bytes piece);
-    bool is_open; /* the head has left */
-    bool is_head; /* nothing but the head is wanted */
+    bool is_open; /* the head has been sent */
+    bool is_head; /* only the head is wanted */
 };
 
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
-    enum phase phase; /* where the fault was met */
+    enum phase phase; /* in which the fault occurred */
     int argument_count;
     const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
     const char *detail;                         /* one more sentence for people; may be NULL */
-    const char *at;      /* of the argument, a JSON pointer from all arguments as one object; NULL: of none */
-    const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; another: as it is */
-    bool is_replayed;    /* the answer to the same request, given before */
-    int status;          /* of HTTP, where the fault does not decide it; 0: 200 */
-    int fault_status;    /* of HTTP with a fault, in place of the fault's own; 0: that */
+    const char *at; /* of the argument, a JSON pointer from all arguments as one object; NULL: no argument */
+    const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; others: unchanged */
+    bool is_replayed;    /* the stored answer to the same request */
+    int status;          /* of HTTP, where the fault does not define it; 0: 200 */
+    int fault_status;    /* of HTTP with a fault, instead of the fault's own; 0: the fault's own */
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
-    bool is_post_only;   /* of FAULT_AMETHOD: POST would be right */
+    bool is_post_only;   /* of FAULT_AMETHOD: POST would be accepted */
     int64_t etag;        /* version of the document that the answer is about; 0: none */
-    struct timing *timing; /* NULL: nothing is measured */
-    struct outlet *outlet; /* NULL: the answer leaves whole, in `body` */
-    struct builder *body;  /* cleared by the caller before; kept over requests */
+    struct timing *timing; /* NULL: no measurement */
+    struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
+    struct builder *body;  /* cleared by the caller before; kept across requests */
 };
 
-/* Begins a phase, and ends the one before. */
+/* Begins a phase, and ends the previous one. */
 void reply_enter(struct reply *reply, enum phase phase);
 
-/* Records a fault with its arguments (texts with NUL, copied; NULL ends them) and returns it. */
+/* Records a fault with its arguments (NUL-terminated texts, copied; NULL ends the list) and returns it. */
 enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
     __attribute__((sentinel));
 
-/* FAULT_AARG: what is expected of an argument beside `param` and `syncs`, one sentence. */
+/* FAULT_AARG: the text that is expected of an argument other than `param` and `syncs`, one sentence. */
 enum fault reply_wrong_argument(struct call *call, struct reply *reply, const char *argument,
                                 const char *expected);
 
-/* Can it stand in a header as the type of an answer? */
+/* Is it valid in a header as the type of an answer? */
 bool reply_is_mime(struct bytes mime);
 #define MIME_JSON  "application/json"
-#define MIME_LINES "application/x-ndjson" /* a JSON text a line */
+#define MIME_LINES "application/x-ndjson" /* one JSON text per line */
 
 /* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */
 enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail);
-/* One more argument, copied; those that are too many are left out. */
+/* Adds an argument, copied; excess arguments are dropped. */
 void reply_add_argument(struct call *call, struct reply *reply, const char *argument);
 
-/* What a fault in this reply is called, in what words, of which class, and whether the server tries again. */
+/* Code, text and class of a fault in this reply, and whether the server retries it. */
 const char *reply_code(const struct reply *reply);
 const char *reply_words(const struct reply *reply);
 int reply_major(const struct reply *reply);

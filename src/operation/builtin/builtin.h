@@ -4,7 +4,7 @@
 
 #include "operation/registry.h"
 
-/* By enum resource_act; no name of an address leads to them. */
+/* Indexed by enum resource_act; they cannot be called by name. */
 extern const struct operation builtin_resource[];
 extern const struct operation builtin_collection, builtin_copy, builtin_find, builtin_get, builtin_list,
     builtin_put, builtin_subs, builtin_sync;

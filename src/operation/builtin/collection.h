@@ -1,21 +1,21 @@
-/* collection: what the two ways to ask for a collection share: pages (collection.c) and a stream. */
+/* collection: shared by the two forms of the operation: pages (collection.c) and a stream. */
 #ifndef STAMPD_OPERATION_BUILTIN_COLLECTION_H
 #define STAMPD_OPERATION_BUILTIN_COLLECTION_H
 
 #include "operation/reader.h"
 #include "operation/registry.h"
 
-/* Where a synchronisation stands. */
+/* The position of a synchronisation. */
 struct place {
-    bool is_complete; /* everything is told, not only what changed */
+    bool is_complete; /* everything is sent, not only changes */
     bool is_first;    /* this is its first page */
     int64_t life, number;
     int64_t from;    /* changes: of this transaction and later */
     int64_t horizon; /* of the first page: where the next synchronisation begins */
     int64_t transaction;
-    struct bytes id; /* the page begins behind these */
-    int64_t since;   /* members that ended by themselves up to this minute are told already */
-    int64_t minute;  /* of the first page: that of the next synchronisation */
+    struct bytes id; /* the page begins after these */
+    int64_t since;   /* members that expired up to this minute have been sent */
+    int64_t minute;  /* of the first page: `since` of the next synchronisation */
 };
 
 struct asked {
@@ -27,7 +27,7 @@ struct asked {
 
 MUST_USE enum fault collection_read(struct attempt *attempt, const struct reader *reader,
                                     struct asked *asked);
-/* Is there such a collection, and is it ready?  Else the reply has the fault. */
+/* Does the collection exist, and is it ready?  Otherwise the reply has the fault. */
 MUST_USE enum fault collection_judge(const struct reader *reader, const struct asked *asked,
                                      const struct collection_page *page);
 /* The synchronisation begins with this page. */
@@ -35,7 +35,7 @@ void collection_begin(struct place *place, const struct collection_page *page, i
 /* Appends `"token":"…"`. */
 void collection_write_token(const struct call *call, const struct asked *asked, struct builder *body);
 
-/* Afterwork: the whole collection, when a stream was asked for. */
+/* Afterwork: sends the whole collection when a stream was requested. */
 enum fault collection_stream(struct attempt *attempt);
 
 #endif
