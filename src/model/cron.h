@@ -1,14 +1,14 @@
-/* cron: when a periodic task is due next, from a short text (seed 000, "La classe Cron").
+/* cron: computes when a periodic task is due next, from a short text (seed 000, "La classe Cron").
  *
- *     Ymmddhhmm  once a year      Y11100425  10 November, 4:25; a day that every year has: no 29 February
- *     Mddhhmm    once a month     M100425    the 10th, 4:25; 29 to 31: the last day of a month that has no
- * such day Wdhhmm     once a week      W30425     Wednesday, 4:25; 1 is Monday, 7 Sunday Dhhmm      once a
- * day       D0425      4:25 Hmm        once an hour     H25        25 past
+ * - Ymmddhhmm  once a year   Y11100425  10 November, 4:25; a day that every year has: not 29 February
+ * - Mddhhmm    once a month  M100425    the 10th, 4:25; 29 to 31: the last day of a shorter month
+ * - Wdhhmm     once a week   W30425     Wednesday, 4:25; 1 is Monday, 7 Sunday
+ * - Dhhmm      once a day    D0425      4:25
+ * - Hmm        once an hour  H25        25 past
  *
- * Times are those of one zone for the whole process, UTC until cron_set_zone.  Where clocks are changed: a
- * time that the clock jumps over is due when it lands; a time of the day that comes twice is due the first
- * time.  An hourly text is no time of a day: it is due each time the clock shows that minute, so about once
- * in each hour that passes. */
+ * Times are in one zone for the whole process, UTC until cron_set_zone.  At clock changes: a time that the
+ * clock skips is due at the change; a time of day that occurs twice is due the first time.  An hourly text is
+ * not a time of day: it is due each time the clock shows that minute, about once in each elapsed hour. */
 #ifndef STAMPD_MODEL_CRON_H
 #define STAMPD_MODEL_CRON_H
 
@@ -24,17 +24,17 @@ struct cron {
     int hour, minute; /* hour: not H */
 };
 
-/* Exactly 9, 7, 6, 5, 3 characters by period; false: the text is none. */
+/* Exactly 9, 7, 6, 5, 3 characters by period; false: not a valid text. */
 MUST_USE bool cron_parse(struct bytes text, struct cron *cron_r);
 
-/* The zone of this process, as "Europe/Paris"; "" is UTC.  False: the system knows no such zone, the one
- * before stays.  It is also what localtime uses from then on. */
+/* Sets the zone of this process, as "Europe/Paris"; "" is UTC.  False: the system has no such zone; the
+ * previous one stays.  Also sets the zone of localtime. */
 MUST_USE bool cron_set_zone(const char *zone);
 
-/* That zone, by its name. */
+/* The name of that zone. */
 const char *cron_zone(void);
 
-/* The first time it is due later than that moment; milliseconds since 1970. */
+/* The first due time after that moment; milliseconds since 1970. */
 int64_t cron_next_ms(const struct cron *cron, int64_t after_ms);
 
 #endif

@@ -1,5 +1,5 @@
-/* definition: what a client wants to hear of: Class, Class/id, or Class/collection@value, with several values
- * for a collection of several properties; in id and values a percent sign with two digits stands for any byte
+/* definition: an entry of a subscription: Class, Class/id, or Class/collection@value, with several values for
+ * a collection of several properties.  In ids and values a percent sign with two digits stands for any byte
  * (doc/subscriptions.md).  Pure. */
 #ifndef STAMPD_MODEL_DEFINITION_H
 #define STAMPD_MODEL_DEFINITION_H
@@ -11,22 +11,23 @@ enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
 enum { DEFINITION_VALUES_MOST = 4, DEFINITION_TEXT_MOST = 2048, DEFINITION_ID_MOST = 255 };
 
 struct definition {
-    struct bytes text; /* as it was written */
+    struct bytes text; /* as written */
     struct bytes class;
-    struct bytes id;         /* of a document; NO_BYTES: it is of no document */
-    struct bytes collection; /* its name; NO_BYTES: it is of no collection */
-    struct bytes value;      /* as the table of members has it: one as it is, several joined */
+    struct bytes id;         /* of a document; NO_BYTES: not for a document */
+    struct bytes collection; /* its name; NO_BYTES: not for a collection */
+    struct bytes value;      /* as in the table of members: a single one as it is, several joined */
     int value_count;
 };
 
-/* False: it is none.  What was decoded is in the arena, all else are slices of `text`. */
+/* Parses a definition; false: not valid.  Decoded texts are in the arena, all others are slices of `text`. */
 MUST_USE bool definition_read(struct arena *arena, struct bytes text, struct definition *definition_r);
 
-/* Appends its key, the same for all texts that mean the same, another one for all others: a letter, the
- * class, '/', the collection, '@', the id or value.  stampd.subs_touch() of the database makes the same. */
+/* Appends its key, equal for definitions that mean the same and different for all others: a letter, the
+ * class, '/', the collection, '@', the id or value.  The SQL function stampd.subs_touch() builds the same
+ * key. */
 void definition_add_key(const struct definition *definition, struct builder *key);
 
-/* May a session, whose definitions they are, have this name? */
+/* Is this a valid name of a session, the owner of definitions? */
 bool definition_is_session(struct bytes name);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Four kinds: Item and RawItem have a key, Singleton and RawSingleton have none (empty key); the content of
  * Item and Singleton is JSON, that of the raw ones is opaque text.  An item without content is a tombstone:
- * `vop` 0, and its version says which operation removed it. */
+ * `vop` is 0, and its version is the stamp of the operation that removed it. */
 #ifndef STAMPD_MODEL_ITEM_H
 #define STAMPD_MODEL_ITEM_H
 
@@ -32,7 +32,7 @@ static inline int item_compare(struct bytes class_a, struct bytes key_a, struct 
     return order ? order : bytes_compare(key_a, key_b);
 }
 
-/* Is it a name for a class of documents or items: ^[A-Z][A-Za-z0-9]{0,15}$ ? */
+/* Is it a valid name for a class of documents or items: ^[A-Z][A-Za-z0-9]{0,15}$ ? */
 bool item_is_class_name(struct bytes name);
 
 #endif

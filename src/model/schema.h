@@ -1,10 +1,10 @@
-/* schema: what is declared of classes: documents, their items, exported fields, collections, unique
- * properties, zombies, the end of life, releases (doc/schema.md).
+/* schema: declarations of classes: documents, their items, exported fields, collections, unique properties,
+ * zombies, expiry, releases (doc/schema.md).
  *
- * A schema is immutable.  It is read from a JSON text, strictly: the first thing that is wrong is told with
- * the path of its member and what is expected.  schema_write gives the text back in one canonical form.
- * Pure: no I/O.  What a namespace has *applied* is a row of its database (store_schema.c); its `number` moves
- * with each change, so what was made up under one number is never done under another. */
+ * A schema is immutable.  It is read from a JSON text, strictly: the first error is reported with the path of
+ * its member and the expected value.  schema_write returns the text in one canonical form.  Pure: no I/O.
+ * The schema that a namespace has *applied* is a row of its database (store_schema.c); its `number` changes
+ * with each update, so work planned under one number is never done under another. */
 #ifndef STAMPD_MODEL_SCHEMA_H
 #define STAMPD_MODEL_SCHEMA_H
 
@@ -12,13 +12,13 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 
-/* An exported field may have these types; a list of one too. */
+/* Types of an exported field; a list of one of them is allowed too. */
 enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_TYPES };
 
 enum {
     SCHEMA_FIELD_NAME_MOST = 26, /* "x_Class_Item_field" is a name of PostgreSQL: 63 bytes */
     SCHEMA_CLASSES_MOST = 256,
-    SCHEMA_ITEMS_MOST = 64, /* in a class; collections and unique properties too */
+    SCHEMA_ITEMS_MOST = 64, /* in a class; the same for collections and unique properties */
     SCHEMA_FIELDS_MOST = 32,
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
@@ -27,16 +27,16 @@ enum {
     SCHEMA_SEPARATOR_MOST = 8,
 };
 
-/* A member of an item's content whose value is a column of the item's side table. */
+/* A member of an item's content whose value is stored in a column of the item's side table. */
 struct schema_field {
     struct bytes name;
     enum field_type type;
     bool is_list;
-    bool is_ready; /* applied, and its index complete: it may be searched */
+    bool is_ready; /* applied, and its index is complete: searchable */
 };
 
 /* The item is copied, later, to the documents of these classes that have an item of its class under its key,
- * the separator and the id of its document; of a singleton, under that id (doc/copies.md). */
+ * the separator and the id of its document; a singleton is copied under that id (doc/copies.md). */
 struct schema_copies {
     struct bytes separator;
     struct bytes classes[SCHEMA_COPIES_MOST];
@@ -46,7 +46,7 @@ struct schema_copies {
 struct schema_item {
     struct bytes name;
     bool is_singleton, is_raw;
-    const struct schema_copies *copies; /* NULL: it is not copied */
+    const struct schema_copies *copies; /* NULL: not copied */
     const struct schema_field *fields;  /* in the order of their names */
     size_t field_count;                 /* 0: no side table */
 };
@@ -57,7 +57,7 @@ struct schema_property {
     struct bytes member;
 };
 
-/* The documents of the class that share the values of the keys; a list: each of its elements. */
+/* Groups documents of the class that share the values of the keys; a list: each of its elements. */
 struct schema_collection {
     struct bytes name;
     struct schema_property keys[SCHEMA_KEYS_MOST];
@@ -65,7 +65,8 @@ struct schema_collection {
     bool is_list, is_mutable;
 };
 
-/* No two documents of the namespace have the same values of the keys; or of all namespaces that say so. */
+/* No two documents have the same values of the keys, within the namespace or, when global, in all namespaces
+ * that declare it. */
 struct schema_unique {
     struct bytes name;
     struct schema_property keys[SCHEMA_KEYS_MOST];
@@ -73,7 +74,7 @@ struct schema_unique {
     bool is_global;
 };
 
-/* A step that takes contents of release `to` - 1 to release `to`; in this order: rename, default, drop. */
+/* A step that upgrades contents of release `to` - 1 to release `to`; in this order: rename, default, drop. */
 struct schema_mutation {
     int64_t to;
     const struct schema_item *item;
@@ -87,11 +88,11 @@ struct schema_mutation {
 
 struct schema_class {
     struct bytes name;
-    bool is_old;         /* applied, but not all documents are rewritten in the newest release yet */
-    bool is_open;        /* items of other classes than those declared may be there too */
+    bool is_old;         /* applied, but some documents are not rewritten in the newest release yet */
+    bool is_open;        /* items of undeclared classes are allowed too */
     int64_t release;     /* 1 and on */
-    int64_t zombie_days; /* a deleted document is remembered so long; 0: as long as others */
-    struct schema_property max_life; /* minutes since 1970 when the document ends; item NULL: it does not */
+    int64_t zombie_days; /* a deleted document is remembered this long; 0: the default time */
+    struct schema_property max_life; /* minute since 1970 when the document expires; item NULL: never */
     const struct schema_item *items; /* in the order of their names, as all lists here */
     size_t item_count;
     const struct schema_collection *collections;
@@ -104,16 +105,16 @@ struct schema_class {
 
 struct schema {
     int64_t number;
-    struct bytes secret; /* of the namespace: seals its cursors and tokens; of one that is applied */
+    struct bytes secret; /* of the namespace: seals its cursors and tokens; applied schemas only */
     const struct schema_class *classes;
     size_t class_count;
-    bool has_old;    /* a class whose contents may be of older releases */
-    bool has_copies; /* an item that is copied */
-    bool has_global; /* a property that is unique in all namespaces */
-    bool wakes;      /* applied: commits wake the sessions that they touch (doc/subscriptions.md) */
+    bool has_old;    /* some class may have contents of older releases */
+    bool has_copies; /* some item is copied */
+    bool has_global; /* some property is unique in all namespaces */
+    bool wakes;      /* applied: commits wake the sessions whose subscriptions match (doc/subscriptions.md) */
 };
 
-/* Why a text is no schema. */
+/* Why a text is not a valid schema. */
 struct schema_problem {
     const char *path;     /* "classes.Person.items.Adr.fields.zip"; "" for the whole */
     const char *expected; /* one sentence */
@@ -122,27 +123,27 @@ struct schema_problem {
 /* Reads a declaration; everything lives in the arena, texts in `text`.  FAULT_AARG, with the problem. */
 MUST_USE enum fault schema_read(struct arena *arena, struct bytes text, struct schema **schema_r,
                                 struct schema_problem *problem_r);
-/* Writes it: members in one order, defaults left out. */
+/* Writes the schema: members in one order, defaults left out. */
 void schema_write(const struct schema *schema, struct builder *text);
 
-/* NULL: none is declared. */
+/* NULL: not declared. */
 const struct schema_class *schema_find_class(const struct schema *schema, struct bytes name);
 const struct schema_item *schema_find_item(const struct schema_class *class, struct bytes name);
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name);
 /* Has the class an item with exported fields? */
 bool schema_is_exported(const struct schema_class *class);
 
-/* Why an item like that cannot be in a document like that, in one sentence; NULL: it can. */
+/* Why a document of this class cannot have such an item, in one sentence; NULL: it can. */
 const char *schema_refusal(const struct schema *schema, struct bytes document_class, struct bytes item_class,
                            bool is_singleton, bool is_raw);
 
-/* Why a class of documents that has this class of items (NULL: it has not) cannot have copies of one of the
+/* Why a class of documents with this class of items (NULL: without it) cannot have copies of an item of the
  * same name, in one sentence; NULL: it can. */
 const char *schema_refuse_copy(const struct schema_item *target, bool is_open, bool is_raw);
 
-/* May a field have this name: a letter, then letters, digits and '_', and no column of the views? */
+/* Is this a valid name of a field: a letter, then letters, digits and '_', and not a column of the views? */
 bool schema_is_field_name(struct bytes name);
-/* "string", "int[]"; and back, false when it is none. */
+/* "string", "int[]"; and back, false when it is not a type. */
 const char *schema_type_name(enum field_type type, bool is_list);
 bool schema_type_of(struct bytes name, enum field_type *type_r, bool *is_list_r);
 

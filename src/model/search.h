@@ -1,5 +1,5 @@
-/* search: what `find` asks for, and the SQL text that finds it: values are parameters, names come from the
- * schema.  Pure. */
+/* search: the conditions of `find`, and the SQL text that they become: values are parameters, names come from
+ * the schema.  Pure. */
 #ifndef STAMPD_MODEL_SEARCH_H
 #define STAMPD_MODEL_SEARCH_H
 
@@ -23,9 +23,9 @@ enum search_test {
 };
 enum { SEARCH_CONDITIONS_MOST = 8 };
 
-bool search_has_two(enum search_test test); /* two values? */
+bool search_has_two(enum search_test test); /* does the test take two values? */
 
-/* Of the member that the field's type says. */
+/* The member in use is that of the field's type. */
 struct search_value {
     struct bytes text;
     int64_t integer;
@@ -45,21 +45,21 @@ struct search {
     struct search_condition conditions[SEARCH_CONDITIONS_MOST];
     size_t count;
     bool wants_items;                 /* else ids of documents */
-    struct bytes after_id, after_key; /* the page begins behind this; data NULL: at the start */
+    struct bytes after_id, after_key; /* the page begins after this; data NULL: at the start */
     int32_t limit;
-    int64_t minute;     /* the present: documents that have ended by themselves are not found */
+    int64_t minute;     /* the present: documents that have expired are not found */
     int64_t bytes_most; /* of the contents of a page, beyond the first item */
 };
 
-/* The text of the statement and its parameters, in their order.  Searches that differ in values only have the
- * same text. */
+/* Composes the text of the statement and its parameters, in order.  Searches that differ only in values have
+ * the same text. */
 void search_compose(const struct search *search, struct builder *sql, struct pg_params *params);
 
-/* Columns of the answer; one row more than `limit` says that there is more. */
+/* Columns of the result; one row more than `limit` means that there is another page. */
 enum { SEARCH_ID, SEARCH_KEY, SEARCH_VERSION, SEARCH_CONTENT, SEARCH_RAW, SEARCH_PAGE };
 
-/* The first text, in the order of code points, behind all that start with `prefix`; false: there is none (the
- * prefix is empty or holds nothing but U+10FFFF).  `prefix` is UTF-8. */
+/* The first text, in the order of code points, after all that start with `prefix`; false: there is none (the
+ * prefix is empty or contains only U+10FFFF).  `prefix` is UTF-8. */
 MUST_USE bool search_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *end_r);
 
 #endif

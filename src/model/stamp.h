@@ -20,7 +20,7 @@ bool stamp_is_valid(int64_t stamp);
 int64_t stamp_add_ms(int64_t stamp, int64_t ms);
 /* The smallest valid stamp above `stamp`; STAMP_MAX stays. */
 int64_t stamp_next(int64_t stamp);
-/* Exactly 15 digits; false when it is none or no valid stamp. */
+/* Reads exactly 15 digits; false when the text is not a valid stamp. */
 bool stamp_from_text(struct bytes text, int64_t *stamp_r);
 /* Writes 15 digits and a NUL. */
 void stamp_to_text(int64_t stamp, char text[STAMP_DIGITS + 1]);

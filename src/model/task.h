@@ -1,4 +1,4 @@
-/* task: an operation to be run later, as a value (doc/tasks.md).  Texts live as the request.  Pure. */
+/* task: an operation to run later, as a value (doc/tasks.md).  Texts live as long as the request.  Pure. */
 #ifndef STAMPD_MODEL_TASK_H
 #define STAMPD_MODEL_TASK_H
 
@@ -13,10 +13,10 @@ enum {
     TASK_ID_BYTES = 24,
     TASK_ID_LEAST = 8,
     TASK_ID_MOST = 64,
-    TASK_PRIORITY = 20, /* unless told */
+    TASK_PRIORITY = 20, /* default */
     TASK_PRIORITY_MOST = 255,
     TASK_BATCH_MOST = 1000,
-    TASK_EARLY_MS = 1000, /* a claim that comes this much too early is taken for in time */
+    TASK_EARLY_MS = 1000, /* a claim that is early by at most this much is accepted */
 };
 
 struct task {
@@ -26,36 +26,37 @@ struct task {
     struct bytes info;
     struct bytes resource, domain; /* NO_BYTES: none */
     struct bytes checkpoint;       /* JSON; NO_BYTES: none */
-    struct bytes period;           /* of the rule whose turn it is; NO_BYTES: it is not periodic */
+    struct bytes period;           /* of the current rule; NO_BYTES: not periodic */
     int64_t start;                 /* not before; TASK_PARKED */
-    int64_t claim;                 /* stamp of the present attempt; 0: it waits */
+    int64_t claim;                 /* stamp of the present attempt; 0: waiting */
     int64_t attempt;               /* retry: attempts that failed before */
     int64_t step;                  /* commits made so far */
     int64_t created;
     int queue, priority, batch;
-    bool is_strict; /* in its domain it starts after all that were created before it so */
-    int64_t asker;  /* the client that has asked for it and is limited; 0: none has */
-    int64_t latest; /* behind which no later request for its resource moves it; 0: no bound */
+    bool is_strict; /* starts after all strict tasks created before it in its domain */
+    int64_t asker;  /* the client that requested it and is limited; 0: none */
+    int64_t latest; /* no later request for its resource moves it past this; 0: no limit */
 };
 
-/* An attempt's hold on its task: the commit happens only while the row is still this attempt's. */
+/* An attempt's fence for its task: the commit succeeds only while the row still belongs to this attempt. */
 struct task_fence {
     struct bytes id;
     int64_t claim, attempt;
     struct bytes domain; /* NO_BYTES: none */
-    struct bytes period; /* NO_BYTES: it is not periodic */
-    int64_t start;       /* periodic: before which it was not to start */
-    bool is_lost;        /* out: it is not */
+    struct bytes period; /* NO_BYTES: not periodic */
+    int64_t start;       /* periodic: the earliest time at which it may start */
+    bool is_lost;        /* out: the row no longer belongs to this attempt */
 };
 
-/* A new name, from the system's random source. */
+/* A new id, from the system's random source. */
 struct bytes task_draw_id(struct arena *arena);
-/* Has it the form of one? */
+/* Has it the form of a task's id? */
 bool task_is_id(struct bytes id);
-/* A stamp for a claim: the present, but above all claims that this process has made. */
+/* A stamp for a claim: the present, but above all earlier claims of this process. */
 int64_t task_claim_stamp(void);
 
-/* Two requests for the same resource before either is committed: `waiting` takes what the rule says. */
+/* Merges two requests for the same resource before either is committed: `waiting` takes the values of `newer`
+ * that the rule requires. */
 void task_join(struct task *waiting, const struct task *newer);
 
 #endif
