@@ -1,11 +1,11 @@
-/* arguments: what a request asks for, out of its query string and body, and the pieces of its path.
+/* arguments: reads the arguments of a request from its query string and body, and the pieces of its path.
  *
  * The arguments of an operation are param, syncs, account, key, admin, lang, dhop and session; a document as
- * a resource has items and age in place of param and syncs.  They come in the query string, and in a body
- * that is a form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members
- * of these names. The first of repeated ones wins, the query string before the body; another name is refused
- * with the nearest known one, but all files of a multipart form are kept, whatever their names.  All is
- * copied or decoded into the arena, or slices of the source, which must live as long. */
+ * a resource has items and age in place of param and syncs.  They come in the query string and in the body: a
+ * form (application/x-www-form-urlencoded or multipart/form-data) or one JSON object with members of these
+ * names.  Of repeated arguments the first wins, those of the query string before those of the body.  An
+ * unknown name is refused, and the nearest known one returned; all files of a multipart form are kept,
+ * whatever their names.  Results are in the arena or are slices of the source, which must live as long. */
 #ifndef STAMPD_SERVE_ARGUMENTS_H
 #define STAMPD_SERVE_ARGUMENTS_H
 
@@ -16,62 +16,61 @@
 
 struct argument_source {
     bool is_resource;          /* items and age are read, not param and syncs */
-    bool is_manager;           /* of a queue manager, which sends param and key */
-    struct bytes query;        /* behind the '?', as sent */
+    bool is_manager;           /* a request to a queue manager: param and key */
+    struct bytes query;        /* after the '?', as sent */
     struct bytes content_type; /* as sent; ignored when there is no body */
     struct bytes body;
 };
 
-/* A tree of arguments never takes more memory than this many nodes: 80 MB, and enough for 100,000 syncs. */
+/* Most nodes in a tree of arguments: 80 MB, enough for 100,000 syncs. */
 enum { ARGUMENT_NODES = 1000000 };
 
 struct argument_limits {
     int depth;    /* deepest nesting of a JSON body (setting limit_depth); one less for param in a form */
     size_t nodes; /* ARGUMENT_NODES */
-    size_t parts; /* of a multipart form, pairs of query string and form (setting limit_parts) */
+    size_t parts; /* of a multipart form; pairs of a query string and form (setting limit_parts) */
 };
 
 struct arguments {
     const struct json *param;      /* an object; NULL: absent */
     const struct json *syncs;      /* an array; NULL: absent */
-    struct holdings *holdings;     /* in place of `syncs`, when a plain body begins with them */
+    struct holdings *holdings;     /* replaces `syncs` when the fast path has read the body */
     const struct json *items;      /* an array; NULL: absent */
     struct bytes age;              /* NO_BYTES: absent */
     const struct call_file *files; /* in their order */
     size_t file_count;
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
-    const char *wrong; /* name of the argument that a fault is about, "body", "query" or "limit_parts"; NULL:
-                          no fault */
-    bool is_unknown;   /* there is no argument of the name in `wrong` */
-    const char *nearest; /* the one that may have been meant; NULL: none */
+    const char *wrong;   /* the argument at fault, or "body", "query" or "limit_parts"; NULL: no fault */
+    bool is_unknown;     /* `wrong` is not the name of an argument */
+    const char *nearest; /* the known name nearest to it; NULL: none */
 };
 
-/* Reads all of them.  FAULT_AARG: a wrong escape, a NUL, a wrong kind of JSON.  FAULT_AUTF8, FAULT_AJSON,
- * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set, a part
- * with a transfer encoding.  FAULT_ABODY: a multipart form that was cut off.  On a fault
- * `arguments_r->wrong` and `problem_r` tell more (a sentence; offset: in the JSON text, 0 elsewhere).
+/* Reads all arguments.  FAULT_AARG: a wrong escape, a NUL, a wrong kind of JSON.  FAULT_AUTF8, FAULT_AJSON,
+ * FAULT_ALIMIT: as json_read.  FAULT_ATYPE: a body of another type or character set, a part with a transfer
+ * encoding.  FAULT_ABODY: a multipart form that was cut off.  On a fault `arguments_r->wrong` and `problem_r`
+ * hold the details (a sentence; offset: in the JSON text, 0 elsewhere).
  *
  * Trees are built as deep as the generic operations need: arrays and objects inside an item of a document
- * (docs, document, items, item; of a resource: items, item) stay shallow, so that a content `j` is found as
- * its text. */
+ * (docs, document, items, item; of a resource: items, item) stay shallow, so that a content `j` is available
+ * as its text. */
 MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_source *source,
                                    const struct argument_limits *limits, struct arguments *arguments_r,
                                    struct json_problem *problem_r);
 
-/* Undoes percent escapes, and '+' as a space when asked; without any of them the text itself is the result.
- * FAULT_AARG: a wrong escape, or a NUL; `what_r` says which. */
+/* Decodes percent escapes, and '+' as a space if `plus_is_space`; a text without any is returned itself.
+ * FAULT_AARG: a wrong escape, or a NUL; `what_r` names it. */
 MUST_USE enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_space,
                                    struct bytes *decoded_r, const char **what_r);
 
 /* Splits the path of a raw request URI at its slashes and decodes the pieces ("%2F" stays inside its piece);
- * "/" has none.  The URI is read up to its '?'.  FAULT_NPATH: not beginning with a slash, more than `most`
- * pieces, an empty piece, "." or ".." however written, a '#'.  FAULT_AARG: a wrong escape or a NUL.
+ * "/" has no pieces.  The URI is read up to its '?'.  FAULT_NPATH: not beginning with a slash, more than
+ * `most` pieces, an empty piece, "." or ".." however written, a '#'.  FAULT_AARG: a wrong escape or a NUL.
  * FAULT_AUTF8. */
 MUST_USE enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r,
                                size_t most, size_t *count_r);
-/* What stands behind the path, between '?' and '#'. */
+/* The query string: what follows the path, between '?' and '#'. */
 struct bytes path_query(struct bytes request_uri);
-/* The path of these pieces, escaped so that it can stand in a header; path_split gives them back. */
+/* Joins pieces into a path, escaped for use in a header; the inverse of path_split. */
 const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count);
 
 #endif

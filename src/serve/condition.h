@@ -5,11 +5,11 @@
 
 #include "operation/call.h"
 
-/* If-Match compares strongly: a weak tag names nothing.  If-None-Match compares weakly: W/ does not count. */
+/* If-Match compares strongly: a weak tag matches nothing.  If-None-Match compares weakly: W/ is ignored. */
 enum comparison { COMPARE_STRONGLY, COMPARE_WEAKLY };
 
-/* Reads the field, "*" or a list of tags; an empty one is not given.  Tags that are not ours name nothing.
- * FAULT_AARG: it is neither. */
+/* Reads a field: "*" or a list of tags; an empty field counts as absent.  Tags not made by this server match
+ * nothing.  FAULT_AARG: neither. */
 MUST_USE enum fault condition_read(struct arena *arena, struct bytes field, enum comparison comparison,
                                    struct version_condition *condition_r);
 

@@ -1,10 +1,10 @@
-/* ends: documents that end by themselves (maxLife) are deleted when their minute comes, so that those who
- * follow them are told: by live events, by push, as of any commit that no worker made.
+/* ends: deletes expired documents (maxLife) in the minute in which they expire.  Subscribers are notified by
+ * live events and by push, as of any commit made outside the workers.
  *
- * Part of the keeper.  Ends come with the minute, so each minute the databases that may have some are looked
- * at, with one session at a time; which those are the relay notes in the segment (segment/purge_counts.h):
- * those it has begun to listen to, and those whose schema has changed.  A look that finds no class with ends
- * takes the note back. */
+ * Part of the keeper.  Expiry has a resolution of one minute: each minute the keeper checks the databases
+ * that may have expired documents, with one session at a time.  The relay marks them in the segment
+ * (segment/purge_counts.h): databases that it has begun to listen to, and those whose schema has changed.  A
+ * check that finds no class with expiry clears the mark. */
 #ifndef STAMPD_SERVE_ENDS_H
 #define STAMPD_SERVE_ENDS_H
 
@@ -15,10 +15,10 @@ struct ends;
 struct ends *ends_create(const struct settings *settings, struct segment *segment);
 void ends_destroy(struct ends *ends);
 
-/* When ends_run is due, by the monotonic clock. */
+/* When ends_run is due; monotonic. */
 int64_t ends_due_ms(const struct ends *ends);
-/* Deletes what has ended, for some seconds at most; what is left is due soon again.  Between two batches
- * `pause` is called; false: it is time to stop. */
+/* Deletes expired documents for a few seconds at most; the rest is due again soon.  Calls `pause` between two
+ * batches; false: stop. */
 void ends_run(struct ends *ends, bool (*pause)(void *context), void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* heritage: all that a child of the master receives at fork, and what it may say to it. */
+/* heritage: what a child of the master receives at fork, and the messages it may send back. */
 #ifndef STAMPD_SERVE_HERITAGE_H
 #define STAMPD_SERVE_HERITAGE_H
 
@@ -13,16 +13,16 @@ struct heritage {
     const struct settings *settings;
     struct segment *segment;
     const struct instance *instance;
-    struct in_flight *in_flight; /* its place is `index` */
+    struct in_flight *in_flight; /* its slot is `index` */
     int index;                   /* its entry; SEGMENT_NO_INDEX: the relay, the live process */
     int position;                /* of a worker: the number of its socket */
     int listener;                /* its socket, if it has one; its own descriptor from now on */
-    int messages;                /* a pipe to the master, which takes whole struct message */
+    int messages;                /* a pipe to the master, which carries whole struct message */
 };
 
 enum message_kind {
     MESSAGE_READY,   /* a worker answers requests from now on */
-    MESSAGE_RECYCLE, /* it has served its time and waits to be succeeded */
+    MESSAGE_RECYCLE, /* it is due to be recycled and waits for its successor */
 };
 struct message {
     enum message_kind kind;

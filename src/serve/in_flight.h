@@ -1,11 +1,11 @@
 /* in_flight: the requests that workers of this instance have begun and not answered.
  *
- * A request waits unread in a kept connection while its worker is busy with another.  When the worker dies,
- * nginx gets no answer to either and sends both again, with a note: a redelivery.  A redelivered request is
- * done if it is certain that no worker had begun it: its token is not in this table, and it is younger than
- * every entry that was dropped.  In doubt it is not done.
+ * A request may wait unread in a keep-alive connection while its worker is busy with another.  When the
+ * worker dies, nginx gets no answer to either and sends both again, marked as redelivered.  A redelivered
+ * request is executed only if it is certain that no worker had begun it: its token is not in this table, and
+ * it is younger than every entry that was dropped.  If in doubt it is not executed.
  *
- * An entry belongs to one worker, and to the master when that worker is gone: nobody else writes it. */
+ * Each entry has a single writer: its worker, and the master once that worker is gone. */
 #ifndef STAMPD_SERVE_IN_FLIGHT_H
 #define STAMPD_SERVE_IN_FLIGHT_H
 
@@ -15,48 +15,48 @@
 
 struct in_flight;
 
-/* Shared with all children who are forked from now on, for the whole life of the process; nothing older than
- * `now_ms` (monotonic) is known. */
+/* Shared with all children forked from now on, for the life of the process; it knows nothing older than
+ * `now_ms` (monotonic). */
 struct in_flight *in_flight_create(int places, int64_t now_ms) __attribute__((returns_nonnull));
 
-/* The same for servers that follow each other, by a descriptor that one hands to the next: made when it is
- * -1. `is_alone`: the former one is gone, and what its workers had begun will never be answered.  NULL: it is
- * that of another release. */
+/* The same, shared by successive servers through a descriptor that each passes to the next; created if the
+ * descriptor is -1.  `is_alone`: the former server is gone, and what its workers had begun will never be
+ * answered.  NULL: the table belongs to another release. */
 struct in_flight *in_flight_open(int places, int64_t now_ms, int *descriptor, bool is_alone);
 
-/* What nginx says of a request. */
+/* What nginx sends about a request. */
 struct redelivery {
     struct bytes token; /* 1 to 64 bytes, no NUL, that no other request has */
-    /* Empty when it is handed in for the first time; else what came of that: how many bytes had been
-     * answered, and how many seconds ago it was, as 0.125. */
+    /* Empty at the first delivery; else the result of the former one: how many bytes had been answered, and
+     * how many seconds ago it was, as 0.125. */
     struct bytes answered, age;
 };
-/* The first worker that it was handed to has declined it, without harm: only what came after counts. */
+/* Discards the first delivery: its worker declined the request without executing any of it. */
 void redelivery_forget_first(struct redelivery *redelivery);
 bool redelivery_is_again(const struct redelivery *redelivery);
 
-/* How a request ended that was begun and not answered. */
+/* How a request that was begun but not answered ended. */
 struct fate {
     enum loss_cause cause; /* why its worker ended */
     bool in_application;   /* code of an application was running */
-    bool is_unchanged;     /* it had changed nothing, and does not any more */
+    bool is_unchanged;     /* it had changed nothing, and no longer can */
 };
 
-/* The worker begins with it; false: somebody may have begun it before, it must not be done. */
+/* The worker begins the request; false: a worker may have begun it before, it must not be executed. */
 MUST_USE bool in_flight_start(struct in_flight *in_flight, int place, const struct redelivery *redelivery,
                               int64_t now_ms);
-/* It is answered. */
+/* The request is answered. */
 void in_flight_end(struct in_flight *in_flight, int place);
-/* It will never be answered: the worker is gone, or the answer could not be sent.  What is remembered is a
- * few for each place. */
+/* The request will never be answered: the worker is gone, or the answer could not be sent.  Each slot keeps
+ * its last few. */
 void in_flight_retire(struct in_flight *in_flight, int place, const struct fate *fate, int64_t now_ms);
-/* What became of a request of this token. */
+/* What became of the request with this token. */
 enum found_fate {
-    FATE_FOUND, /* it is buried */
-    FATE_LATER, /* it is at work somewhere, or its worker is dead and it is not buried yet */
-    FATE_NONE,  /* it never was begun, was answered, or is forgotten */
+    FATE_FOUND, /* it is retired */
+    FATE_LATER, /* it is in progress, or its worker is dead and it is not retired yet */
+    FATE_NONE,  /* it was never begun, was answered, or its entry was dropped */
 };
-/* fate_r is LOSS_UNKNOWN when it is not found. */
+/* fate_r is LOSS_UNKNOWN unless it is found. */
 MUST_USE enum found_fate in_flight_find(const struct in_flight *in_flight, struct bytes token,
                                         struct fate *fate_r);
 

@@ -1,11 +1,11 @@
-/* instance: one stampd on this host, as the segment knows it: a number, a lock file, a block of entries; and
- * the repair of entries whose process died with a commit in flight, its own and those of instances that are
- * gone (freshness.md 2, "master", "start of an instance").  For the master, which forks; nothing here touches
- * slots or the database: that is what a recovery process does (session_recover).
+/* instance: one stampd on this host, as recorded in the segment: a number, a lock file, a block of entries.
+ * It also schedules the repair of entries whose process died with a commit in flight: its own and those of
+ * instances that are gone (freshness.md 2, "master", "start of an instance").  Used by the master, which
+ * forks; nothing here touches slots or the database, which the recovery process does (session_recover).
  *
- * The lock file stands beside the segment, so instances with different run directories can share one.  Its
- * lock is inherited by every child and never given back by hand: free means that the master and all its
- * children are gone. */
+ * The lock file lies beside the segment, so instances with different run directories can share a segment.
+ * Every child inherits its lock, and it is never released explicitly: a free lock means that the master and
+ * all its children are gone. */
 #ifndef STAMPD_SERVE_INSTANCE_H
 #define STAMPD_SERVE_INSTANCE_H
 
@@ -16,7 +16,7 @@
 
 struct instance;
 
-/* Path of the segment: the setting, or `segment` in run_directory.  False when it does not fit. */
+/* Path of the segment: the setting, or `segment` in run_directory.  False: it does not fit. */
 MUST_USE bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size);
 
 /* Takes a number, its lock file and 2 × workers + 8 entries, or fewer when fewer are free, but at least one
@@ -25,7 +25,7 @@ MUST_USE bool instance_segment_path(const struct settings *settings, char *path_
 MUST_USE bool instance_start(const struct settings *settings, struct segment *segment,
                              const char *segment_path, struct instance **instance_r, char *problem,
                              size_t problem_size);
-/* For the master, when its children have been reaped: releases the entries that need no repair. */
+/* For the master, after its children have been reaped: releases the entries that need no repair. */
 void instance_stop(struct instance *instance);
 uint32_t instance_number(const struct instance *instance);
 /* The entries of the block, for metrics: from 0 to the count. */
@@ -38,20 +38,19 @@ int instance_entry(const struct instance *instance, int number);
 int instance_take_index(struct instance *instance);
 /* The worker's pid, for administrators. */
 void instance_worker_forked(struct instance *instance, int index, pid_t pid);
-/* waitpid said that it is gone, or fork failed: FREE again, or DIRTY when a commit may be in flight. */
+/* waitpid returned the worker, or fork failed: FREE again, or DIRTY when a commit may be in flight. */
 void instance_worker_gone(struct instance *instance, int index);
 
 /* --- recovery processes: children that run segment_join(index), session_recover, and end --- */
-/* Each second: claims the entries of instances that are gone.  Cheap when there are none. */
+/* Called each second: takes over the entries of instances that are gone.  Cheap when there are none. */
 void instance_take_over(struct instance *instance);
-/* The next entry that needs a recovery process now; never one that has a recovery process.
- * SEGMENT_NO_INDEX: none. */
+/* The next entry that needs a recovery process now and does not have one.  SEGMENT_NO_INDEX: none. */
 int instance_next_orphan(struct instance *instance);
-/* waitpid said that the recovery process is gone, or fork failed: repaired, or again after a growing delay.
- */
+/* waitpid returned the recovery process, or fork failed: the entry is repaired, or is retried after a growing
+ * delay. */
 void instance_recovery_gone(struct instance *instance, int index);
-/* In a child that is no recovery process, at once: a claim is held by the master and by recovery processes
- * only. */
+/* Called first in every child other than a recovery process: only the master and recovery processes hold
+ * takeovers. */
 void instance_drop_takeovers(struct instance *instance);
 
 #endif

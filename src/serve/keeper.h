@@ -1,17 +1,16 @@
-/* keeper: deletes what is too old, in each namespace, little by little (doc/operating.md, "What the server
- * forgets").
+/* keeper: deletes old data of each namespace in small batches (doc/operating.md, "What the server forgets").
  *
- * One child of the master, with two sessions at most, one of them for what ends in this minute (ends.h).  It
- * has no entry and no mark: what it changes is told by the triggers of the database, as the changes of
- * administrators are.  Any number of them may be at it: a batch is a transaction under an advisory lock, and
- * one that is killed has done what its transactions have done. */
+ * One child of the master, with two sessions at most, one of them for documents that expire in this minute
+ * (ends.h).  It has no entry and no mark: the database's triggers announce its changes, as they do those of
+ * administrators.  Any number of keepers may run at once: each batch is a transaction under an advisory lock,
+ * and if a keeper is killed, its committed batches stand. */
 #ifndef STAMPD_SERVE_KEEPER_H
 #define STAMPD_SERVE_KEEPER_H
 
 #include "base/settings.h"
 #include "segment/segment.h"
 
-/* Until SIGTERM.  Calls stop_open: the child's signals are its own from then on. */
+/* Runs until SIGTERM.  Calls stop_open: from then on the child handles its own signals. */
 void keeper_run(const struct settings *settings, struct segment *segment);
 
 #endif

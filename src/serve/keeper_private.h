@@ -1,4 +1,4 @@
-/* keeper_private: what the parts of the keeper share. */
+/* keeper_private: shared by the parts of the keeper. */
 #ifndef STAMPD_SERVE_KEEPER_PRIVATE_H
 #define STAMPD_SERVE_KEEPER_PRIVATE_H
 
@@ -6,10 +6,11 @@
 #include "base/settings.h"
 #include "edge/pg.h"
 
-/* A session of its own, in which changes are those of no worker. */
+/* Opens a session of the keeper's own; its changes count as made outside the workers. */
 MUST_USE enum fault keeper_open(const struct settings *settings, const char *database, struct pg **pg_r);
 
-/* The databases of all namespaces that are not off, that of z first; of z alone when it cannot be asked. */
+/* The databases of all namespaces that are not off, that of z first; only that of z if it cannot be
+ * queried. */
 const char *const *keeper_databases(const struct settings *settings, struct arena *arena, size_t *count_r);
 
 #endif

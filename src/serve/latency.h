@@ -1,4 +1,4 @@
-/* latency: how long requests take, counted in the pulse of each worker, as Prometheus reads it. */
+/* latency: a histogram of request durations in Prometheus format, counted in the pulse of each worker. */
 #ifndef STAMPD_SERVE_LATENCY_H
 #define STAMPD_SERVE_LATENCY_H
 
@@ -6,9 +6,9 @@
 #include "segment/metrics.h"
 #include "serve/instance.h"
 
-/* One request, from its arrival to the end of its answer. */
+/* Counts one request, from its arrival to the end of its answer. */
 void latency_count(struct pulse *pulse, int64_t us);
-/* The histogram of all workers of the instance. */
+/* Writes the histogram of all workers of the instance. */
 void latency_write(struct segment *segment, const struct instance *instance, struct builder *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* probe: what watchers ask: is it alive, can it serve, what has it done. */
+/* probe: liveness, readiness and metrics. */
 #ifndef STAMPD_SERVE_PROBE_H
 #define STAMPD_SERVE_PROBE_H
 

@@ -1,5 +1,5 @@
-/* request: a FastCGI request as a call.  Method, path, arguments and sizes are checked here, so that what
- * reaches operations is well formed. */
+/* request: turns a FastCGI request into a call.  Method, path, arguments and sizes are checked here, so
+ * operations receive only well-formed calls. */
 #ifndef STAMPD_SERVE_REQUEST_H
 #define STAMPD_SERVE_REQUEST_H
 
@@ -14,20 +14,21 @@ struct request {
     struct bytes origin; /* header Origin; empty: none */
 };
 
-/* Parameters as nginx gives them, taken by name: from FastCGI, or from a table in tests. */
+/* nginx's parameters by name: from FastCGI, or from a table in tests. */
 struct request_source {
     struct bytes (*parameter)(const void *context, const char *name);
     /* Appends the body; as fcgi_read_body. */
     enum fault (*read_body)(void *context, size_t limit, struct builder *body, int64_t *size_r);
     void *context;
-    /* Before the body is read: operation_admit in the worker; NULL: any body of limit_body_bytes may come. */
+    /* Called before the body is read: operation_admit in the worker; NULL: any body up to limit_body_bytes is
+     * read. */
     enum fault (*admit)(void *context, struct call *call, struct reply *reply);
     void *admit_context;
 };
 struct request_source request_from_fcgi(struct fcgi_request *fcgi);
 
-/* Fills in the request, as far as it goes also on a fault, which is recorded in the reply.  `body` is empty
- * and keeps the body's bytes as long as the call lives. */
+/* Fills in the request, partly if there is a fault, which is recorded in the reply.  `body` must be empty; it
+ * holds the body's bytes and must live as long as the call. */
 MUST_USE enum fault request_read(const struct settings *settings, struct arena *arena,
                                  const struct request_source *source, struct builder *body,
                                  struct request *request_r, struct reply *reply);

@@ -1,10 +1,9 @@
-/* supervisor: the children of the master: which there are, which there should be, and the way from the one to
- * the other.
+/* supervisor: starts, replaces and stops the children of the master.
  *
- * Each position has a listening socket that outlives its workers.  One worker serves it; when it is to be
- * replaced (settings, age), its successor is started on the same socket first, and only when that one is
- * ready the old one is told to drain.  A worker that died is replaced at once, on another entry when its own
- * is in doubt; the recovery process of that entry works alone. */
+ * Each position has a listening socket that outlives its workers.  One worker serves it.  When the worker is
+ * due for replacement (settings, age), its successor is started on the same socket first; the old worker
+ * drains only once the successor is ready.  A worker that died is replaced at once, on another entry if its
+ * own is in doubt; the recovery process repairs that entry independently. */
 #ifndef STAMPD_SERVE_SUPERVISOR_H
 #define STAMPD_SERVE_SUPERVISOR_H
 
@@ -17,7 +16,7 @@
 struct heritage;
 struct supervisor;
 
-/* `listeners`, one a position, and `settings` are borrowed for as long as the supervisor lives;
+/* `listeners`, one for each position, and `settings` are borrowed for the supervisor's lifetime;
  * `live_listener` is the socket of the process for live events, `live_run` its main function. */
 struct supervisor *supervisor_create(const struct settings *settings, struct segment *segment,
                                      struct instance *instance, struct in_flight *in_flight,
@@ -26,21 +25,21 @@ struct supervisor *supervisor_create(const struct settings *settings, struct seg
     __attribute__((returns_nonnull));
 void supervisor_destroy(struct supervisor *supervisor);
 
-/* Readable when a child has something to say: then supervisor_hear. */
+/* Readable when a child has sent a message: then call supervisor_hear. */
 int supervisor_descriptor(const struct supervisor *supervisor);
 void supervisor_hear(struct supervisor *supervisor);
-/* After SIGCHLD: buries all who died. */
+/* After SIGCHLD: reaps the children that have died. */
 void supervisor_reap(struct supervisor *supervisor);
-/* Often, and after each of the above: starts who is missing, ends who is overdue. */
+/* Called often, and after each of the above: starts missing children, ends overdue ones. */
 void supervisor_tend(struct supervisor *supervisor);
 
-/* From now on `settings` hold: replaces all children one by one.  The former settings may be freed. */
+/* Applies new `settings`: replaces all children one by one.  The former settings may be freed. */
 void supervisor_renew(struct supervisor *supervisor, const struct settings *settings);
-/* Starts nobody any more and tells all to stop; may be told again, more strictly. */
+/* Starts no more children and signals all to stop; may be called again with a stricter `how`. */
 void supervisor_stop(struct supervisor *supervisor, enum stop how);
 /* Is each position served, and the one for live events? */
 bool supervisor_is_ready(const struct supervisor *supervisor);
-/* Nobody is left. */
+/* No child is left. */
 bool supervisor_is_empty(const struct supervisor *supervisor);
 
 #endif
