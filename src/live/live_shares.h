@@ -1,5 +1,5 @@
-/* live_shares: what each client has of the connections for live events and of their memory.  One client must
- * not take what is there for all. */
+/* live_shares: each client's share of the connections for live events and of their memory, so that no client
+ * can exhaust them. */
 #ifndef STAMPD_LIVE_LIVE_SHARES_H
 #define STAMPD_LIVE_LIVE_SHARES_H
 
@@ -14,11 +14,11 @@ struct live_share {
 struct live_shares;
 
 struct live_shares *live_shares_create(void) __attribute__((returns_nonnull));
-void live_shares_destroy(struct live_shares *shares); /* when nobody has any more */
+void live_shares_destroy(struct live_shares *shares); /* when no shares are left */
 
-/* NULL: it has nothing. */
+/* The client's share; NULL: it has no connection. */
 const struct live_share *live_shares_find(const struct live_shares *shares, uint64_t client);
-/* One connection more; its share, until it is left. */
+/* Adds a connection; the share is valid until live_shares_leave. */
 struct live_share *live_shares_join(struct live_shares *shares, uint64_t client)
     __attribute__((returns_nonnull));
 void live_shares_leave(struct live_shares *shares, struct live_share *share);

@@ -1,7 +1,7 @@
-/* Every statement of the process for live events once: STATEMENT(NAME, "name", parameters, "sql"), as those
- * of workers in store/statements_table.h.  Included several times. */
+/* All statements of the process for live events: STATEMENT(NAME, "name", parameters, "sql"), like those of
+ * workers in store/statements_table.h.  Included several times. */
 
-/* Not as it stands: answers come as rows.  After a crash of PostgreSQL another life begins. */
+/* In a do block, since every result must be rows.  After a crash of PostgreSQL a new incarnation begins. */
 STATEMENT(LISTEN, "live_listen", 0,
           "do $$ begin execute 'listen stampd'; execute 'listen stampd_live';"
           " insert into since_crash default values on conflict do nothing; end $$")
@@ -13,8 +13,8 @@ STATEMENT(RULES, "live_rules", 1,
           "select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"
           " and key = '' and content is not null and not raw")
 
-/* $1 class[], $2 id[], $3 version[] (0: unknown), $4 transaction from which on members count where the
- * version is unknown. */
+/* $1 class[], $2 id[], $3 version[] (0: unknown), $4 first transaction whose members count where the version
+ * is unknown. */
 STATEMENT(NEWS, "live_news", 4,
           "select 1, d.class, null::text, d.id, coalesce(o.version, 0)"
           " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, version)"
@@ -25,9 +25,9 @@ STATEMENT(NEWS, "live_news", 4,
           " join collection c on c.class = d.class join member m on m.collection = c.number and m.id = d.id"
           " where m.version >= d.version and (d.version > 0 or m.xid >= $4::text::xid8)")
 
-/* Which have changed since a transaction, $8 and as text $10; 0 and the largest: only which collections are
- * declared.  Documents: $1 class[], $2 id[], $3 place[]; collections: $4 class[], $5 name[], $6 value[], $7
- * count of properties[], $9 place[].  One row first, or last, with the horizon. */
+/* What has changed since a transaction, $8 and as text $10; 0 and the largest number: only which collections
+ * are declared.  Documents: $1 class[], $2 id[], $3 place[]; collections: $4 class[], $5 name[], $6 value[],
+ * $7 count of properties[], $9 place[].  The first or the last row holds the horizon. */
 STATEMENT(
     LOOK, "live_look", 10,
     "select 0, 0::bigint, 0::bigint, s.life # coalesce((select mark from since_crash where one), 0), s.floor,"
