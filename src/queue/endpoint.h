@@ -1,10 +1,10 @@
-/* endpoint: what administrators and servers of other hosts ask of a manager: /{qm}/op through nginx.
+/* endpoint: requests of administrators and of servers on other hosts to a manager: /{qm}/op through nginx.
  *
- * POST with op (also in the query string), key and param, in a form or as JSON; the key never in an address.
- *     list     what is known: tasks, namespaces
- *     suspend  nothing new is started; what runs goes on
- *     restart  ends that
- *     scan     of param.ns, or of all namespaces, as soon as may be
+ * POST with op (also in the query string), key and param, as a form or JSON; the key is never in the URL.
+ *     list     the known tasks and namespaces
+ *     suspend  starts no more tasks; running ones continue
+ *     restart  ends a suspension
+ *     scan     scans param.ns, or all namespaces, as soon as possible
  *     inq      param: a task that may be due soon, as a wake-up */
 #ifndef STAMPD_QUEUE_ENDPOINT_H
 #define STAMPD_QUEUE_ENDPOINT_H
@@ -21,9 +21,9 @@ struct endpoint *endpoint_open(struct manager *manager, const struct identity *i
                                size_t problem_size);
 void endpoint_close(struct endpoint *endpoint); /* NULL is allowed */
 int endpoint_descriptor(const struct endpoint *endpoint);
-/* Answers what has come. */
+/* Answers the requests that have arrived. */
 void endpoint_serve(struct endpoint *endpoint);
-/* A wake-up, or the param of inq; false: it is none. */
+/* Handles a wake-up, or the param of inq; false: not a valid wake-up. */
 bool endpoint_take_wakeup(struct manager *manager, const struct json *wakeup);
 
 #endif

@@ -1,13 +1,13 @@
-/* heap: pointers of which the first in some order is at hand.  Each element knows its place, so that it can
- * be taken from the middle. */
+/* heap: an intrusive binary min-heap of pointers.  Each element stores its position, so that it can be
+ * removed from the middle. */
 #ifndef STAMPD_QUEUE_HEAP_H
 #define STAMPD_QUEUE_HEAP_H
 
 #include "base/base.h"
 
-/* The first member of an element; in one heap at most. */
+/* The first member of an element, which is in one heap at most. */
 struct heap_link {
-    size_t place; /* from 1; 0: in none */
+    size_t place; /* from 1; 0: not in a heap */
 };
 
 struct heap {
@@ -18,7 +18,7 @@ struct heap {
 
 void heap_add(struct heap *heap, struct heap_link *element);
 void heap_remove(struct heap *heap, struct heap_link *element);
-/* NULL: it is empty. */
+/* The first element in the heap's order; NULL: the heap is empty. */
 struct heap_link *heap_first(const struct heap *heap);
 void heap_free(struct heap *heap);
 

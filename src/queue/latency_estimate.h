@@ -1,6 +1,5 @@
-/* latency_estimate: how long tasks of an operation take, learned from their requests; the manager lets quick
- * ones run together.  An estimate: operations may share a slot of the table, then the last one has it.  Pure.
- */
+/* latency_estimate: estimates how long the tasks of an operation take, from their requests; the manager runs
+ * quick ones together.  Operations may share a slot of the table; then the last one owns it.  Pure. */
 #ifndef STAMPD_QUEUE_LATENCY_ESTIMATE_H
 #define STAMPD_QUEUE_LATENCY_ESTIMATE_H
 
@@ -8,7 +7,7 @@
 
 enum {
     LATENCY_SLOTS = 256,
-    LATENCY_UNKNOWN_US = 1000000, /* what is not known, or has failed, goes alone */
+    LATENCY_UNKNOWN_US = 1000000, /* operations that are unknown, or have failed, run alone */
     LATENCY_LEAST_US = 100,
 };
 
@@ -19,10 +18,10 @@ struct latency_estimate {
     } places[LATENCY_SLOTS];
 };
 
-/* What a task of the operation will take. */
+/* The estimate for a task of the operation. */
 int64_t latency_estimate_us(const struct latency_estimate *latency_estimate, int ns, const char *operation);
-/* Tasks of these operations, some perhaps of the same, were a request that was guessed to take `guess_us` and
- * took `took_us`: whatever their number, it is one observation. */
+/* Records a request of tasks of these operations, possibly repeated, which was estimated at `guess_us` and
+ * took `took_us`: one observation, whatever their number. */
 void latency_estimate_learn(struct latency_estimate *latency_estimate, int ns, const char *const *operations,
                             size_t count, int64_t guess_us, int64_t took_us);
 

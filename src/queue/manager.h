@@ -1,15 +1,15 @@
 /* manager: starts tasks when they are due (doc/tasks.md): one process, one loop, no thread.
  *
- * It decides nothing: it calls the server, which claims, runs, and puts back.  What it knows comes from scans
- * and wake-ups and may be forgotten at any moment: another scan brings it back.  So several managers, and one
- * that was killed, do no harm. */
+ * It decides nothing: it calls the server, which claims, runs and puts back tasks.  Its state comes from
+ * scans and wake-ups and may be lost at any moment: another scan restores it.  So several managers, or one
+ * that is killed, do no harm. */
 #ifndef STAMPD_QUEUE_MANAGER_H
 #define STAMPD_QUEUE_MANAGER_H
 
 #include "base/settings.h"
 
-/* Runs until it is told to stop: SIGTERM or SIGINT, when what runs has ended; a second one or SIGQUIT, at
- * once. Returns the exit status; what keeps it from starting is told in one line of the log. */
+/* Runs until a signal: after SIGTERM or SIGINT it stops when running tasks have ended; after a second one, or
+ * SIGQUIT, at once.  Returns the exit status; a failure to start is logged in one line. */
 int manager_run(const struct settings *settings);
 
 #endif

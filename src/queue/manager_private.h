@@ -1,4 +1,4 @@
-/* manager_private: a manager from the inside. */
+/* manager_private: the state of a manager, shared by its parts. */
 #ifndef STAMPD_QUEUE_MANAGER_PRIVATE_H
 #define STAMPD_QUEUE_MANAGER_PRIVATE_H
 
@@ -14,25 +14,25 @@ enum { MANAGER_NAMESPACES = 128, NS_CODE_MAX = 16 };
 
 struct json;
 
-/* A namespace whose tasks are started; its number is its place among all. */
+/* A namespace whose tasks are started; its number is its index in `namespaces`. */
 struct ns {
     char code[NS_CODE_MAX + 1];
-    bool is_ours;     /* else: it was once */
-    bool is_scanning; /* the answer to a scan is awaited */
-    bool was_cut;     /* the last scan told of as many tasks as it may: there are more */
-    bool is_wanted;   /* a scan was asked for while one was under way */
-    int failures;     /* in a row, of requests that no worker answered: nothing is started meanwhile */
-    int64_t scan_at_ms, scanned_ms; /* monotonic; scanned_ms: the begin of the last scan */
-    int64_t rests_until_ms;         /* after a failure */
+    bool is_ours;     /* false: it was once */
+    bool is_scanning; /* a scan is in progress */
+    bool was_cut;     /* the last scan returned as many tasks as it may: there are more */
+    bool is_wanted;   /* a scan was requested while one was in progress */
+    int failures;     /* consecutive requests that no worker answered: nothing is started meanwhile */
+    int64_t scan_at_ms, scanned_ms; /* monotonic; scanned_ms: start of the last scan */
+    int64_t rests_until_ms;         /* backoff after a failure */
 };
 
 struct manager {
     const struct settings *settings;
-    struct arena *arena; /* of one turn */
+    struct arena *arena; /* of one iteration of the loop */
     struct agenda *agenda;
     struct latency_estimate latency_estimate;
     struct http *http;
-    struct registry *registry; /* NULL: the namespaces are those of the settings */
+    struct registry *registry; /* NULL: the settings list the namespaces */
     struct alert *alert;
     struct wakeups *wakeups;
     struct endpoint *endpoint;
@@ -40,38 +40,38 @@ struct manager {
     struct builder key_body; /* {"key":…} */
     struct ns namespaces[MANAGER_NAMESPACES];
     int ns_count;
-    int scans;                        /* under way */
-    struct pending *pending_requests; /* all requests under way */
+    int scans;                        /* in progress */
+    struct pending *pending_requests; /* all requests in progress */
     bool is_suspended;
     uint64_t failed_requests; /* scans and runs that no worker answered */
     int places;               /* of all queues */
     enum stop stopping;
 };
 
-/* --- spaces.c --- */
-/* The namespaces that are ours from now on. */
+/* --- manager_namespaces.c --- */
+/* Sets the namespaces that belong to this manager from now on. */
 void manager_namespaces_set(struct manager *manager, const char *const *codes, size_t count);
-/* The number of one of ours; -1: it is none. */
+/* The number of a namespace of this manager; -1: not one of them. */
 int manager_namespaces_find(const struct manager *manager, struct bytes code);
-/* A scan as soon as may be. */
+/* Requests a scan as soon as possible. */
 void manager_namespaces_want_scan(struct manager *manager, int ns);
-/* Begins the scans that are due; returns when the next one is, on the monotonic clock. */
+/* Starts the scans that are due; returns when the next one is, monotonic. */
 int64_t manager_namespaces_scan_due(struct manager *manager);
-/* No worker has answered: what is known of the namespace is forgotten, and it rests for a while. */
+/* No worker has answered: drops the tasks of the namespace and backs off for a while. */
 void manager_namespaces_rest(struct manager *manager, int ns, const char *what,
                              const struct http_result *result);
 
 /* --- runner.c --- */
-/* Starts what is due and has a place. */
+/* Starts due tasks that have a place. */
 void runner_start_due(struct manager *manager);
-/* Will the task end soon, by what was seen of its operation? */
+/* Will the task end soon, by the estimate for its operation? */
 bool runner_is_quick(void *manager, const struct agenda_task *task);
 void runner_scan(struct manager *manager, int ns, int64_t before_ms);
-/* Takes the end of a request or mail. */
+/* Handles the end of a request or mail. */
 void runner_end(struct manager *manager, const struct http_result *result);
-/* Forgets the requests under way; the client has gone. */
+/* Drops the requests in progress; the HTTP client is closed. */
 void runner_drop_all(struct manager *manager);
-/* A task as the server tells of it, a row of `due` (doc/tasks.md); false: it is none. */
+/* Reads a task from the server's answer, a row of `due` (doc/tasks.md); false: not a valid row. */
 bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_r);
 
 #endif

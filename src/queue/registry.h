@@ -1,5 +1,4 @@
-/* registry: which namespaces there are and which of them are this manager's, read from the database of z
- * again and again, without ever waiting for it. */
+/* registry: polls the database of z for the namespaces that belong to this manager, without blocking. */
 #ifndef STAMPD_QUEUE_REGISTRY_H
 #define STAMPD_QUEUE_REGISTRY_H
 
@@ -9,15 +8,15 @@
 
 struct registry;
 
-/* A namespace belongs to the manager that its configuration names as "queue", else to "qm". */
+/* A namespace belongs to the manager named by "queue" in its configuration; without it, to "qm". */
 struct registry *registry_create(const struct settings *settings);
 void registry_destroy(struct registry *registry); /* NULL is allowed */
 
-/* What it waits for, with -1 for nothing; returns until when at most, on the monotonic clock. */
+/* The socket to poll, -1 for none; returns the deadline of the poll, monotonic. */
 int64_t registry_poll(const struct registry *registry, struct pollfd *socket_r);
-/* Goes on.  True: there is a new list, which lives until the next turn. */
+/* Continues.  True: there is a new list, valid until the next call. */
 bool registry_turn(struct registry *registry, const char *const **codes_r, size_t *count_r);
-/* Asks anew soon. */
+/* Queries again soon. */
 void registry_hurry(struct registry *registry);
 
 #endif

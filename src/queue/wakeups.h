@@ -1,4 +1,4 @@
-/* wake-ups: the datagram socket on which workers tell of tasks that start soon. */
+/* wake-ups: the datagram socket that receives workers' notices of tasks that start soon. */
 #ifndef STAMPD_QUEUE_WAKEUPS_H
 #define STAMPD_QUEUE_WAKEUPS_H
 
@@ -6,12 +6,12 @@
 
 struct wakeups;
 
-/* Makes the socket.  What a dead process left at the path is replaced; when a living one has it, or it cannot
- * be made, NULL with one line in `problem`. */
+/* Creates the socket.  One left by a dead process at the path is replaced.  If a living process owns it, or
+ * it cannot be created: NULL with one line in `problem`. */
 struct wakeups *wakeups_open(const char *path, char *problem, size_t problem_size);
 void wakeups_close(struct wakeups *wakeups); /* NULL is allowed */
 int wakeups_descriptor(const struct wakeups *wakeups);
-/* The next that has come, until the next call; false: none. */
+/* The next wake-up received, valid until the next call; false: none. */
 bool wakeups_next(struct wakeups *wakeups, struct bytes *wakeup_r);
 
 #endif
