@@ -36,6 +36,7 @@ NUMBER(limit_client_reads, 0, 0, 128, "workers", "Workers that may be at long re
 NUMBER(limit_client_requests, 200, 0, 1000000, "requests/s", "Requests that one address may send in a second, held by nginx; 0: no limit.")
 NUMBER(limit_client_subscriptions, 500, 1, 10000000, "subscriptions", "Subscriptions that one address may have declared in a namespace.")
 NUMBER(limit_client_tasks, 100, 1, 1000000, "tasks", "Tasks that one client without the administrator's key may have asked for in a namespace, until they are done or expire.")
+NUMBER(limit_collection_values, 10000, 1, 1000000, "values", "Values that one document may have in one collection of a list.")
 NUMBER(limit_content_bytes, 1048576, 64, 268435456, "bytes", "Largest content of one item.")
 NUMBER(limit_definitions, 1000, 1, 100000, "definitions", "Definitions of one subscription.")
 NUMBER(limit_depth, 32, 4, 128, "levels", "Deepest nesting of a JSON text.")

@@ -44,9 +44,11 @@ void operation_explain(struct call *call, struct reply *reply, const struct tran
                        enum fault fault)
 {
     const char *parts[COMMIT_REFUSED_PARTS + 1];
-    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED)
+    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ALIMIT)
         return;
     transaction_refused(transaction, parts);
+    if (fault == FAULT_ALIMIT && !parts[0]) /* it is explained, or not of the commit */
+        return;
     (void)reply_fault(call, reply, fault, NULL, NULL);
     for (size_t i = 0; parts[i]; i++)
         reply_add_argument(call, reply, parts[i]);

@@ -107,7 +107,7 @@ static enum fault end_entering(struct entering *entering, enum fault fault, stru
 static enum fault connect(struct entering *entering)
 {
     const struct settings *settings = entering->settings;
-    char role_settings[640];
+    char role_settings[768];
     /* Plans: commit.md 1.6.  Keepalives: the server too must notice that our host is gone, or the lock stays.
      * Other hosts' relays and listeners hear of our changes as they do of psql's, where live events are on:
      * notifications serialise commits. */
@@ -118,8 +118,9 @@ static enum fault connect(struct entering *entering)
                  " -c enable_mergejoin=off -c jit=off -c default_transaction_isolation=read\\ committed"
                  " -c idle_in_transaction_session_timeout=%lld -c search_path=stampd -c stampd.worker=%s"
                  " -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-                 " -c tcp_user_timeout=30000",
-                 (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on");
+                 " -c tcp_user_timeout=30000 -c stampd.collection_values=%lld",
+                 (long long)settings->limit_operation_s * 1000, tells_others ? "off" : "on",
+                 (long long)settings->limit_collection_values);
     assert(size > 0 && (size_t)size < sizeof role_settings);
     struct pg_options options = {
         .conninfo = settings->database,

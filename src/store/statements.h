@@ -5,7 +5,7 @@
 #include "edge/pg.h"
 
 /* Number of the last migration in sql/ that the statements need; the session compares. */
-enum { SCHEMA_NUMBER = 29 };
+enum { SCHEMA_NUMBER = 30 };
 
 enum statement {
 #define STATEMENT(word, label, count, text) STATEMENT_##word,

@@ -285,7 +285,7 @@ size_t store_flag_listed(struct commit *commit, struct arena *arena, const char 
     return flagged;
 }
 
-/* The detail of ST005 and ST009: a JSON list that begins with these parts. */
+/* The detail of ST005, ST009 and ST025: a JSON list that begins with these parts. */
 static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
                                enum fault fault)
 {
@@ -318,6 +318,8 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
         return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
     if (strcmp(verdict->sqlstate, "ST009") == 0)
         return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
+    if (strcmp(verdict->sqlstate, "ST025") == 0)
+        return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
     if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* neither here */
     /* Somebody created the document without holding its absence. */

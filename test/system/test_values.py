@@ -206,3 +206,21 @@ def test_show_tells_all_that_is_applied_its_state_and_progress(lab, schemas):
     total, = lab.psql('lab', "select count(*)::text from doc where class = 'Thing' and ctime <> 0")[0]
     assert ['Thing.born', 'collection', 'of', 'Main.born', 'filling', '5', 'of', total, 'documents'] in [line.split() for line in schemas.run('show', 'lab').splitlines()]
     schemas.apply('lab', {'Thing': {**THING, 'release': 3}})
+
+
+# --- values of a list ---
+
+def test_a_list_gives_a_collection_so_many_values_and_no_more(lab):
+    most = 10000
+    tags = [f't{number}' for number in range(most)]
+    put(lab, 'list', {'tags': tags})
+    before = lab.get('lab', ('Thing', 'list'))
+    assert refused(lab, 'list', {'tags': tags + ['one more']}) == ('ALIMIT', ['limit_collection_values', str(most), str(most + 1)])
+    assert lab.get('lab', ('Thing', 'list')) == before
+    with pytest.raises(Problem, match='ALIMIT'):  # all of the commit is refused
+        lab.put('lab', {'c': 'Thing', 'id': 'beside', 'items': [{'c': 'Main', 'j': {'tags': ['a']}}]},
+                {'c': 'Thing', 'id': 'list2', 'items': [{'c': 'Main', 'j': {'tags': tags + ['one more']}}]})
+    assert lab.get('lab', ('Thing', 'beside'))['v'] == 0 and lab.get('lab', ('Thing', 'list2'))['v'] == 0
+    put(lab, 'list', {'tags': tags + tags[:5]})  # different ones count
+    assert lab.psql('lab', "select count(*) from member where id = 'list' and not has_left") == [(most,)]
+    assert 'stampd_refused_total{limit="limit_collection_values"} 2' in lab.probe('/metrics').text
