@@ -1,16 +1,16 @@
-/* holdings: what a caller says of its copies of documents, the argument `syncs`.
+/* holdings: the client's copies of documents, the argument `syncs`.
  *
- * Clients send up to a thousand of these with a request, and nearly all write them alike.  So a body that
- * begins with such a list, as programs write it, is read in one pass without a tree; whatever is unusual, or
- * wrong in any way, is left to json_read and to holdings_check, which alone judge and explain.  That both
- * roads say the same is held by test_holdings and by fuzz_holdings. */
+ * A request carries up to a thousand of these, nearly always in the same form.  A body that begins with such
+ * a list, as programs write it, is read in one pass without a tree (fast path).  Every other form, and every
+ * error, is left to json_read and holdings_check (full parser), which alone validate and report.
+ * test_holdings and fuzz_holdings check that both paths agree. */
 #ifndef STAMPD_OPERATION_HOLDINGS_H
 #define STAMPD_OPERATION_HOLDINGS_H
 
 #include "model/delta.h"
 #include "operation/reader.h"
 
-enum { HOLDINGS_DEPTH = 3 }; /* of the brackets of their body */
+enum { HOLDINGS_DEPTH = 3 }; /* nesting of the brackets in their body */
 
 struct holdings {
     size_t count;
@@ -18,13 +18,13 @@ struct holdings {
     struct held *held;
 };
 
-/* The body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no escapes, stamps of 15 digits or
- * 0.  In the arena; NULL: it is written otherwise.  What follows the list, from the name of the next member
- * to the end of the body, is not looked at; NO_BYTES: nothing. */
+/* Reads the body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no escapes, stamps of 15
+ * digits or 0.  In the arena; NULL: it has another form.  The rest after the list, from the name of the next
+ * member to the end of the body, is not checked; NO_BYTES: nothing follows. */
 struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r);
-/* Are there no more of them, and no longer ids, than there may be? */
+/* Are their number and the lengths of their ids within the limits? */
 MUST_USE enum fault holdings_check(const struct reader *reader, const struct holdings *holdings);
-/* Of the tree: checked like that, and for all else that may be wrong. */
+/* The full parser, on the tree: the same checks, and all others. */
 MUST_USE enum fault holdings_read(const struct reader *reader, const struct json *syncs,
                                   struct holdings **holdings_r);
 

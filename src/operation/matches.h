@@ -1,13 +1,13 @@
-/* matches: the session that a request names, and what its answer tells it: which of its definitions the
- * commit has touched (doc/subscriptions.md). */
+/* matches: the session that a request names, and the list in its answer of the definitions that the commit
+ * has matched (doc/subscriptions.md). */
 #ifndef STAMPD_OPERATION_MATCHES_H
 #define STAMPD_OPERATION_MATCHES_H
 
 #include "operation/registry.h"
 
-/* FAULT_AARG: what is named is no session. */
+/* FAULT_AARG: the argument does not name a session. */
 MUST_USE enum fault matches_check_session(struct call *call, struct reply *reply);
-/* Appends the member `subs` to the object in the body, when there is something to tell. */
+/* Appends the member `subs` to the object in the body, when there are matches. */
 void matches_write(const struct attempt *attempt, struct builder *body);
 
 #endif

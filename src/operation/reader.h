@@ -1,5 +1,5 @@
 /* reader: typed, bounds-checked reading of JSON arguments.  Each function records FAULT_AARG or FAULT_ALIMIT
- * in the reply, with the member's name (or the limit and the value) and its place, and returns it.
+ * in the reply, with the member's name (or the limit and the value) and its path, and returns it.
  *
  * `object` is an object of call->param, call->syncs, or one of these; NULL: param, which is absent. */
 #ifndef STAMPD_OPERATION_READER_H
@@ -15,8 +15,8 @@ struct reader {
     struct reply *reply;
 };
 
-/* An array member; `most` elements, else FAULT_ALIMIT under the name of the setting `limit`.  Absent:
- * FAULT_AARG. */
+/* An array member of at most `most` elements, else FAULT_ALIMIT under the name of the setting `limit`.
+ * Absent: FAULT_AARG. */
 MUST_USE enum fault reader_array(const struct reader *reader, const struct json *object, const char *member,
                                  const char *limit, int64_t most, const struct json **array_r);
 /* An integer from `least` to `most`; absent or null: `standard`. */
@@ -31,31 +31,32 @@ MUST_USE enum fault reader_boolean(const struct reader *reader, const struct jso
 /* A class name in the member. */
 MUST_USE enum fault reader_class(const struct reader *reader, const struct json *object, const char *member,
                                  struct bytes *class_r);
-/* A document's name of the values of the members c and id of `object`; NULL: absent. */
+/* A document's name from the values of the members c and id of `object`; NULL: absent. */
 MUST_USE enum fault reader_take_name(const struct reader *reader, const struct json *object,
                                      const struct json *class, const struct json *id, struct name *name_r);
 /* Members c and id: the name of a document. */
 MUST_USE enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r);
 
-/* Refuses a member that is none of `known` (names divided by blanks, base/names.h) with the nearest of them.
- * Every object of an argument is read under such a list: what is misspelt must not be ignored. */
+/* Refuses a member that is not in `known` (names separated by blanks, base/names.h), and suggests the nearest
+ * name.  Every object of an argument is read with such a list, so that a misspelt member is never ignored. */
 MUST_USE enum fault reader_members(const struct reader *reader, const struct json *object, const char *known);
 
-/* Is `name` free of empty, too long and NUL: ids and keys.  It is the `member` of `object`. */
+/* Is `name` a valid id or key: not empty, not too long, without NUL? It is the `member` of `object`. */
 MUST_USE enum fault reader_check_length(const struct reader *reader, const struct json *object,
                                         const char *member, struct bytes name);
-/* FAULT_AARG: what is expected, one sentence, in place of the member, or of the value under its name. */
+/* FAULT_AARG: `expected`, one sentence, at the member, or at the value under its name. */
 enum fault reader_wrong(const struct reader *reader, const struct json *object, const char *member,
                         const char *expected);
 enum fault reader_wrong_value(const struct reader *reader, const struct json *value, const char *name,
                               const char *expected);
-/* Over a limit: the setting's name, its value, and what came.  `value_at` is where: NULL: of no one value. */
+/* Over a limit: the setting's name, its value, the actual value.  `value_at`: the value at fault; NULL: no
+ * single one. */
 enum fault reader_over(const struct reader *reader, const struct json *value_at, const char *limit,
                        int64_t most, int64_t value);
-/* A share is used up, of a client or a namespace: the setting's name and its value.  Another time it may be
- * free. */
+/* The quota of a client or a namespace is used up: the setting's name and its value.  A later request may
+ * succeed. */
 enum fault reader_busy(const struct reader *reader, const char *limit, int64_t most);
-/* Names the place of the fault that is in the reply already: of the value, or of a member of an object. */
+/* Sets the path of the fault that is in the reply already: that of the value, or of a member of an object. */
 void reader_place(const struct reader *reader, const struct json *value, const char *member);
 
 #endif

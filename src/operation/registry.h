@@ -1,4 +1,4 @@
-/* registry: the operations by name; and what an operation is given. */
+/* registry: the operations by name, and the input of an operation. */
 #ifndef STAMPD_OPERATION_REGISTRY_H
 #define STAMPD_OPERATION_REGISTRY_H
 
@@ -14,28 +14,28 @@ struct attempt {
     struct reply *reply;
     struct transaction *transaction;
     int ns;
-    const struct schema *schema; /* of this try, see classes_schema; NULL: not asked for */
+    const struct schema *schema; /* of this try, see classes_schema; NULL: not loaded */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
-    struct standing *standings;  /* in afterwork: how its documents stand (operation/standing.h) */
+    struct standing *standings;  /* in afterwork: its documents' versions (operation/standing.h) */
     size_t standing_count;
     size_t out;                 /* where the operation's own part of reply->body begins */
-    bool is_final;              /* a task that said that it is not to be tried again */
+    bool is_final;              /* the task has asked for no further try */
     const struct grant *grants; /* of this try: operation/sync.h */
-    int64_t retry_after_s;      /* a task that fails is not to be tried again sooner; 0: as settings say */
+    int64_t retry_after_s;      /* a failed task is not retried sooner; 0: as in the settings */
 };
 
-/* What it takes to run an operation: the access that the namespace gives to reading or writing, nothing but
- * an open namespace, or the administrator's key. */
+/* Required to run an operation: the namespace's access for reading or for writing, only that the namespace is
+ * open, or the administrator's key. */
 enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_PUBLIC, RIGHT_ADMIN };
 
-/* What an operation is as a task; all zero: the usual. */
+/* The properties of an operation as a task; all zero: the defaults. */
 struct task_traits {
     int queue;
     int batch;       /* most that share a commit; 0: 1 */
     int64_t limit_s; /* 0: limit_task_s */
     bool is_never_retried, may_clients_schedule;
-    const char *period; /* NULL: it is not periodic */
-    const char *module; /* whose it is; NULL: built in */
+    const char *period; /* NULL: not periodic */
+    const char *module; /* its module; NULL: built in */
 };
 
 struct operation {
@@ -43,17 +43,16 @@ struct operation {
     enum right right;
     /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
     enum fault (*work)(struct attempt *attempt);
-    /* After the validation; may be NULL.  A function of the call, the version and what work left in the body
-     * from `out` on, which it completes or replaces, and of how the documents of the work stand
-     * (operation/standing.h): an answer that is remembered goes through it again. */
+    /* After the validation; may be NULL. Depends only on the call, the version, the body that work left from
+     * `out` on, which it completes or replaces, and the versions of the work's documents
+     * (operation/standing.h): a stored answer passes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
-    /* Is the call's param one that work could take?  Reads no document; NULL: only work knows. */
+    /* Could work accept the call's param?  Reads no document; NULL: only work can decide. */
     enum fault (*check)(struct attempt *attempt);
-    bool is_bare;    /* the answer is what work leaves: no envelope, no synchronisation */
-    bool only_reads; /* also under a right that is not about reading */
-    bool
-        is_safe; /* changes nothing at all, no subscription and no task either: GET and HEAD may ask for it */
-    bool may_grant;  /* documents may be synchronised beside it that its work grants (operation/sync.h) */
+    bool is_bare;    /* the answer is exactly what work leaves: no envelope, no synchronisation */
+    bool only_reads; /* even under a right that is not about reading */
+    bool is_safe;    /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
+    bool may_grant;  /* its work may grant documents to be synchronised beside it (operation/sync.h) */
     int64_t limit_s; /* 0: limit_operation_s */
     struct task_traits task;
     const void *application; /* a module's own; NULL: built in */
@@ -61,11 +60,11 @@ struct operation {
 
 const struct operation *registry_find(struct bytes name);
 const struct operation *registry_get_resource(enum resource_act act);
-/* Adds a module's operation, borrowed for good; false when the name is taken. */
+/* Adds a module's operation, borrowed permanently; false when the name is taken. */
 MUST_USE bool registry_add(const struct operation *operation);
-/* The operation number `place` of those that are built in, NULL from the end on. */
+/* Built-in operation number `place`, NULL past the last. */
 const struct operation *registry_get_builtin(size_t place);
-/* The same of all, and of those that modules bring. */
+/* The same for all operations, including those of modules. */
 const struct operation *registry_get(size_t place);
 const struct operation *registry_get_added(size_t place);
 

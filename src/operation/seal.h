@@ -1,25 +1,25 @@
-/* seal: texts that clients keep and bring back: cursors, tokens, ids of events.  A seal encrypts such a text
- * and ties it to the question it was the answer to and to the namespace's secret.  So nobody reads in it what
- * concerns others (numbers of transactions are those of all databases of a cluster), nobody makes one, and
- * one that was altered, or belongs to another question, is refused.  It grants nothing: rights are checked at
- * each request.
+/* seal: texts that clients keep and send back: cursors, tokens, ids of events.  Sealing encrypts such a text
+ * and binds it to its question and to the namespace's secret.  A client cannot read in it what concerns
+ * others (numbers of transactions are those of all databases of a cluster) and cannot forge one.  A text that
+ * was altered, or belongs to another question, is refused.  It grants nothing: access is checked at each
+ * request.
  *
  * With FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION a sealed text is "!" and the payload, so that fuzzers reach
- * what reads payloads. */
+ * the code that reads payloads. */
 #ifndef STAMPD_OPERATION_SEAL_H
 #define STAMPD_OPERATION_SEAL_H
 
 #include "base/arena.h"
 #include "base/bytes.h"
 
-/* Appends a part of a question so that no two lists of parts give the same text. */
+/* Appends a part of a question so that different lists of parts never give the same text. */
 void seal_add_part(struct builder *question, struct bytes part);
 
-/* The payload, sealed with the secret of the namespace: letters, digits, "-" and "_", in the arena.  Never
- * the same twice. */
+/* Seals the payload with the secret of the namespace: letters, digits, "-" and "_", in the arena.  The result
+ * differs each time. */
 struct bytes seal_close(struct arena *arena, struct bytes secret, struct bytes question,
                         struct bytes payload);
-/* Finds the payload, in the arena; false: it was not sealed for this question with this secret. */
+/* Recovers the payload, in the arena; false: it was not sealed for this question with this secret. */
 MUST_USE bool seal_open(struct arena *arena, struct bytes secret, struct bytes question, struct bytes sealed,
                         struct bytes *payload_r);
 

@@ -1,17 +1,17 @@
-/* standing: how the documents of an operation stand after its commit, for what its afterwork answers, also
- * when that answer is given again under an Idempotency-Key. */
+/* standing: the versions of an operation's documents after its commit, for the answer of its afterwork, also
+ * when a stored answer is sent again under an Idempotency-Key. */
 #ifndef STAMPD_OPERATION_STANDING_H
 #define STAMPD_OPERATION_STANDING_H
 
 #include "operation/registry.h"
 
-/* After work: into the attempt, of all documents that it fetched. */
+/* After work: recorded in the attempt, for all documents that it fetched. */
 MUST_USE enum fault standing_note(struct attempt *attempt);
-/* As a text that is kept with the answer; and back.  False: it is no such text. */
+/* The text that is stored with the answer, and its parser.  False: it is not such a text. */
 struct bytes standing_pack(const struct attempt *attempt);
 MUST_USE bool standing_unpack(struct attempt *attempt, struct bytes text);
-/* In afterwork: the version that the document has since the commit, 0: it does not exist.  False: work did
- * not fetch it, or the answer was kept by a release that did not note it. */
+/* In afterwork: the version of the document after the commit, 0: it does not exist.  False: work did not
+ * fetch it, or a release that did not record it stored the answer. */
 bool standing_find(const struct attempt *attempt, struct name name, int64_t *version_r);
 
 #endif

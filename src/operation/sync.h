@@ -1,5 +1,5 @@
-/* sync: the synchronisation that follows an operation: what changed, since the caller's copies, in the
- * documents it cites (doc/protocol.md; seed 000, "Opérations de mise à jour et synchronisations"). */
+/* sync: the synchronisation that follows an operation: the changes, since the client's copies, of the
+ * documents that it names (doc/protocol.md; seed 000, "Opérations de mise à jour et synchronisations"). */
 #ifndef STAMPD_OPERATION_SYNC_H
 #define STAMPD_OPERATION_SYNC_H
 
@@ -11,19 +11,19 @@
  * nothing.  NULL when there are none. */
 MUST_USE enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
                               const struct holdings **holdings_r);
-/* Appends the JSON array of answers to the reply's body, in the order of the request.  Where the caller may
- * not read the namespace, only documents that the operation has granted are looked at; each other one is
- * answered by {"c","id","closed":true}, whether it exists or not.  An answer that is replayed grants nothing:
- * what was granted once may not be any more.  When the answer is full, and for a document that is named
- * again, it is {"c","id","later":true}. */
+/* Appends the JSON array of answers to the reply's body, in the order of the request.  A caller that may not
+ * read the namespace gets only documents that the operation has granted; every other one is answered by
+ * {"c","id","closed":true}, whether it exists or not.  A replayed answer grants nothing: an earlier grant may
+ * no longer hold.  When the answer is full, and for a document that is named again, it is
+ * {"c","id","later":true}. */
 MUST_USE enum fault sync_write(struct attempt *attempt, const struct holdings *request);
 
-/* Documents that the work of an operation lets the caller synchronise in this request, newest first. */
+/* Documents that the work of an operation permits the caller to synchronise in this request, newest first. */
 struct grant {
     const struct grant *next;
     struct name name;
 };
-/* Adds one; the texts live as long as the request. */
+/* Adds one; the texts must live as long as the request. */
 void sync_grant(struct attempt *attempt, struct name name);
 
 #endif

@@ -8,20 +8,21 @@
 #include "segment/segment.h"
 #include "stampd.h"
 
-/* Longest time that application code may go on after its limit; then the master kills the worker. */
+/* How long application code may run past its limit before the master kills the worker. */
 enum { MODULE_GRACE_MS = 1000 };
 
-/* Loads what the setting `modules` names, and adds its classes and operations.  On failure returns false with
- * one line in `problem`. */
+/* Loads the modules of setting `modules`, and registers their classes and operations.  On failure returns
+ * false with one line in `problem`. */
 MUST_USE bool module_load_all(const struct settings *settings, char *problem, size_t problem_size);
-/* Adds one that is in memory already; it and all it points at are borrowed for good.  `path` is for words. */
+/* Registers one that is already in memory; it and all it points to are borrowed permanently.  `path` is for
+ * messages. */
 MUST_USE bool module_add(const struct stampd_module *module, const char *path, char *problem,
                          size_t problem_size);
 
-/* The search of that name; NULL: no module has one. */
+/* The search of that name; NULL: no module has it. */
 const struct stampd_search *module_find_search(const char *name);
 
-/* In a worker: the hooks of all modules.  False: one of them failed, which has been logged. */
+/* In a worker: runs the hooks of all modules.  False: one of them failed, which has been logged. */
 MUST_USE bool module_start_worker(const struct settings *settings, struct segment *segment);
 void module_stop_worker(void);
 

@@ -1,4 +1,4 @@
-/* module_private: shared by the files of module: what the opaque structs of stampd.h are. */
+/* module_private: shared by the files of module: the definitions of the opaque structs of stampd.h. */
 #ifndef STAMPD_OPERATION_MODULE_MODULE_PRIVATE_H
 #define STAMPD_OPERATION_MODULE_MODULE_PRIVATE_H
 
@@ -11,11 +11,11 @@
 struct stampd_call {
     struct attempt *attempt;
     const struct stampd_operation *operation;
-    struct stampd_document *documents; /* asked for so far, newest first */
-    enum fault fault;                  /* the first failure; FAULT_NONE: all is well */
+    struct stampd_document *documents; /* requested so far, newest first */
+    enum fault fault;                  /* the first failure; FAULT_NONE: no failure */
     bool is_afterwork;
     const char *mime;    /* of the result; NULL: none */
-    struct bytes result; /* lives as the request */
+    struct bytes result; /* valid as long as the request */
 };
 
 struct stampd_document {
@@ -23,7 +23,7 @@ struct stampd_document {
     struct stampd_document *next;
     const char *document_class, *id;
     struct draft *draft; /* NULL: it could not be loaded */
-    bool may_change;     /* asked for at tolerance 0 */
+    bool may_change;     /* requested at tolerance 0 */
 };
 
 /* JSON values are nodes of edge/json. */
@@ -52,12 +52,12 @@ static inline const struct settings *settings_of(const struct stampd_call *call)
     return call->attempt->worker_context->settings;
 }
 
-/* Fails the try, unless it has failed: the first counts.  BMODULE is logged too.  `detail` and `argument` may
- * be NULL. */
+/* Fails the try, unless it has failed: the first failure counts.  BMODULE is also logged.  `detail` and
+ * `argument` may be NULL. */
 void module_fail(struct stampd_call *call, enum fault fault, const char *detail, const char *argument);
-/* FAULT_ALIMIT: the setting, its value, what came. */
+/* FAULT_ALIMIT: the setting, its value, the actual value. */
 void module_fail_limit(struct stampd_call *call, const char *limit, int64_t most, int64_t value);
-/* A JSON text read into the arena; NULL with the problem's words when it is none. */
+/* Parses a JSON text into the arena; NULL with the problem when the text is not JSON. */
 struct json *module_read_json(struct stampd_call *call, struct bytes text, const char **what_r);
 
 /* --- the cycle's side (struct operation) --- */
@@ -65,7 +65,7 @@ enum fault module_work(struct attempt *attempt);
 enum fault module_afterwork(struct attempt *attempt);
 
 /* --- the master watches application code, not the database --- */
-/* From now on application code runs, until `deadline_ms` (monotonic); `what` names it in the log. */
+/* Application code runs from now on, until `deadline_ms` (monotonic); `what` names it in the log. */
 void module_watch(struct pulse *pulse, const char *what, int64_t deadline_ms);
 void module_unwatch(struct pulse *pulse);
 void module_watch_call(const struct stampd_call *call);

@@ -1,5 +1,4 @@
-/* task_ask: an operation asks for a task: what is asked for, checked and completed.  The commit of the
- * operation writes it. */
+/* task_ask: the task that an operation requests, checked and completed.  The operation's commit writes it. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_ASK_H
 #define STAMPD_OPERATION_TASKS_TASK_ASK_H
 
@@ -14,16 +13,16 @@ struct task_request {
     int64_t longest_ms; /* later requests for the resource move the start at most so far; 0: any */
     int priority;
     bool is_strict; /* order in the domain */
-    int64_t asker;  /* a limited client; 0: none */
+    int64_t asker;  /* the limited client that requests it; 0: none */
 };
 
-/* What is over a limit: the setting's name, its value, what came. */
+/* The limit that is exceeded: the setting's name, its value, the actual value. */
 struct task_excess {
     const char *limit;
     int64_t most, value;
 };
 
-/* Schedules it in the attempt's transaction.  FAULT_ALIMIT: over a limit, which is told. */
+/* Schedules it in the attempt's transaction.  FAULT_ALIMIT: over the limit in `excess_r`. */
 MUST_USE enum fault task_ask(struct attempt *attempt, const struct task_request *request,
                              struct task_excess *excess_r);
 

@@ -1,5 +1,5 @@
-/* task_scan: what a manager's scan does and learns: puts back what is lost, forgets old history, tells what
- * is due and what runs. */
+/* task_scan: the scan of a queue manager: puts back lost tasks, deletes old history, returns what is due and
+ * what runs. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_SCAN_H
 #define STAMPD_OPERATION_TASKS_TASK_SCAN_H
 

@@ -1,6 +1,6 @@
 /* task_wakeup: wakes the queue manager for tasks that start soon (doc/tasks.md, "Wake-ups"): datagrams to its
- * socket. Never waits and never fails.  What the socket does not take is noted in shared memory: the relay
- * sends it again, and wakes the managers of other hosts. */
+ * socket.  Never waits and never fails.  Datagrams that the socket does not accept are recorded in shared
+ * memory: the relay sends them again, and wakes the managers of other hosts. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 #define STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 
@@ -8,21 +8,20 @@
 #include "operation/operation.h"
 #include "segment/segment.h"
 
-/* Those of `tasks` that may start within task_wakeup_s; `number` is that of their namespace
- * in the segment, `space` its code. */
+/* Sends wake-ups for those of `tasks` that may start within task_wakeup_s; `number` is that of their
+ * namespace in the segment, `space` its code. */
 void wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
                   const struct task *tasks, size_t count);
-/* The same of all tasks that a commit has made. */
+/* The same for all tasks that a commit has created. */
 void wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
                    const struct transaction *transaction);
-/* Something of the namespace may start at `start`: it is to be scanned when that is soon. */
+/* Something of the namespace may start at `start`: requests a scan when that is soon. */
 void wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start);
-/* For the relay: sends what was not taken. */
+/* For the relay: sends what was not accepted before. */
 void wakeup_again(const struct settings *settings, struct segment *segment);
 
-/* Appends a task as it stands in wake-ups and in lists of due tasks: the members of an object, without
- * braces.
- */
+/* Appends a task as it appears in wake-ups and in lists of due tasks: the members of an object, without
+ * braces. */
 void wakeup_add_members(struct builder *out, const struct task *task);
 
 #endif
