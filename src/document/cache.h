@@ -1,6 +1,6 @@
 /* cache: the documents that this worker keeps, each with the tag that proves it the newest (freshness.md).
- * Bounded in bytes, least recently used out first; what was not used for the maximum age goes too.  Documents
- * known not to exist are kept like others.  Process-local, no locks. */
+ * Bounded in bytes, with LRU eviction; a document not used for the maximum age is evicted too.  Documents
+ * known not to exist are cached like others.  Process-local, no locks. */
 #ifndef STAMPD_DOCUMENT_CACHE_H
 #define STAMPD_DOCUMENT_CACHE_H
 
@@ -15,8 +15,8 @@ struct cache_entry {
     int64_t fresh_ms;          /* monotonic: when it was last known to be the newest */
     uint64_t hash;
     uint32_t slot;
-    bool is_tagged;  /* false: `tag` proves nothing, the copy only serves tolerances and deltas */
-    bool is_doubted; /* the database has another, whatever stamps say: nothing but a load is believed */
+    bool is_tagged;  /* false: `tag` proves nothing, the copy serves only tolerances and deltas */
+    bool is_doubted; /* the database has another version, despite the stamps: only a load is valid */
     bool is_written; /* an operation of this worker wrote it; outlives the copy's replacement */
     int ns;
 };
@@ -24,14 +24,14 @@ struct cache_entry {
 struct cache *cache_create(size_t budget_bytes, int64_t age_ms);
 void cache_destroy(struct cache *cache);
 
-/* The entry, moved to the young end; NULL when there is none.  Valid until the next put, drop or trim. */
+/* The entry, now the most recently used; NULL if there is none.  Valid until the next put, drop or trim. */
 struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int ns, struct bytes class,
                                struct bytes id);
-/* Keeps the document (takes a reference of its own) in place of an older copy. */
+/* Stores the document (takes a reference of its own) in place of an older copy. */
 struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int ns,
                               struct document *document);
 void cache_drop(struct cache *cache, struct cache_entry *entry);
-/* Drops what is too old; called now and then. */
+/* Evicts entries that are too old; called periodically. */
 void cache_trim(struct cache *cache, int64_t now_ms);
 
 size_t cache_bytes(const struct cache *cache);

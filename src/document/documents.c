@@ -61,7 +61,7 @@ struct store *documents_store(struct documents *documents)
     return documents->store;
 }
 
-/* The segment is searched place by place: here it is remembered where a name was found. */
+/* The segment is searched linearly: this cache remembers where a name was found. */
 int documents_ns(struct documents *documents, struct bytes database)
 {
     uint64_t hash = slots_hash(documents->segment, 0, NO_BYTES, database);
@@ -82,7 +82,7 @@ static void release(void *document)
     document_release(document);
 }
 
-/* Copies that the arena keeps alive. */
+/* Copies kept alive by the arena. */
 struct kept {
     size_t count;
     struct document *documents[];
@@ -119,8 +119,9 @@ static bool is_proven(const struct cache_entry *entry, struct observation observ
     return entry && entry->is_tagged && !observation.busy && entry->tag == observation.stamp;
 }
 
-/* The cached copy of the name, if it is proven; else what another worker has put in the shared cache under
- * the stamp seen, which proves it just as well, and which is cached.  NULL: the database has to be asked. */
+/* The cached copy of the name, if it is proven; else the copy that another worker has put in the shared
+ * cache under the stamp seen, which proves it just as well; it is then cached here too.  NULL: query the
+ * database. */
 static struct cache_entry *find_proven(struct documents *documents, int ns, struct name name,
                                        const struct found *found, struct observation observation,
                                        struct cache_entry *entry)
@@ -148,7 +149,7 @@ static void put_on_shared_cache(struct documents *documents, int ns, const struc
     shared_cache_put(segment_shared_cache(segment), segment_index(segment), found->hash, ns, tag, document);
 }
 
-/* --- ends by themselves --- */
+/* --- expiry --- */
 
 static bool has_ended(const struct document *document)
 {
@@ -168,13 +169,13 @@ void documents_judge_expiry(struct arena *arena, struct found *found)
     arena_defer(arena, release, found->document);
 }
 
-/* What the database has to be asked for, and where the answers go: first at the places of their names, then
- * by put_in_order those to be loaded only. */
+/* Documents to load from the database, and where the results go: first at the positions of their names,
+ * then, after put_in_order, only those to be loaded. */
 struct wanted {
     struct load *loads;
     struct found **found; /* parallel to loads; NULL: not wanted */
     size_t count;
-    uint32_t *table; /* by name: place in loads, from 1; 0: free */
+    uint32_t *table; /* by name: position in loads, from 1; 0: free */
     size_t mask;
 };
 
@@ -187,14 +188,14 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
     }
     struct document *copy = entry ? document_hold(entry->document) : NULL;
     if (copy)
-        arena_defer(arena, release, copy); /* the cache may drop it while others are loaded */
+        arena_defer(arena, release, copy); /* the cache may evict it while others are loaded */
     wanted->loads[place] = (struct load){.class = name.class, .id = name.id, .copy = copy};
     wanted->found[place] = found;
     wanted->count++;
     found->document = NULL;
 }
 
-/* The place where a name is wanted, or a free one.  The table has more places than names. */
+/* The position of a wanted name in the table, or a free one.  The table has more positions than names. */
 static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct name name)
 {
     for (size_t at = (size_t)hash;; at++) {
@@ -208,7 +209,7 @@ static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct name n
     }
 }
 
-/* Those to be loaded, one after the other; of a name that stands there twice the first. */
+/* Compacts those to be loaded; of a duplicate name, the first. */
 static void put_in_order(struct arena *arena, struct wanted *wanted, const struct name *names, size_t most)
 {
     size_t count = 0, room = 4;
@@ -227,7 +228,7 @@ static void put_in_order(struct arena *arena, struct wanted *wanted, const struc
     wanted->count = count;
 }
 
-/* What was wanted twice has the document of the first. */
+/* A duplicate name gets the document of the first. */
 static void find_twins(struct wanted *wanted, const struct name *names, size_t count, struct found *found)
 {
     for (size_t i = 0; i < count; i++)
@@ -235,8 +236,8 @@ static void find_twins(struct wanted *wanted, const struct name *names, size_t c
             found[i] = *wanted->found[*find_wanted(wanted, found[i].hash, names[i]) - 1];
 }
 
-/* hosts = many: the cached copies are compared with the database, in one query; those that moved are wanted.
- */
+/* hosts = many: compares the cached copies with the database in one query; those that moved are to be
+ * loaded. */
 static enum fault verify_cached(struct documents *documents, int ns, struct arena *arena,
                                 const struct name *names, struct found *found, size_t count,
                                 struct wanted *wanted)
@@ -279,7 +280,7 @@ static enum fault load_wanted(struct documents *documents, int ns, struct arena 
         struct found *found = wanted->found[i];
         struct document *document = wanted->loads[i].document;
         struct cache_entry *entry = cache_put(documents->cache, found->hash, found->slot, ns, document);
-        entry->tag = found->tag; /* seen before the query: a right tag, also when a writer was marked */
+        entry->tag = found->tag; /* seen before the query: a valid tag, even if a writer was marked */
         entry->is_tagged = true;
         entry->fresh_ms = documents->now_ms;
         found->document = document;
@@ -337,7 +338,7 @@ enum fault documents_find_newest(struct documents *documents, int ns, struct are
     return fault;
 }
 
-/* An old copy does not tell that the document has ended: since then its end may have been put off. */
+/* An old copy does not prove that the document has expired: its expiry may have been extended since. */
 static enum fault find_tolerated(struct documents *documents, int ns, struct arena *arena, struct name name,
                                  int64_t tolerance_ms, struct found *found_r)
 {
@@ -359,8 +360,8 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
         pulse_count(&documents->pulse->misses, 1);
         return load_wanted(documents, ns, arena, &wanted, SIZE_MAX);
     }
-    found_r->tag =
-        entry->is_tagged ? entry->tag : observation.stamp - 1; /* no tag: never equal to a later look */
+    found_r->tag = entry->is_tagged ? entry->tag
+                                    : observation.stamp - 1; /* no tag: never equal to a later observation */
     found_r->document = document_hold(entry->document);
     arena_defer(arena, release, entry->document);
     pulse_count(&documents->pulse->hits, 1);

@@ -11,7 +11,7 @@
 /* The index of a database, which never changes. */
 struct known_ns {
     char database[NAMESPACES_DATABASE_BYTES];
-    unsigned char size; /* 0: nothing known here */
+    unsigned char size; /* 0: the entry is empty */
     int ns;
 };
 enum { KNOWN_NAMESPACES = 64 };
@@ -21,16 +21,16 @@ struct documents {
     struct segment *segment;
     struct store *store;
     struct cache *cache;
-    struct publisher *publisher; /* by which commits are told to who listens */
+    struct publisher *publisher; /* sends commits to subscribers */
     struct pulse *pulse;
     int64_t now_ms;      /* monotonic, read at the start of the request */
     int64_t deadline_ms; /* of the request */
-    bool other_hosts;    /* hosts = many: stamps do not tell of all changes */
+    bool other_hosts;    /* hosts = many: stamps do not cover all changes */
     bool must_exit;
     struct known_ns known_namespaces[KNOWN_NAMESPACES];
 };
 
-/* A document as it was found, with what is needed to prove later that it is still the newest. */
+/* A document as found, with the data to prove later that it is still the newest. */
 struct found {
     struct document *document; /* the arena's reference */
     uint64_t hash;
@@ -40,29 +40,29 @@ struct found {
     bool from_database; /* loaded just now, not taken from the cache */
 };
 
-/* read(doc, tolerance 0) of freshness.md for a list of names.  No document: those before it take
- * `bytes_most`. */
+/* read(doc, tolerance 0) of freshness.md for a list of names.  A name gets no document if those before it
+ * take `bytes_most`. */
 MUST_USE enum fault documents_find_newest(struct documents *documents, int ns, struct arena *arena,
                                           const struct name *names, size_t count, size_t bytes_most,
                                           struct found *found_r);
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
                                              struct name name, int64_t tolerance_ms, struct found *found_r);
-/* Has it ended by itself?  Then it becomes one that does not exist, in the arena. */
+/* If the document has expired, replaces it by one that does not exist, in the arena. */
 void documents_judge_expiry(struct arena *arena, struct found *found);
-/* It had not; has it by now? */
+/* Whether a document that had not expired has expired by now. */
 MUST_USE bool documents_has_ended(const struct found *found);
-/* Is it a document that operations of this worker write, as far as is known?  Then its slot. */
+/* Whether operations of this worker are known to write the document; if so, `slot_r` gets its slot. */
 MUST_USE bool documents_is_written(struct documents *documents, int ns, struct name name, uint32_t *slot_r);
 void documents_set_written(struct documents *documents, int ns, const struct found *found, bool is_written);
-/* What this worker has written, in the cache and in the shared cache, unless its end is not known.
- * `is_tagged`: `tag` proves it. */
+/* Stores what this worker has written in the cache and in the shared cache, unless its expiry is unknown.
+ * `is_tagged`: `tag` proves it the newest. */
 void documents_keep_written(struct documents *documents, int ns, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag);
-/* Tells who listens of what was committed: the documents at `version`, and those that got copies. */
+/* Sends the commit to subscribers: the documents at `version`, and those that got copies. */
 void documents_tell(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
                     int64_t version);
-/* The cached copy of the name proves nothing any more. */
+/* Invalidates the cached copy of the name. */
 void documents_distrust(struct documents *documents, int ns, const struct found *found);
 
 #endif

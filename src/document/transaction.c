@@ -1,4 +1,4 @@
-/* transaction: one try of an operation: what it asked for, what it changed, validate() and commit() of
+/* transaction: one try of an operation: its documents, its changes, validate() and commit() of
  * freshness.md. */
 #include "document/documents.h"
 
@@ -14,10 +14,10 @@
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
 
-/* How long a worker waits for the end of the old backend after an unknown outcome. */
+/* How long a worker waits for the old backend to end after an unknown outcome. */
 enum { UNKNOWN_PATIENCE_MS = 5000 };
 
-/* After this a writer in turn is taken for dead or slow: the next goes on. */
+/* After this time the holder of a turn counts as dead or slow: the next writer takes the turn over. */
 enum { TURN_OVERDUE_MS = 500 };
 
 enum fault transaction_begin(struct documents *documents, int ns, struct arena *arena, bool in_snapshot,
@@ -51,7 +51,7 @@ void transaction_end(struct transaction *transaction)
         writer_queue_give(transaction->writer_queue);
 }
 
-/* --- turns --- */
+/* --- the writer queue --- */
 
 void transaction_take_turns(struct transaction *transaction)
 {
@@ -59,7 +59,7 @@ void transaction_take_turns(struct transaction *transaction)
         writer_queue_create(transaction->arena, transaction->documents->segment, TURN_OVERDUE_MS);
 }
 
-/* Before these documents are looked for.  A snapshot that was begun would only grow older while we wait. */
+/* Called before these documents are read.  An open snapshot would only age during the wait. */
 static void await_turns(struct transaction *transaction, const struct name *names, size_t count)
 {
     struct documents *documents = transaction->documents;
@@ -77,7 +77,7 @@ static void await_turns(struct transaction *transaction, const struct name *name
                       deadline_ms < documents->deadline_ms ? deadline_ms : documents->deadline_ms);
 }
 
-/* What was waited for and is merely read, as a configuration is by all, is not waited for again. */
+/* After a turn, a document that was only read, such as a configuration, takes no turn next time. */
 static void learn_turns(struct transaction *transaction)
 {
     for (size_t i = 0; transaction->writer_queue && i < transaction->count; i++) {
@@ -134,7 +134,8 @@ static size_t bytes_most(const struct transaction *transaction)
     return transaction->bytes_most ? transaction->bytes_most : SIZE_MAX;
 }
 
-/* Inside the REPEATABLE READ snapshot: what is loaded there is older than the stamps, so it is not cached. */
+/* Inside the REPEATABLE READ snapshot: what is loaded there may be older than the stamps, so it is not
+ * cached. */
 static enum fault find_in_snapshot(struct transaction *transaction, const struct name *names, size_t count,
                                    struct found *found)
 {
@@ -170,7 +171,7 @@ static enum fault find_newest(struct transaction *transaction, const struct name
     return fault;
 }
 
-/* A document read with a tolerance is now asked for at 0: its copy serves when it is still the newest. */
+/* A document read with a tolerance is now fetched at 0: its copy is used if it is still the newest. */
 static enum fault promote(struct transaction *transaction, struct asked *asked)
 {
     struct documents *documents = transaction->documents;
@@ -184,7 +185,7 @@ static enum fault promote(struct transaction *transaction, struct asked *asked)
     return FAULT_NONE;
 }
 
-/* Opens a draft of each document that was found; a name may stand there twice. */
+/* Opens a draft of each document found; names may be duplicate. */
 static enum fault open_drafts(struct transaction *transaction, const struct name *names,
                               const struct found *found, size_t count, struct draft ***places)
 {
@@ -252,9 +253,10 @@ enum fault transaction_read(struct transaction *transaction, struct name name, i
     return FAULT_NONE;
 }
 
-/* --- validation of an operation that changed nothing --- */
+/* --- validation of a read-only operation --- */
 
-/* hosts = many: the stamps do not tell of other hosts' commits, the database does. */
+/* hosts = many: the stamps do not cover other hosts' commits, so the versions are verified in the
+ * database. */
 static enum fault verify_in_database(struct transaction *transaction)
 {
     struct documents *documents = transaction->documents;
@@ -275,10 +277,11 @@ static enum fault verify_in_database(struct transaction *transaction)
     return fault;
 }
 
-/* validate() of freshness.md: none moved, none marked: all was true at one same instant. */
+/* validate() of freshness.md: none moved, none marked: everything was true at the same instant. */
 static enum fault verify_in_memory(struct transaction *transaction)
 {
-    /* One document was true at the instant of its look or of its load: nothing to compare it with. */
+    /* A single document was true at the instant of its observation or load: there is nothing to compare it
+     * with. */
     if (transaction->fetched < 2)
         return FAULT_NONE;
     for (size_t i = 0; i < transaction->count; i++) {
@@ -299,7 +302,7 @@ struct writing {
     struct idempotency idempotency; /* its answer */
     int64_t written;                /* version of the commit, 0 when it writes no document */
     struct asked **asked;           /* parallel to commit.documents */
-    uint32_t *slots;                /* of what is written, no doubles */
+    uint32_t *slots;                /* of what is written, no duplicates */
     uint64_t *own, *moved;          /* parallel to slots: stamps before and at the move */
     size_t slot_count;
 };
@@ -340,7 +343,7 @@ void transaction_copy(struct transaction *transaction, const struct copy_batch *
     transaction->copies = batch;
 }
 
-/* Notes what the changed documents have of items that are copied, and a task for each of them. */
+/* Notes the copied items of the changed documents, and schedules a task for each document. */
 static void note_copies(struct transaction *transaction, const struct schema *schema, struct writing *writing)
 {
     struct copy_notes *notes = &writing->commit.notes;
@@ -353,7 +356,7 @@ static void note_copies(struct transaction *transaction, const struct schema *sc
             continue;
         const struct task task =
             copies_task(transaction->arena, &notes->list[before], transaction->documents->settings);
-        transaction_schedule(transaction, &task); /* one that waits for the document already will do */
+        transaction_schedule(transaction, &task); /* a task that already waits for the document is enough */
     }
 }
 
@@ -419,8 +422,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.match.own = transaction->session;
 }
 
-/* The documents as written join the cache, with a tag only when no other commit fell into their slot
- * meanwhile. */
+/* Caches the documents as written, with a tag only if no other commit moved their slot meanwhile. */
 static void keep_written(struct transaction *transaction, const struct writing *writing)
 {
     for (size_t i = 0; i < writing->commit.count; i++) {
@@ -445,7 +447,7 @@ static void distrust_moved(struct transaction *transaction, const struct writing
             documents_distrust(transaction->documents, transaction->ns, &writing->asked[i]->found);
 }
 
-/* The old backend must be gone before anybody may believe in these slots again. */
+/* The old backend must be gone before any process may trust these slots again. */
 static void settle_unknown(struct transaction *transaction, struct writing *writing)
 {
     struct documents *documents = transaction->documents;
@@ -455,7 +457,7 @@ static void settle_unknown(struct transaction *transaction, struct writing *writ
     crash_at(CRASH_UNKNOWN_BEGUN);
     enum fault fault = store_reconnect(documents->store, transaction->ns, UNKNOWN_PATIENCE_MS);
     if (fault) {
-        documents->must_exit = true; /* never unmark: the recovery process goes on */
+        documents->must_exit = true; /* never unmark: the recovery process continues */
         return;
     }
     crash_at(CRASH_UNKNOWN_CONNECTED);
@@ -470,15 +472,15 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
 {
     struct documents *documents = transaction->documents;
     struct segment *segment = documents->segment;
-    end_snapshot(transaction); /* it has served: the commit verifies what was read in it */
+    end_snapshot(transaction); /* no longer needed: the commit verifies what was read in it */
     const struct schema *schema = NULL;
     enum fault fault = store_connect(documents->store, transaction->ns); /* not after the marks */
-    if (!fault && transaction->fetched) /* under which the database will take the commit, or refuse it */
+    if (!fault && transaction->fetched) /* the schema under which the database judges the commit */
         fault = store_schema(documents->store, transaction->ns, transaction->arena, &schema);
     if (fault)
         return fault;
     if (schema && transaction->stood && schema->number != transaction->stood->number)
-        return FAULT_STALE; /* what was said of its documents may not hold under this one */
+        return FAULT_STALE; /* the reported states of its documents may not hold under this one */
     if (schema && schema->has_old && !transaction->stood)
         transaction_mutate(transaction, schema);
     struct writing writing;
@@ -532,7 +534,7 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
     for (size_t i = 0; i < transaction->count; i++) {
         const struct asked *asked = &transaction->asked[i];
         if (asked->draft &&
-            documents_has_ended(&asked->found)) /* it was there; all are to be at one instant */
+            documents_has_ended(&asked->found)) /* it existed; all must be true at one instant */
             return FAULT_STALE;
         writes |= asked->draft && draft_is_changed(asked->draft);
     }

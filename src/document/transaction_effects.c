@@ -1,5 +1,5 @@
-/* transaction_effects: what the commit of a try does besides writing documents: an answer that is kept, tasks
- * that it makes and ends, subscriptions that it touches. */
+/* transaction_effects: what the commit of a try does besides writing documents: stores an answer, creates
+ * and ends tasks, matches subscriptions. */
 #include "document/transaction_private.h"
 
 #include "model/mutation.h"
@@ -116,7 +116,7 @@ void transaction_mutate(struct transaction *transaction, const struct schema *sc
     }
 }
 
-/* --- what it leaves ------------------------------------------------------------------------------ */
+/* --- states after the commit --------------------------------------------------------------------- */
 
 static bool is_any_changed(const struct transaction *transaction)
 {

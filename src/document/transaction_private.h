@@ -1,13 +1,13 @@
-/* transaction_private: what the files of a transaction share. */
+/* transaction_private: shared by the files of a transaction. */
 #ifndef STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
 #define STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
 
 #include "document/documents_private.h"
 
-/* A document that the operation asked for. */
+/* A document that the operation requested. */
 struct asked {
     struct found found;
-    struct draft *draft; /* NULL: asked with a tolerance, read-only */
+    struct draft *draft; /* NULL: requested with a tolerance, read-only */
 };
 
 struct transaction {
@@ -19,8 +19,8 @@ struct transaction {
     size_t count, capacity;
     size_t fetched;                        /* those at tolerance 0 */
     size_t bytes_most;                     /* memory of those that are loaded together; 0: no limit */
-    const struct idempotency *idempotency; /* NULL: no answer is to be kept */
-    struct writer_queue *writer_queue;     /* NULL: none are taken */
+    const struct idempotency *idempotency; /* NULL: no answer is to be stored */
+    struct writer_queue *writer_queue;     /* NULL: no turns are taken */
     struct task *tasks;                    /* to be created */
     size_t task_count, task_capacity;
     struct task_fence *fences; /* to be ended */
@@ -29,12 +29,12 @@ struct transaction {
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
     struct bytes session;                       /* of the caller; NO_BYTES: none is named */
-    struct match match;                         /* what the commit has touched */
-    const struct schema *stood;                 /* under which it stands: transaction_stand; NULL: none */
+    struct match match;                         /* what the commit matched */
+    const struct schema *stood;                 /* the schema of transaction_stand; NULL: not called */
     struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
 };
 
-/* Contents of older releases that are about to be written become those of the newest. */
+/* Migrates contents of older releases that are about to be written to the newest. */
 void transaction_mutate(struct transaction *transaction, const struct schema *schema);
 
 #endif
