@@ -1,14 +1,15 @@
 """What moves all documents at once: a restore from a backup, made known; TRUNCATE, heard."""
 import os
 import subprocess
+import threading
 
 import psycopg2
 import pytest
 
 from holder import Copy, items_of
-from stack import BUILD, SOURCE, wait_until
+from stack import BUILD, SOURCE, Problem, wait_until
 
-STACK = {'workers': 3}
+STACK = {'workers': 3, 'namespaces': {'z': 'open', 'demo': 'open', 'lab': 'open'}}
 AHEAD = 10 ** 10  # stamps of next year
 
 
@@ -56,7 +57,66 @@ def restore(stack, backup):
     tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
 
 
+class Others:
+    """A client of another namespace, who writes and reads all the time."""
+
+    def __init__(self, stack):
+        self.stack, self.is_over, self.rounds, self.problems = stack, False, 0, []
+        self.thread = threading.Thread(target=self.work)
+
+    def work(self):
+        while not self.is_over:
+            try:
+                version = self.stack.put('demo', doc('other', ('a', self.rounds)))
+                assert self.stack.get('demo', ('Note', 'other'))['v'] == version
+            except Exception as problem:
+                self.problems.append(repr(problem))
+            self.rounds += 1
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        before = self.rounds
+        wait_until(lambda: self.rounds >= before + 5 or self.problems, what='the other client')
+        self.is_over = True
+        self.thread.join()
+
+
 # --- a restore ---
+
+def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
+    """As doc/operating.md has it, "Backup and restore"."""
+    stack.put('lab', doc('one kept', ('a', 1)), doc('one gone', ('a', 1)))
+    backup = tmp_path / 'one.dump'
+    tool(stack, 'pg_dump', '--format=custom', f'--file={backup}', 'stampd_lab')
+    stack.put('lab', {'c': 'Note', 'id': 'one gone', 'delete': True})
+    latest = stack.put('lab', doc('one kept', ('a', 2)), doc('one late', ('a', 2)))
+    copies = [copy_of(stack, id_) for id_ in ('one kept', 'one gone', 'one late')]
+    pids = set(stack.worker_pids())
+    with Others(stack) as others:
+        run(stack, 'ns', 'off', 'lab', 'The data are being restored.')
+        with pytest.raises(Problem, match='OOFF'):
+            version_of(stack, 'one kept')
+        if 'lab' in stack.connections:
+            stack.connections.pop('lab').close()
+        tool(stack, 'dropdb', '--force', 'stampd_lab')
+        tool(stack, 'createdb', '--template=template0', '--encoding=UTF8', '--locale=C.UTF-8', 'stampd_lab')
+        tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
+        run(stack, 'ns', 'create', 'lab')
+        run(stack, 'ns', 'restored', 'lab')
+        with pytest.raises(Problem, match='OOFF'):
+            version_of(stack, 'one kept')
+        run(stack, 'ns', 'on', 'lab')
+    assert others.problems == [] and set(stack.worker_pids()) == pids
+    assert version_of(stack, 'one kept') > latest and version_of(stack, 'one late') == 0
+    for copy in copies:
+        synchronise(stack, copy)
+        assert copy.items == items_of(stack.get('lab', copy.name))
+    assert items_of(stack.get('lab', ('Note', 'one kept'))) == {('Line', 'a'): 1} == items_of(stack.get('lab', ('Note', 'one gone')))
+    assert stack.put('lab', doc('one late', ('a', 3))) > latest
+
 
 def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
     stack.put('lab', doc('changed', ('a', 1), ('b', 1), ('x', 1)), doc('same', ('a', 1), ('x', 1)), doc('deleted', ('a', 1)),
