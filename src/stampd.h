@@ -1,4 +1,4 @@
-/* stampd.h: all that an application needs of stampd, the document database server.
+/* stampd.h: the application interface of stampd, the document database server.
  *
  * An application is a module: a shared object, named in the setting `modules`, that the server loads before
  * it starts its workers.  It exports one symbol, `stampd_module`, which lists its classes of documents and
@@ -31,25 +31,26 @@
  *     const struct stampd_module stampd_module = {
  *         .abi = STAMPD_ABI, .name = "asso", .version = "1.0", .operations = operations};
  *
- * No error is looked for between the lines, because none can be missed: the first failure of a try is noted
- * in the call (a missing argument, a document that cannot be loaded, an exception raised).  From then on what
- * cannot be read is a default, what cannot be had seems not to exist, nothing is changed, and whatever `work`
- * still does and returns, nothing is written and the caller gets that first failure.  stampd_failed tells,
- * where going on makes no sense or takes long.
+ * The code needs no error checks between the calls, because no error can be missed: the call records the
+ * first failure of a try (a missing argument, a document that cannot be loaded, an exception raised).  From
+ * then on, values that cannot be read have their defaults, documents that cannot be loaded appear not to
+ * exist, and changes have no effect.  Whatever `work` still does and returns, nothing is written and the
+ * caller gets that first failure.  Use stampd_failed where continuing makes no sense or takes long.
  *
- * An operation goes: work, validation, afterwork.  `work` reads and changes documents in memory; validation
- * makes sure that all it asked for at tolerance 0 are still the newest and writes what changed, in one
- * commit; `afterwork`, which most have not, completes the result with the version of the commit.  When others
- * were quicker, or a failure of the classes B, X or C was met, all of it is run again, up to 3 times, with a
- * new struct stampd_call: so `work` keeps nothing in variables of its own.
+ * An operation has three phases: work, validation, afterwork.  `work` reads and changes documents in memory.
+ * Validation checks that all documents fetched at tolerance 0 are still the newest, and writes the changes in
+ * one commit.  `afterwork`, which most operations do not need, completes the result with the version of the
+ * commit.  After a conflict with another writer, or a failure of the classes B, X or C, all of it is run
+ * again, up to 3 times, with a new struct stampd_call: so `work` must not keep state of its own between
+ * tries.
  *
- * Lifetime: everything that a function returns, and everything that is given to one "without copies", lives
- * until the request is answered; nothing is to be freed.  Texts are UTF-8 without NUL, and end with one where
- * they are `const char *`.  Sizes are bytes.  Stamps and versions are numbers of 15 digits, yymmddhhmmssmmm.
+ * Lifetime: everything that a function returns, and everything passed to one "without copies", lives until
+ * the request is answered; nothing needs to be freed.  Texts are UTF-8 without NUL, and NUL-terminated as
+ * `const char *`.  Sizes are bytes.  Stamps and versions are numbers of 15 digits, yymmddhhmmssmmm.
  *
- * A worker serves one request at a time in one thread.  A module must not fork, make threads, exit, change
- * signal handlers, the locale or the working folder; it may hold resources of its own, opened in
- * worker_start. C++ exceptions must not leave its functions.
+ * A worker serves one request at a time in one thread.  A module must not fork, create threads, exit, or
+ * change signal handlers, the locale or the working directory; it may hold resources of its own, opened in
+ * worker_start.  C++ exceptions must not leave its functions.
  *
  * All of this is C11 and C++20 (designated initialisers; everything else is C++11). */
 #ifndef STAMPD_STAMPD_H
@@ -59,8 +60,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A module built for another major version, or for a higher minor one, is refused at start.  What a major
- * version has stays as it is; a minor one adds. */
+/* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
+ * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
 #define STAMPD_ABI_MINOR 6
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
@@ -80,62 +81,62 @@ extern "C" {
 #endif
 
 struct stampd_call;     /* one try of one operation */
-struct stampd_document; /* a document in the eyes of one try */
+struct stampd_document; /* a document as seen by one try */
 struct stampd_json;     /* a JSON value that was read */
-struct stampd_writer;   /* a JSON text in the making */
+struct stampd_writer;   /* a JSON text being written */
 
-/* Text or bytes with their length; no NUL is promised behind.  `data` NULL: nothing at all, not the same as
+/* Text or bytes with their length; not necessarily NUL-terminated.  `data` NULL: absent, which differs from
  * empty. */
 struct stampd_bytes {
     const char *data;
     size_t size;
 };
 
-/* What `work` returns; functions that may be the last line of one return it too. */
+/* What `work` returns; functions that may be its last line return it too. */
 enum stampd_outcome { STAMPD_DONE = 0, STAMPD_FAULT = 1 };
 
 /* ==== What a module declares ======================================================================== */
 
-/* Who may run an operation.  The administrator's key passes everywhere; a namespace that is off lets nobody
- * else in; in the namespace z all operations of modules need the key. */
+/* Who may run an operation.  The administrator's key grants access everywhere; a namespace that is off
+ * requires it; in the namespace z all operations of modules require it. */
 enum stampd_access {
-    STAMPD_ADMIN = 0, /* only who bears the administrator's key */
-    STAMPD_PUBLIC = 1 /* everybody; the operation looks at account and key itself */
+    STAMPD_ADMIN = 0, /* requires the administrator's key */
+    STAMPD_PUBLIC = 1 /* everyone; the operation checks account and key itself */
 };
 
-/* What an operation is when it is run as a task (below).  All zero: the usual. */
+/* Properties of an operation when it is run as a task (below).  All zero: the defaults. */
 struct stampd_task_class {
-    unsigned queue; /* 0 to 15; the setting task_queues goes before */
+    unsigned queue; /* 0 to 15; the setting task_queues overrides it */
     unsigned
         seconds; /* time limit of an attempt, all its cycles together; 0, or more than limit_task_s: that */
-    unsigned batch;            /* most tasks of it that may share a request and a commit, up to 1000; 0: 1 */
+    unsigned batch;            /* most of its tasks that may share a request and a commit, up to 1000; 0: 1 */
     bool never_retry;          /* after its first failure it is parked */
-    bool clients_may_schedule; /* the operation `task` may be used for it without the administrator's key, by
-                                  whoever may run it; it will see neither account nor key */
+    bool clients_may_schedule; /* whoever may run it may schedule it with the operation `task`, without the
+                                  administrator's key; it then has neither account nor key */
     /* Runs it again and again, in each namespace, with an empty param: Ymmddhhmm, Mddhhmm, Wdhhmm (1:
-     * Monday), Dhhmm or Hmm, in the time zone of the server (setting zone); NULL: not.  A turn begins when
-     * the one before has ended.  Administrators see, change and end it by `stampctl cron`. */
+     * Monday), Dhhmm or Hmm, in the time zone of the server (setting zone); NULL: not periodic.  A run begins
+     * only when the one before has ended.  Administrators view, change and stop it with `stampctl cron`. */
     const char *period;
     const void *reserved[3];
 };
 
 /* Flags of an operation. */
 enum {
-    STAMPD_GRANTS_READ = 1 /* it uses stampd_grant_read: `syncs` are taken beside it in every namespace */
+    STAMPD_GRANTS_READ = 1 /* it uses stampd_grant_read: `syncs` are accepted with it in every namespace */
 };
 
 struct stampd_operation {
-    const char *name; /* in the address: a letter, then up to 31 letters, digits, '_', '-', '.'; begin with
-                         a capital: the server's own operations never do */
+    const char *name; /* in the address: a letter, then up to 31 letters, digits, '_', '-', '.'; use a capital
+                         first: the server's own operations never do */
     enum stampd_access access; /* not given: STAMPD_ADMIN */
-    bool is_read_only;         /* changes no document: trying to is BREADONLY */
+    bool is_read_only;         /* changes no document: an attempt is BREADONLY */
     unsigned seconds;          /* time limit, all tries together; 0, or more than limit_operation_s: that */
     enum stampd_outcome (*work)(struct stampd_call *call);
-    /* After the commit; may be NULL.  It sees the arguments, the version and the result that work left, no
-     * document: an answer that was remembered under an Idempotency-Key goes through it again.  What is raised
-     * here is answered, but undoes nothing. */
+    /* Runs after the commit; may be NULL.  It has access to the arguments, the version and the result of
+     * work, but not to documents: it also runs again for an answer stored under an Idempotency-Key.  An
+     * exception raised here is answered, but undoes nothing. */
     enum stampd_outcome (*afterwork)(struct stampd_call *call);
-    const struct stampd_task_class *task; /* as a task; NULL: the usual */
+    const struct stampd_task_class *task; /* as a task; NULL: the defaults */
     uintptr_t flags;                      /* 0, or STAMPD_GRANTS_READ; since 1.4 */
     const void *reserved[2];
 };
@@ -143,41 +144,41 @@ struct stampd_operation {
 /* A class of items in a class of documents. */
 struct stampd_item_class {
     const char *name;  /* a capital letter, then up to 15 letters and digits */
-    bool is_singleton; /* one without key; else any number, each with its key */
+    bool is_singleton; /* true: one, without key; false: any number, each with its key */
     bool is_raw;       /* content is text; else JSON */
     /* Classes of documents, ended by NULL, that hold copies of it; NULL: none.  When an operation changes or
-     * removes the item, a task does the same, a little later, in all documents of these classes that have an
-     * item of the same class under the key "<its key><separator><id of its document>"; of a singleton under
-     * that id.  Each class must be declared, with the item: no singleton, of the same kind, and not copied
-     * itself (doc/copies.md). */
+     * removes the item, a task does the same shortly after in all documents of these classes that have an
+     * item of the same class under the key "<its key><separator><id of its document>"; for a singleton, under
+     * that id.  Each class must be declared with the item class: not a singleton, of the same kind, and not
+     * copied itself (doc/copies.md). */
     const char *const *copied_to;
     const char *separator; /* 1 to 8 bytes; NULL: "." */
     const void *reserved[2];
 };
 
-/* Makes a content of an older form one of the newest; as the rules of a schema do (doc/schema.md,
- * "Releases"), and behind them.  Called for every JSON content of the class that comes from the database or
- * is about to be written, and for all of them when the class has got a higher release; in workers, in the
- * server's keeper and in stampctl, so it calls no function of stampd.  Returns the new text, JSON, made by
- * malloc; NULL: the content is of the newest form.  Of a content that it has made itself it must say so. */
+/* Converts a content of an older form to the newest, like the rules of a schema (doc/schema.md, "Releases")
+ * and after them.  It is called for every JSON content of the class that is loaded from the database or about
+ * to be written, and for all contents when the class gets a higher release; in workers, in the server's
+ * keeper and in stampctl, so it must not call functions of stampd.  Returns the new JSON text, allocated by
+ * malloc; NULL: the content already has the newest form.  For its own results it must return NULL. */
 typedef char *stampd_mutate(const char *item_class, const char *content, size_t size, size_t *size_r);
 
-/* A class of documents.  Those of a declared class have items of the declared classes only, whoever writes
- * them; those of other classes may have any. */
+/* A class of documents.  Documents of a declared class have only items of its declared classes, whoever
+ * writes them; those of other classes may have any. */
 struct stampd_document_class {
     const char *name;
     const struct stampd_item_class *items; /* ended by one without a name */
-    /* What a schema says of the class (doc/schema.md), a JSON object: its items, which must be those above,
-     * their exported fields, collections, unique properties and so on.  `stampctl schema apply` applies it to
-     * a namespace, which then must not declare the class itself.  NULL: nothing. */
+    /* The schema of the class (doc/schema.md), a JSON object: its items, which must be those above, their
+     * exported fields, collections, unique properties and so on.  `stampctl schema apply` applies it to a
+     * namespace, which then must not declare the class itself.  NULL: none. */
     const char *schema;
-    stampd_mutate *mutate; /* only with a schema; NULL: nothing but the rules of the schema */
+    stampd_mutate *mutate; /* only with a schema; NULL: only the rules of the schema */
     const void *reserved[2];
 };
 
-/* A search of the application's own, for what `find` cannot ask: one select in PostgreSQL's SQL.  It runs as
- * the workers' role in a transaction that can only read.  The schema of a namespace's tables comes first in
- * the search path: doc, item, and the side tables that doc/schema.md names. */
+/* A search defined by the application, for queries that `find` cannot express: one select in PostgreSQL's
+ * SQL.  It runs as the workers' role in a read-only transaction.  The schema of the namespace's tables comes
+ * first in the search path: doc, item, and the side tables that doc/schema.md names. */
 struct stampd_search {
     const char *name;   /* a letter, then up to 31 letters, digits, '_', '-', '.' */
     const char *sql;    /* without a semicolon; $1, $2… stand for arguments, which are texts: $1::int */
@@ -191,10 +192,11 @@ struct stampd_module {
     const char *version;                         /* for the log */
     const struct stampd_document_class *classes; /* ended by one without a name; may be NULL */
     const struct stampd_operation *operations;   /* ended by one without a name; may be NULL */
-    /* In each worker, before its first request; may be NULL.  STAMPD_FAULT: the worker ends, and is tried
-     * again later; say why with stampd_log. */
+    /* Called in each worker before its first request; may be NULL.  STAMPD_FAULT: the worker ends, and is
+     * started again later; log the reason with stampd_log. */
     enum stampd_outcome (*worker_start)(void);
-    void (*worker_stop)(void); /* in a worker that ends in good order, after its last request; may be NULL */
+    void (*worker_stop)(
+        void); /* called in a worker that stops normally, after its last request; may be NULL */
     const struct stampd_search *searches; /* ended by one without a name; may be NULL */
     const void *reserved[7];
 };
@@ -204,15 +206,15 @@ extern STAMPD_EXPORT const struct stampd_module stampd_module;
 
 /* ==== The call ======================================================================================= */
 
-/* Has this try failed?  What fails first is what the caller is told. */
+/* Has this try failed?  The caller gets the first failure. */
 bool stampd_failed(const struct stampd_call *call);
 
 /* Raises an exception: fails the try with `code`.  Its first letter is its class: A the request, or what it
- * wants of these documents; N what is named does not exist (status 404); B a bug (500); X the
- * unexpected (500); D another build; C contention (409); O closed (503); S not authorised (403).  Up to 15
- * capitals and digits follow. B, X and C are tried again.  `detail` is one sentence for people, or NULL; then
- * up to 8 arguments (const char *), ended by NULL.  A code of the server itself (AARG, ALIMIT, AVERSION…) has
- * the server's meaning, words and status; XUNKNOWN is refused.  Returns STAMPD_FAULT. */
+ * requires of these documents; N not found (status 404); B a bug (500); X unexpected (500); D another build;
+ * C contention (409); O closed (503); S not authorised (403).  Up to 15 capitals and digits follow.  B, X and
+ * C are retried.  `detail` is one sentence for people, or NULL; then up to 8 arguments (const char *), ended
+ * by NULL.  A code of the server itself (AARG, ALIMIT, AVERSION…) has the server's meaning, words and status;
+ * XUNKNOWN is refused.  Returns STAMPD_FAULT. */
 enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, const char *detail,
                                  ...) STAMPD_SENTINEL;
 
@@ -222,61 +224,61 @@ const char *stampd_request_id(const struct stampd_call *call); /* as in the log 
 const char *stampd_account(const struct stampd_call *call);
 const char *stampd_key(const struct stampd_call *call);
 const char *stampd_lang(const struct stampd_call *call);
-bool stampd_is_administrator(const struct stampd_call *call); /* bears the administrator's key */
+bool stampd_is_administrator(const struct stampd_call *call); /* has the administrator's key */
 /* dhop, the session's stamp of the operation: never in the future, not too old.  0: absent. */
 int64_t stampd_dhop(const struct stampd_call *call);
-/* What follows the operation's name in the address, decoded; NULL from the end on. */
+/* The path pieces after the operation's name in the address, decoded; NULL past the end. */
 size_t stampd_path_count(const struct stampd_call *call);
 const char *stampd_path(const struct stampd_call *call, size_t place);
-/* A file of a multipart form.  All of it is as the client says: no file name is a path to be trusted. */
+/* A file of a multipart form.  All of it is the client's text: never use a file name as a path. */
 struct stampd_file {
     const char *name;            /* of the form's field */
     const char *file_name;       /* may be empty */
     const char *type;            /* content type */
     struct stampd_bytes content; /* without copies */
 };
-/* The files in their order; NULL from the end on. */
+/* The files in their order; NULL past the end. */
 size_t stampd_file_count(const struct stampd_call *call);
 const struct stampd_file *stampd_file(const struct stampd_call *call, size_t place);
-/* Milliseconds until the time limit; negative when it is over.  Calls that load documents fail with XTIME
- * then, and a second later the worker is killed. */
+/* Milliseconds until the time limit; negative after it.  Then calls that load documents fail with XTIME, and
+ * a second later the worker is killed. */
 int64_t stampd_time_left_ms(const struct stampd_call *call);
 
-/* In afterwork: version of the commit; 0: nothing was written, everything was as wanted.  In work: 0. */
+/* In afterwork: version of the commit; 0: nothing was written, no change was needed.  In work: 0. */
 int64_t stampd_commit_version(const struct stampd_call *call);
-/* In afterwork: the version that a document has since the commit, whether the operation has changed it or
- * left it as it was; 0: it does not exist.  A client that sends it as `if` succeeds while nobody else writes.
- * Of a document that work has fetched, else BMODULE.  Since 1.6. */
+/* In afterwork: the version of a document after the commit, whether the operation has changed it or not; 0:
+ * it does not exist.  A client that sends it as `if` succeeds unless another writer was first.  The document
+ * must be one that work has fetched, else BMODULE.  Since 1.6. */
 int64_t stampd_version_after(struct stampd_call *call, const char *document_class, const char *id);
 
-/* The present as a stamp; stamps as milliseconds since 1970 UTC, and back. */
+/* The current time as a stamp; conversions between stamps and milliseconds since 1970 UTC. */
 int64_t stampd_now(void);
 int64_t stampd_stamp_to_epoch_ms(int64_t stamp);
 int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms);
-/* The first time of a period (as that of struct stampd_task_class) later than the stamp `after`, for tasks
- * that schedule their successors themselves.  0: the text is no period. */
+/* The first time of a period (as in struct stampd_task_class) after the stamp `after`, for tasks that
+ * schedule their own successors. 0: invalid period. */
 int64_t stampd_cron_next(const char *period, int64_t after);
 
-/* In work: the caller may have this document synchronised in this request, although he may not read the
- * namespace.  Without it, a client that sends `syncs` to a namespace that is closed to him gets nothing: an
- * operation that does not declare STAMPD_GRANTS_READ is refused with SCLOSED before its work; beside one that
- * does, each document that was not granted is answered {"c","id","closed":true}, whether it exists or not.
- * Grant only what the operation has found the caller may read; any number, before or after the document
- * exists.  A grant lasts for this request and this try.  An answer that is replayed under an Idempotency-Key
- * grants nothing.  Not declared: BMODULE. */
+/* In work: allows the caller to synchronise this document in this request, although the caller may not read
+ * the namespace.  Otherwise a client that sends `syncs` to a namespace closed to it gets nothing: an
+ * operation that does not declare STAMPD_GRANTS_READ is refused with SCLOSED before its work; with one that
+ * does, each document not granted is answered {"c","id","closed":true}, whether it exists or not.  Grant only
+ * documents that the operation has checked the caller may read; any number, before or after the document
+ * exists.  A grant lasts for this request and this try.  An answer replayed under an Idempotency-Key grants
+ * nothing.  Without the declaration: BMODULE. */
 void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id);
 
 /* ==== Memory ========================================================================================= */
 
-/* `size` bytes, cleared, for as long as the request lives.  Never NULL: when memory runs out, the worker
- * ends (setting memory_mb). */
+/* `size` zeroed bytes that live as long as the request.  Never NULL: when memory runs out, the worker ends
+ * (setting memory_mb). */
 void *stampd_alloc(struct stampd_call *call, size_t size);
-/* A copy with a NUL behind it. */
+/* A NUL-terminated copy. */
 char *stampd_copy(struct stampd_call *call, const void *data, size_t size);
 /* printf into such memory. */
 char *stampd_format(struct stampd_call *call, const char *format, ...) STAMPD_PRINTF_LIKE(2, 3);
-/* Runs function(pointer) when the request has been answered, last given first: for what is not of this
- * memory. */
+/* Runs function(pointer) when the request has been answered, last registered first: for resources other than
+ * this memory. */
 void stampd_defer(struct stampd_call *call, void (*function)(void *), void *pointer);
 
 static inline struct stampd_bytes stampd_bytes(const char *data, size_t size)
@@ -306,11 +308,11 @@ enum stampd_kind {
 /* The argument `param`: an object, empty when it was not given. */
 const struct stampd_json *stampd_param(struct stampd_call *call);
 
-/* Readers.  They read the member `name` of `object`; with `name` NULL the value `object` itself: an element
- * of an array.  What is not there (also when it is null, or when `object` is NULL) or not of this kind or not
- * within the bounds, which are included, fails the try: with AARG and the member's name when it was an
- * argument, with BCONTENT when it was a stored content.  The functions ending in _or return `otherwise` for
- * what is absent or null. */
+/* Readers.  They read the member `name` of `object`; with `name` NULL, the value `object` itself: an element
+ * of an array.  A value that is absent (also null, or `object` NULL), of another kind, or out of bounds
+ * (which are inclusive) fails the try: with AARG and the member's name if it was an argument, with BCONTENT
+ * if it was a stored content.  The functions ending in _or return `otherwise` for a value that is absent or
+ * null. */
 int64_t stampd_read_integer(struct stampd_call *call, const struct stampd_json *object, const char *name,
                             int64_t least, int64_t most);
 int64_t stampd_read_integer_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
@@ -327,10 +329,10 @@ const char *stampd_read_text(struct stampd_call *call, const struct stampd_json 
                              size_t least, size_t most);
 const char *stampd_read_text_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
                                 size_t least, size_t most, const char *otherwise);
-/* A string of at most `most` bytes, without a copy where it had no escapes. */
+/* A string of at most `most` bytes, not copied if it had no escapes. */
 struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct stampd_json *object,
                                       const char *name, size_t most);
-/* A string that is one of `words`, which NULL ends: its place among them.  After a failure: 0. */
+/* A string that is one of `words`, an array ended by NULL: its index.  After a failure: 0. */
 size_t stampd_read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
                           const char *const *words);
 size_t stampd_read_choice_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
@@ -344,7 +346,7 @@ const struct stampd_json *stampd_read_object(struct stampd_call *call, const str
 const struct stampd_json *stampd_read_array(struct stampd_call *call, const struct stampd_json *object,
                                             const char *name, size_t least, size_t most);
 
-/* Walking.  None of these fails the try; NULL is allowed everywhere and has no members. */
+/* Traversal.  None of these fails the try; NULL is allowed everywhere and has no members. */
 const struct stampd_json *stampd_member(struct stampd_call *call, const struct stampd_json *object,
                                         const char *name); /* NULL: absent */
 const struct stampd_json *stampd_first(struct stampd_call *call,
@@ -353,8 +355,8 @@ const struct stampd_json *stampd_next(const struct stampd_json *value);  /* its 
 size_t stampd_count(const struct stampd_json *value);                    /* elements or members */
 enum stampd_kind stampd_kind(const struct stampd_json *value);           /* of NULL: STAMPD_NULL */
 struct stampd_bytes stampd_member_name(const struct stampd_json *value); /* decoded; no data in an array */
-struct stampd_bytes stampd_json_text(const struct stampd_json *value);   /* exactly as it was written */
-/* Reads a JSON text from elsewhere, strictly; NULL when it is none.  The text must live as the request. */
+struct stampd_bytes stampd_json_text(const struct stampd_json *value);   /* exactly as written */
+/* Parses a JSON text from elsewhere, strictly; NULL: not JSON.  The text must live as long as the request. */
 const struct stampd_json *stampd_parse(struct stampd_call *call, struct stampd_bytes text);
 
 /* ==== Documents ====================================================================================== */
@@ -364,40 +366,41 @@ struct stampd_name {
     const char *id; /* 1 to 255 bytes */
 };
 
-/* The newest, to read and to change, and verified at validation: tolerance 0.  One object for the whole try,
- * however often it is asked for.  At most limit_documents (32) different ones.  Never NULL: after a failure
- * one that does not exist and does not change. */
+/* The newest version, to read and to change, verified at validation: tolerance 0.  Repeated fetches in a try
+ * return the same object.  At most limit_documents (32) different ones.  Never NULL: after a failure, a
+ * document that does not exist and cannot be changed. */
 struct stampd_document *stampd_fetch(struct stampd_call *call, const char *document_class, const char *id);
-/* The same for a list, in one round trip to the database for all that are not known. */
+/* The same for a list, with one round trip to the database for all that must be loaded. */
 void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names, size_t count,
                        struct stampd_document **documents_r);
-/* A copy at most `tolerance_s` (1 or more) seconds old, to read: trying to change it is BREADONLY.  Fetched
- * later in the same try it is the newest and may be changed, in both variables. */
+/* A copy at most `tolerance_s` (1 or more) seconds old, to read: changing it is BREADONLY.  If it is fetched
+ * later in the same try, it becomes the newest and may be changed, through both pointers. */
 struct stampd_document *stampd_read(struct stampd_call *call, const char *document_class, const char *id,
                                     int64_t tolerance_s);
 
 const char *stampd_document_class(const struct stampd_document *document);
 const char *stampd_document_id(const struct stampd_document *document);
-/* Does it exist, in the eyes of this try: with what it has changed? */
+/* Does it exist, as seen by this try, including its own changes? */
 bool stampd_exists(const struct stampd_document *document);
-/* As it was found: version, birth of this life, since when removals are known; 0 when it did not exist. */
+/* As it was loaded: version, creation of this incarnation, time since which removals are recorded; 0 if it
+ * did not exist. */
 int64_t stampd_version(const struct stampd_document *document);
 int64_t stampd_ctime(const struct stampd_document *document);
 int64_t stampd_dtime(const struct stampd_document *document);
-/* Bytes of the keys and contents of its items, with what this try has changed. */
+/* Bytes of the keys and contents of its items, including changes of this try. */
 int64_t stampd_volume(const struct stampd_document *document);
 
-/* Begins a life if there is none; setting an item does so too. */
+/* Creates the document unless it exists; setting an item does so too. */
 void stampd_create(struct stampd_document *document);
-/* Ends the life: all items go. */
+/* Deletes the document with all its items. */
 void stampd_delete(struct stampd_document *document);
 
-/* Runs a search that a module declares.  Its rows, true at an instant of their own: an array of objects,
- * whose members are the columns.  It is not validated with the documents of the operation, so what is to be
- * changed is fetched and looked at again.  `arguments` are texts; NULL: SQL's null.  NULL after a failure:
- * more than 1,000 rows or 16 MiB (ALIMIT), longer than statement_timeout_ms or than the operation may take
- * (XTIME), an argument that is not of the kind that the SQL makes of it (AARG), SQL that fails or wants to
- * write (XDATABASE, and the log says why). */
+/* Runs a search that a module declares.  Returns its rows, from a snapshot of their own: an array of objects,
+ * whose members are the columns.  They are not validated with the documents of the operation: fetch and check
+ * again what you want to change.  `arguments` are texts; NULL: SQL's null.  NULL after a failure: more than
+ * 1,000 rows or 16 MiB (ALIMIT), longer than statement_timeout_ms or than the operation may take (XTIME), an
+ * argument that does not convert to its type in the SQL (AARG), SQL that fails or tries to write (XDATABASE;
+ * the reason is logged). */
 const struct stampd_json *stampd_run_search(struct stampd_call *call, const char *name,
                                             const char *const *arguments, size_t count);
 
@@ -407,50 +410,51 @@ const struct stampd_json *stampd_run_search(struct stampd_call *call, const char
 struct stampd_item {
     const char *item_class;
     const char *key; /* "": singleton */
-    int64_t version; /* of the operation that changed it here; 0: this try did */
-    int64_t vop;     /* of the operation that made the content; another when it was copied later */
+    int64_t version; /* of the operation that changed it here; 0: changed by this try */
+    int64_t vop;     /* of the operation that made the content; differs from `version` in a copy */
     struct stampd_bytes content; /* JSON text, or raw text; not a copy */
     bool is_raw;
 };
 
-/* The item, in the eyes of this try; false when there is none.  `item_r` may be NULL. */
+/* The item, as seen by this try; false: there is none.  `item_r` may be NULL. */
 bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
                       struct stampd_item *item_r);
-/* Its content as a value to read, NULL when there is none or it is raw. */
+/* Its content as a value to read; NULL: there is none, or it is raw. */
 const struct stampd_json *stampd_item_value(const struct stampd_document *document, const char *item_class,
                                             const char *key);
 /* The next item, in the order of classes and keys as bytes; of `item_class` only, unless that is NULL.  Begin
- * with a cleared `item` (= {0}); false at the end.  Changes in between are seen. */
+ * with a zeroed `item` (= {0}); false at the end.  Changes made in between are visible. */
 bool stampd_next_item(const struct stampd_document *document, const char *item_class,
                       struct stampd_item *item);
 
-/* Setting: an item with an equal content stays as it is, version included; JSON null removes it.  Contents
- * are not copied: they must live as the request.  In a document of a declared class an item of another class
- * or kind is BMODULE. */
-/* A value that was read: from an argument, from another item. */
+/* Setting: an item with equal content keeps its version; JSON null removes it.  Contents are not copied: they
+ * must live as long as the request.  In a document of a declared class, an item of an undeclared class or
+ * kind is BMODULE. */
+/* Sets a value that was read, from an argument or another item. */
 void stampd_set_value(struct stampd_document *document, const char *item_class, const char *key,
                       const struct stampd_json *value);
-/* What was written; the writer is finished by it. */
+/* Sets the text of a writer, and finishes the writer. */
 void stampd_set_written(struct stampd_document *document, const char *item_class, const char *key,
                         struct stampd_writer *writer);
-/* A JSON text, which is checked. */
+/* Sets a JSON text, which is checked. */
 void stampd_set_json(struct stampd_document *document, const char *item_class, const char *key,
                      struct stampd_bytes text);
-/* Raw text, which is checked to be UTF-8 without NUL. */
+/* Sets raw text, which must be UTF-8 without NUL; this is checked. */
 void stampd_set_raw(struct stampd_document *document, const char *item_class, const char *key,
                     struct stampd_bytes text);
-/* The same content and kind as an item of another document (or of this one); removes it when that has none.
- * As a declared copy (copied_to) it has the stamp of that item as its `vop`, and follows it from then on. */
+/* Copies content and kind from an item of another document (or of this one); removes the item if that one
+ * does not exist.  A declared copy (copied_to) has the stamp of the original as its `vop`, and follows its
+ * changes. */
 void stampd_copy_item(struct stampd_document *document, const char *item_class, const char *key,
                       const struct stampd_document *from, const char *from_class, const char *from_key);
-/* Nothing when there is none. */
+/* Removes the item; no effect if there is none. */
 void stampd_remove_item(struct stampd_document *document, const char *item_class, const char *key);
 
 /* ==== Writing JSON =================================================================================== */
 
-/* A new text: an object or an array that is open.  Inside objects every member has a name, inside arrays none
- * (NULL); commas, quotes and escapes come by themselves.  Anything else is BMODULE, a text that is no UTF-8
- * too.  Names should differ: two equal ones are refused as content of an item. */
+/* Begins a new text: an open object or array.  In objects every member has a name, in arrays none (NULL);
+ * commas, quotes and escapes are added automatically.  Anything else, and text that is not UTF-8, is BMODULE.
+ * Names should be unique: a text with equal names is refused as content of an item. */
 struct stampd_writer *stampd_write_object(struct stampd_call *call);
 struct stampd_writer *stampd_write_array(struct stampd_call *call);
 
@@ -463,7 +467,7 @@ void stampd_add_null(struct stampd_writer *writer, const char *name);
 void stampd_add_value(struct stampd_writer *writer, const char *name, const struct stampd_json *value);
 /* The content of an item as it is: JSON, or raw text as a string. */
 void stampd_add_content(struct stampd_writer *writer, const char *name, const struct stampd_item *item);
-/* Opens an object or array inside; what follows goes in there until it is closed. */
+/* Opens a nested object or array; what follows is added to it until it is closed. */
 void stampd_open_object(struct stampd_writer *writer, const char *name);
 void stampd_open_array(struct stampd_writer *writer, const char *name);
 void stampd_close(struct stampd_writer *writer);
@@ -472,71 +476,72 @@ struct stampd_bytes stampd_written(struct stampd_writer *writer);
 
 /* ==== The result ===================================================================================== */
 
-/* An operation has one result or none; a later one replaces it.  JSON is `out` of the answer, which the
- * synchronisations join that the caller asked for; of another kind it is the whole answer, and there are no
- * synchronisations.  All return STAMPD_DONE, or STAMPD_FAULT when the try has failed: they may be the last
- * line of `work`. */
+/* An operation has at most one result; a later one replaces it.  A JSON result becomes `out` in the answer,
+ * beside the synchronisations that the caller requested; a result of another kind is the whole answer,
+ * without synchronisations.  All return STAMPD_DONE, or STAMPD_FAULT when the try has failed: they may be the
+ * last line of `work`. */
 enum stampd_outcome stampd_result(struct stampd_call *call, struct stampd_writer *writer);
 enum stampd_outcome stampd_result_value(struct stampd_call *call, const struct stampd_json *value);
 enum stampd_outcome stampd_result_json(struct stampd_call *call, struct stampd_bytes text); /* checked */
-/* Text, which is checked to be UTF-8.  `mime` NULL: "text/plain; charset=utf-8". */
+/* Text, which must be UTF-8; this is checked.  `mime` NULL: "text/plain; charset=utf-8". */
 enum stampd_outcome stampd_result_text(struct stampd_call *call, const char *mime, struct stampd_bytes text);
 /* `mime` NULL: "application/octet-stream". */
 enum stampd_outcome stampd_result_bytes(struct stampd_call *call, const char *mime,
                                         struct stampd_bytes bytes);
 
-/* In afterwork: the JSON result that work left, to be read; NULL: none, or of another kind. */
+/* In afterwork: the JSON result of work, to read; NULL: none, or of another kind. */
 const struct stampd_json *stampd_result_of_work(struct stampd_call *call);
 
 /* ==== Tasks ========================================================================================== */
 
-/* A task is an operation of the same namespace that is run later: in another request, again and again until
- * it succeeds or is given up, its effects exactly once (doc/tasks.md).  The commit of this operation creates
- * it; when this operation fails, there is none. */
+/* A task is an operation of the same namespace that runs later, in another request.  It is retried until it
+ * succeeds or is parked; its effects take place exactly once (doc/tasks.md).  The commit of this operation
+ * creates it; if this operation fails, no task is created. */
 enum {
     STAMPD_FIRST = -1 /* priority 0, before all others */
 };
 
 struct stampd_task {
-    const char *operation;     /* any that there is, built in ones too */
+    const char *operation;     /* any existing one, including built-in ones */
     struct stampd_bytes param; /* a JSON object; no data: an empty one.  At most limit_task_param_bytes */
     int64_t start;             /* a stamp: not before.  0: `delay_s` from now */
     int64_t delay_s;
-    const char *info; /* words by which administrators find it; NULL: none */
+    const char *info; /* text by which administrators find it; NULL: none */
     int priority;     /* 1 to 255, smaller is sooner; 0: 20; STAMPD_FIRST */
     const char
-        *resource;      /* while a task of the operation waits for the resource, no other is made: that one
-                           takes the new param and info, the later start, the smaller priority; NULL: none */
+        *resource; /* while a task of the operation waits for the resource, no other is created: the waiting
+                      one takes the new param and info, the later start, the smaller priority; NULL: none */
     const char *domain; /* tasks of a domain run one at a time, by priority and start; NULL: none */
-    /* "strict": in its domain it starts after all that were created before it with strict order, also while
+    /* "strict": in its domain it starts only after all tasks created before it with strict order, even while
      * one of those waits for its next try or is parked; NULL: as above. */
     const char *order;
-    /* With a resource: later requests for it move the start at most so far behind the first one's; 0: as far
-     * as they say, so that it may never start. */
+    /* With a resource: later requests for it delay the start at most this long after that of the first; 0: no
+     * limit, so that it may never start. */
     int64_t longest_wait_s;
     const void *reserved[2];
 };
 
-/* At most limit_tasks in one operation.  Texts are not copied: they must live as the request. */
+/* Schedules a task; at most limit_tasks in one operation.  Texts are not copied: they must live as long as
+ * the request. */
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task);
 
-/* Is this call a task's?  Then it has no account and no key, nobody sees its result, and it has no afterwork.
- * The others of these give 0 or NULL when it is none. */
+/* Does this call run a task?  Then it has no account, no key and no afterwork, and its result is discarded.
+ * Otherwise the functions below return 0 or NULL. */
 bool stampd_is_task(const struct stampd_call *call);
 const char *stampd_task_id(const struct stampd_call *call);
 const char *stampd_task_info(const struct stampd_call *call);
-int64_t stampd_task_start(const struct stampd_call *call);  /* stamp of this attempt's beginning */
+int64_t stampd_task_start(const struct stampd_call *call);  /* stamp of the start of this attempt */
 unsigned stampd_task_retry(const struct stampd_call *call); /* attempts that failed, or were lost, before */
 unsigned stampd_task_step(const struct stampd_call *call);  /* commits that it has made, in all attempts */
 
-/* A task that has more to do than one commit should hold leaves a checkpoint: after the commit `work` begins
- * again at once, in the same request, and is given what was left.  One that leaves none is at its end. After
- * a failure, and when the time of the request is over between two cycles, it goes on from its last
- * checkpoint. NULL: the first cycle.  Setting one without being a task is BMODULE. */
+/* A task with more work than one commit should hold sets a checkpoint: after the commit, `work` begins again
+ * at once, in the same request, and receives the checkpoint.  A task that sets none is finished.  After a
+ * failure, or when the time of the request runs out between two cycles, it continues from its last
+ * checkpoint.  NULL: the first cycle.  Setting one outside a task is BMODULE. */
 const struct stampd_json *stampd_checkpoint(struct stampd_call *call);
 void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *writer);
 
-/* If this try fails, its task is parked at once: another attempt makes no sense. */
+/* If this try fails, its task is parked at once, without another attempt. */
 void stampd_never_retry(struct stampd_call *call);
 
 #ifdef __cplusplus
