@@ -1,8 +1,8 @@
 /* live_private: shared by the files of the process for live events, src/live/live*.c only.
  *
  * live.c           the process: loop, signals, the change feed
- * live_endpoint.c  requests: question, limits, refusals live_listener.c  an open connection: its events,
- * keep-alive, end
+ * live_endpoint.c  requests: question, limits, refusals
+ * live_listener.c  an open connection: its events, keep-alive, end
  * live_rules.c     access rules, also after they have changed
  * live_namespace.c one namespace: its database connection, and the order of its queries
  * live_news.c      changes received, and the queries that complete them
@@ -170,11 +170,10 @@ struct live_namespace {
     bool gap_is_first;
 
     enum live_round round;
-    bool is_told_of; /* there was a change since the last round */
-    bool was_clean,
-        round_is_clean;   /* no sessions of former generations: at the last query; at the last two */
-    uint64_t round_heard; /* of the news */
-    int64_t round_ms;     /* monotonic: time of the last query */
+    bool is_told_of;                /* there was a change since the last round */
+    bool was_clean, round_is_clean; /* no old sessions at the last query; the last two */
+    uint64_t round_heard;           /* of the news */
+    int64_t round_ms;               /* monotonic: time of the last query */
     uint64_t round_number;
     struct live_horizon round_known;
     int64_t round_next;

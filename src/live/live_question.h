@@ -13,9 +13,8 @@
 struct live_question {
     struct definition *definitions; /* as written, in their order, without duplicates */
     size_t count;
-    size_t wrong; /* after FAULT_AARG: number of the wrong definition, from 1; 0: none */
-    const char
-        *at; /* after a fault: JSON pointer to the argument at fault, in the arena; NULL: no single one */
+    size_t wrong;   /* after FAULT_AARG: number of the wrong definition, from 1; 0: none */
+    const char *at; /* after a fault: JSON pointer to the argument, in the arena; NULL: no single one */
     struct bytes unknown, nearest; /* after FAULT_AARG: the unknown name, and the nearest known one */
     const char *detail;            /* of that, in the arena; NULL: no name is unknown */
     struct bytes last;             /* id of the last event; NO_BYTES: absent */
