@@ -32,7 +32,7 @@ static bool is_public_4(uint32_t address)
     return true;
 }
 
-/* The address of version 4 that stands at `place` of one of version 6. */
+/* The IPv4 address at `place` within an IPv6 address. */
 static uint32_t inner_4(const unsigned char *address, size_t place)
 {
     return FOUR(address[place], address[place + 1], address[place + 2], address[place + 3]);
@@ -55,13 +55,13 @@ static const struct prefix_6 mapped = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255},
 
 static bool is_public_6(const unsigned char *address)
 {
-    static const struct prefix_6 translated = {{0x00, 0x64, 0xff, 0x9b}, 96}; /* by a gateway to version 4 */
+    static const struct prefix_6 translated = {{0x00, 0x64, 0xff, 0x9b}, 96}; /* by NAT64 gateways */
     static const struct prefix_6 relayed = {{0x20, 0x02}, 16};                /* 6to4 */
     static const struct prefix_6 given_out = {{0x20}, 3};
     static const struct prefix_6 special[] = {
         {{0x20, 0x01, 0x00}, 23},       /* for protocols: Teredo, benchmarks, identifiers */
-        {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* for documents */
-        {{0x3f, 0xff, 0x00}, 20},       /* for documents */
+        {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* for documentation */
+        {{0x3f, 0xff, 0x00}, 20},       /* for documentation */
     };
     if (begins_with(address, &mapped) || begins_with(address, &translated))
         return is_public_4(inner_4(address, 12));
@@ -104,7 +104,7 @@ static bool read_text(struct bytes text, char *copy)
     return true;
 }
 
-/* Version 4 lies where no network of version 6 is given out: 0:ffff::/32. */
+/* IPv4 clients get numbers in 0:ffff::/32, where no IPv6 network is assigned. */
 static uint64_t client_4(uint32_t address)
 {
     return UINT64_C(0xffff) << 32 | address;

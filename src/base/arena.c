@@ -1,4 +1,4 @@
-/* arena: blocks chained from the newest; one is kept over resets. */
+/* arena: a chain of blocks from the newest; one is kept across resets. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -57,7 +57,7 @@ void arena_destroy(struct arena *arena)
     free(arena);
 }
 
-/* A large piece gets a block of its own behind the newest, whose rest is still used. */
+/* A large piece gets a block of its own behind the newest, whose remaining space stays in use. */
 static struct block *block_for_large(struct arena *arena, size_t size)
 {
     struct block *newest = arena->newest;
@@ -74,7 +74,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     need &= ~(sizeof(max_align_t) - 1);
     struct block *block = arena->newest;
     if (IS_SANITIZED) /* every piece gets a block of its own, so that ASan guards each */
-        block = block_for_large(arena, need = size ? size : 1); /* just as large as asked */
+        block = block_for_large(arena, need = size ? size : 1); /* exactly the requested size */
     else if (need > BLOCK_BYTES / 4)
         block = block_for_large(arena, need);
     else if (!block || block->size - block->used < need)

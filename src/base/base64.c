@@ -1,4 +1,5 @@
-/* base64: three bytes are four letters of six bits; what is left over, two or three. */
+/* base64: encodes three bytes as four letters of six bits; a rest of one or two bytes as two or three
+ * letters. */
 #include "base/base64.h"
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -23,7 +24,7 @@ bool base64_read(struct bytes text, void *bytes_r, size_t size)
     unsigned char *out = bytes_r;
     unsigned held = 0, bits = 0;
     size_t count = size / 3 * 4 + (size % 3 ? size % 3 + 1 : 0), padding = (4 - count % 4) % 4;
-    if (text.size == count + padding) /* padding comes whole or not at all */
+    if (text.size == count + padding) /* padding is complete or absent */
         for (; text.size > count && text.data[text.size - 1] == '='; text.size--)
             ;
     if (text.size != count)

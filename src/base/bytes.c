@@ -10,7 +10,7 @@
 #include "base/swar.h"
 #include "base/log.h"
 
-/* Length of the well-formed sequence at p (RFC 3629 table), 0 when it is malformed. */
+/* Length of the well-formed sequence at p (RFC 3629 table), 0 if malformed. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {
     unsigned char low = 0x80, high = 0xBF;
@@ -64,7 +64,7 @@ bool bytes_is_utf8(struct bytes text)
     return true;
 }
 
-/* Nine to sixteen digits, as stamps have: the first of them behind zeros, and the last eight. */
+/* Nine to sixteen digits, as in stamps: the leading ones padded with zeros, and the last eight. */
 static bool read_two_words(struct bytes text, int64_t *value_r)
 {
     size_t first = text.size - 8, zeros = 8 - first;
@@ -85,7 +85,7 @@ bool bytes_to_i64(struct bytes text, int64_t *value_r)
         return false;
     if (!negative && text.size > 8 && text.size <= 16)
         return read_two_words(text, value_r);
-    int64_t value = 0; /* built on the negative side, which reaches one further */
+    int64_t value = 0; /* built as a negative number, whose range is one larger */
     for (; i < text.size; i++) {
         int digit = text.data[i] - '0';
         if (digit < 0 || digit > 9)

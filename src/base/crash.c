@@ -1,5 +1,5 @@
-/* crash: the counters lie in memory that is mapped before the fork, because a process that dies cannot
- * remember that it has. */
+/* crash: the counters lie in memory that is mapped before the fork, because they must survive the processes
+ * that die. */
 #include "base/crash.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 
 struct counter {
-    _Atomic int64_t passages, deaths; /* still to come: passages without death, deaths */
+    _Atomic int64_t passages, deaths; /* remaining: passages without death, deaths */
 };
 
 struct crash_board {

@@ -1,4 +1,4 @@
-/* fault: names, words, classes and statuses, all from the one table. */
+/* fault: names, words, classes and statuses, all from one table. */
 #include "base/fault.h"
 
 struct row {

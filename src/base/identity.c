@@ -1,4 +1,4 @@
-/* identity: users, groups, and the end of being root. */
+/* identity: users, groups, and dropping root. */
 #include "base/identity.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static bool give_up_root(const struct passwd *user, int64_t socket_group, char *
     return true;
 }
 
-/* Inherited by all children.  The end of being root has made the process one that leaves none. */
+/* Inherited by all children.  Dropping root has made this process non-dumpable. */
 static void decide_core_dumps(const struct settings *settings)
 {
     static const struct rlimit none = {0, 0};

@@ -1,4 +1,4 @@
-/* log: a line is composed in one buffer and written by one write(), so that processes do not mix. */
+/* log: a line is composed in one buffer and written by one write(), so that lines of processes do not mix. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ static const char *request_id;
 static const char *const level_words[] = {"error", "warning", "info", "debug"};
 static const int syslog_levels[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
-/* systemd names the stream that it has given us by device and inode; who has turned it elsewhere since, or
- * who has inherited the name only, is not read by it. */
+/* systemd identifies the journal's stream by device and inode.  Standard error is not that stream if it was
+ * redirected since, or if the process only inherited the variable. */
 static bool is_read_by_journal(void)
 {
     const char *named = getenv("JOURNAL_STREAM");
@@ -84,7 +84,7 @@ static void emit(enum log_level level, const char *format, va_list arguments)
             used += sizeof label - 1 + id_size;
         }
     }
-    for (size_t i = 0; i < used; i++) /* what a client sent must not forge a second line */
+    for (size_t i = 0; i < used; i++) /* input from a client must not forge a second line */
         if ((unsigned char)line[i] < ' ')
             line[i] = ' ';
     if (use_syslog) {
@@ -92,7 +92,7 @@ static void emit(enum log_level level, const char *format, va_list arguments)
         syslog(syslog_levels[level], "%s", line);
     } else {
         line[used++] = '\n';
-        /* When this fails, nowhere is left to complain. */
+        /* If this fails, there is nowhere left to report it. */
         ssize_t written UNUSED = write(STDERR_FILENO, line, used);
     }
     errno = saved_errno;

@@ -3,7 +3,7 @@
 
 enum { COMPARED_MOST = 32, SHOWN_MOST = 64 };
 
-/* Takes the first name of the list off; NO_BYTES: it is empty. */
+/* Takes the first name off the list; NO_BYTES: the list is empty. */
 static struct bytes take_name(const char **known)
 {
     if (!**known)
@@ -33,8 +33,8 @@ static size_t least(size_t a, size_t b, size_t c)
     return less < c ? less : c;
 }
 
-/* Bytes to insert, remove or replace (Levenshtein), letters' case aside; two that are exchanged count once.
- */
+/* Number of bytes to insert, remove or replace (Levenshtein), ignoring case; two swapped bytes count as
+ * one. */
 static size_t distance(struct bytes a, struct bytes b)
 {
     size_t rows[3][COMPARED_MOST + 1];
@@ -54,7 +54,7 @@ static size_t distance(struct bytes a, struct bytes b)
     return rows[a.size % 3][b.size];
 }
 
-/* "doc" for "docs", "collections" for "collection"; one letter begins too many. */
+/* "doc" for "docs", "collections" for "collection"; a single letter would match too many names. */
 static bool is_beginning(struct bytes a, struct bytes b)
 {
     size_t size = a.size < b.size ? a.size : b.size;
@@ -85,7 +85,7 @@ struct bytes names_nearest(const char *known, struct bytes name)
     return nearest;
 }
 
-/* Whole characters of it. */
+/* Cuts at a character boundary. */
 static struct bytes shortened(struct bytes name)
 {
     size_t size = SHOWN_MOST;

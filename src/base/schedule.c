@@ -1,4 +1,4 @@
-/* schedule: words of the settings about tasks, read where they are needed: they are few and short. */
+/* schedule: values of the settings about tasks, parsed on each use: they are few and short. */
 #include "base/schedule.h"
 
 #include <string.h>

@@ -23,7 +23,7 @@ bool secret_read(struct secret *secret, const char *setting, const char *path, c
             fclose(file);
         return false;
     }
-    setvbuf(file, NULL, _IONBF, 0); /* no copy of it stays */
+    setvbuf(file, NULL, _IONBF, 0); /* leaves no copy in a buffer */
     bool is_read = fgets(line, sizeof line, file) != NULL;
     fclose(file);
     line[strcspn(line, " \t\r\n")] = '\0';

@@ -1,5 +1,5 @@
-/* settings: the ini file, read by inih.  What inih would change without a word (a line cut at its longest, a
- * comment in the middle of a value, a section) is refused before inih sees the line. */
+/* settings: the ini file, read by inih.  Lines that inih would alter silently (a line cut at its maximum
+ * length, a comment in the middle of a value, a section) are refused before inih reads them. */
 #include "base/settings.h"
 
 #include <errno.h>
@@ -27,11 +27,11 @@ enum setting {
 struct reading {
     struct settings *settings;
     FILE *file;
-    char *line; /* the present one, as it stands in the file */
+    char *line; /* the current line, unchanged */
     size_t capacity;
     int number;        /* of the line */
-    bool has_name;     /* a setting came before */
-    bool is_continued; /* the line goes on with the value of the one before */
+    bool has_name;     /* a setting precedes */
+    bool is_continued; /* the line continues the previous value */
     bool is_given[SETTING_COUNT];
     char *problem;
     size_t problem_size;
@@ -114,7 +114,7 @@ static bool continue_text(char **field, const char *value)
 static int take_pair(void *context, const char *section, const char *name, const char *value)
 {
     struct reading *reading = context;
-    (void)section; /* there is none: no line that begins one comes through */
+    (void)section; /* always empty: lines that begin a section are refused earlier */
     reading->has_name = true;
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
@@ -132,7 +132,7 @@ static int take_pair(void *context, const char *section, const char *name, const
                  : refuse(reading, "expected name = value");
 }
 
-/* Would inih take the line as it stands? */
+/* Would inih read the line unchanged? */
 static bool is_plain(struct reading *reading, size_t size, size_t most)
 {
     const char *line = reading->line, *start = line + strspn(line, " \t\r\n");
@@ -150,7 +150,7 @@ static bool is_plain(struct reading *reading, size_t size, size_t most)
     return !comment || refuse(reading, "a blank and a semicolon in a value, which would end it");
 }
 
-/* inih's reader: the next line, or the end as soon as something is wrong. */
+/* inih's reader: returns the next line, or the end after the first error. */
 static char *next_line(char *buffer, int size, void *context)
 {
     struct reading *reading = context;
@@ -194,7 +194,7 @@ static bool is_manager_code(const char *code)
            strspn(code, "abcdefghijklmnopqrstuvwxyz0123456789") == size;
 }
 
-/* scheme://host[:port], of one of the schemes, and nothing behind it. */
+/* scheme://host[:port], with one of the schemes, and nothing after it. */
 static bool is_server(const char *url, const char *scheme, const char *secure)
 {
     const char *host = strstr(url, "://");
@@ -248,7 +248,7 @@ static bool check_networks(struct reading *reading, const char *name, const char
     return true;
 }
 
-/* A name of a header, or what nginx calls the protocol. */
+/* The name of a header, or nginx's name for the protocol. */
 static bool check_clients(struct reading *reading)
 {
     const struct settings *settings = reading->settings;
@@ -274,7 +274,7 @@ static bool check_push(struct reading *reading)
            refuse(reading, "push_key_file needs push_contact");
 }
 
-/* Addresses of managers, without credentials: the key goes in the body. */
+/* Addresses of managers, without credentials: the key is sent in the body. */
 static bool are_addresses(const char *text)
 {
     for (const char *at = text; *at;) {
@@ -319,7 +319,7 @@ static bool check_tasks(struct reading *reading)
     return check_manager(reading) && check_push(reading);
 }
 
-/* What a single line cannot tell: choices, shapes, powers of two. */
+/* Checks beyond type and limits: choices, formats, powers of two. */
 static bool check_whole(struct reading *reading)
 {
     static const char *const hosts[] = {"one", "many", NULL};
@@ -370,7 +370,7 @@ static bool read_file(struct reading *reading, const char *path)
     if (!reading->file)
         return refuse(reading, "%s", strerror(errno));
     int wrong = ini_parse_stream(next_line, reading, take_pair, reading);
-    if (wrong && (!*reading->problem || wrong < reading->number)) { /* no pair: inih alone knows where */
+    if (wrong && (!*reading->problem || wrong < reading->number)) { /* no pair: only inih has the line */
         reading->number = wrong;
         refuse(reading, "expected name = value");
     }
@@ -439,7 +439,7 @@ int64_t settings_anonymous_body(const struct settings *settings)
 
 int64_t settings_live_body(const struct settings *settings)
 {
-    enum { LEAST = 64 * 1024, DEFINITION = 1024 /* with escapes of every byte, about */ };
+    enum { LEAST = 64 * 1024, DEFINITION = 1024 /* about, with every byte escaped */ };
     int64_t bytes = LEAST + settings->live_definitions * DEFINITION;
     return bytes < settings->limit_body_bytes ? bytes : settings->limit_body_bytes;
 }

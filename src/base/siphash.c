@@ -1,4 +1,4 @@
-/* siphash: as in the paper and in its reference, two rounds a word, four at the end. */
+/* siphash: as in the paper and its reference code: two rounds per word, four at the end. */
 #include "base/siphash.h"
 
 struct state {

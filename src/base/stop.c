@@ -10,7 +10,7 @@
 static int descriptor = -1;
 static enum stop asked;
 
-/* Everything but what the kernel sends for a fault of the program itself. */
+/* All signals except those that the kernel sends for faults of the program itself. */
 static void fill_mask(sigset_t *mask)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
