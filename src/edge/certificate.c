@@ -1,4 +1,4 @@
-/* certificate: OpenSSL's X.509. */
+/* certificate: OpenSSL's X.509 functions. */
 #include "edge/certificate.h"
 
 #include "edge/crypto_private.h"

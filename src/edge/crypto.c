@@ -1,4 +1,4 @@
-/* crypto: OpenSSL's EVP digests, derivation and ciphers, its random generator, its comparison. */
+/* crypto: OpenSSL's digests, key derivation, ciphers, random generator and constant-time comparison. */
 #include "edge/crypto.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* curve: numbers and points go into OpenSSL's keys as parameters, the results come out as plain bytes. */
+/* curve: passes numbers and points to OpenSSL's keys as parameters and returns results as plain bytes. */
 #include "edge/curve.h"
 
 #include "edge/crypto.h"
@@ -42,11 +42,11 @@ void curve_make_key(struct curve_key *key_r)
     explicit_bzero(secret, sizeof secret);
 }
 
-/* OpenSSL's key of a point and, unless NULL, its secret; NULL: that is no point of the curve. */
+/* OpenSSL's key of a point and, unless NULL, its secret; NULL: not a point of the curve. */
 static EVP_PKEY *open_key(const unsigned char point[CURVE_POINT], const unsigned char *secret)
 {
     char group[] = "P-256";
-    unsigned char native[CURVE_SECRET]; /* a number in the order of the machine */
+    unsigned char native[CURVE_SECRET]; /* a number in native byte order */
     OSSL_PARAM params[4] = {
         OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
         OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, (void *)(uintptr_t)point, CURVE_POINT),
@@ -68,7 +68,7 @@ static EVP_PKEY *open_key(const unsigned char point[CURVE_POINT], const unsigned
         key = NULL;
     EVP_PKEY_CTX_free(context);
     explicit_bzero(native, sizeof native);
-    ERR_clear_error(); /* else others of the process, libpq, would find what is no error of theirs */
+    ERR_clear_error(); /* else other users of OpenSSL, such as libpq, would report this error */
     return key;
 }
 

@@ -1,7 +1,8 @@
 /* events: event_base, evhttp.
  *
- * evhttp frees a connection, and tells it, when its peer has gone; the request in hand is then its owner's to
- * free (evhttp_send_reply_end does it).  So an exchange lives from the request to the one or the other. */
+ * evhttp frees a connection and calls its close callback when the peer has gone; the request in progress must
+ * then be freed by its owner (evhttp_send_reply_end does it).  So an exchange lives from the request until
+ * one of the two. */
 #include "edge/events.h"
 
 #include <fcntl.h>
@@ -18,12 +19,12 @@
 #include "base/log.h"
 
 enum {
-    REQUEST_TIMEOUT_S = 30, /* for a request to come; the proxy has it whole */
+    REQUEST_TIMEOUT_S = 30, /* to receive a request; the proxy has buffered it completely */
     HEAD_MOST = 64 * 1024,
-    KERNEL_BYTES = 16 * 1024, /* of unread text that the kernel keeps for one connection */
+    KERNEL_BYTES = 16 * 1024, /* data that the kernel buffers for one connection */
     STATUS_LEAST = 100,
     STATUS_MOST = 599,
-    ACCEPT_PAUSE_MS = 200, /* when there is no descriptor left for a connection */
+    ACCEPT_PAUSE_MS = 200, /* when no descriptor is left for a connection */
 };
 
 /* --- the loop --- */
@@ -64,7 +65,7 @@ void events_stop(struct events *events)
 
 struct watch {
     struct events *events;
-    struct event *event; /* NULL: for nothing */
+    struct event *event; /* NULL: waits for nothing */
     int fd;
     bool for_writing;
     void (*ready)(void *context);
@@ -174,7 +175,7 @@ struct exchange {
     struct event_endpoint *endpoint;
     struct evhttp_request *request;
     struct evhttp_connection *connection;
-    struct exchange_owner owner; /* before it has begun: none */
+    struct exchange_owner owner; /* none before the answer has begun */
 };
 
 static void on_close(struct evhttp_connection *connection, void *context)
@@ -182,7 +183,7 @@ static void on_close(struct evhttp_connection *connection, void *context)
     (void)connection;
     struct exchange *exchange = context;
     struct exchange_owner owner = exchange->owner;
-    if (!evhttp_request_get_connection(exchange->request)) /* nobody else frees it */
+    if (!evhttp_request_get_connection(exchange->request)) /* evhttp does not free it then */
         evhttp_send_reply_end(exchange->request);
     if (!exchange->endpoint->is_closing && owner.gone)
         owner.gone(owner.context);
@@ -202,7 +203,7 @@ static void on_request(struct evhttp_request *request, void *context)
     endpoint->options.request(endpoint->options.context, exchange);
 }
 
-/* The socket stays ready, so it is left alone for a while: those who wait there lose nothing. */
+/* The socket stays readable, so accepting pauses for a while; pending connections stay in the backlog. */
 static void on_accept_failed(struct evconnlistener *listener, void *context)
 {
     struct event_endpoint *endpoint = context;
@@ -313,7 +314,7 @@ void exchange_forget_body(struct exchange *exchange)
     (void)evbuffer_drain(body, evbuffer_get_length(body));
 }
 
-/* The address is kept as it came, and in parts; so are headers. */
+/* evhttp keeps the URI both as received and parsed; headers too. */
 size_t exchange_size(const struct exchange *exchange)
 {
     return evbuffer_get_length(evhttp_request_get_input_buffer(exchange->request)) +
@@ -322,7 +323,7 @@ size_t exchange_size(const struct exchange *exchange)
 
 /* --- answers --- */
 
-/* One line without its end, "Name: value", taken off the head; false: that was the last. */
+/* Takes one line, "Name: value", off the head, without its end; false: there are no more. */
 static bool take_line(struct bytes *head, char *name_r, size_t name_size, char *value_r, size_t value_size)
 {
     const char *end = head->size ? memmem(head->data, head->size, "\r\n", 2) : NULL;
@@ -344,7 +345,7 @@ static bool take_line(struct bytes *head, char *name_r, size_t name_size, char *
     return true;
 }
 
-/* Headers of a CGI head; returns the status, and its words. */
+/* Adds the headers of a CGI head; returns the status and its words. */
 static int add_headers(struct evhttp_request *request, struct bytes head, char *words_r, size_t words_size)
 {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
@@ -361,7 +362,7 @@ static int add_headers(struct evhttp_request *request, struct bytes head, char *
             assert(size < words_size);
             memcpy(words_r, blank ? blank + 1 : "", size + 1);
         } else if (strcmp(name, "Content-Length") != 0 &&
-                   evhttp_add_header(headers, name, value)) { /* its length is evhttp's to say */
+                   evhttp_add_header(headers, name, value)) { /* evhttp computes it */
             end_without_memory();
         }
     }

@@ -1,10 +1,11 @@
 /* fcgi: epoll in front of libfcgi.
  *
- * libfcgi reads: records, parameters, body.  Three things are done here instead.  Accepting, because
- * FCGX_Accept_r would wait for a silent client, hand out connections while we drain, and leave descriptors
- * open over exec: its requests get a connected descriptor, and no listener to fall back to.  Closing, because
- * it lingers up to two seconds: requests are detached.  Writing, because it copies an answer into records of
- * 8 KB, a write each: here one writev sends head, body and the end of the request from where they lie. */
+ * libfcgi reads records, parameters and the body.  Three things are done here instead.  Accepting, because
+ * FCGX_Accept_r would wait for a silent client, return connections while the worker drains, and leave
+ * descriptors open across exec: its requests get a connected descriptor, and no listener to fall back to.
+ * Closing, because libfcgi lingers up to two seconds: requests are detached.  Writing, because libfcgi copies
+ * an answer into records of 8 KB with a write for each: here one writev sends head, body and the end of the
+ * request without copying. */
 #include "edge/fcgi.h"
 
 #include <errno.h>
@@ -33,23 +34,23 @@ enum {
     PAUSE_MS = 100,       /* no accept for this long after descriptors ran out */
     RECORD_BYTES = 65528, /* content of the largest record, a multiple of 8 */
     RECORDS_AT_ONCE = 32,
-    PARAMETERS = 32, /* found without libfcgi; our nginx sends fewer */
+    PARAMETERS = 32, /* indexed here; our nginx sends fewer */
 };
 
-/* How far the body was read. */
+/* State of the body. */
 enum input { INPUT_OPEN, INPUT_WHOLE, INPUT_BROKEN };
 
 struct parameter {
     struct bytes name, value;
 };
 
-/* Of a name, so that few are compared whole: its length and its last byte. */
+/* A tag of a name, its length and last byte, so that few names are compared in full. */
 static inline uint16_t tag_of(struct bytes name)
 {
     return (uint16_t)(name.size << 8 | (name.size ? (unsigned char)name.data[name.size - 1] : 0));
 }
 
-/* A connection, and the request that it brings now. */
+/* A connection and its current request. */
 struct fcgi_request {
     FCGX_Request fcgx;
     struct parameter parameters[PARAMETERS];
@@ -57,7 +58,7 @@ struct fcgi_request {
     int parameter_count;
     int fd;
     enum input input;
-    bool is_hurried; /* its connection has less time for a write than others */
+    bool is_hurried; /* its connection has a shorter write timeout */
     struct fcgi *fcgi;
     struct fcgi_request *previous, *next; /* in `living`; `next` alone in `spare` */
 };
@@ -66,7 +67,7 @@ struct fcgi {
     struct fcgi_options options;
     int epoll;
     bool is_listening;
-    int64_t pause_until_ms; /* accepting rests until then; 0: it does not */
+    int64_t pause_until_ms; /* accepting is paused until then; 0: not paused */
     size_t connections;
     struct fcgi_request *living, *spare, *current;
     int event_next, event_count;
@@ -75,7 +76,7 @@ struct fcgi {
 
 /* --- the listening socket --- */
 
-/* Makes way for bind: false when something that lives, or is no socket, stands at the path. */
+/* Clears the path for bind; false when a live socket or another file is there. */
 static bool clear_path(const struct sockaddr_un *address, char *problem, size_t problem_size)
 {
     struct stat status;
@@ -102,7 +103,7 @@ static bool clear_path(const struct sockaddr_un *address, char *problem, size_t 
     return true;
 }
 
-/* The path is made for its owner alone, then given its group, then opened to the group. */
+/* Creates the path for its owner only, then sets its group, then opens it to the group. */
 static bool bind_path(int fd, const struct sockaddr_un *address, int64_t group)
 {
     mode_t before = umask(0177);
@@ -156,7 +157,7 @@ static void watch(struct fcgi *fcgi, int fd, void *whose, uint32_t events, int h
         log_fatal("cannot watch a descriptor: %m");
 }
 
-/* libfcgi's own handlers of signals are taken away again: SIGPIPE is ignored, the others are base/stop's. */
+/* Removes libfcgi's signal handlers: SIGPIPE is ignored, base/stop handles the others. */
 static void start_library(void)
 {
     static const int matched[] = {SIGTERM, SIGUSR1, SIGPIPE};
@@ -213,7 +214,7 @@ static void add_connection(struct fcgi *fcgi, int fd)
     watch(fcgi, fd, request, EPOLLIN, EPOLL_CTL_ADD);
 }
 
-/* The descriptor is closed already, or is closed here when it is not -1. */
+/* The descriptor is closed here unless it is -1, which means that it is closed already. */
 static void drop_connection(struct fcgi_request *request, int fd)
 {
     struct fcgi *fcgi = request->fcgi;
@@ -245,7 +246,7 @@ static void resume_accepting(struct fcgi *fcgi)
         watch(fcgi, fcgi->options.listener, &fcgi->options.listener, EPOLLIN, EPOLL_CTL_MOD);
 }
 
-/* Takes what waits, `most` at once; another worker may be quicker at the same listener. */
+/* Accepts up to `most` pending connections; another worker may accept from the same listener first. */
 static void accept_waiting(struct fcgi *fcgi, int most)
 {
     while (fcgi->is_listening && !fcgi->pause_until_ms && most-- > 0) {
@@ -255,7 +256,7 @@ static void accept_waiting(struct fcgi *fcgi, int most)
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             pause_accepting(fcgi);
         else if (errno != EINTR && errno != ECONNABORTED)
-            return; /* EAGAIN: nobody waits */
+            return; /* EAGAIN: no connection is pending */
     }
 }
 
@@ -265,7 +266,7 @@ void fcgi_stop_listening(struct fcgi *fcgi)
         return;
     accept_waiting(fcgi, BACKLOG);
     fcgi->is_listening = false;
-    /* The master holds the same socket, so closing alone would not take it out of our epoll set. */
+    /* The master holds the same socket, so closing alone would not remove it from our epoll set. */
     epoll_ctl(fcgi->epoll, EPOLL_CTL_DEL, fcgi->options.listener, NULL);
     close(fcgi->options.listener);
 }
@@ -303,14 +304,14 @@ void fcgi_close(struct fcgi *fcgi)
 
 /* --- waiting --- */
 
-/* libfcgi looks for a parameter by comparing with each, and more than a dozen are asked for: each is measured
+/* libfcgi finds a parameter by comparing with each, and more than a dozen are read: measure each of them
  * once. */
 static void list_parameters(struct fcgi_request *request)
 {
     int count = 0;
     for (char **text = request->fcgx.envp; *text && count < PARAMETERS; text++) {
         const char *equals = strchr(*text, '=');
-        assert(equals); /* libfcgi joined the two */
+        assert(equals); /* libfcgi joined name and value */
         struct bytes name = {*text, (size_t)(equals - *text)};
         request->tags[count] = tag_of(name);
         request->parameters[count++] = (struct parameter){.name = name, .value = bytes_of(equals + 1)};
@@ -318,12 +319,12 @@ static void list_parameters(struct fcgi_request *request)
     request->parameter_count = count;
 }
 
-/* Reads the head of a request; drops the connection when it is closed, too slow, or speaks no FastCGI. */
+/* Reads the head of a request; drops the connection when it is closed, too slow, or not FastCGI. */
 static bool begin_request(struct fcgi_request *request)
 {
     FCGX_Request *fcgx = &request->fcgx;
     fcgx->ipcFd = request->fd;
-    fcgx->keepConnection = 1; /* else FCGX_Accept_r would first close it */
+    fcgx->keepConnection = 1; /* otherwise FCGX_Accept_r would close it first */
     FCGX_Detach(fcgx);
     read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
     bool has_failed = FCGX_Accept_r(fcgx) != 0;
@@ -391,7 +392,7 @@ struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name
                                                  : bytes_of(FCGX_GetParam(name, request->fcgx.envp));
 }
 
-/* After the last byte wanted: the stream must end here. */
+/* After the last expected byte: the stream must end here. */
 static enum fault end_input(struct fcgi_request *request)
 {
     if (FCGX_GetChar(request->fcgx.in) != EOF)
@@ -400,7 +401,7 @@ static enum fault end_input(struct fcgi_request *request)
     return request->input == INPUT_WHOLE ? FAULT_NONE : FAULT_ABODY;
 }
 
-/* A kept connection is usable again only when the body was read to its end, whoever wants it. */
+/* A keep-alive connection is reusable only after the body was read to its end. */
 static void discard_input(struct fcgi_request *request)
 {
     static char waste[65536];
@@ -411,7 +412,7 @@ static void discard_input(struct fcgi_request *request)
     read_limit_end();
 }
 
-/* Appends all of the body. */
+/* Appends the whole body. */
 static enum fault read_whole(struct fcgi_request *request, size_t length, struct builder *body)
 {
     for (size_t left = length; left;) {
@@ -419,7 +420,7 @@ static enum fault read_whole(struct fcgi_request *request, size_t length, struct
         int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
         if (got > 0)
             body->size += (size_t)got;
-        if (got < want) { /* the client gave up, or nginx went away */
+        if (got < want) { /* the client has aborted, or nginx has closed the connection */
             request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
             return FAULT_ABODY;
         }
@@ -448,7 +449,7 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
 
 /* --- one request: out --- */
 
-/* Writes all the parts; false when the client has gone or takes nothing for too long. */
+/* Writes all parts; false when the client has gone or accepts no data for too long. */
 static bool write_parts(int fd, struct iovec *parts, int count)
 {
     while (count) {
@@ -481,7 +482,7 @@ static FCGI_Header record_header(int type, int request_id, size_t size)
     };
 }
 
-/* Some records on their way, their contents where they lie. */
+/* Records to be sent, with pointers to their contents. */
 struct sheet {
     FCGI_Header headers[RECORDS_AT_ONCE];
     struct iovec parts[RECORDS_AT_ONCE * 3 + 1];
@@ -503,7 +504,7 @@ static void take_slice(struct sheet *sheet, struct bytes *from, size_t *room)
     *room -= size;
 }
 
-/* One record of output, as large as may be. */
+/* Adds one output record, as large as possible. */
 static void add_record(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
 {
     FCGI_Header *header = &sheet->headers[sheet->header_count++];
@@ -514,7 +515,7 @@ static void add_record(struct sheet *sheet, int request_id, struct bytes *head, 
     *header = record_header(FCGI_STDOUT, request_id, RECORD_BYTES - room);
 }
 
-/* As many records as go at once. */
+/* Adds as many records as fit into one write. */
 static void fill_sheet(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
 {
     sheet->header_count = sheet->part_count = 0;
@@ -522,9 +523,9 @@ static void fill_sheet(struct sheet *sheet, int request_id, struct bytes *head, 
         add_record(sheet, request_id, head, body);
 }
 
-/* The end of an answer.  Who drains adds a word that nobody asked for: nginx keeps a connection only when
- * nothing stands behind the end of the request, so it lets this one go by itself, and no request of its ever
- * meets a connection that we are just closing. */
+/* The end of an answer.  A draining worker appends an unsolicited record: nginx keeps a connection alive only
+ * when no data follows the end of the request, so it closes this one by itself, and never sends a request on
+ * a connection that the worker is closing. */
 struct ending {
     FCGI_Header no_more;
     FCGI_EndRequestRecord end; /* its status 0 is FCGI_REQUEST_COMPLETE */

@@ -1,4 +1,4 @@
-/* futex: the system call, which has no function in libc. */
+/* futex: the system call, for which libc has no function. */
 #include "edge/futex.h"
 
 #include <linux/futex.h>

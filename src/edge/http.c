@@ -1,4 +1,4 @@
-/* http: places, requests, and the wait for what ends. */
+/* http: slots, requests, and the wait for finished transfers. */
 #include "edge/http.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "edge/http_private.h"
 
 enum {
-    UPLOAD_BUFFER = 256 << 10, /* one call of TLS writes a whole batch */
+    UPLOAD_BUFFER = 256 << 10, /* one TLS write sends a whole batch */
 };
 
 static size_t take_answer(char *data, size_t size, size_t count, void *context)
@@ -23,7 +23,7 @@ static size_t take_answer(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Every address is looked at when its connection is made: a name may lead anywhere, each time elsewhere. */
+/* Checks every address when its connection is made: a name may resolve differently each time. */
 static curl_socket_t open_within_reach(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct place *place = context;
@@ -51,7 +51,7 @@ static void limit_reach(struct place *place, enum http_reach reach)
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 }
 
-/* What all requests of a place have in common. */
+/* Sets the options common to all requests of a slot. */
 static void prepare_place(struct place *place, const struct http_options *options)
 {
     place->easy = curl_easy_init();
@@ -142,7 +142,7 @@ static void set_request(struct place *place, const struct http_request *request)
         char header[256];
         snprintf(header, sizeof header, "Content-Type: %s", request->content_type);
         add_header(place, header);
-        add_header(place, "Expect:"); /* the body goes at once */
+        add_header(place, "Expect:"); /* the body is sent at once */
         curl_easy_setopt(place->easy, CURLOPT_POST, 1L);
         curl_easy_setopt(place->easy, CURLOPT_POSTFIELDS, request->body.data);
         curl_easy_setopt(place->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
@@ -218,7 +218,7 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
     result_r->reason = reason_of(place, code);
 }
 
-/* The result of a request or mail that has ended, if one has. */
+/* Takes the result of a finished request or mail, if there is one. */
 static bool take_ended(struct http *http, struct http_result *result_r)
 {
     int left;
@@ -229,7 +229,7 @@ static bool take_ended(struct http *http, struct http_result *result_r)
         CURL *easy = message->easy_handle;
         CURLcode code = message->data.result;
         curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
-        curl_multi_remove_handle(http->multi, easy); /* the message is gone with it */
+        curl_multi_remove_handle(http->multi, easy); /* also frees the message */
         if (!http_take_mail(http, easy, code, result_r))
             give_result(http, (struct place *)private, code, result_r);
         return true;
@@ -245,12 +245,12 @@ static bool has_news(const struct curl_waitfd *waits, size_t count)
     return false;
 }
 
-/* Waits for the transfers and for the others; true when one of the others has news. */
+/* Waits for the transfers and for the others; true when one of the others is ready. */
 static bool wait_for_all(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count)
 {
     struct curl_waitfd waits[HTTP_OTHERS_MAX];
     assert(count <= COUNT_OF(waits));
-    for (size_t i = 0; i < count; i++) /* libcurl's bits are the kernel's */
+    for (size_t i = 0; i < count; i++) /* libcurl's bits are those of poll */
         waits[i] = (struct curl_waitfd){
             .fd = others[i].fd,
             .events = (short)((others[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
@@ -297,5 +297,5 @@ void http_ask(struct http *http, const struct http_request *request, struct http
     assert(!http->in_flight);
     http_send(http, request);
     while (!http_receive(http, request->timeout_ms, result_r))
-        ; /* libcurl ends it in time */
+        ; /* libcurl ends it at its timeout */
 }

@@ -1,4 +1,4 @@
-/* http_mail: mails over SMTP, beside the requests of the same client. */
+/* http_mail: mails over SMTP, in parallel with the requests of the same client. */
 #include "edge/http.h"
 
 #include <stdio.h>

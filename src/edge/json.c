@@ -1,9 +1,9 @@
-/* json: yajl's callbacks turned into a strict tree.
+/* json: builds a strict tree from yajl's callbacks.
  *
- * yajl tells where its current token ends but not where it begins: the beginning follows from the end of the
- * token before, as only white space, a comma or a colon can stand between two tokens that yajl reports.
- * What yajl 2.1 lets pass and is refused here: vertical tab and form feed as white space, an unfinished
- * string behind the value, wrong surrogates, \u0000, any depth, duplicate members. */
+ * yajl reports where its current token ends but not where it begins: the start follows from the end of the
+ * previous token, as only white space, a comma or a colon can stand between two tokens that yajl reports.
+ * Accepted by yajl 2.1 but refused here: vertical tab and form feed as white space, an unfinished string
+ * after the value, lone surrogates, \u0000, any depth, duplicate members. */
 #include "edge/json.h"
 
 #include <stdlib.h>
@@ -14,24 +14,24 @@
 #include "edge/json_string.h"
 
 enum {
-    NAMES_COMPARED = 16, /* members of an object up to which each new name is compared with all before */
+    NAMES_COMPARED = 16, /* members of an object up to which a new name is compared with all others */
     NAMES_AT_HAND = 64,  /* names kept without an allocation */
     BATCH_LEAST = 16,    /* nodes allocated at once, first */
     BATCH_MOST = 256,    /* and at most */
 };
 
-/* A member's name, decoded, of an object not yet closed; `offset` is where its text begins. */
+/* A member's decoded name, of an object not yet closed; `offset` is where its text begins. */
 struct name {
     const char *data;
     uint32_t size, offset;
 };
 
-/* An open array or object.  Frames are kept for the next one as deep. */
+/* An open array or object.  Frames are reused at the same depth. */
 struct frame {
     struct frame *outer, *inner;
     struct json *node;  /* NULL inside a shallow one */
     struct json **tail; /* where the next child goes; NULL: children are not built */
-    struct bytes name;  /* of the member that comes */
+    struct bytes name;  /* of the next member */
     size_t first_name;  /* of this object in reader.names */
     uint32_t count;
 };
@@ -42,9 +42,9 @@ struct reader {
     struct bytes text;
     yajl_handle handle;
     size_t end;     /* of the last token */
-    bool is_ending; /* the whole text was given to yajl: what comes now is a number that ended with it */
+    bool is_ending; /* yajl has the whole text: the next token is a number that ended with it */
     int depth;
-    struct frame *frame; /* innermost open; NULL outside of all */
+    struct frame *frame; /* innermost open one; NULL: none */
     struct frame *frames;
     struct json *root;
     struct json *spare; /* the rest of the batch */
@@ -56,7 +56,7 @@ struct reader {
     struct name names_at_hand[NAMES_AT_HAND];
 };
 
-/* Notes the problem and returns false, which makes yajl stop. */
+/* Records the problem and returns false, which makes yajl stop. */
 static bool refuse(struct reader *reader, enum fault fault, const char *what, size_t offset)
 {
     reader->fault = fault;
@@ -71,7 +71,7 @@ static size_t offset_of(const struct reader *reader, const char *at)
 
 /* --- memory -------------------------------------------------------------------------------------- */
 
-/* yajl does not look whether it got its memory. */
+/* yajl does not check for failed allocations. */
 static void *take_memory(void *context UNUSED, size_t size)
 {
     void *memory = malloc(size);
@@ -121,8 +121,8 @@ static void push_name(struct reader *reader, struct name name)
 
 /* --- tokens -------------------------------------------------------------------------------------- */
 
-/* First byte at or behind `at` that is neither white space nor a separator; false: white space not of JSON.
- */
+/* First byte at or after `at` that is neither white space nor a separator; false: white space not allowed in
+ * JSON. */
 static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
 {
     for (; at < reader->text.size; at++) {
@@ -137,7 +137,7 @@ static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
     return true;
 }
 
-/* The token that yajl reports at this moment, exactly as written. */
+/* The token that yajl currently reports, exactly as written. */
 static bool take_token(struct reader *reader, struct bytes *token_r)
 {
     size_t start, end = reader->is_ending ? reader->text.size : yajl_get_bytes_consumed(reader->handle);
@@ -149,7 +149,7 @@ static bool take_token(struct reader *reader, struct bytes *token_r)
     return true;
 }
 
-/* Decodes what stands between two quotes into the arena; without `value_r` it is only checked. */
+/* Decodes the text between two quotes into the arena; without `value_r` only checks it. */
 static bool decode(struct reader *reader, struct bytes raw, struct bytes *value_r)
 {
     char *value = value_r ? arena_alloc(reader->arena, raw.size) : NULL;
@@ -164,7 +164,7 @@ static bool decode(struct reader *reader, struct bytes raw, struct bytes *value_
 
 /* --- the tree ------------------------------------------------------------------------------------ */
 
-/* Adds a value to the innermost open array or object; `*node_r` is NULL when values there are not built. */
+/* Adds a value to the innermost open array or object; `*node_r` is NULL when no nodes are built there. */
 static bool add_value(struct reader *reader, enum json_kind kind, struct bytes text, struct json **node_r)
 {
     struct frame *frame = reader->frame;
@@ -217,7 +217,7 @@ static int take_number(void *context, const char *digits UNUSED, size_t size UNU
     return take_literal(context, JSON_NUMBER);
 }
 
-/* An escape is always longer than what it stands for: a string as long as its text has none. */
+/* An escape is always longer than its character: a string as long as its text has none. */
 static int take_string(void *context, const unsigned char *decoded UNUSED, size_t size)
 {
     struct reader *reader = context;
@@ -314,7 +314,7 @@ static int take_name(void *context, const unsigned char *decoded UNUSED, size_t 
     return true;
 }
 
-/* The names of an object with many members are compared once they are all there, sorted. */
+/* Compares the names of an object with many members when it is complete, by sorting them. */
 static bool check_names(struct reader *reader, struct name *names, size_t count)
 {
     if (count <= NAMES_COMPARED)
@@ -370,7 +370,7 @@ static size_t find_malformed(struct bytes text)
     return at;
 }
 
-/* What can be told before reading. */
+/* Checks that need no parsing. */
 static bool check_text(struct reader *reader)
 {
     struct bytes text = reader->text;
@@ -386,8 +386,7 @@ static bool check_text(struct reader *reader)
     return start < text.size || refuse(reader, FAULT_AJSON, "the text is empty", start);
 }
 
-/* Our words for yajl's, which are static, "parse error: trailing garbage\n", as long as it is not asked to
- * quote the text. */
+/* Our words for yajl's, which are static ("parse error: trailing garbage\n") unless yajl quotes the text. */
 static const char *words_for(const char *words)
 {
     static const struct {
@@ -424,7 +423,7 @@ static void explain(struct reader *reader)
     yajl_free_error(reader->handle, whole);
 }
 
-/* yajl takes the beginning of a string behind the value for white space. */
+/* yajl accepts the beginning of a string after the value as white space. */
 static bool check_rest(struct reader *reader)
 {
     size_t at;

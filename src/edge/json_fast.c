@@ -1,9 +1,9 @@
-/* json_fast: recursive descent, bounded in depth.  Each reader takes the place of the first byte of what it
- * reads and returns the place behind it, NULL when that is not plain.
+/* json_fast: recursive descent with limited depth.  Each function takes a pointer to the first byte that it
+ * reads and returns a pointer past the last, or NULL when the text needs the full parser.
  *
- * The text must end with a bracket, `last`, which is found first.  No blank, digit, name or word goes past
- * it, strings stop before it, and only the outermost array or object may take it: so nothing else needs to
- * look whether the text is over. */
+ * The text must end with a bracket, `last`, which is found first.  No blank, digit, name or word extends past
+ * it, strings stop before it, and only the outermost array or object may consume it: so no other check for
+ * the end of the text is needed. */
 #include "edge/json_fast.h"
 
 #include "base/swar.h"
@@ -16,13 +16,13 @@ struct scan {
     const char *last; /* the outermost closing bracket */
     struct arena *arena;
     const struct json_limits *limits;
-    struct json *spare; /* nodes taken from the arena, not used yet */
+    struct json *spare; /* nodes allocated from the arena, not used yet */
     size_t spare_count, batch;
     size_t left; /* nodes that may still be built */
     int depth;
 };
 
-/* What an array or object is while it is read. */
+/* An array or object while it is read. */
 struct group {
     struct json *node;  /* NULL: not built */
     struct json **tail; /* where the next child goes; NULL: children are not built */
@@ -62,7 +62,7 @@ static inline const char *skip_blanks(const char *at)
 
 /* --- values that are no groups ------------------------------------------------------------------- */
 
-/* From the opening quote on; the text between the quotes. */
+/* Reads from the opening quote; returns the text between the quotes. */
 static inline const char *read_string(const struct scan *scan, const char *at, struct bytes *value_r)
 {
     const char *start = at + 1;
@@ -120,7 +120,7 @@ static const char *read_word(const struct scan *scan, const char *at, struct byt
 
 /* --- arrays and objects -------------------------------------------------------------------------- */
 
-/* Behind the bracket and the blanks that follow it. */
+/* After the bracket and the blanks that follow it. */
 static const char *open_group(struct scan *scan, const char *at, struct group *group, struct json *node)
 {
     if (at == scan->last || scan->depth == scan->limits->depth || scan->depth == JSON_FAST_DEPTH)
@@ -133,7 +133,7 @@ static const char *open_group(struct scan *scan, const char *at, struct group *g
     return skip_blanks(at + 1);
 }
 
-/* At the bracket that is to close the group. */
+/* At the bracket that should close the group. */
 static const char *close_group(struct scan *scan, const char *at, const struct group *group, char bracket)
 {
     if (*at != bracket || (at == scan->last) != (scan->depth == 1))
@@ -167,7 +167,7 @@ static const char *read_rarity(struct scan *scan, const char *at, enum json_kind
     }
 }
 
-/* `node` is NULL when the value is checked only; else its name stands there. */
+/* `node` is NULL when the value is only checked; otherwise it has its name already. */
 ALWAYS_INLINE const char *read_value(struct scan *scan, const char *at, struct json *node)
 {
     enum json_kind kind;
@@ -191,7 +191,7 @@ ALWAYS_INLINE const char *read_value(struct scan *scan, const char *at, struct j
     return behind;
 }
 
-/* With the blanks behind it. */
+/* Including the blanks after it. */
 ALWAYS_INLINE const char *read_child(struct scan *scan, const char *at, struct group *group,
                                      struct bytes name)
 {
@@ -220,7 +220,7 @@ static const char *read_array(struct scan *scan, const char *at, struct json *no
     return at ? close_group(scan, at, &group, ']') : NULL;
 }
 
-/* Names of one object; two that are the same have the same key, and set the same bit. */
+/* Names of one object; equal names have the same key and set the same bit. */
 struct names {
     struct bytes names[JSON_FAST_MEMBERS];
     uint64_t keys[JSON_FAST_MEMBERS], bits;
@@ -239,7 +239,7 @@ static inline uint64_t key_of(const struct scan *scan, struct bytes name)
     return key;
 }
 
-/* Is one of the names the same?  Not so many that a search would pay. */
+/* Is the name among them?  They are too few for a search to pay. */
 static bool has_name(const struct names *names, size_t count, struct bytes name, uint64_t key)
 {
     for (size_t i = 0; i < count; i++)
@@ -248,7 +248,7 @@ static bool has_name(const struct names *names, size_t count, struct bytes name,
     return false;
 }
 
-/* Joins the names that an object has so far, which must differ. */
+/* Adds a name to those of the object, which must all differ. */
 static inline bool add_name(const struct scan *scan, struct names *names, size_t count, struct bytes name)
 {
     uint64_t key = key_of(scan, name), bit = UINT64_C(1) << (key * SPREAD >> 58);

@@ -1,5 +1,4 @@
-/* json_pointer: where a value stands in a tree, found by a search, so that no reader needs to keep its path.
- */
+/* json_pointer: finds the position of a value in a tree by search, so that readers need not keep a path. */
 #include "edge/json.h"
 
 void json_add_pointer_name(struct builder *builder, struct bytes name)
@@ -15,7 +14,7 @@ void json_add_pointer_name(struct builder *builder, struct bytes name)
     }
 }
 
-/* As deep as the tree was built, which json_limits bound. */
+/* Recursion is as deep as the tree, which json_limits bound. */
 bool json_add_pointer(struct builder *builder, const struct json *root, const struct json *value)
 {
     if (root == value)

@@ -1,4 +1,4 @@
-/* json_string: escapes undone and made. */
+/* json_string: decodes and writes escapes. */
 #include "edge/json_string.h"
 
 #include "edge/json.h"
@@ -14,7 +14,7 @@ static unsigned unit_at(const char *digits)
            hex_value(digits[3]);
 }
 
-/* Reads the character whose \u escape is at `at`, one or two of them; returns NULL or what is wrong. */
+/* Reads the character whose \u escape is at `at`, one or two of them; returns NULL or the error. */
 static const char *read_character(const char **at, const char *end, unsigned *code_r)
 {
     unsigned unit = unit_at(*at + 2);
@@ -43,7 +43,7 @@ static size_t write_utf8(char *at, unsigned code)
     size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (size_t i = length - 1; i > 0; i--, code >>= 6)
         at[i] = (char)(0x80 | (code & 0x3F));
-    at[0] = (char)((0xF00 >> length & 0xFF) | code); /* as many ones on top as bytes */
+    at[0] = (char)((0xF00 >> length & 0xFF) | code); /* as many leading ones as bytes */
     return length;
 }
 
@@ -99,7 +99,7 @@ const char *json_decode_string(struct bytes raw, char *value, size_t *size_r, si
     return NULL;
 }
 
-/* Bytes that a byte takes in a JSON string, less one: 0 as it is, 1 `\n`, 5 `\u001f`. */
+/* Extra bytes of each byte in a JSON string: 0 as it is, 1 `\n`, 5 `\u001f`. */
 static const unsigned char escape_cost[256] = {5, 5, 5, 5, 5, 5, 5, 5, 1,         1,         1, 5,
                                                1, 1, 5, 5, 5, 5, 5, 5, 5,         5,         5, 5,
                                                5, 5, 5, 5, 5, 5, 5, 5, ['"'] = 1, ['\\'] = 1};

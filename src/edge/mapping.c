@@ -1,13 +1,14 @@
-/* mapping: who obtains the file's lock EX knows that nobody lives and makes the segment anew; everybody uses
- * it under SH.
+/* mapping: the file's lock EX proves that no user is alive, so its holder creates the segment anew; every
+ * process uses the segment under SH.
  *
- * flock turns EX into SH by letting go first, so another starter may obtain EX in between and make the
- * segment again.  Nothing is lost by that: nothing is read, mapped or promised before SH is held, the file is
- * made with plain writes, and the head is judged afresh under SH, like everybody else's.  From then on EX
- * cannot be obtained, so nobody changes the file's size under our mapping.
+ * flock converts EX to SH by releasing it first, so another starter may obtain EX in between and create the
+ * segment again.  This is harmless: nothing is read, mapped or promised before SH is held, the file is
+ * created with plain writes, and each process, its creator included, checks the head again under SH.  From
+ * then on EX cannot be obtained, so no process changes the file's size under a mapping.
  *
- * A maker that dies half-way leaves a head with layout 0, which keeps installation and generation: the next
- * starter begins again with a higher generation.  Who meets such a head under SH lets go and tries again. */
+ * A creator that dies half-way leaves a head with layout 0, which keeps installation and generation: the next
+ * starter begins again with a higher generation.  A process that finds such a head under SH releases its lock
+ * and tries again. */
 #include "edge/mapping.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ enum { OTHER_STARTERS_MS = 15000, PAUSE_LEAST_MS = 2, PAUSE_SPREAD_MS = 16 };
 
 _Static_assert(sizeof(struct mapping_head) == 64, "the head is one cache line and part of the layout");
 
-/* What the caller wants, and where to complain. */
+/* The caller's requirements, and where to report errors. */
 struct wish {
     const char *path;
     uint64_t magic;
@@ -53,7 +54,7 @@ PRINTF_LIKE(2, 3) static enum step refuse(const struct wish *wish, const char *f
     return STEP_REFUSED;
 }
 
-/* What the file lacks reads as zero. */
+/* Bytes beyond the end of the file read as zero. */
 static bool read_head(int fd, struct mapping_head *head_r)
 {
     memset(head_r, 0, sizeof *head_r);
@@ -68,7 +69,7 @@ static bool write_head(int fd, const struct mapping_head *head)
     return wrote == (ssize_t)sizeof *head;
 }
 
-/* A file that holds nothing: empty, or cut off before its first head was written. */
+/* Is the file empty, or cut off before its first head was written? */
 static bool is_blank(const struct mapping_head *head, const struct stat *status)
 {
     static const struct mapping_head blank;
@@ -82,7 +83,7 @@ static uint32_t draw_installation(void)
     return (uint32_t)MAPPING_INSTALLATION_MARK << 24 | (number & 0xffffff);
 }
 
-/* Room for the whole segment is taken now: a full disk is an answer here, a SIGBUS later. */
+/* Allocates the whole segment now: a full disk is an error here, a SIGBUS later. */
 static int take_room(int fd, size_t size)
 {
     int error;
@@ -92,7 +93,7 @@ static int take_room(int fd, size_t size)
     return error;
 }
 
-/* Under EX: a new generation, zero behind its head. */
+/* Under EX: creates a new generation, with zeros after its head. */
 static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
 {
     struct mapping_head head;
@@ -106,7 +107,7 @@ static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
     head = (struct mapping_head){
         .magic = wish->magic, .installation = head.installation, .generation = head.generation + 1};
     crypto_random(&head.seed, sizeof head.seed);
-    /* The number must outlive a loss of power: former database sessions are known by it. */
+    /* The number must survive a power failure: it identifies former database sessions. */
     if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
         return refuse(wish, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_NUMBERED);
@@ -125,7 +126,7 @@ static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
     return STEP_DONE;
 }
 
-/* Under SH: is it a whole segment as wished for, and still the file at the path? */
+/* Under SH: is it a complete segment as required, and still the file at the path? */
 static enum step examine(const struct wish *wish, int fd, struct mapping_head *head_r)
 {
     struct stat status, named;
@@ -161,10 +162,10 @@ static enum step map(const struct wish *wish, int fd, bool is_new, struct mappin
     return STEP_DONE;
 }
 
-/* EX if nobody lives, make; then SH, examine, map. */
+/* Takes EX if there are no live users, and creates; then SH, examines, maps. */
 static enum step lock_and_map(const struct wish *wish, int fd, struct mapping *mapping_r)
 {
-    uint64_t made = 0; /* the generation that we made; none is 0 */
+    uint64_t made = 0; /* the generation that we created; 0: none */
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         enum step step = make(wish, fd, &made);
         if (step != STEP_DONE)
@@ -209,7 +210,7 @@ bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uin
             refuse(&wish, "another process has been making it for more than %d s", OTHER_STARTERS_MS / 1000);
             return false;
         }
-        uint8_t chance; /* starters that hinder each other must not keep step */
+        uint8_t chance; /* random, so that competing starters do not stay in step */
         crypto_random(&chance, sizeof chance);
         clock_sleep_ms(PAUSE_LEAST_MS + chance % PAUSE_SPREAD_MS);
     }

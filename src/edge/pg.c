@@ -21,11 +21,11 @@ void pg_keep_message(struct pg *pg, const char *text)
     pg->message[strcspn(pg->message, "\n")] = '\0';
 }
 
-/* Refusals raised by our own functions (ST…) are no news. */
+/* Errors raised by our own functions (ST…) are expected and logged at level debug only. */
 enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what)
 {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    if (!sqlstate) { /* made by libpq itself: the connection is gone */
+    if (!sqlstate) { /* created by libpq itself: the connection is lost */
         pg->is_broken = true;
         pg_keep_message(pg, PQresultErrorMessage(result));
         log_warning("postgresql connection lost database=%s statement=%s: %s", PQdb(pg->connection), what,
@@ -132,7 +132,7 @@ static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
             continue;
         case PGRES_COPY_IN:
         case PGRES_COPY_OUT:
-        case PGRES_COPY_BOTH: /* nobody here would ever end it */
+        case PGRES_COPY_BOTH: /* no code here would ever end it */
             PQclear(result);
             return pg_note_silence(pg, what);
         default: {

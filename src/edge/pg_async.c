@@ -1,4 +1,4 @@
-/* pg_async: the same connections for a loop that never waits. */
+/* pg_async: the same connections for an event loop, without waiting. */
 #include "edge/pg.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ enum fault pg_send(struct pg *pg, const struct pg_statement *statement, const st
     return FAULT_NONE;
 }
 
-/* Takes what has come; PG_DONE when the whole answer has. */
+/* Reads the received data; PG_DONE when the answer is complete. */
 static enum pg_progress take(struct pg *pg, struct arena *arena, struct pg_result **result_r,
                              enum fault *fault_r)
 {

@@ -1,4 +1,4 @@
-/* pg_connect: opening a connection, and what state it is in. */
+/* pg_connect: opens connections and checks their state. */
 #include "edge/pg_private.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* What the server says unasked.  Its last words, when it ends an idle session, come here too. */
+/* Handles unsolicited messages of the server, such as the last one when it ends an idle session. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct pg *pg = context;
@@ -33,7 +33,7 @@ PGconn *pg_begin_connecting(const struct pg_options *options, bool waits)
                         (long long)options->statement_timeout_ms, (long long)options->lock_timeout_ms,
                         options->role_settings);
     assert(size > 0 && (size_t)size < sizeof settings);
-    /* The first dbname alone is expanded as a connection string; what follows it goes before it. */
+    /* Only the first dbname is expanded as a connection string; keywords after it override it. */
     const char *const words[][2] = {
         {"dbname", options->conninfo},
         {"dbname", options->database},
@@ -42,7 +42,7 @@ PGconn *pg_begin_connecting(const struct pg_options *options, bool waits)
         {"client_encoding", "UTF8"},
         {"fallback_application_name", "stampd"},
         {"target_session_attrs", "primary"},
-        {"keepalives_idle", "15"}, /* a host that vanished is noticed after about half a minute */
+        {"keepalives_idle", "15"}, /* an unreachable host is detected after about half a minute */
         {"keepalives_interval", "5"},
         {"keepalives_count", "3"},
         {"tcp_user_timeout", "30000"},
@@ -56,7 +56,7 @@ PGconn *pg_begin_connecting(const struct pg_options *options, bool waits)
     return waits ? PQconnectdbParams(keywords, values, 1) : PQconnectStartParams(keywords, values, 1);
 }
 
-/* libpq tells the SQLSTATE of a refused connection inside a verbose message only. */
+/* libpq includes the SQLSTATE of a refused connection only in a verbose message. */
 static void connect_verbosely(PGconn *connection)
 {
     PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
@@ -110,7 +110,7 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
     PGconn *connection = pg_begin_connecting(options, true);
     if (!connection)
         log_fatal("out of memory postgresql connection");
-    /* A server that does not answer is not asked a second time; one that refuses is asked why. */
+    /* A server that does not respond is not tried again; one that refuses is, for its reason. */
     if (PQstatus(connection) != CONNECTION_OK &&
         clock_monotonic_ms() - start_ms < (int64_t)options->connect_timeout_s * 500)
         connect_verbosely(connection);
@@ -158,7 +158,7 @@ bool pg_is_alive(struct pg *pg)
         if (!PQconsumeInput(pg->connection))
             (void)pg_note_loss(pg, "idle");
         else
-            (void)PQisBusy(pg->connection); /* reads what came: on_notice, new parameters, notifications */
+            (void)PQisBusy(pg->connection); /* reads received data: notices, parameters, notifications */
     }
     return pg_is_connected(pg);
 }

@@ -1,4 +1,4 @@
-/* pg_params: parameters in PostgreSQL's binary format, and what its error codes mean.  Needs no libpq. */
+/* pg_params: parameters in PostgreSQL's binary format, and faults for its error codes.  Needs no libpq. */
 #include "edge/pg.h"
 
 #include <endian.h>
@@ -7,7 +7,7 @@
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25 };
 enum { ARRAY_HEAD = 20, ARRAY_EMPTY_HEAD = 12 };
 
-/* Room is left below the server's limit of 1 GiB for what frames the values. */
+/* Leaves room below the server's limit of 1 GiB for the message around the values. */
 static const size_t message_limit = (size_t)1000 * 1024 * 1024;
 
 void pg_params_start(struct pg_params *params, struct arena *arena)
@@ -41,8 +41,8 @@ static char *put_i64(char *at, int64_t value)
     return at + sizeof wire;
 }
 
-/* Allocates an array of `body` bytes of elements behind its head, adds it and returns where the elements go.
- */
+/* Allocates an array of `body` bytes of elements after its header, adds it and returns where the elements
+ * go. */
 static char *start_array(struct pg_params *params, int32_t oid, bool has_null, size_t count, size_t body)
 {
     size_t size = count ? ARRAY_HEAD + body : ARRAY_EMPTY_HEAD;
@@ -116,7 +116,7 @@ void pg_add_text_array(struct pg_params *params, const struct bytes *values, siz
         body += values[i].data ? values[i].size : 0;
         has_null |= !values[i].data;
     }
-    if (body > message_limit) { /* not worth the memory */
+    if (body > message_limit) { /* do not allocate it */
         add_value(params, NULL, body);
         return;
     }
@@ -147,7 +147,7 @@ bool pg_params_fit(const struct pg_params *params)
 enum fault pg_fault_of_sqlstate(const char *sqlstate)
 {
     static const struct {
-        const char *start; /* of the SQLSTATE: a whole one, or its class */
+        const char *start; /* a whole SQLSTATE, or its class */
         enum fault fault;
     } meanings[] = {
         {"40001", FAULT_STALE},     /* serialization_failure */

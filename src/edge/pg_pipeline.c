@@ -7,13 +7,13 @@
 #include "base/crash.h"
 #include "base/log.h"
 
-/* Reads the answers to `count` statements and the sync.  Results that are no errors go to results[] (NULL:
- * are dropped), the first error to refusal_r with the place of its statement.  FAULT_NONE: the sync came. */
+/* Reads the answers to `count` statements and the sync.  Successful results go to results[] (NULL: they are
+ * discarded), the first error to refusal_r with the index of its statement.  FAULT_NONE: the sync arrived. */
 static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PGresult **results,
                                PGresult **refusal_r, int *failed_r)
 {
     *refusal_r = NULL;
-    int most = count + 1; /* the commit itself may answer too, with an error before the sync */
+    int most = count + 1; /* the commit itself may also fail, with an error before the sync */
     for (int place = 0; place <= most;) {
         enum fault lost = pg_await_result(pg, deadline_ms, "pipeline");
         if (lost)
@@ -108,7 +108,7 @@ void pg_prepare_on_use(struct pg *pg, const struct pg_statement *table, size_t c
     pg->table_count = count;
 }
 
-/* Its place in the table when it must be prepared before it is sent. */
+/* Its index in the table if it must be prepared before it is sent. */
 static ptrdiff_t unprepared(const struct pg *pg, const struct pg_statement *statement)
 {
     if (!pg->table || statement < pg->table || statement >= pg->table + pg->table_count)
@@ -127,8 +127,8 @@ enum fault pg_prepare_used(struct pg *pg, const struct pg_statement *statement)
     return fault;
 }
 
-/* In front of its first use in a pipeline.  It counts as prepared from here; forget_unparsed corrects that
- * when the pipeline fails before it. */
+/* Prepares it before its first use in a pipeline.  It counts as prepared from here; forget_unparsed corrects
+ * that when the pipeline fails earlier. */
 static void parse_in_pipeline(struct pg *pg, const struct pg_statement *statement)
 {
     ptrdiff_t index = unprepared(pg, statement);
@@ -144,7 +144,7 @@ static void parse_in_pipeline(struct pg *pg, const struct pg_statement *statemen
     pg->is_prepared[index] = true;
 }
 
-/* After an error at answer `failed`: the server has skipped what came behind it. */
+/* After an error at answer `failed`: the server has skipped all later statements. */
 static void forget_unparsed(struct pg *pg, int failed)
 {
     for (int i = 0; i < pg->parse_count; i++)
@@ -152,7 +152,7 @@ static void forget_unparsed(struct pg *pg, int failed)
             pg->is_prepared[pg->parses[i].index] = false;
 }
 
-/* Which statement of the pipeline answer `place` belongs to: preparing a statement counts as its use. */
+/* The statement of the pipeline that answer `place` belongs to: preparing a statement counts as its use. */
 static int statement_of_answer(const struct pg *pg, int place)
 {
     int statement = place;
@@ -161,7 +161,7 @@ static int statement_of_answer(const struct pg *pg, int place)
     return statement;
 }
 
-/* Takes the answers of preparing out of the row of results. */
+/* Removes the answers to preparing from the results. */
 static void drop_parses(struct pg *pg, PGresult **results, int answers)
 {
     int next = 0, parse = 0;
@@ -246,7 +246,7 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
         verdict_r->constraint = copy_field(arena, refusal, PG_DIAG_CONSTRAINT_NAME);
         PQclear(refusal);
     }
-    if (lost) { /* whatever the server said before: without the sync nothing is known */
+    if (lost) { /* whatever the server returned before: without the sync the outcome is unknown */
         verdict_r->fault = lost;
         return;
     }

@@ -1,4 +1,4 @@
-/* pg_rows: the rows of one statement, taken one by one as they come. */
+/* pg_rows: the rows of one statement, read one by one as they arrive. */
 #include "edge/pg_private.h"
 
 enum fault pg_begin_rows(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
@@ -20,7 +20,7 @@ enum fault pg_begin_rows(struct pg *pg, const struct pg_statement *statement, co
     return FAULT_NONE;
 }
 
-/* After the last row, or an error of the server, its answer is read to the end. */
+/* After the last row, or an error of the server, reads its answer to the end. */
 static enum fault end_rows(struct pg *pg, int64_t deadline_ms, enum fault fault)
 {
     const char *what = pg->rows_statement;

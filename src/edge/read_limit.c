@@ -1,5 +1,5 @@
-/* read_limit: one timer for the process, set when none runs; when it fires, the read under way has its time
- * still, and the timer is set for the rest, or it ends. */
+/* read_limit: one timer for the process, started when none runs.  When it fires, it either ends the read in
+ * progress or, if that read has time left, is set again for the rest. */
 #include "edge/read_limit.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void set_timer(int64_t ms)
     timer_settime(timer, 0, &when, NULL);
 }
 
-/* Everything it calls is safe in a handler. */
+/* Everything it calls is async-signal-safe. */
 static void on_timer(int signal)
 {
     int before = errno;
