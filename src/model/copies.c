@@ -1,4 +1,4 @@
-/* copies: a list of what applications declare; notes of a commit; the order of a batch. */
+/* copies: the declarations of applications, the notes of a commit, the order of a batch. */
 #include "model/copies.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void add_note(struct copy_notes *notes, struct arena *arena, struct copy_
     notes->list[notes->count++] = note;
 }
 
-/* What of the life that ended does not come again in the new one; both are in the order of names. */
+/* Notes items of the ended incarnation that the new one lacks; both lists are sorted by name. */
 static void note_ended(struct copy_notes *notes, struct arena *arena, const struct schema *schema,
                        const struct document *base, const struct draft_rows *rows)
 {

@@ -1,8 +1,8 @@
-/* cron: the local clock as a line of pieces, in each of which it runs at one distance from UTC.
+/* cron: the local clock as a sequence of pieces, each with a constant offset from UTC.
  *
- * All of it rests on localtime_r alone: a piece ends where its distance changes, which is found by halving. A
- * time of a day is then the first moment at which the clock shows it or more: inside a piece, or where a
- * piece begins because the clock jumped over the time. */
+ * Only localtime_r is needed: a piece ends where the offset changes, which is found by bisection.  A time of
+ * day is then the first moment at which the clock shows it or more: inside a piece, or at the start of a
+ * piece when the clock jumped over the time. */
 #include "model/cron.h"
 
 #include <stdio.h>
@@ -16,9 +16,9 @@ enum {
     MINUTE_S = 60,
     HOUR_S = 3600,
     DAY_S = 86400,
-    STEP_S = HOUR_S,        /* two changes are never nearer */
-    WIDEST_S = 26 * HOUR_S, /* no zone is, or jumps, farther */
-    ZONE_MOST = 63,         /* of its name */
+    STEP_S = HOUR_S,        /* two changes are never closer */
+    WIDEST_S = 26 * HOUR_S, /* no zone is off, or jumps, by more */
+    ZONE_MOST = 63,         /* bytes of its name */
 };
 
 /* --- the text --- */
@@ -30,7 +30,7 @@ static const struct {
 
 static const int days_of_month[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-/* The next `digits` of the text. */
+/* Reads the next `digits` of the text. */
 static int take(const char **at, int digits)
 {
     int number = 0;
@@ -82,8 +82,7 @@ bool cron_parse(struct bytes text, struct cron *cron_r)
 
 /* --- the zone --- */
 
-/* A name below the folder of zones, and nothing else: glibc would take any other text for a rule, or for UTC.
- */
+/* Accepts only a name below the folder of zones: glibc would read any other text as a rule, or as UTC. */
 static bool is_known_zone(const char *zone)
 {
     static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/";
@@ -117,22 +116,22 @@ bool cron_set_zone(const char *zone)
 
 /* --- the clock --- */
 
-/* How far the local clock is ahead of UTC. */
+/* Offset of the local clock from UTC; positive when ahead. */
 static int64_t distance(int64_t moment)
 {
     time_t seconds = (time_t)moment;
     struct tm parts;
     if (!localtime_r(&seconds, &parts))
-        return 0; /* beyond all years */
+        return 0; /* outside the range of years */
     return parts.tm_gmtoff;
 }
 
-/* From `start`, where the clock is at `ahead`, to `end`: one distance all along. */
+/* From `start`, where the clock is at `ahead`, to `end`, at a constant offset. */
 struct piece {
     int64_t start, end, ahead;
 };
 
-/* The first moment in (from, to] whose distance is not `ahead`, which that of `to` is not. */
+/* The first moment in (from, to] whose offset is not `ahead`; that of `to` must differ. */
 static int64_t find_change(int64_t from, int64_t to, int64_t ahead)
 {
     while (to - from > 1) {
@@ -145,7 +144,7 @@ static int64_t find_change(int64_t from, int64_t to, int64_t ahead)
     return to;
 }
 
-/* The piece that begins at `start`, as far as `limit`. */
+/* The piece that begins at `start`, up to `limit`. */
 static struct piece next_piece(int64_t start, int64_t limit)
 {
     struct piece piece = {.start = start, .end = start, .ahead = distance(start)};
@@ -170,7 +169,7 @@ static int64_t moment_of(int64_t local)
         if (moment < piece.end)
             return moment > piece.start ? moment : piece.start;
     }
-    return limit; /* cannot be: no clock is that far behind */
+    return limit; /* impossible: no clock is that far behind */
 }
 
 /* --- the next time --- */
@@ -181,7 +180,7 @@ static int64_t round_up(int64_t number, int64_t unit)
     return rest ? number + unit - rest : number;
 }
 
-/* Seconds since 1970 of a day's begin, as if the clock were UTC's. */
+/* Seconds since 1970 at the start of a day, as if the clock were in UTC. */
 static int64_t start_of_day(int year, int month, int day)
 {
     struct tm parts = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
@@ -194,7 +193,7 @@ static int last_day(int year, int month)
     return days_of_month[month - 1] + (month == 2 && is_leap);
 }
 
-/* The day of period number `index` from the one that `here` is in. */
+/* The day in the period that is `index` periods after that of `here`. */
 static int64_t choose_day(const struct cron *cron, const struct tm *here, int index)
 {
     int year = here->tm_year + 1900, month = here->tm_mon + 1;
@@ -214,7 +213,7 @@ static int64_t choose_day(const struct cron *cron, const struct tm *here, int in
     }
 }
 
-/* Years, months, weeks, days: the periods from the one before the present on. */
+/* For years, months, weeks, days: checks the periods from the previous one on. */
 static int64_t next_of_calendar(const struct cron *cron, int64_t after)
 {
     time_t seconds = (time_t)after;
@@ -229,7 +228,7 @@ static int64_t next_of_calendar(const struct cron *cron, int64_t after)
     }
 }
 
-/* Each time the clock shows the minute; and where it jumps over the minute inside an hour. */
+/* Each time the clock shows the minute, and each change at which it skips the minute within an hour. */
 static int64_t next_of_hour(const struct cron *cron, int64_t after)
 {
     int64_t shown = cron->minute * MINUTE_S, limit = after + WIDEST_S;
@@ -243,7 +242,7 @@ static int64_t next_of_hour(const struct cron *cron, int64_t after)
         if (jump > 0 && jump < HOUR_S && round_up(from - shown, HOUR_S) + shown < from + jump)
             return piece.end;
     }
-    return limit; /* cannot be: each hour has the minute */
+    return limit; /* impossible: each hour has the minute */
 }
 
 int64_t cron_next_ms(const struct cron *cron, int64_t after_ms)

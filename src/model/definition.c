@@ -1,4 +1,4 @@
-/* definition: strict, because who hears nothing does not know why. */
+/* definition: strict, because a subscriber that receives nothing cannot see why. */
 #include "model/definition.h"
 
 #include "model/item.h"
@@ -14,7 +14,7 @@ static int digit_value(char digit)
     return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* An id or a value: decoded, well-formed. */
+/* Reads an id or a value: decoded and well-formed. */
 static bool take_piece(struct arena *arena, struct bytes text, struct bytes *piece_r)
 {
     char *decoded = arena_alloc(arena, text.size + 1);
@@ -37,7 +37,7 @@ static bool take_piece(struct arena *arena, struct bytes text, struct bytes *pie
     return bytes_is_utf8(*piece_r);
 }
 
-/* As stampd.property_joined() of the database does it. */
+/* Same as the SQL function stampd.property_joined(). */
 static bool take_values(struct arena *arena, struct bytes text, struct definition *definition)
 {
     struct builder joined = {0};

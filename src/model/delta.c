@@ -1,4 +1,4 @@
-/* delta: which items a holder lacks, as JSON for a client or as a new copy for a holder in here. */
+/* delta: the items that a copy lacks, as JSON for a client or as a new snapshot within the server. */
 #include "model/delta.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct delta delta_compute(const struct document *source, struct held held)
         return delta;
     delta.dtime = header->dtime;
     if (held.version <= 0 || held.ctime != header->ctime) {
-        /* A whole copy without tombstones: it knows of no removal up to the last of them. */
+        /* A complete copy without tombstones: it has no record of removals up to the last of them. */
         if (source->newest_tombstone > delta.dtime)
             delta.dtime = source->newest_tombstone;
         return delta;
@@ -37,13 +37,13 @@ static bool is_whole_copy(const struct delta *delta)
     return !delta->with_tombstones;
 }
 
-/* Does the delta carry the item itself? */
+/* Does the delta contain the item itself? */
 static bool is_in(const struct delta *delta, const struct item *item)
 {
     return item->version > delta->since && (delta->with_tombstones || !item_is_tombstone(item));
 }
 
-/* Does the delta name it as one that is still there? */
+/* Does the delta list its name as still existing? */
 static bool is_named(const struct delta *delta, const struct item *item)
 {
     return delta->with_keys && item->version <= delta->since && !item_is_tombstone(item);
@@ -75,7 +75,7 @@ size_t delta_size(const struct delta *delta)
 
 /* --- JSON ---------------------------------------------------------------------------------------- */
 
-/* The ready header, with the delta's dtime as its last number when that differs. */
+/* Writes the prepared header, with the delta's dtime as its last number when that differs. */
 static void write_header(const struct delta *delta, struct builder *builder)
 {
     const struct document *source = delta->source;
@@ -90,7 +90,7 @@ static void write_header(const struct delta *delta, struct builder *builder)
     builder_add_i64(builder, delta->dtime);
 }
 
-/* Items carried by the delta: the live ones or the tombstones. */
+/* Writes the items of the delta: the live ones or the tombstones. */
 static void write_items(const struct delta *delta, bool of_tombstones, struct builder *builder)
 {
     const struct document *source = delta->source;
@@ -121,7 +121,7 @@ static void write_keys(const struct delta *delta, struct builder *builder)
         if (!item->key.size)
             continue;
         size_t between =
-            --builder->size; /* the key's opening quote falls on the closing one, and becomes a dot */
+            --builder->size; /* the key's opening quote overwrites the closing one and becomes a dot */
         json_add_string(builder, item->key);
         builder->data[between] = '.';
     }
@@ -135,11 +135,11 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
         builder_add_text(builder, "}");
         return;
     }
-    if (is_whole_copy(delta)) { /* `,"items":[…]` as it stands in the ready JSON */
+    if (is_whole_copy(delta)) { /* `,"items":[…]` copied from the ready JSON */
         builder_add(builder, source->json.data + source->json_header,
                     source->json.size - source->json_header - 1);
         builder_add_text(builder, ",\"dels\":[");
-    } else if (delta->since >= source->header.version && !delta->with_keys) { /* nothing is new */
+    } else if (delta->since >= source->header.version && !delta->with_keys) { /* no changes */
         builder_add_text(builder, ",\"items\":[],\"dels\":[]}");
         return;
     } else {
@@ -157,8 +157,8 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
 
 /* --- the holder's copy --------------------------------------------------------------------------- */
 
-/* The item that the holder has after the delta, of what it had and what the source has (one may be NULL, both
- * bear the same name); NULL when none. */
+/* The copy's item after the delta, from its present item and that of the source (one may be NULL, both have
+ * the same name); NULL: none. */
 static const struct item *choose(const struct delta *delta, const struct item *had, const struct item *has)
 {
     const struct item *item;

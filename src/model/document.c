@@ -1,8 +1,9 @@
 /* document: a snapshot is measured first, then written once into its block.
  *
- *   struct document | items[] | JSON with the live items | JSON of the tombstones | texts that are no slices
+ *   struct document | items[] | JSON with the live items | JSON of the tombstones | other texts
  *
- * A text is a slice of the ready JSON when it stands there without escapes, else it is copied behind. */
+ * A text is a slice of the ready JSON when it appears there without escapes, otherwise it is copied to the
+ * end. */
 #include "model/document.h"
 
 #include <stdlib.h>
@@ -13,14 +14,15 @@
 
 /* --- the items of the snapshot to be ------------------------------------------------------------- */
 
-/* Joins the items of a copy, whose JSON is ready, with fresh ones, which win.  Walked twice. */
+/* Merges the items of a copy, whose JSON is ready, with fresh ones, which take precedence.  Iterated
+ * twice. */
 struct merge {
-    const struct item *ready, *fresh; /* the next of each */
+    const struct item *ready, *fresh; /* next of each */
     size_t ready_left, fresh_left;
-    int64_t horizon; /* tombstones up to here are left out */
+    int64_t horizon; /* tombstones up to here are dropped */
 };
 
-/* The next item in order, NULL at the end; `is_ready_r`: it comes from the copy. */
+/* The next item in order, NULL at the end; `is_ready_r`: the item is from the copy. */
 static const struct item *merge_next(struct merge *merge, bool *is_ready_r)
 {
     while (merge->ready_left || merge->fresh_left) {
@@ -57,7 +59,7 @@ static bool is_sorted(const struct item *items, size_t count)
 
 struct sizes {
     size_t items;
-    size_t json, tombstones, texts; /* bytes of the three regions behind the items */
+    size_t json, tombstones, texts; /* bytes of the three regions after the items */
 };
 
 static size_t number_size(int64_t number)
@@ -68,7 +70,7 @@ static size_t number_size(int64_t number)
     return size;
 }
 
-/* A text as a JSON string; it needs a copy of its own when it is escaped there. */
+/* Measures a text as a JSON string; it needs a separate copy when it is escaped there. */
 static size_t measure_text(struct sizes *sizes, struct bytes text)
 {
     size_t size = json_string_size(text);
@@ -106,7 +108,7 @@ int64_t document_item_cost(const struct item *item)
 {
     struct sizes unused = {0};
     size_t json = item->json.data ? item->json.size : measure_fresh(&unused, item);
-    if (!item->json.data) /* as long as it will be */
+    if (!item->json.data) /* size of the JSON to be written */
         json += STAMP_DIGITS - number_size(item->version);
     return (int64_t)(json + strlen(",") + sizeof *item);
 }
@@ -147,8 +149,8 @@ static struct sizes measure(const struct header *header, struct merge merge)
 
 /* --- second walk: writing ------------------------------------------------------------------------ */
 
-/* A builder over a region of the block.  The region is as large as measured; the builder is told that there
- * is no end, so that it never moves the text, though it may ask for more room than it then uses. */
+/* A builder over a region of the block.  The region is as large as measured; the builder has unlimited
+ * capacity, so that it never moves the text, even if it reserves more room than it then uses. */
 static struct builder region(char *data)
 {
     return (struct builder){.data = data, .capacity = SIZE_MAX};
@@ -165,7 +167,7 @@ static struct bytes write_copy(struct writer *writer, struct bytes text)
     return copy;
 }
 
-/* Writes a text as a JSON string and returns where it stands unescaped. */
+/* Writes a text as a JSON string and returns a slice of it, or a copy when it is escaped. */
 static struct bytes write_text(struct writer *writer, struct builder *out, struct bytes text)
 {
     size_t start = out->size;
@@ -220,7 +222,7 @@ static void write_fresh(struct writer *writer, struct builder *out, const struct
     builder_add_text(out, "}");
 }
 
-/* The same text in the new block. */
+/* Returns the same text in the new block. */
 static struct bytes write_moved(struct writer *writer, struct bytes text, struct bytes from, const char *to)
 {
     if (!text.data)

@@ -1,4 +1,4 @@
-/* document_pack: pointers to distances and back. */
+/* document_pack: converts pointers to offsets and back. */
 #include "model/document_pack.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 
-/* What stands in place of a pointer: 0 for none, 1 for the empty text that is no part of the block, which no
- * text of the block can be, because the struct is there. */
+/* Special values of an offset: 0 for NULL, 1 for an empty text outside the block; no text of the block can be
+ * there, because the struct is. */
 enum { NONE = 0, EMPTY = 1 };
 
 static void loosen(struct bytes *text, const struct document *document)

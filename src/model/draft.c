@@ -1,28 +1,28 @@
-/* draft: the changes stand in a balanced tree beside the base, so that a long list of items in any order
- * costs no more than sorting it, and leaves it already sorted. */
+/* draft: the changes are kept in a balanced tree beside the base, so that a long list of items in any order
+ * costs no more than sorting it, and ends up sorted. */
 #include "model/draft.h"
 
 #include "model/stamp.h"
 
-/* An item that was touched.  It stays in the tree when it has come back to what the base has. */
+/* An item that was set or removed.  It stays in the tree even when it again equals the base's. */
 struct change {
     struct change *left, *right;
     unsigned level; /* of an AA tree: 1 at the leaves */
     bool differs;   /* from the base */
     const struct item
-        *base;        /* the base's item or tombstone of that name; NULL: none, or of a life that has ended */
-    struct item item; /* in the operation's eyes; without content: there is none */
+        *base;        /* the base's item or tombstone of that name; NULL: none, or of an ended incarnation */
+    struct item item; /* as the operation sees it; no content: removed */
 };
 
 struct draft {
     struct arena *arena;
     struct document *base;
     bool exists;
-    bool goes_on; /* the base's life does: its items show through */
+    bool goes_on; /* the base's incarnation continues: its items are visible */
     struct change *changes;
-    size_t change_count;        /* those that differ */
+    size_t change_count;        /* changes that differ from the base */
     int64_t volume, live, cost; /* of the live items */
-    struct item *sealed;        /* the rows' items, one behind the other */
+    struct item *sealed;        /* the rows' items, consecutive */
 };
 
 /* --- the tree ------------------------------------------------------------------------------------ */
@@ -49,7 +49,7 @@ static struct change *tree_skew(struct change *tree)
     return left;
 }
 
-/* Of three on one level the middle one rises. */
+/* Of three nodes on one level the middle one moves up. */
 static struct change *tree_split(struct change *tree)
 {
     struct change *right = tree->right;
@@ -226,7 +226,7 @@ const struct item *draft_next_item(const struct draft *draft, struct bytes iclas
     }
 }
 
-/* Makes the item what is wanted; without content: removes it. */
+/* Sets the item as wanted; without content: removes it. */
 static void put(struct draft *draft, const struct item *wanted)
 {
     struct change *change = tree_find(draft->changes, wanted->iclass, wanted->key);
@@ -307,7 +307,7 @@ static struct header seal_header(const struct draft *draft, int64_t version, int
     return header;
 }
 
-/* Adds the changes of the tree in order. */
+/* Adds the changes of the tree, in order. */
 static void seal_items(const struct change *tree, int64_t version, struct draft_rows *rows,
                        struct item *sealed)
 {
@@ -325,7 +325,8 @@ static void seal_items(const struct change *tree, int64_t version, struct draft_
     seal_items(tree->right, version, rows, sealed);
 }
 
-/* Adds the base's tombstones that need not be remembered longer, but for those that the commit overwrites. */
+/* Adds the base's tombstones that need not be remembered any longer, except those that the commit
+ * overwrites. */
 static void seal_purges(const struct draft *draft, struct draft_rows *rows)
 {
     const struct document *base = draft->base;
@@ -345,8 +346,8 @@ void draft_seal(struct draft *draft, int64_t version, int64_t horizon, struct dr
 {
     assert(draft_is_changed(draft));
     assert(version > draft->base->header.version);
-    assert(draft->base->header.version || version > draft->base->header.floor); /* no row: it is born */
-    if (horizon >= version) /* what this commit removes is remembered in any case */
+    assert(draft->base->header.version || version > draft->base->header.floor); /* no row: a new document */
+    if (horizon >= version) /* removals of this commit are always remembered */
         horizon = stamp_add_ms(version, -1);
     *rows_r = (struct draft_rows){.header = seal_header(draft, version, horizon)};
     draft->sealed = ARENA_ARRAY(draft->arena, struct item, draft->change_count);

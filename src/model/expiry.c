@@ -1,4 +1,4 @@
-/* expiry: the end of a document, out of a member of one of its singletons. */
+/* expiry: the expiry of a document, from a member of one of its singletons. */
 #include "model/expiry.h"
 
 #include "base/arena.h"

@@ -1,4 +1,4 @@
-/* mutation: the members of an object as a list, changed rule by rule, and written again. */
+/* mutation: reads an object's members into a list, applies the rules in order, and writes it again. */
 #include "model/mutation.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void apply_change(struct members *members, const struct schema_change *ch
         if (!member)
             return;
         if (find_member(members, change->value)) {
-            remove_member(members, member); /* of two the newer one stays */
+            remove_member(members, member); /* of two, the newer one stays */
             return;
         }
         member->name = change->value;
@@ -114,8 +114,8 @@ bool mutation_applies(const struct schema_class *class)
 
 /* --- both ---------------------------------------------------------------------------------------- */
 
-/* May a rule change the text?  A name that does not stand in it, as it is, is no member of it; one that is
- * written with escapes is told by the backslash. */
+/* May a rule change the text?  A name that does not occur in the text literally is not a member of it, unless
+ * it is written with escapes, which a backslash reveals. */
 static bool may_change(const struct schema_class *class, struct bytes item_class, struct bytes content)
 {
     if (memchr(content.data, '\\', content.size))
@@ -158,11 +158,11 @@ static struct bytes apply_rules(struct arena *arena, const struct schema_class *
     return members.is_changed ? write_members(arena, &members) : content;
 }
 
-/* A member that a rule of an item removes or brings. */
+/* A member that a rule of an item removes or adds. */
 struct trace {
     const struct schema_item *item;
     struct bytes member;
-    size_t place; /* in the order in which the rules are applied */
+    size_t place; /* in the order of application */
     bool is_removed;
 };
 

@@ -1,11 +1,11 @@
-/* schema: looking things up, names of types, and the canonical text. */
+/* schema: lookups, names of types, and the canonical text. */
 #include "model/schema.h"
 
 #include "edge/json.h"
 
 /* --- looking up: lists are in the order of names ------------------------------------------------- */
 
-/* The place of `name` in a list of structs that begin with their name; -1: it is not there. */
+/* The index of `name` in a list of structs that begin with their name; -1: not found. */
 static ptrdiff_t place_of(const void *list, size_t count, size_t size, struct bytes name)
 {
     const char *base = list;
@@ -124,7 +124,7 @@ bool schema_type_of(struct bytes name, enum field_type *type_r, bool *is_list_r)
 
 /* --- the canonical text -------------------------------------------------------------------------- */
 
-/* A member's name, with the comma before it when one is needed. */
+/* Writes a member's name, preceded by a comma when needed. */
 static void add_name(struct builder *text, struct bytes name)
 {
     if (text->data[text->size - 1] != '{')
@@ -245,7 +245,7 @@ static void add_uniques(struct builder *text, const struct schema_class *class)
     builder_add_text(text, "}");
 }
 
-/* Those of one kind, as the members or elements of what `kind` is written with. */
+/* Writes the changes of one kind, as members or elements, as `kind` requires. */
 static void add_changes(struct builder *text, const struct schema_mutation *mutation, int kind)
 {
     static const char *const names[] = {"rename", "default", "drop"};

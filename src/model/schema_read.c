@@ -1,5 +1,5 @@
-/* schema_read: a declaration out of its JSON text.  The first thing wrong ends the reading and is told with
- * its path; names that something refers to are looked up when the items of its class are known. */
+/* schema_read: reads a declaration from its JSON text.  The first error ends the reading and is reported with
+ * its path; referenced names are resolved when the items of their class are known. */
 #include "model/schema.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct reading {
     struct schema_problem *problem;
 };
 
-/* A value and where it stands. */
+/* A value and its path. */
 struct place {
     const char *path;
     const struct json *value;
@@ -39,7 +39,7 @@ static bool is_object(struct reading *reading, struct place place, const char *e
            refuse(reading, place.path, expected);
 }
 
-/* An object with a limited number of members. */
+/* Is it an object with a limited number of members? */
 static bool is_list_of(struct reading *reading, struct place place, size_t most, const char *expected)
 {
     return is_object(reading, place, expected) &&
@@ -48,7 +48,7 @@ static bool is_list_of(struct reading *reading, struct place place, size_t most,
                    arena_printf(reading->arena, "At most %zu members are expected.", most)));
 }
 
-/* Has the object no other members than these (NULL ends them)? */
+/* Has the object only these members (NULL ends the list)? */
 static bool has_only(struct reading *reading, struct place place, const char *const *names)
 {
     for (const struct json *member = place.value->first; member; member = member->next) {
@@ -87,7 +87,7 @@ static bool read_number(struct reading *reading, struct place object, const char
                                (long long)most));
 }
 
-/* Lists of structs that begin with their name are kept in its order. */
+/* Lists of structs that begin with their name are sorted by it. */
 static int compare_names(const void *a, const void *b)
 {
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
@@ -95,7 +95,7 @@ static int compare_names(const void *a, const void *b)
 
 /* --- items and fields ---------------------------------------------------------------------------- */
 
-/* PostgreSQL's own columns: no table and no view can have another one of that name. */
+/* PostgreSQL's system columns: no table or view can have another column of that name. */
 static bool is_system_column(struct bytes name)
 {
     static const char *const names[] = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"};
@@ -154,7 +154,7 @@ static bool read_target(struct reading *reading, struct place place, struct sche
     return true;
 }
 
-/* That the classes can take the copies is judged when all are known. */
+/* Whether the target classes can take the copies is checked when all classes are known. */
 static bool read_copies(struct reading *reading, struct place item_place, struct schema_item *item)
 {
     static const char *const members[] = {"to", "separator", NULL};
@@ -217,7 +217,7 @@ static bool read_items(struct reading *reading, struct place class_place, struct
 
 /* --- properties, collections, unique properties -------------------------------------------------- */
 
-/* "Item.member", of an item that is one JSON singleton of the class. */
+/* "Item.member", where the item is a JSON singleton of the class. */
 static bool read_property(struct reading *reading, struct place place, const struct schema_class *class,
                           struct schema_property *property)
 {
@@ -260,7 +260,7 @@ static bool read_keys(struct reading *reading, struct place object, const struct
     return true;
 }
 
-/* Names of collections and unique properties stand in definitions and keys of locks. */
+/* Names of collections and unique properties occur in definitions and lock keys. */
 static bool is_property_name(struct reading *reading, struct place place)
 {
     return schema_is_field_name(place.value->name) ||
@@ -480,7 +480,7 @@ static bool read_class(struct reading *reading, struct place place, struct schem
            read_max_life(reading, place, class) && read_mutations(reading, place, class);
 }
 
-/* Can documents of the classes that an item is copied to have its copies? */
+/* Can documents of the target classes have the copies of an item? */
 static bool judge_targets(struct reading *reading, struct schema *schema, const struct schema_class *class,
                           const struct schema_item *item)
 {

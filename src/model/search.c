@@ -1,7 +1,8 @@
-/* search: one relation drives, the others are looked into for each of its rows.
+/* search: one relation drives the query, the others are joined for each of its rows.
  *
- * The driver is a column or list with an equality when there is one: its index, value then id and key, gives
- * the page in order, so a page costs what it holds.  Otherwise what matches is sorted by id and key. */
+ * The driver is a column or list with an equality condition if there is one: its index (value, then id and
+ * key) returns the page in order, so the cost of a page depends only on its size.  Otherwise all matches are
+ * sorted by id and key. */
 #include "model/search.h"
 
 #include <string.h>
@@ -52,7 +53,7 @@ bool search_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *e
             *end_r = (struct bytes){copy, start + utf8_encode(code, copy + start)};
             return true;
         }
-        end = start; /* nothing follows U+10FFFF here: the one before it grows */
+        end = start; /* no value follows U+10FFFF here: increment the character before it */
     }
     return false;
 }
@@ -63,7 +64,7 @@ struct composing {
     const struct search *search;
     struct builder *sql;
     struct pg_params *params;
-    const struct search_condition *driver; /* a list whose elements drive; NULL: the items' table */
+    const struct search_condition *driver; /* a list whose elements drive the query; NULL: the items' table */
 };
 
 #define SIDE(search)                                                                                         \
@@ -76,7 +77,7 @@ static void add_number(struct composing *composing, const char *before, const ch
     builder_printf(composing->sql, "%s$%d::%s", before, composing->params->count, type);
 }
 
-/* The operator and a parameter: "column" stands before it. */
+/* Adds the operator and a parameter; the column is already written. */
 static void add_value(struct composing *composing, const struct search_condition *condition,
                       const char *operator, struct search_value value)
 {
@@ -101,7 +102,7 @@ static void add_value(struct composing *composing, const struct search_condition
     }
 }
 
-/* The condition on an SQL expression. */
+/* Adds the condition on an SQL expression. */
 static void add_test(struct composing *composing, const struct search_condition *condition,
                      const char *column)
 {
@@ -133,8 +134,8 @@ static bool is_list(const struct search_condition *condition)
     return condition->field && condition->field->is_list;
 }
 
-/* A list with an equality drives, unless a column with one does; without any equality a list when there is
- * nothing else. */
+/* A list with an equality condition drives, unless a column has one; without any equality, a list drives only
+ * if there is no other condition. */
 static const struct search_condition *choose_driver(const struct search *search)
 {
     const struct search_condition *equal_list = NULL, *list = NULL;
@@ -189,7 +190,7 @@ static void add_from(struct composing *composing)
     } else {
         builder_printf(composing->sql, " from stampd.\"x_%.*s_%.*s\" x", SIDE(search));
     }
-    /* Judged once, before the first row: searches by another schema find nothing, they are refused. */
+    /* Checked once, before the first row: a search under another schema fails instead of finding nothing. */
     pg_add_i64(composing->params, search->schema->number);
     builder_printf(
         composing->sql,
@@ -198,7 +199,7 @@ static void add_from(struct composing *composing)
         composing->params->count);
 }
 
-/* Rows behind the page before. */
+/* Adds the condition for rows after the previous page. */
 static void add_after(struct composing *composing, const char *name)
 {
     const struct search *search = composing->search;
@@ -214,7 +215,7 @@ static void add_after(struct composing *composing, const char *name)
                    composing->params->count - 1, composing->params->count);
 }
 
-/* Documents that have not ended by themselves. */
+/* Adds the condition that the document has not expired. */
 static void add_living(struct composing *composing, const char *name)
 {
     const struct search *search = composing->search;
@@ -227,8 +228,8 @@ static void add_living(struct composing *composing, const char *name)
                    TEXT(search->class->name), name, composing->params->count);
 }
 
-/* Is there no equality whose index gives the page in order?  Then all that matches is found through an index
- * first: the planner, which does not know the values, would rather walk through all documents in order. */
+/* Is there no equality whose index returns the page in order?  Then all matches are found through an index
+ * first: the planner, which does not know the values, would otherwise scan all documents in order. */
 static bool must_sort(const struct search *search)
 {
     bool has_fields = false;
@@ -247,7 +248,7 @@ static void add_columns(struct composing *composing, const char *name)
         builder_printf(composing->sql, ", %s.key", name);
 }
 
-/* Ids, or ids and keys, of one page. */
+/* Adds the selection of the ids, or ids and keys, of one page. */
 static void add_page(struct composing *composing)
 {
     const struct search *search = composing->search;

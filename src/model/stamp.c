@@ -10,7 +10,7 @@
 
 enum { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MILLI, FIELDS };
 
-/* The place of each field in the number. */
+/* The weight of each field in the number. */
 static const int64_t places[FIELDS] = {
     INT64_C(10000000000000), INT64_C(100000000000), INT64_C(1000000000), 10000000, 100000, 1000, 1};
 static const int smallest[FIELDS] = {0, 1, 1, 0, 0, 0, 0};
@@ -39,7 +39,7 @@ static int largest(int field, const int values[FIELDS])
     return most[field];
 }
 
-/* Takes the number apart; it must be within the century's bounds, its fields need not be. */
+/* Splits the number; it must be within the century's bounds, its fields need not be. */
 static void split(int64_t stamp, int values[FIELDS])
 {
     for (int field = 0; field < FIELDS; field++) {
@@ -56,14 +56,14 @@ static int64_t join(const int values[FIELDS])
     return stamp;
 }
 
-/* Makes all fields from `first` on the smallest, or the largest, that they can be. */
+/* Sets all fields from `first` on to their smallest or largest value. */
 static void fill(int values[FIELDS], int first, bool with_largest)
 {
     for (int field = first; field < FIELDS; field++)
         values[field] = with_largest ? largest(field, values) : smallest[field];
 }
 
-/* The first field out of range, FIELDS when there is none. */
+/* The first field out of range, FIELDS if none. */
 static int first_wrong(const int values[FIELDS])
 {
     int field = 0;
@@ -87,13 +87,13 @@ int64_t stamp_from_epoch_ms(int64_t epoch_ms)
     int day = (int)(ms / DAY_MS);
     int64_t rest = ms % DAY_MS;
     int values[FIELDS];
-    values[YEAR] = day / 1461 * 4; /* four years of which the first is the leap year */
+    values[YEAR] = day / 1461 * 4; /* four years, of which the first is the leap year */
     day %= 1461;
     if (day >= 366) {
         values[YEAR] += 1 + (day - 366) / 365;
         day = (day - 366) % 365;
     }
-    values[MONTH] = day / 31 + 1; /* right, or one too small */
+    values[MONTH] = day / 31 + 1; /* correct or one too small */
     if (day >= days_before_month(values[YEAR], values[MONTH] + 1))
         values[MONTH]++;
     values[DAY] = day - days_before_month(values[YEAR], values[MONTH]) + 1;
@@ -149,7 +149,7 @@ int64_t stamp_next(int64_t stamp)
     if (wrong < FIELDS) {
         bool is_small = values[wrong] < smallest[wrong];
         fill(values, wrong, !is_small);
-        if (is_small) /* nothing valid lies between */
+        if (is_small) /* no valid stamp lies between */
             return join(values);
     }
     return stamp_add_ms(join(values), 1);

@@ -1,4 +1,4 @@
-/* task: names, stamps of claims, two that are one. */
+/* task: ids, stamps of claims, merging of two requests. */
 #include "model/task.h"
 
 #include "edge/crypto.h"

@@ -1,4 +1,4 @@
-/* value: SHA-256, in place of what is too long. */
+/* value: SHA-256 in place of long values. */
 #include "model/value.h"
 
 #include <stdio.h>
@@ -6,9 +6,9 @@
 
 #include "edge/crypto.h"
 
-enum { MEMBER_SIZE = VALUE_MEMBER_MOST + 1 }; /* so it is no value that stands for itself */
+enum { MEMBER_SIZE = VALUE_MEMBER_MOST + 1 }; /* so it is not a value stored as itself */
 
-static const char mark[] = "\xf4\x8f\xbf\xbf"; /* U+10FFFF, behind all others */
+static const char mark[] = "\xf4\x8f\xbf\xbf"; /* U+10FFFF, sorts after all others */
 
 struct bytes value_of_field(struct arena *arena, struct bytes text)
 {
