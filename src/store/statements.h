@@ -4,7 +4,7 @@
 
 #include "edge/pg.h"
 
-/* Number of the last migration in sql/ that the statements need; the session compares. */
+/* Number of the last migration in sql/ that the statements need; checked by the session. */
 enum { SCHEMA_NUMBER = 30 };
 
 enum statement {

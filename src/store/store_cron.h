@@ -1,5 +1,5 @@
-/* store_cron: the rules of periodic tasks in PostgreSQL (sql/0010_cron.sql).  Turns of a rule end by
- * store_commit. */
+/* store_cron: the rules of periodic tasks in PostgreSQL (sql/0010_cron.sql). store_commit ends the runs of
+ * a rule. */
 #ifndef STAMPD_STORE_STORE_CRON_H
 #define STAMPD_STORE_STORE_CRON_H
 
@@ -9,20 +9,20 @@
 struct cron_declaration {
     struct bytes name, period, module;
 };
-/* A rule to be planned: it has no task, or one that waits for another time. */
+/* A rule to plan: it has no task, or one that waits for another time. */
 struct cron_rule {
     struct bytes name, operation, period;
     int64_t after; /* its next time is the first one later than this stamp */
 };
 
-/* Takes the declarations for the rules of modules, takes back the tasks of rules that have gone, and finds
- * what is to be planned. */
+/* Stores the rules that modules declare, removes the tasks of rules that are gone, and finds the rules to
+ * plan. */
 MUST_USE enum fault store_scan_rules(struct store *store, int ns, struct arena *arena,
                                      const struct cron_declaration *declarations, size_t count,
                                      struct cron_rule **rules_r, size_t *count_r);
 
-/* Makes the task of the rule wait for the stamp `next`; is_made_r: false when it runs, or when another has
- * changed the rule. */
+/* Makes the task of the rule wait for the stamp `next`; is_made_r: false if it is running, or another
+ * process has changed the rule. */
 MUST_USE enum fault store_plan_rule(struct store *store, int ns, struct arena *arena,
                                     const struct cron_rule *rule, int64_t next, int queue, bool *is_made_r);
 

@@ -1,5 +1,5 @@
-/* store_subscriptions: subscriptions in PostgreSQL: changed, told, and what the task `push` has to tell of
- * them (doc/subscriptions.md).  What a commit touches is a part of store_commit. */
+/* store_subscriptions: subscriptions in PostgreSQL: changing and reading them, and the matches that the
+ * task `push` sends (doc/subscriptions.md).  Matching is a part of store_commit. */
 #ifndef STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 #define STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 
@@ -7,11 +7,11 @@
 
 /* The name of the operation whose tasks wake sessions. */
 #define PUSH_OPERATION "push"
-enum { PUSH_QUEUE = 3 }; /* unless task_queues says another */
+enum { PUSH_QUEUE = 3 }; /* unless task_queues sets another */
 
-/* Where a session is woken, as browsers give it. */
+/* The push address of a session, as browsers give it. */
 struct push_address {
-    struct bytes endpoint, p256dh, auth; /* NO_BYTES, all three: nowhere */
+    struct bytes endpoint, p256dh, auth; /* all three NO_BYTES: none */
 };
 
 struct subscription {
@@ -22,30 +22,29 @@ struct subscription {
     struct push_address push;
     struct bytes context; /* NO_BYTES: none */
     bool is_on_trial;     /* it ends early, unless its session returns in a later minute */
-    bool is_vouched;      /* declared with the administrator's key; known behind store_read_subscription */
+    bool is_vouched;      /* declared with the administrator's key; set by store_read_subscription */
 };
 
-/* `by_session`: the session asks, so it has returned.  `is_there_r` false: there is none, or its life is
- * over. */
+/* `by_session`: the session sent the request, so it has returned. `is_there_r` false: there is none, or it
+ * has expired. */
 MUST_USE enum fault store_read_subscription(struct store *store, int ns, struct arena *arena,
                                             struct bytes session, bool by_session,
                                             struct subscription *subscription_r, bool *is_there_r);
 
 struct subscription_change {
     bool may_create;
-    bool is_whole;                    /* the definitions replace those that are there */
+    bool is_whole;                    /* the definitions replace the present ones */
     const struct bytes *keys, *texts; /* of definitions to add, no key twice */
     size_t count;
     const struct bytes *drops; /* keys */
     size_t drop_count;
     const struct push_address *push; /* NULL: stays */
     const struct bytes *context;     /* NULL: stays */
-    int64_t life;                    /* minutes from now; negative: as many at least */
-    uint64_t client;                 /* who asks (call.h); 0: nobody that is counted */
+    int64_t life;                    /* minutes from now; negative: at least that many */
+    uint64_t client;                 /* the client (call.h); 0: not counted */
     bool is_vouched;                 /* by the administrator's key */
 };
-/* At once, outside any commit; saying it twice does no harm.  FAULT_ALIMIT: `limit_r` names the
- * setting. */
+/* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting. */
 MUST_USE enum fault store_change_subscription(struct store *store, int ns, struct arena *arena,
                                               struct bytes session, const struct subscription_change *change,
                                               struct subscription *subscription_r, bool *is_there_r,
@@ -57,17 +56,17 @@ MUST_USE enum fault store_drop_subscription(struct store *store, int ns, struct 
 
 struct matched_list {
     int64_t taking;                           /* its number, for store_forget_matched */
-    const struct matched_definition *matched; /* versions: of the first commit since it was told last */
+    const struct matched_definition *matched; /* versions: of the first commit since the last push */
     size_t count;
 };
-/* What is to be told to the session, by a task that is claimed: whoever found it waiting, and did not ask for
- * another, is among it.  The same again until it is forgotten. */
+/* The matches to send to the session, taken by a claimed task.  They include those of every commit that
+ * found the task waiting and so created no other.  Returns the same list until store_forget_matched. */
 MUST_USE enum fault store_take_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
                                        struct matched_list *list_r);
-/* It has been told. */
+/* The matches have been sent. */
 MUST_USE enum fault store_forget_matched(struct store *store, int ns, struct arena *arena,
                                          struct bytes session, int64_t taking);
-/* Nobody is there any more: the session is woken no more, unless it has another address by now
+/* The push address is gone: the session is no longer woken, unless it already has another address
  * (`is_gone_r` false). */
 MUST_USE enum fault store_forget_push(struct store *store, int ns, struct arena *arena, struct bytes session,
                                       struct bytes endpoint, bool *is_gone_r);

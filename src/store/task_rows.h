@@ -1,5 +1,5 @@
-/* task_rows: what administrators ask of tasks: parameters of the statements that look at them, and their rows
- * as JSON.  The operation `tasks` and `stampctl task` have it in common. */
+/* task_rows: administrators' queries of tasks: parameters of their statements, and their rows as JSON.
+ * Shared by the operation `tasks` and `stampctl task`. */
 #ifndef STAMPD_STORE_TASK_ROWS_H
 #define STAMPD_STORE_TASK_ROWS_H
 
@@ -8,14 +8,14 @@
 
 /* Which tasks, or which attempts. */
 struct task_filter {
-    struct bytes id;              /* attempts at this task; NO_BYTES: at all */
-    struct bytes operation, info; /* its name; a beginning; NO_BYTES: all */
-    int64_t retry;                /* tasks that failed at least so often */
+    struct bytes id;              /* attempts at this task; NO_BYTES: at all tasks */
+    struct bytes operation, info; /* name; prefix; NO_BYTES: all */
+    int64_t retry;                /* tasks with at least that many failures */
     bool only_failures;           /* attempts that failed or were lost */
     int64_t since, until;         /* starts of tasks, ends of attempts */
     int64_t limit;
     int64_t after_start,
-        after_number; /* of the last of the page before; attempts: the number only, 0: none */
+        after_number; /* of the last row of the page before; attempts: the number only, 0: none */
 };
 #define TASK_FILTER_ALL                                                                                      \
     {                                                                                                        \
@@ -41,7 +41,7 @@ enum task_column {
     TASK_CODE,
     TASK_REPORT,
     TASK_CREATED,
-    TASK_NUMBER, /* order of creation: with the start the place in the list */
+    TASK_NUMBER, /* order of creation: with the start, the position in the list */
     TASK_PARAM,
     TASK_CHECKPOINT
 };
@@ -68,15 +68,16 @@ enum backlog_column {
     BACKLOG_FAILING,
     BACKLOG_OLDEST
 };
-/* Columns of TASK_MOVE, TASK_HOLD, TASK_DROP: null: nothing was done; was there such a task? */
+/* Columns of TASK_MOVE, TASK_HOLD, TASK_DROP: the result, null if nothing was done; whether there was such
+ * a task. */
 enum task_deed_column { DEED_RESULT, DEED_IS_THERE };
 
 /* The parameters of TASK_LIST; of TASK_ATTEMPTS. */
 void task_rows_add_filter(struct pg_params *params, const struct task_filter *filter);
 void task_rows_add_attempt_filter(struct pg_params *params, const struct task_filter *filter);
 
-/* Appends a row as a JSON object; what is null or empty is left out.  A task's `param` that is no JSON stands
- * as a string. */
+/* Appends a row as a JSON object, without null or empty values.  A task's `param` that is not JSON becomes
+ * a string. */
 void task_rows_write_task(struct builder *out, struct arena *arena, const struct pg_result *rows, int row);
 /* The same as lines `name: value`, without `param` and `checkpoint`. */
 void task_rows_write_task_lines(struct builder *out, const struct pg_result *rows, int row);
