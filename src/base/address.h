@@ -1,4 +1,4 @@
-/* address: classifies IP addresses: public, loopback, network; and identifies the client behind one.
+/* address: classifies IP addresses (public, loopback, network) and identifies the client behind one.
  *
  * Used for requests to addresses given by clients, which must not reach hosts that only this server can
  * reach, and for per-client limits. */

@@ -18,7 +18,7 @@ void arena_destroy(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2), returns_nonnull));
 /* The same, cleared; `count` times `size` is checked for overflow. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
-/* Copies `size` bytes and adds a NUL behind them. */
+/* Copies `size` bytes and adds a NUL after them. */
 char *arena_copy(struct arena *arena, const void *data, size_t size) __attribute__((returns_nonnull));
 /* printf into the arena. */
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);

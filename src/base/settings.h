@@ -29,7 +29,7 @@ int64_t settings_anonymous_body(const struct settings *settings);
  * path in run_directory; false: wake-ups are off. */
 enum { SETTINGS_PATH_BYTES = 108 };
 bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_PATH_BYTES]);
-/* Opens the log of `program`, which is kept, not copied, as the settings say. */
+/* Opens the log of `program` according to the settings; `program` is kept, not copied. */
 void settings_open_log(const struct settings *settings, const char *program);
 /* Writes every setting with unit, limits, default and description, as a commented sample file. */
 void settings_describe(void (*write_line)(const char *line));

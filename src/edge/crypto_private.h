@@ -1,4 +1,4 @@
-/* crypto_private: OpenSSL for the files of src/edge that wrap it; the one place that includes it. */
+/* crypto_private: OpenSSL for the files of src/edge that wrap it; the only file that includes it. */
 #ifndef STAMPD_EDGE_CRYPTO_PRIVATE_H
 #define STAMPD_EDGE_CRYPTO_PRIVATE_H
 

@@ -304,7 +304,7 @@ void fcgi_close(struct fcgi *fcgi)
 
 /* --- waiting --- */
 
-/* libfcgi finds a parameter by comparing with each, and more than a dozen are read: measure each of them
+/* libfcgi finds a parameter by comparing with each, and a request reads more than a dozen: each is measured
  * once. */
 static void list_parameters(struct fcgi_request *request)
 {

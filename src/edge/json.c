@@ -16,8 +16,8 @@
 enum {
     NAMES_COMPARED = 16, /* members of an object up to which a new name is compared with all others */
     NAMES_AT_HAND = 64,  /* names kept without an allocation */
-    BATCH_LEAST = 16,    /* nodes allocated at once, first */
-    BATCH_MOST = 256,    /* and at most */
+    BATCH_LEAST = 16,    /* nodes in the first allocation */
+    BATCH_MOST = 256,    /* and in the largest */
 };
 
 /* A member's decoded name, of an object not yet closed; `offset` is where its text begins. */

@@ -60,7 +60,7 @@ static inline const char *skip_blanks(const char *at)
     return at;
 }
 
-/* --- values that are no groups ------------------------------------------------------------------- */
+/* --- scalars ------------------------------------------------------------------------------------ */
 
 /* Reads from the opening quote; returns the text between the quotes. */
 static inline const char *read_string(const struct scan *scan, const char *at, struct bytes *value_r)

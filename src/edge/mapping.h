@@ -17,7 +17,7 @@ struct mapping {
  * process is ever alone with a new segment. */
 struct mapping_head {
     uint64_t magic;        /* identifies the program of the segment */
-    uint32_t layout;       /* version of the structures behind the head (not 0); 0: creation interrupted */
+    uint32_t layout;       /* version of the structures behind the head (from 1); 0: creation interrupted */
     uint32_t installation; /* random, top byte 'S', drawn when the file is first created; kept */
     uint64_t size;         /* bytes of the whole file */
     uint64_t generation;   /* grows at each start without live users */

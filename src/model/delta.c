@@ -155,7 +155,7 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
     builder_add_text(builder, "]}");
 }
 
-/* --- the holder's copy --------------------------------------------------------------------------- */
+/* --- the client's copy -------------------------------------------------------------------------- */
 
 /* The copy's item after the delta, from its present item and that of the source (one may be NULL, both have
  * the same name); NULL: none. */

@@ -12,7 +12,7 @@
 #include "model/stamp.h"
 #include "edge/json.h"
 
-/* --- the items of the snapshot to be ------------------------------------------------------------- */
+/* --- the items of the new snapshot -------------------------------------------------------------- */
 
 /* Merges the items of a copy, whose JSON is ready, with fresh ones, which take precedence.  Iterated
  * twice. */

@@ -72,7 +72,7 @@ static struct change *tree_insert(struct change *tree, struct change *change)
     return tree_split(tree_skew(tree));
 }
 
-/* --- the document in the operation's eyes -------------------------------------------------------- */
+/* --- the document as the operation sees it ------------------------------------------------------ */
 
 struct draft *draft_open(struct arena *arena, struct document *base)
 {

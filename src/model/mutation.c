@@ -112,7 +112,7 @@ bool mutation_applies(const struct schema_class *class)
     return class->mutation_count || find_declared(class->name);
 }
 
-/* --- both ---------------------------------------------------------------------------------------- */
+/* --- rules and functions together --------------------------------------------------------------- */
 
 /* May a rule change the text?  A name that does not occur in the text literally is not a member of it, unless
  * it is written with escapes, which a backslash reveals. */

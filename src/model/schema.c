@@ -3,7 +3,7 @@
 
 #include "edge/json.h"
 
-/* --- looking up: lists are in the order of names ------------------------------------------------- */
+/* --- lookups: lists are sorted by name ---------------------------------------------------------- */
 
 /* The index of `name` in a list of structs that begin with their name; -1: not found. */
 static ptrdiff_t place_of(const void *list, size_t count, size_t size, struct bytes name)

@@ -120,7 +120,8 @@ struct schema_problem {
     const char *expected; /* one sentence */
 };
 
-/* Reads a declaration; everything lives in the arena, texts in `text`.  FAULT_AARG, with the problem. */
+/* Reads a declaration; everything lives in the arena, texts in `text`.  On error returns FAULT_AARG and the
+ * problem. */
 MUST_USE enum fault schema_read(struct arena *arena, struct bytes text, struct schema **schema_r,
                                 struct schema_problem *problem_r);
 /* Writes the schema: members in one order, defaults left out. */
