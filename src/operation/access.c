@@ -1,4 +1,4 @@
-/* access: which namespace, whose key, and what its configuration allows; in this order. */
+/* access: checks the namespace, the key, and what the namespace's configuration allows, in this order. */
 #include "operation/access.h"
 
 #include <stdlib.h>
@@ -41,16 +41,16 @@ struct ns_conf access_read(struct arena *arena, struct bytes content)
     return result;
 }
 
-/* No item, or one that nobody can read: closed. */
+/* No item, or one that cannot be read: closed. */
 static struct ns_conf read_conf(struct arena *arena, const struct document *document)
 {
     const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
     return access_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
 }
 
-/* A configuration as it was read from one snapshot of its document. */
+/* A configuration, as parsed from one snapshot of its document. */
 struct known_conf {
-    struct document *document; /* held: while it is the newest, `conf` is what it says */
+    struct document *document; /* held: while it is the newest, `conf` is current */
     struct arena *arena;       /* of the texts of `conf` */
     struct ns_conf conf;
 };
@@ -82,7 +82,7 @@ void access_memory_destroy(struct access_memory *memory)
     free(memory);
 }
 
-/* Where a namespace's configuration is remembered; another one may be there. */
+/* The slot in which a namespace's configuration is kept; another one may occupy it. */
 static struct known_conf *place_of(struct access_memory *memory, struct bytes code)
 {
     size_t sum = 0;
@@ -114,7 +114,7 @@ enum fault access_configuration(struct worker_context *worker_context, struct ca
     return FAULT_NONE;
 }
 
-/* --- the judgement --- */
+/* --- the decision --- */
 
 static bool is_database_of_z(const struct settings *settings, struct bytes database)
 {
@@ -136,7 +136,7 @@ enum access_level access_level(const struct settings *settings, const struct ns_
     if (is_administrator)
         return LEVEL_EVERYTHING;
     if (is_database_of_z(settings, database))
-        return LEVEL_NOTHING; /* it is the administrator's: applications have no business there */
+        return LEVEL_NOTHING; /* it is the administrator's: applications have no access */
     return conf->mode == ACCESS_OPEN ? LEVEL_WRITE : conf->mode == ACCESS_READ ? LEVEL_READ : LEVEL_PUBLIC;
 }
 
@@ -177,7 +177,7 @@ enum fault access_refuse_name(struct call *call, struct reply *reply)
                        arena_copy(call->arena, call->ns.data, call->ns.size), NULL);
 }
 
-/* A key that is wrong is refused, also where none is needed and beside a right one. */
+/* A wrong key is refused, even where none is needed and beside a right one. */
 enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                              struct reply *reply, bool *is_there_r)
 {
@@ -248,7 +248,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     return FAULT_NONE;
 }
 
-/* What is to be written may be large, and so may be what an application takes; questions are not. */
+/* Input of operations that write, and of applications, may be large; input of other operations may not. */
 static bool takes_much(const struct call *call, const struct operation *operation)
 {
     if (call->level == LEVEL_EVERYTHING)
@@ -298,8 +298,8 @@ static enum fault refuse(struct call *call, struct reply *reply, const char *wha
                        "Without the administrator's key this operation is closed here.", what, NULL);
 }
 
-/* Synchronisations and sessions return data of the namespace, whatever the operation.  One that may grant
- * documents is known to have done so only after its work (operation/sync.c). */
+/* Synchronisations and sessions return data of the namespace, whatever the operation.  Whether an operation
+ * grants documents is known only after its work (operation/sync.c). */
 static enum fault check_beside(struct call *call, struct reply *reply, const struct operation *operation)
 {
     if (call->level >= LEVEL_READ)

@@ -1,4 +1,4 @@
-/* answer: what it carries is known by the addresses of documents, which are one object for one name. */
+/* answer: tracks the documents it carries by their addresses, since there is one object for one name. */
 #include "operation/answer.h"
 
 struct answer answer_begin(const struct settings *settings, struct arena *arena, size_t elements)

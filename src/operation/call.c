@@ -1,4 +1,4 @@
-/* call: what a fault leaves in the reply, and what it is called. */
+/* call: how a fault is recorded in the reply, and its code, text and class. */
 #include "operation/call.h"
 
 #include <stdarg.h>
@@ -67,7 +67,7 @@ const char *reply_code(const struct reply *reply)
     return reply->fault == FAULT_RAISED ? reply->code : fault_code(reply->fault);
 }
 
-/* The application's own sentence is the detail; these say what kind of thing has happened. */
+/* The application's own sentence is the detail; these describe the kind of fault. */
 const char *reply_words(const struct reply *reply)
 {
     if (reply->fault != FAULT_RAISED)

@@ -1,15 +1,15 @@
-/* holdings: two roads from JSON to the stamps that a caller has. */
+/* holdings: two paths from JSON to the stamps of a client's copies. */
 #include "operation/holdings.h"
 
 #include "model/item.h"
 #include "model/stamp.h"
 #include "edge/json_string.h"
 
-/* --- the quick road ------------------------------------------------------------------------------ */
+/* --- the fast path ------------------------------------------------------------------------------- */
 
-/* Each reader takes the place of what it reads and returns the place behind it and behind the blanks that
- * follow, NULL when that is not plain.  The text must end with a brace, `last`: no blank and no digit goes
- * past it, strings stop before it, and it is taken only as the end of all. */
+/* Each reader takes the position of its text, and returns the position after it and after the blanks that
+ * follow; NULL when the text is not plain.  The text must end with a brace, `last`: no blank and no digit
+ * goes past it, strings stop before it, and it is taken only as the end of all. */
 struct scan {
     const char *last;
 };
@@ -28,7 +28,7 @@ static inline const char *skip_blanks(const char *at)
     return at;
 }
 
-/* Not for the last brace. */
+/* Does not take the last brace. */
 static inline const char *read_sign(const char *at, char sign)
 {
     return at && *at == sign ? skip_blanks(at + 1) : NULL;
@@ -84,7 +84,7 @@ static inline const char *read_plain_element(const struct scan *scan, const char
     return is_whole ? read_sign(at, '}') : NULL;
 }
 
-/* Behind the list. */
+/* After the list. */
 static bool is_end(const struct scan *scan, const char *at, struct bytes *others_r)
 {
     *others_r = NO_BYTES;
@@ -122,9 +122,9 @@ struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, stru
     return is_end(&scan, read_sign(at, ']'), others_r) ? holdings : NULL;
 }
 
-/* --- the tree ------------------------------------------------------------------------------------ */
+/* --- the full parser ----------------------------------------------------------------------------- */
 
-/* A stamp that the holder has; absent or null: 0. */
+/* A stamp of the client's copy; absent or null: 0. */
 static enum fault take_stamp(const struct reader *reader, const struct json *object, const char *member,
                              const struct json *value, int64_t *stamp_r)
 {
@@ -135,13 +135,13 @@ static enum fault take_stamp(const struct reader *reader, const struct json *obj
     return reader_wrong(reader, object, member, "A stamp is expected, a number of 15 digits, or 0.");
 }
 
-/* What an element has, NULL: nothing. */
+/* The members of an element; NULL: absent. */
 struct element {
     const struct json *class, *id, *version, *ctime, *dtime;
     uint32_t count; /* members that are one of these */
 };
 
-/* One look at each member: a holder of many documents sends many of these. */
+/* Visits each member once: a client with many copies sends many of these. */
 static struct element look_at(const struct json *object)
 {
     struct element element = {0};

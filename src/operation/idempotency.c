@@ -1,4 +1,4 @@
-/* idempotency: the session's stamp, and answers kept under an Idempotency-Key. */
+/* idempotency: the session's stamp, and answers stored under an Idempotency-Key. */
 #include "operation/idempotency.h"
 
 #include <inttypes.h>
@@ -49,8 +49,8 @@ static int digit_of(char c)
                                   : -1;
 }
 
-/* The stamp in a UUID of version 7 (RFC 9562), whose first 48 bits are milliseconds since 1970; 0: it is
- * none. */
+/* The stamp in a UUID of version 7 (RFC 9562), whose first 48 bits are milliseconds since 1970; 0: it is not
+ * one. */
 static int64_t stamp_of_key(struct bytes key)
 {
     static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -83,7 +83,8 @@ static enum fault check_future(const struct settings *settings, struct call *cal
                        stamp_text(call->arena, most), NULL);
 }
 
-/* Who made the key by a clock that was ahead may have been answered so much before its time. */
+/* A client whose clock was ahead when it made the key may have been answered this long before the key's time.
+ */
 enum fault idempotency_check_age(struct attempt *attempt, const struct idempotency *idempotency)
 {
     const struct settings *settings = attempt->worker_context->settings;
@@ -122,8 +123,8 @@ static void add_file(struct builder *parts, const struct call_file *file)
     add_part(parts, bytes_of(content));
 }
 
-/* What makes the answer: the proofs of who asks too, so that nobody gets an answer who could not have had it
- * from the operation.  The synchronisations, which are computed anew, and dhop and lang do not belong to it.
+/* What determines the answer, including the caller's credentials, so that no caller gets an answer that the
+ * operation would have refused.  Excludes the synchronisations, which are computed anew, and dhop and lang.
  */
 static struct bytes digest_of(struct call *call)
 {
@@ -173,11 +174,11 @@ enum fault idempotency_open(struct worker_context *worker_context, struct call *
 
 /* --- the answer --- */
 
-/* The row is not as it was written: it was altered, by hand or by a fault of the machine. */
+/* The row has changed since it was written: by hand, or by a fault of the machine. */
 static enum fault refuse_kept(struct attempt *attempt, const char *column)
 {
     log_error("a row of the table once is not as it was written column=%s", column);
-    reply_enter(attempt->reply, PHASE_AFTERWORK); /* the request was done */
+    reply_enter(attempt->reply, PHASE_AFTERWORK); /* the request was executed */
     return reply_fault(
         attempt->call, attempt->reply, FAULT_BCONTENT,
         "The request was done; the answer that is kept under its Idempotency-Key cannot be read.", "once",
@@ -256,7 +257,7 @@ enum fault idempotency_settle(struct attempt *attempt, const struct idempotency 
     bool is_unknown = fault == FAULT_XUNKNOWN, is_found;
     *again_r = reply_is_retried(attempt->reply, fault);
     if (is_unknown && documents_must_exit(attempt->worker_context->documents))
-        return fault; /* the old backend may still commit: nothing can be proven */
+        return fault; /* the old backend may still commit: the outcome is unknown */
     enum fault looked = idempotency_recall(attempt, idempotency, &is_found);
     if (is_found || looked == FAULT_AKEYREUSED || looked == FAULT_BCONTENT) {
         if (is_unknown)

@@ -1,4 +1,4 @@
-/* matches: the commit has found out; here it is told. */
+/* matches: the commit has found them; the answer reports them. */
 #include "operation/matches.h"
 
 #include "model/definition.h"

@@ -18,8 +18,8 @@
 #include "segment/namespaces.h"
 
 enum {
-    HEALTH_MS = 60000, /* what is older is not known */
-    RETRY_MS = 2000    /* between two looks at a database that was away */
+    HEALTH_MS = 60000, /* an older result does not count */
+    RETRY_MS = 2000    /* between two queries of a database that was away */
 };
 
 /* The longest pause before the second and the third try; the pause itself is random. */
@@ -34,7 +34,7 @@ void operation_pause_before(int try)
     clock_sleep_ms(1 + random % pause_ms[try]);
 }
 
-/* A fault that no deeper function has explained. */
+/* A fault that no deeper function has recorded. */
 static enum fault note(struct call *call, struct reply *reply, enum fault fault)
 {
     return reply->fault == fault ? fault : reply_fault(call, reply, fault, NULL, NULL);

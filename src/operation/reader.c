@@ -8,7 +8,7 @@
 
 /* --- where --------------------------------------------------------------------------------------- */
 
-/* Appends the pointer to a value of the arguments; false: it is not of this call. */
+/* Appends the pointer to a value of the arguments; false: it does not belong to this call. */
 static bool add_place(const struct call *call, const struct json *value, struct builder *place)
 {
     const char *const param = call->param_at ? call->param_at : call->resource ? "/items" : "/param";

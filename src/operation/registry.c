@@ -14,7 +14,7 @@ static const struct operation *const builtin[] = {
 static const struct operation **added;
 static size_t added_count;
 
-/* Where the name stands among the added ones, or would. */
+/* The position of the name among the added ones, or where it belongs. */
 static size_t place_of(struct bytes name, bool *is_there_r)
 {
     size_t low = 0, high = added_count;

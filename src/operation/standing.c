@@ -1,4 +1,4 @@
-/* standing: a list, as short as limit_documents is. */
+/* standing: a list, bounded by limit_documents. */
 #include "operation/standing.h"
 
 #include "model/stamp.h"

@@ -1,4 +1,4 @@
-/* sync: the request is checked whole before the operation, answered after it. */
+/* sync: the whole request is validated before the operation, and answered after it. */
 #include "operation/sync.h"
 
 #include "model/delta.h"
@@ -38,7 +38,7 @@ static bool is_granted(const struct attempt *attempt, struct name name)
 
 /* --- the answer --- */
 
-/* In place of what is closed, or is to be asked for once more. */
+/* In place of a document that is closed, or is to be requested again. */
 static void write_instead(struct name name, const char *why, struct builder *body)
 {
     builder_add_text(body, "{\"c\":");
@@ -66,11 +66,11 @@ static void write_changes(struct answer *answer, const struct document *document
         write_instead(name, "later", body);
 }
 
-/* What may be looked at, of what was asked for. */
+/* The documents of the request that may be read. */
 struct allowed {
     const struct name *names;
     size_t count;
-    bool *is_closed; /* by the place in the request; NULL: nothing is */
+    bool *is_closed; /* by index in the request; NULL: none is */
 };
 
 static struct allowed find_allowed(const struct attempt *attempt, const struct holdings *request)

@@ -1,5 +1,5 @@
-/* trial: the checks that read files run in a child, as the user of the server, who must be able to read them.
- */
+/* trial: the checks that read files run in a child, as the user of the server, which must be able to read
+ * them. */
 #include "operation/trial.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 enum {
     LINE_BYTES = 1200,
     PROBLEM_BYTES = 600,
-    MODULE_SECONDS = 20, /* a module whose start does not end */
+    MODULE_SECONDS = 20, /* for a module whose start does not end */
 };
 
 struct trial {

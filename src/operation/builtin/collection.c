@@ -3,10 +3,10 @@
  * {"complete","first","docs":[document…]|"ids":[[id,version]…],"left":[[id,version]…],"cursor"|"token"}; with
  * `stream` see collection_stream.c.
  *
- * A token says up to which transactions its holder knows the collection: all that had ended when the first
- * page was read.  What is asked next is what was written by that transaction or later ones, so a commit that
- * becomes visible late is never missed; some changes come twice.  Answers tell the present of each row, so
- * who applies them in their order needs no version. */
+ * A token records up to which transactions its client knows the collection: all that had ended when the
+ * first page was read.  The next synchronisation reads what was written by that transaction or later ones, so
+ * a commit that becomes visible late is never missed; some changes come twice.  Answers carry the present
+ * state of each row, so a client that applies them in their order needs no version. */
 #include "operation/builtin/collection.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static bool take_text(struct arena *arena, const struct json *json, struct bytes
     return is_value;
 }
 
-/* As stampd.property_joined() of the database does it. */
+/* The same as stampd.property_joined() of the database. */
 static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r)
 {
     static const char expected[] =
@@ -76,7 +76,7 @@ static struct bytes make_question(const struct call *call, const struct asked *a
 
 /* --- tokens and cursors -------------------------------------------------------------------------- */
 
-/* Numbers of a payload, none below 0, separated by blanks; what is behind them is the rest. */
+/* Parses numbers of a payload, none below 0, separated by blanks; the rest is what follows them. */
 static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, struct bytes *rest_r)
 {
     for (size_t i = 0; i < count; i++) {
@@ -177,7 +177,7 @@ enum fault collection_judge(const struct reader *reader, const struct asked *ask
                        arena_copy(arena, asked->class.data, asked->class.size), name, NULL);
 }
 
-/* Is what the holder has seen enough for the changes since? */
+/* Is the client's state recent enough to send only the changes since? */
 static bool is_known(const struct place *place, const struct collection_page *page)
 {
     bool is_same = place->life == page->life && place->number == page->number;
@@ -250,9 +250,9 @@ static void write_pairs(struct builder *body, const struct collection_page *page
     builder_add_text(body, "]");
 }
 
-/* The newest contents: they may be newer than the page; the next synchronisation tells what has left since.
- * What is gone altogether has left: one that this page had as a member, and of which nothing can be sent.
- * When the answer is full, the page ends before the document that does not fit. */
+/* Reads the newest contents: they may be newer than the page; the next synchronisation sends what has left
+ * since.  A member of this page that no longer exists has left: nothing of it can be sent.  When the answer
+ * is full, the page ends before the document that does not fit. */
 static enum fault write_documents(struct attempt *attempt, const struct asked *asked,
                                   struct collection_page *page, struct builder *body)
 {
@@ -308,7 +308,8 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
     return FAULT_NONE;
 }
 
-/* A value for each property of the collection: a shorter or longer one would be the value of nothing. */
+/* Requires a value for each property of the collection: a shorter or longer list would be the value of
+ * nothing. */
 static enum fault check_count(const struct reader *reader, const struct schema *schema,
                               const struct asked *asked)
 {
@@ -374,7 +375,7 @@ static enum fault collection_work(struct attempt *attempt)
     struct collection_page page;
     enum fault fault = collection_read(attempt, &reader, &asked);
     if (!fault && asked.is_stream)
-        return FAULT_NONE; /* in afterwork, which is done once */
+        return FAULT_NONE; /* in afterwork, which runs once */
     if (!fault)
         fault = read_page(attempt, &reader, &asked, &page);
     if (fault)

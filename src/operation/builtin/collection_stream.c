@@ -1,8 +1,8 @@
 /* collection with "stream": the whole of a large collection in one answer, a line of JSON for each member, as
  * the database sends them: `get`'s documents, or pairs of id and version.  The last line has the token,
- * {"members":number,"token":text}; without it the answer is not whole.
+ * {"members":number,"token":text}; without it the answer is incomplete.
  *
- * Documents go from the database to the client: no cache has them, and a worker keeps no more than one piece
+ * Documents go from the database to the client: no cache stores them, and a worker holds at most one piece
  * and one item of them.  All are of one snapshot, whose horizon is in the token. */
 #include "operation/builtin/collection.h"
 
@@ -56,7 +56,7 @@ static void add_pair(struct builder *lines, const struct collection_row *row)
     builder_add_text(lines, "]");
 }
 
-/* What is done with the rows. */
+/* How the rows are processed. */
 struct writing {
     struct attempt *attempt;
     const struct asked *asked;
@@ -126,7 +126,7 @@ static enum fault write_stream(struct writing *writing, struct collection_stream
     return send(writing);
 }
 
-/* Who is no administrator does not keep a worker for as long as an operation may. */
+/* Callers other than administrators get less time of a worker than an operation may take. */
 static void limit_time(struct attempt *attempt)
 {
     struct call *call = attempt->call;
@@ -135,7 +135,7 @@ static void limit_time(struct attempt *attempt)
         call->deadline_ms = until_ms;
 }
 
-/* Of what has begun to leave it is for the log and the metrics. */
+/* Once a piece has been sent it is only for the log and the metrics. */
 static enum fault explain_time(const struct attempt *attempt, enum fault fault)
 {
     if (fault != FAULT_XTIME || clock_monotonic_ms() < attempt->call->deadline_ms)

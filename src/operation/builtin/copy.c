@@ -1,16 +1,17 @@
-/* copy: brings the copies of a document's items to what the items are (doc/copies.md): the task of a commit
- * that has changed some of them.  param {"c","id"} → out {"copies","more"}: how many documents' items were
- * looked at, and whether there is more to do, which a task goes on with by itself.
+/* copy: updates the copies of a document's items to the present items (doc/copies.md): the task of a commit
+ * that has changed some of them. param {"c","id"} → out {"copies","more"}: how many documents' items were
+ * checked, and whether more remains, which a task continues by itself.
  *
- * A cycle takes the first items that are noted and the documents that have older copies of them.  Its commit
- * writes those, and takes off the notes of the items that have no others; how far it has come with the next
- * item is its checkpoint.  A commit that changes an item meanwhile notes it anew and makes another task. */
+ * A cycle takes the first items that are recorded as changed, and the documents that have older copies of
+ * them.  Its commit writes those, and deletes the records of the items that have no others; its progress with
+ * the next item is its checkpoint.  A commit that changes an item meanwhile records it again and creates
+ * another task. */
 #include "operation/builtin/builtin.h"
 
 #include "operation/classes.h"
 #include "operation/reader.h"
 
-/* Contents of a batch, read and written, take about so many bytes. */
+/* The contents of a batch, read and written, take about this many bytes. */
 enum { CONTENTS_MOST = 16 << 20 };
 
 static size_t clamp(size_t number, size_t most)
@@ -18,7 +19,7 @@ static size_t clamp(size_t number, size_t most)
     return number < 1 ? 1 : number < most ? number : most;
 }
 
-/* How many copies of these sources a commit may write. */
+/* Most copies of these sources that a commit may write. */
 static size_t most_targets(const struct copy_batch *batch)
 {
     size_t largest = 1;
@@ -28,7 +29,7 @@ static size_t most_targets(const struct copy_batch *batch)
     return clamp(CONTENTS_MOST / largest, COPIES_TARGETS_MOST);
 }
 
-/* Reads what is due, and finds where; a batch without sources: nothing is. */
+/* Reads what is due, and where it is; a batch without sources: nothing is due. */
 static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
                        struct copy_place *last_r)
 {

@@ -1,8 +1,8 @@
 /* find: documents by what their items contain (doc/schema.md).
  * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"want":"ids"|"items","limit",
  * "cursor"} → out {"ids":[id…],"cursor"} or {"items":[{"id","k","v","j"}…],"cursor"}.  One item satisfies all
- * conditions.  In the order of ids, then keys; a page is true at its own instant.  A cursor is good for the
- * search that gave it only. */
+ * conditions.  In the order of ids, then keys; each page is consistent at its own instant.  A cursor is
+ * valid only for the search that returned it. */
 #include "operation/builtin/builtin.h"
 
 #include <math.h>
@@ -60,7 +60,8 @@ static enum fault read_integer(const struct reader *reader, const struct json *e
                         is_int ? "An integer of 32 bits is expected." : "An integer of 64 bits is expected.");
 }
 
-/* Texts of any length are equal or not; a longer one has no place in the order of what stands for others. */
+/* Texts of any length can be compared for equality; a longer text is stored as a substitute, which has no
+ * order. */
 static enum fault read_text(const struct reader *reader, const struct json *element, const char *member,
                             const struct search_condition *condition, struct bytes *text_r)
 {
@@ -176,7 +177,7 @@ static enum fault read_conditions(const struct reader *reader, const struct json
 
 /* --- cursors ------------------------------------------------------------------------------------- */
 
-/* The search that a place belongs to. */
+/* The search that a cursor belongs to. */
 static struct bytes make_question(const struct attempt *attempt, const struct search *search)
 {
     struct builder text = {0};

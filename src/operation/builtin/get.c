@@ -1,5 +1,5 @@
 /* get: documents by name.  param {"docs":[{"c","id","age":seconds}]} → out {"docs":[document…]}.
- * sync: no work at all; the synchronisation is the cycle's. */
+ * sync: no work; the cycle does the synchronisation. */
 #include "operation/builtin/builtin.h"
 
 #include "operation/answer.h"
@@ -7,7 +7,7 @@
 struct wish {
     struct name name;
     int64_t age_s;
-    size_t draft; /* age 0: place among the drafts */
+    size_t draft; /* age 0: index among the drafts */
     const struct json *at;
 };
 
@@ -29,7 +29,7 @@ static enum fault read_wishes(const struct reader *reader, const struct json *do
     return FAULT_NONE;
 }
 
-/* Those at tolerance 0 come in one round trip; more than may be asked for is said with the limit. */
+/* Those at tolerance 0 come in one round trip; a request for too many is refused with the limit. */
 static enum fault fetch_newest(struct attempt *attempt, const struct reader *reader, struct wish *wishes,
                                size_t count, struct draft **drafts)
 {
@@ -54,7 +54,7 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
                : reader_over(reader, docs, "limit_answer_bytes", settings->limit_answer_bytes, 0);
 }
 
-/* What is held for the answer counts too: a document of removals is large in memory and small as JSON. */
+/* Documents held for the answer count too: a document of removals is large in memory and small as JSON. */
 enum { HELD_MOST = 2 }; /* times limit_answer_bytes */
 
 static enum fault write_documents(struct attempt *attempt, const struct reader *reader,
@@ -112,7 +112,7 @@ static enum fault get_work(struct attempt *attempt)
 }
 
 const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .is_safe = true, .work = get_work};
-/* No work, but no wishes either. */
+/* No work, and no members of param. */
 static enum fault sync_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};

@@ -1,7 +1,7 @@
 /* list: headers of the living documents of a class, by pages in the order of their ids.
  * param {"c","prefix","after":version,"limit","cursor"} → out
  * {"docs":[{"c","id","v","ct","dt"}…],"cursor":id}. A page may hold fewer than `limit`, even none: only an
- * absent cursor is the end.  True at its own instant.
+ * absent cursor is the end.  Each page is consistent at its own instant.
  * Without "c" the classes themselves: {"limit","cursor"} → {"classes":[…],"cursor":class}. */
 #include "operation/builtin/builtin.h"
 
@@ -42,7 +42,7 @@ static void write_header(struct builder *body, const struct header *header)
                    (long long)header->ctime, (long long)header->dtime);
 }
 
-/* `more`: where the next page begins; NO_BYTES: there is none. */
+/* `more`: where the next page begins; NO_BYTES: this is the last. */
 static void write_end(struct builder *body, struct bytes more)
 {
     builder_add_text(body, "]");
@@ -89,7 +89,7 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
         fault = reader_class(reader, param, "cursor", &cursor);
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
-    if (!fault) /* one more is asked for only to know that there is one */
+    if (!fault) /* one more is requested only to detect that there is one */
         fault = store_classes(documents_store(attempt->worker_context->documents), attempt->ns,
                               attempt->call->arena, cursor, (int32_t)limit + 1, &classes, &count);
     if (fault)

@@ -1,10 +1,10 @@
-/* push: tells a session that is closed what was touched of what it wants to hear of (doc/push.md): the task
- * of the commits that have touched it (doc/subscriptions.md).  param {"session", "again"} → nothing.
+/* push: notifies a session that is closed of the matches of its definitions (doc/push.md): the task of the
+ * commits that have matched them (doc/subscriptions.md). param {"session", "again"} → nothing.
  *
- * What is sent cannot be taken back, so it is sent before the commit, which only ends the task: a message may
- * come twice, none is lost.  What was told is forgotten at once; a run that is repeated finds nothing more.
- * Nothing is forgotten unsent while there is an address: a connection that lives proves no listener.
- */
+ * A message that is sent cannot be taken back, so it is sent before the commit, which only ends the task: a
+ * message may come twice, none is lost.  Matches are deleted as soon as they are sent; a repeated run finds
+ * nothing more.  While there is an address no match is deleted unsent: an open connection does not prove that
+ * a client reads from it. */
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
@@ -22,10 +22,10 @@
 #include "operation/tasks/task_ask.h"
 
 enum {
-    MESSAGE_MOST = 3800, /* bytes of JSON; of more only is told that there is more */
+    MESSAGE_MOST = 3800, /* bytes of JSON; a larger message only states that there are matches */
     TOPIC_BYTES = 32,
     LIMIT_S = 60,
-    LISTENER_MS = 60000, /* so much later a session is told that seems to listen */
+    LISTENER_MS = 60000, /* the delay for a session that seems to be connected */
 };
 
 /* One run. */
@@ -34,7 +34,7 @@ struct pushing {
     struct arena *arena;
     struct store *store;
     struct bytes session, context; /* of the subscription; NO_BYTES: it has none */
-    bool is_again;                 /* it is sent now, whoever listens */
+    bool is_again;                 /* send it now, even to a connected session */
     struct matched_list list;
 };
 
@@ -62,8 +62,8 @@ static struct bytes compose(const struct pushing *pushing, bool with_all)
     return copy;
 }
 
-/* Messages about the same definitions replace each other; no definitions: about all.  With the session's
- * name, which the push service does not know, the topic tells it nothing about them. */
+/* Messages about the same definitions replace each other; no definitions: about all.  The topic includes the
+ * session's name, which the push service does not know, so it reveals nothing about them. */
 static const char *make_topic(const struct pushing *pushing, bool with_all)
 {
     struct builder names = {0};
@@ -82,7 +82,7 @@ static enum fault forget(const struct pushing *pushing)
                                 pushing->list.taking);
 }
 
-/* What was noted stays for a task that sends it. */
+/* Recorded matches stay for a task that sends them. */
 static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 {
     struct task_excess excess;
@@ -101,8 +101,8 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
     return task_ask(pushing->attempt, &request, &excess);
 }
 
-/* Nobody is there any more; unless the page has declared another address meanwhile, to which it is sent at
- * once. */
+/* The subscription has ended, unless the page has declared another address meanwhile: then the message is
+ * sent there at once. */
 static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
 {
     bool is_gone;
@@ -164,7 +164,7 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     return fault;
 }
 
-/* May the session still be told?  A stranger's was declared when anybody could read. */
+/* May the session still be notified?  That of an anonymous client was declared when everyone could read. */
 static enum fault judge(const struct pushing *pushing, const struct subscription *subscription,
                         bool *may_know_r)
 {

@@ -1,8 +1,8 @@
 /* put: documents created, changed, deleted, all in one commit.
  * param {"docs":[{"c","id","if":version,"items":[{"c","k","j"|"s"} | {"c","k","del":true}],"delete":true}]} →
  * out {"v","docs":[{"c","id","v"}]}. Items named are set or removed ("j":null removes too), the others stay;
- * a document that does not exist is created, without items too; delete ends its life, and with items a new
- * life begins.  `v`: the version of the commit, or, when everything was as wanted already, the highest
+ * a document that does not exist is created, without items too; delete ends its incarnation, and with
+ * items a new one begins.  `v`: the version of the commit, or, when nothing had to change, the highest
  * version among the documents named; that of `docs`: of each document, as `if` takes it. */
 #include "operation/builtin/builtin.h"
 
@@ -77,7 +77,7 @@ static void leave_version(struct attempt *attempt, int64_t version)
     builder_add_text(body, "}");
 }
 
-/* False: the text was kept, and is not what work leaves. */
+/* False: the stored text is not what work leaves. */
 static bool read_version(const struct attempt *attempt, int64_t *version_r)
 {
     const struct builder *body = attempt->reply->body;
@@ -147,7 +147,7 @@ static void write_standing(struct builder *body, struct name name, int64_t versi
     builder_add_text(body, "}");
 }
 
-/* An answer that a release before this one has kept has none. */
+/* An answer that an earlier release has stored has none. */
 static enum fault write_standings(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};

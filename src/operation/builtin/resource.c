@@ -1,6 +1,6 @@
 /* resource: a document as a resource, with conditions on its version (doc/protocol.md, "Resources").  GET
  * reads it; PUT makes its items exactly those of the request; PATCH sets and removes the items that are
- * named; DELETE ends its life.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
+ * named; DELETE deletes it.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
 #include "operation/builtin/builtin.h"
 
 #include "model/stamp.h"
@@ -21,7 +21,7 @@ static enum fault read_name(const struct reader *reader, struct name *name_r)
     return fault;
 }
 
-/* Does the condition name the document as it is? */
+/* Does the condition match the present version of the document? */
 static bool is_named(const struct version_condition *condition, const struct document *document)
 {
     if (!document_exists(document))
@@ -99,7 +99,7 @@ static enum fault find_items(const struct reader *reader, const struct json **it
     return *items_r ? FAULT_NONE : reader_wrong_value(reader, NULL, "items", "An array is expected.");
 }
 
-/* The document as it is to be written, when it may be. */
+/* Opens the document for writing, when that is allowed. */
 static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
                         struct draft **draft_r)
 {
@@ -129,7 +129,7 @@ static enum fault put_work(struct attempt *attempt)
     const struct document *base = draft_base(draft);
     leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, base);
     draft_create(draft);
-    for (uint32_t i = 0; i < base->item_count; i++) /* those that come back as they were are no change */
+    for (uint32_t i = 0; i < base->item_count; i++) /* items sent back unchanged are no change */
         draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
     return change_items(attempt, draft, items, false);
 }
@@ -168,7 +168,7 @@ static enum fault write_afterwork(struct attempt *attempt)
     int64_t number, version;
     bool is_whole = left.size > 4 && bytes_to_i64(status, &number) && bytes_to_i64(present, &version);
     if (!is_whole || (number != STATUS_OK && number != STATUS_CREATED) || version < 0 || version > STAMP_MAX)
-        return reply_fault(attempt->call, reply, FAULT_BCONTENT, NULL, "answer", NULL); /* it was kept */
+        return reply_fault(attempt->call, reply, FAULT_BCONTENT, NULL, "answer", NULL); /* it was stored */
     if (attempt->version)
         version = attempt->version;
     reply->status = (int)number;

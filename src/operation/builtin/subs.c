@@ -1,6 +1,6 @@
-/* subs: a session declares what it wants to hear of (doc/subscriptions.md).  The session is the argument of
- * that name.  param {"defs":[…]} | {"add":[…],"drop":[…]}, with "life", "push", "context"; {"delete":true};
- * nothing: only looks → out {"v","until","defs":[…],"push":bool,"context"}.  What it does is done at once,
+/* subs: a session declares its subscriptions (doc/subscriptions.md).  The session is the argument of that
+ * name.  param {"defs":[…]} | {"add":[…],"drop":[…]}, with "life", "push", "context"; {"delete":true};
+ * nothing: only reads → out {"v","until","defs":[…],"push":bool,"context"}.  Changes take effect at once,
  * outside the commit of the operation, and may be repeated. */
 #include "operation/builtin/builtin.h"
 
@@ -251,7 +251,7 @@ static enum fault refuse_one_more(const struct asking *asking, const char *limit
     const struct {
         const char *name;
         int64_t most;
-        bool is_share; /* of a client: it may be free another time */
+        bool is_share; /* of a client: it may be free later */
     } limits[] = {
         {"limit_definitions", settings->limit_definitions, false},
         {"limit_subscriptions", settings->limit_subscriptions, false},

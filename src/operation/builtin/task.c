@@ -1,8 +1,8 @@
-/* task: asks for a task (doc/tasks.md).
+/* task: requests a task (doc/tasks.md).
  * param {"op","param","delay":seconds|"start":stamp,"info","priority","resource","domain","order"} → out
- * {"id","startat"}: of the task that waits for the resource already, when there is one.  Whoever asks must be
- * allowed to run the operation itself; of modules only operations that say so, without the administrator's
- * key. */
+ * {"id","startat"}: of the task that waits for the resource already, when there is one.  The caller must be
+ * allowed to run the operation itself; of modules only operations that declare it, without the
+ * administrator's key. */
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
@@ -50,8 +50,8 @@ static enum fault read_words(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* What strangers name is apart from what modules and administrators name, and each has names of its own: else
- * one could replace, empty or hold up the tasks of another. */
+/* Names chosen by anonymous clients are separate from those of modules and administrators, and each client
+ * has its own: otherwise one could replace, empty or hold up the tasks of another. */
 static enum fault read_names(struct attempt *attempt, const struct reader *reader,
                              struct task_request *request, bool is_trusted)
 {
@@ -73,7 +73,7 @@ static enum fault read_names(struct attempt *attempt, const struct reader *reade
     return FAULT_NONE;
 }
 
-/* How many a client, and all of them, may have asked for. */
+/* How many tasks a client, and all clients together, may have requested. */
 static enum fault check_share(struct attempt *attempt, const struct reader *reader,
                               struct task_request *request)
 {
@@ -143,8 +143,8 @@ static enum fault read_start(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* Before the commit it is not known which task will stand for a resource: an answer that is kept says
- * nothing. */
+/* Before the commit it is unknown which task will represent a resource: a stored answer does not contain it.
+ */
 static void write_task(struct attempt *attempt, bool is_open)
 {
     struct builder *body = attempt->reply->body;
@@ -195,7 +195,7 @@ static enum fault task_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-/* Now it is known which task stands for the resource. */
+/* Now it is known which task represents the resource. */
 static enum fault task_afterwork(struct attempt *attempt)
 {
     if (!attempt->reply->is_replayed)

@@ -1,6 +1,6 @@
-/* tasks: administrators look at tasks and their attempts, and start, move, hold and drop them (doc/tasks.md).
+/* tasks: administrators list tasks and their attempts, and start, move, hold and drop them (doc/tasks.md).
  * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"run":id},
- * {"move":{"id","startat"}}, {"hold":id}, {"drop":id}.  What they do is done at once, outside the commit of
+ * {"move":{"id","startat"}}, {"hold":id}, {"drop":id}.  Changes take effect at once, outside the commit of
  * the operation, and may be repeated. */
 #include "operation/builtin/builtin.h"
 
@@ -42,7 +42,7 @@ static void write_rows(const struct inquiry *inquiry, const struct pg_result *ro
     builder_add_text(inquiry->out, "]");
 }
 
-/* --- what is asked --- */
+/* --- arguments --- */
 
 static enum fault read_id(const struct inquiry *inquiry, const struct json *object, const char *member,
                           struct bytes *id_r)
@@ -80,7 +80,7 @@ static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, str
     return reader_wrong(&inquiry->reader, inquiry->wish, "cursor", "The cursor of an answer is expected.");
 }
 
-/* One more than asked for, only to know that there is one. */
+/* One more than requested, only to detect that there is one. */
 static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, struct task_filter *filter)
 {
     const struct reader *reader = &inquiry->reader;
@@ -113,7 +113,7 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
     return fault;
 }
 
-/* --- looks --- */
+/* --- queries --- */
 
 static enum fault list(const struct inquiry *inquiry)
 {
@@ -215,7 +215,7 @@ static enum fault backlog(const struct inquiry *inquiry)
     return FAULT_NONE;
 }
 
-/* --- deeds --- */
+/* --- changes --- */
 
 static enum fault do_deed(const struct inquiry *inquiry, enum statement statement, struct pg_params *params,
                           struct bytes id, const char *done)

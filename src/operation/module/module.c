@@ -1,4 +1,4 @@
-/* module: loading, and what is refused at start with one line. */
+/* module: loading, and the checks at start, each refusal in one line. */
 #include "operation/module/module.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ struct added_class {
     size_t count;
 };
 
-/* What is being judged, and where the one line goes. */
+/* What is being checked, and where the one line goes. */
 struct judgement {
     const char *path;
     char *problem;
@@ -96,7 +96,7 @@ static bool judge_items(const struct judgement *judgement, const struct stampd_d
     return true;
 }
 
-/* The schema of a class must be one, and tell of the same items. */
+/* The schema of a class must be valid, and have the same items. */
 static bool judge_schema(const struct judgement *judgement, const struct stampd_document_class *class,
                          size_t count)
 {
@@ -121,7 +121,7 @@ static bool judge_schema(const struct judgement *judgement, const struct stampd_
     return is_good;
 }
 
-/* What is said of the copies of an item; that the classes can take them is judged when all are known. */
+/* Checks the declared copies of an item; whether the classes can have them is checked when all are known. */
 static bool judge_copies(const struct judgement *judgement, const struct stampd_document_class *class,
                          const struct stampd_item_class *item, const struct schema_copies **copies_r)
 {
@@ -175,7 +175,7 @@ static void free_items(struct item_class *items, size_t count)
     free(items);
 }
 
-/* What the function of a module has made must be what may be stored. */
+/* What the function of a module has made must be valid for storage. */
 static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_class, struct bytes content)
 {
     static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
@@ -228,7 +228,7 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
     return refuse(judgement, "class %s is declared already", class->name);
 }
 
-/* All of a module, and then what they copy to each other. */
+/* All of a module, and then the copies between its classes. */
 static bool add_classes(const struct judgement *judgement, const struct stampd_document_class *classes)
 {
     size_t count = 0;
@@ -335,7 +335,7 @@ static bool judge_search(const struct judgement *judgement, const struct stampd_
     return !is_twice || refuse(judgement, "there is a search %s already", search->name);
 }
 
-/* The first member of every version of the struct; nothing else is looked at before. */
+/* The first member of every version of the struct; nothing else is read before it is checked. */
 static bool judge_abi(const struct judgement *judgement, uint32_t abi)
 {
     if (abi / 1000 != STAMPD_ABI_MAJOR)
@@ -376,7 +376,7 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
 
 /* --- shared objects --- */
 
-/* Whoever can write the file is whoever runs the server. */
+/* A user that can write the file controls the server. */
 static bool judge_file(const struct judgement *judgement)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* module_call: what a module learns of its call, exceptions, memory, the log (stampd.h). */
+/* module_call: what a module can read of its call, exceptions, memory, the log (stampd.h). */
 #include "operation/module/module_private.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static bool is_code(const char *code)
            strspn(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == size;
 }
 
-/* The server's own fault of that code; FAULT_NONE: it has none. */
+/* The server's own fault of that code; FAULT_NONE: there is none. */
 static enum fault find_fault(const char *code)
 {
     for (int fault = FAULT_NONE + 1; fault < FAULT_STALE; fault++)
@@ -43,7 +43,7 @@ enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, con
     if (call->fault)
         return STAMPD_FAULT;
     enum fault fault = is_code(code) ? find_fault(code) : FAULT_XUNKNOWN;
-    if (fault == FAULT_XUNKNOWN) { /* no code, or one that only the server can know to be true */
+    if (fault == FAULT_XUNKNOWN) { /* no code, or one that only the server can establish */
         module_fail(call, FAULT_BMODULE, "An exception under a code that is none was raised.", code);
         return STAMPD_FAULT;
     }
@@ -153,7 +153,7 @@ int64_t stampd_version_after(struct stampd_call *call, const char *document_clas
         module_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
                     document_class);
     else if (!attempt->standing_count && attempt->reply->is_replayed)
-        version = attempt->version; /* kept by a release before 1.6 */
+        version = attempt->version; /* stored by a release before 1.6 */
     else if (!standing_find(attempt, (struct name){bytes_of(document_class), bytes_of(id)}, &version))
         module_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
     return version;

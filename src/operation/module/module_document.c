@@ -1,7 +1,7 @@
-/* module_document: documents and items in the hands of a module (stampd.h).
+/* module_document: documents and items for modules (stampd.h).
  *
- * A document that could not be had is one that does not exist and does not change: the try has failed, and
- * what it does with it has no consequence. */
+ * A document that could not be loaded appears as one that does not exist and does not change: the try has
+ * failed, so what the module does with it has no effect. */
 #include "operation/module/module_private.h"
 
 #include "model/copies.h"
@@ -20,7 +20,7 @@ static struct stampd_document *find_document(const struct stampd_call *call, con
     return document;
 }
 
-/* One that is new to this try: no draft yet. */
+/* A document new to this try: no draft yet. */
 static struct stampd_document *add_document(struct stampd_call *call, const char *document_class,
                                             const char *id)
 {
@@ -42,8 +42,7 @@ static struct stampd_document *get_document(struct stampd_call *call, const char
     return document ? document : add_document(call, document_class, id);
 }
 
-/* Can there be a document of that name?  The class is the application's; the id may have come from outside.
- */
+/* Is the name valid?  The class is the application's; the id may have come from outside. */
 static bool judge_name(struct stampd_call *call, const char *document_class, const char *id)
 {
     size_t size = strlen(id);
@@ -63,7 +62,7 @@ static struct name name_of(const struct stampd_document *document)
     return (struct name){.class = bytes_of(document->document_class), .id = bytes_of(document->id)};
 }
 
-/* Loads them all, or notes why not. */
+/* Loads them all, or records why not. */
 static void fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
 {
     struct name *names = ARENA_ARRAY(arena_of(call), struct name, count);
@@ -161,7 +160,7 @@ bool stampd_exists(const struct stampd_document *document)
     return document->draft && draft_exists(document->draft);
 }
 
-/* Headers of documents that do not exist have a version too, that of their zombie: not for modules. */
+/* Headers of documents that do not exist have a version too, that of their zombie: modules do not get it. */
 static const struct header *header_of(const struct stampd_document *document)
 {
     static const struct header none;
@@ -312,8 +311,8 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
     return !call->fault;
 }
 
-/* The names are copied, they are short and often built in passing; the content is not.  `vop`: of who made
- * the content; 0: this operation. */
+/* The names are copied, since they are short and often temporary; the content is not.  `vop`: of the
+ * operation that made the content; 0: this operation. */
 static void copy_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
                       struct bytes content, int64_t vop)
 {
@@ -384,7 +383,7 @@ void stampd_remove_item(struct stampd_document *document, const char *item_class
 }
 
 /* Is the item to be a copy that follows `item` (doc/copies.md)?  Then its stamp is that of the source, so
- * that later states are told from earlier ones by the source's stamps alone; else 0. */
+ * that the source's stamps alone order its states; else 0. */
 static int64_t followed_stamp(const struct stampd_document *document, const char *item_class, const char *key,
                               const struct stampd_document *from, const struct item *item)
 {
@@ -393,7 +392,7 @@ static int64_t followed_stamp(const struct stampd_document *document, const char
     if (!bytes_equal(item->iclass, bytes_of(item_class)))
         return 0;
     module_unwatch_call(call);
-    enum fault fault = classes_schema(call->attempt, &schema); /* judged with the item */
+    enum fault fault = classes_schema(call->attempt, &schema); /* checked with the item */
     module_watch_call(call);
     const struct schema_copies *copies =
         fault ? NULL : copies_find(schema, bytes_of(from->document_class), item->iclass);

@@ -1,7 +1,7 @@
 /* module_read: typed reading of JSON values by modules (stampd.h).
  *
- * A value whose text lies in that of the argument `param` came with the request: what is wrong with it is the
- * caller's fault (AARG).  Any other was stored, or made by the application (BCONTENT). */
+ * A value whose text lies in that of the argument `param` came with the request: an error in it is the
+ * caller's (AARG).  Any other value was stored, or made by the application (BCONTENT). */
 #include "operation/module/module_private.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ const struct stampd_json *stampd_param(struct stampd_call *call)
 
 /* --- walking --- */
 
-/* Values deep in an argument were checked, but not built: they are when they are first looked into. */
+/* Values deep in an argument were checked, but not built: they are built on first access. */
 static const struct json *open_value(struct stampd_call *call, const struct json *value)
 {
     const char *what;

@@ -30,7 +30,7 @@ static struct pulse *pulse_of(const struct stampd_call *call)
     return metrics_pulse(segment, segment_index(segment));
 }
 
-/* Whoever was kept waiting by the database past the limit gets the grace from now on. */
+/* If the database has delayed the code past the limit, the grace begins now. */
 void module_watch_call(const struct stampd_call *call)
 {
     int64_t now_ms = clock_monotonic_ms(), deadline_ms = call->attempt->call->deadline_ms;
@@ -126,7 +126,7 @@ static void write_result(struct stampd_call *call)
 enum fault module_work(struct attempt *attempt)
 {
     struct stampd_call *call = open_call(attempt);
-    attempt->reply->mime = MIME_JSON; /* a former try may have had another */
+    attempt->reply->mime = MIME_JSON; /* an earlier try may have had another */
     run(call, call->operation->work);
     check_sizes(call);
     if (!call->fault)

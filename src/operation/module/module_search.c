@@ -21,7 +21,7 @@ static const struct stampd_search *find_search(struct stampd_call *call, const c
     return call->fault ? NULL : search;
 }
 
-/* The database answers for its own time, the application does not. */
+/* Time in the database is not charged to the application. */
 static enum fault select_rows(struct stampd_call *call, const struct selection *selection,
                               struct bytes *rows_r)
 {

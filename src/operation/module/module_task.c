@@ -1,19 +1,19 @@
-/* module_task: tasks in the eyes of a module (stampd.h): asking for them, being one. */
+/* module_task: tasks for modules (stampd.h): requesting them, running as one. */
 #include "operation/module/module_private.h"
 #include "model/cron.h"
 #include "operation/tasks/task_ask.h"
 
-/* A century of seconds: more makes no sense. */
+/* The upper limit, a century in seconds. */
 static const int64_t delay_most_s = INT64_C(3155760000);
 
-/* --- asking --- */
+/* --- requesting --- */
 
 static bool is_text(const char *text)
 {
     return !text || bytes_is_utf8(bytes_of(text));
 }
 
-/* What cannot be is a mistake of the application; NULL: it is well formed. */
+/* An invalid request is a mistake of the application; NULL: it is well formed. */
 static const char *wrong_with(const struct stampd_task *task, const struct operation *operation)
 {
     if (!operation)
@@ -85,7 +85,7 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
         module_fail_limit(call, excess.limit, excess.most, excess.value);
 }
 
-/* --- being one --- */
+/* --- running as one --- */
 
 static const struct task *task_of(const struct stampd_call *call)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of arrays and objects that are open in one text. */
+/* Most arrays and objects that are open at once in a text. */
 enum { DEPTH_MOST = 128 };
 
 struct stampd_writer {
@@ -56,7 +56,7 @@ struct stampd_writer *stampd_write_array(struct stampd_call *call)
     return create(call, false);
 }
 
-/* What stands before a value: the comma, the name.  False: no value can stand here. */
+/* Writes what precedes a value: the comma, the name.  False: no value is allowed here. */
 static bool begin(struct stampd_writer *writer, const char *name)
 {
     if (!writer->depth) {
@@ -118,7 +118,7 @@ void stampd_add_integer(struct stampd_writer *writer, const char *name, int64_t 
         builder_add_i64(&writer->text, number);
 }
 
-/* The shortest text that is read as the same number. */
+/* The shortest text that parses to the same number. */
 void stampd_add_number(struct stampd_writer *writer, const char *name, double number)
 {
     char text[32];
@@ -248,7 +248,7 @@ const struct stampd_json *stampd_result_of_work(struct stampd_call *call)
     size_t out = call->attempt->out;
     if (!call->is_afterwork || reply->body->size == out || strcmp(reply->mime, MIME_JSON) != 0)
         return NULL;
-    size_t size = reply->body->size - out; /* a copy: the body is written anew */
+    size_t size = reply->body->size - out; /* a copy: the body is rewritten */
     return value_of(module_read_json(
         call, (struct bytes){arena_copy(arena_of(call), reply->body->data + out, size), size}, &what));
 }

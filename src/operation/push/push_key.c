@@ -1,4 +1,4 @@
-/* push_key: read at each use: that costs less than a signature, and nothing secret stays in memory. */
+/* push_key: reads the keys at each use: that costs less than a signature, and no secret stays in memory. */
 #include "operation/push/push_key.h"
 
 #include <stdio.h>

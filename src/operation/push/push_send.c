@@ -1,4 +1,5 @@
-/* push_send: one client for the life of the process, so that connections to the few services are kept. */
+/* push_send: one client for the lifetime of the process, so that connections to the few services stay open.
+ */
 #include "operation/push/push_send.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ enum {
     CONNECT_TIMEOUT_MS = 2000,
     ANSWER_MOST = 64 << 10,
     WORDS_MOST = 300,
-    PADDED = 512, /* texts are padded to a multiple of this: their size tells little */
+    PADDED = 512, /* texts are padded to a multiple of this: their size reveals little */
     RETRY_AFTER_MOST_S = 86400,
 };
 
@@ -29,7 +30,7 @@ static bool ends_with(struct bytes text, struct bytes end)
     return text.size > end.size && memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
 }
 
-/* `word` is a host, "*." and what hosts end with, or "*". */
+/* `word` is a host, "*." and a suffix of hosts, or "*". */
 static bool matches(struct bytes host, struct bytes word)
 {
     if (bytes_equal(word, BYTES("*")) || bytes_equal(word, host))
@@ -65,15 +66,15 @@ const char *push_refuse_service(const struct settings *settings, struct bytes or
 
 enum { RESTS = 64, FAILURES_LEAST = 2, REST_LEAST_MS = 5000, REST_DOUBLINGS = 7 };
 
-/* At the place of its hash; the last that failed there has it.  The key of the hash is drawn, so that nobody
- * can choose an address that takes the place of a certain service. */
+/* A table with one service per slot; the last service of a slot that failed occupies it.  The key of the hash
+ * is random, so that an address cannot be chosen to displace a certain service. */
 struct service_name {
     uint64_t digest[2];
 };
 
 static struct rest {
     struct service_name whose;
-    int failures; /* in a row; 0: nobody's */
+    int failures; /* in a row; 0: unused */
     int64_t until_ms;
 } rests[RESTS];
 
@@ -94,7 +95,7 @@ static struct rest *place_of(const struct service_name *name)
     return &rests[name->digest[0] % RESTS];
 }
 
-/* NULL: it has not failed lately, as far as is remembered. */
+/* NULL: no recent failure is recorded. */
 static struct rest *rest_of(const struct service_name *name)
 {
     struct rest *rest = place_of(name);
@@ -155,7 +156,7 @@ static struct bytes encrypt(struct arena *arena, const struct webpush_target *ta
     return body;
 }
 
-/* What the service says, fit for a line. */
+/* The service's own text, made fit for a line. */
 static const char *words_of(struct arena *arena, const struct http_result *result)
 {
     if (result->is_out_of_reach)

@@ -1,4 +1,4 @@
-/* webpush: the address is held to a grammar so narrow that no reader of addresses takes it for another. */
+/* webpush: accepts addresses of a grammar so narrow that every parser reads them alike. */
 #include "operation/push/webpush.h"
 
 #include <ctype.h>
@@ -10,8 +10,8 @@
 enum {
     HEAD =
         WEBPUSH_SALT + 4 + 1 + CURVE_POINT, /* of a body: salt, size of records, size of the point, point */
-    LAST_RECORD = 2,                        /* the byte behind the text of the last record */
-    LIFE_S = 12 * 3600,                     /* of a proof; a day is the most that is taken */
+    LAST_RECORD = 2,                        /* the byte after the text of the last record */
+    LIFE_S = 12 * 3600,                     /* of a proof; services accept at most a day */
 };
 
 static_assert(HEAD + WEBPUSH_TEXT_MOST + 1 + CRYPTO_TAG == WEBPUSH_BODY_MOST, "the largest text fits");
@@ -32,7 +32,7 @@ static size_t skip(struct bytes text, size_t from, const char *set)
     return from;
 }
 
-/* Where the host ends that begins at `from`: a name, or an address, of version 6 in brackets. */
+/* Where the host that begins at `from` ends: a name, or an address, that of IPv6 in brackets. */
 static size_t end_of_host(struct bytes endpoint, size_t from)
 {
     if (from >= endpoint.size || endpoint.data[from] != '[')
@@ -41,7 +41,7 @@ static size_t end_of_host(struct bytes endpoint, size_t from)
     return end < endpoint.size && endpoint.data[end] == ']' ? end + 1 : from;
 }
 
-/* Where the port ends, if there is one at `from`; 0: it is none. */
+/* Where the port ends, if there is one at `from`; 0: it is invalid. */
 static size_t end_of_port(struct bytes endpoint, size_t from)
 {
     int64_t port;
@@ -60,7 +60,7 @@ static bool is_loopback(struct bytes host)
            bytes_equal(host, BYTES("localhost"));
 }
 
-/* The origin as browsers write it: in lower case, without the port that goes without saying. */
+/* The origin as browsers write it: in lower case, without the default port. */
 static struct bytes make_origin(struct arena *arena, struct bytes endpoint, size_t host_end, size_t end)
 {
     struct bytes port = {endpoint.data + host_end, end - host_end};
@@ -123,7 +123,7 @@ static void agree(const struct webpush_target *target, const struct curve_key *i
     memcpy(info + sizeof label, target->point, CURVE_POINT);
     memcpy(info + sizeof label + CURVE_POINT, idempotency->point, CURVE_POINT);
     bool is_agreed = curve_agree(idempotency, target->point, shared);
-    assert(is_agreed); /* its reader has looked */
+    assert(is_agreed); /* its parser has checked it */
     crypto_derive(bytes_from(target->auth, WEBPUSH_AUTH), bytes_from(shared, sizeof shared),
                   bytes_from(info, sizeof info), secret_r, CURVE_SECRET);
     explicit_bzero(shared, sizeof shared);

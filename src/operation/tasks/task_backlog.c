@@ -29,7 +29,7 @@ void task_backlog_look(struct worker_context *worker_context, struct call *call,
     for (int row = 0; row < pg_rows(rows); row++) {
         int64_t queue = pg_get_i64(rows, row, BACKLOG_QUEUE);
         if (queue < 0 || queue >= BACKLOG_QUEUES)
-            continue; /* somebody has written the table by hand */
+            continue; /* the table was edited by hand */
         numbers[queue] = (struct backlog_numbers){
             .due = pg_get_i64(rows, row, BACKLOG_DUE),
             .later = pg_get_i64(rows, row, BACKLOG_LATER),

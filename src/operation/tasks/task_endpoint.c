@@ -14,7 +14,7 @@
 
 enum { RUN_MOST = 1000, STATUS_FAILED = 500 };
 
-/* --- who asks --- */
+/* --- authentication --- */
 
 static bool is_right_key(const struct worker_context *worker_context, struct bytes key)
 {
@@ -46,13 +46,14 @@ static enum fault check(struct worker_context *worker_context, struct call *call
         return refuse_key(call, reply, "Authorization");
     if (!is_right || (call->key.data && !is_right_key(worker_context, call->key)))
         return refuse_key(call, reply, "key");
-    call->admin = call->bearer = NO_BYTES; /* the administrator's key means nothing here: no task bears it */
+    call->admin = call->bearer =
+        NO_BYTES; /* the administrator's key has no effect here: no task carries it */
     return access_enter(worker_context, call, reply);
 }
 
 /* --- the answer --- */
 
-/* Words about a failure, where the answer has no place of its own for them. */
+/* The text of a failure, where the answer has no field of its own for it. */
 static void add_words(struct builder *out, const struct reply *reply)
 {
     builder_add_text(out, ",\"message\":");
@@ -174,7 +175,7 @@ static enum fault run_many(struct worker_context *worker_context, struct call *c
     return fault;
 }
 
-/* The administrators have been told of these failures. */
+/* These failures have been reported to the administrators. */
 static enum fault note_told(struct worker_context *worker_context, struct call *call, struct reply *reply,
                             int ns)
 {

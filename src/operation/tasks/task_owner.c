@@ -1,4 +1,4 @@
-/* task_owner: names of holders, and their slots. */
+/* task_owner: names of owners, and their slots. */
 #include "operation/tasks/task_owner.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ void task_owner_end(struct segment *segment)
     show(segment, 0);
 }
 
-/* A holder of another installation, or one that is no holder's name: time alone tells. */
+/* An owner of another installation, or an invalid name: time alone decides. */
 static bool is_old(const struct settings *settings, int64_t claim)
 {
     return strcmp(settings->hosts, "one") == 0 ||
@@ -79,7 +79,7 @@ bool task_owner_is_lost(const struct settings *settings, struct segment *segment
     loss_r->is_foreign = false;
     loss_r->is_former = true;
     if (generation != segment_generation(segment) || index < 0 || index >= PROCESSES_MOST)
-        return true; /* a new generation begins when all processes of the one before are gone */
+        return true; /* a new generation begins after all processes of the previous one have ended */
     loss_r->is_former = false;
     if (processes_state(segment, index) == PROCESS_HELD &&
         atomic_load(&metrics_pulse(segment, index)->task_claim) == claim)

@@ -16,10 +16,10 @@
 
 enum {
     REPORT_MOST = 2000,
-    TOGETHER_MS =
-        1000, /* a request that has lasted so long begins no further task with a commit of its own */
+    TOGETHER_MS = 1000, /* a request that has run this long begins no further task with a commit of its own */
 };
-/* What a request may hold before it begins another cycle or task: an eighth of what a worker may have. */
+/* The memory that a request may hold before it begins another cycle or task: an eighth of a worker's limit.
+ */
 static const size_t held_most = (size_t)128 << 20;
 
 /* All attempts of one request. */
@@ -27,7 +27,7 @@ struct run {
     struct worker_context *worker_context;
     struct call *call; /* of the manager */
     int ns;
-    struct builder *scratch; /* for results, which nobody gets */
+    struct builder *scratch; /* for results, which are discarded */
 };
 
 /* One attempt. */
@@ -35,7 +35,7 @@ struct work {
     struct task *task;
     struct task_outcome *outcome;
     const struct operation *operation;
-    struct call call; /* the operation's own: neither account nor key */
+    struct call call; /* the operation's own: without account and key */
     struct attempt attempt;
     struct task_fence fence;
     int cycles;         /* committed in this request */
@@ -99,7 +99,7 @@ static void put_back(const struct run *run, struct work *work, const struct task
     find_next(run, work);
 }
 
-/* Words about a fault for the row: what the caller of an operation would have been told. */
+/* The text of a fault for the row: what the caller of an operation would have received. */
 static struct bytes report_of(struct arena *arena, const struct reply *reply)
 {
     struct builder words = {0};
@@ -118,7 +118,7 @@ static struct bytes report_of(struct arena *arena, const struct reply *reply)
     return report;
 }
 
-/* When an attempt that has failed is made again: as settings say, but not sooner than the operation wants. */
+/* When a failed attempt is repeated: as the settings define, but not sooner than the operation wants. */
 static int64_t next_start(const struct run *run, const struct work *work)
 {
     int64_t start = task_retry_start(run->worker_context->settings, work->task->attempt + 1);
@@ -146,8 +146,8 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
     put_back(run, work, &how, "failed");
 }
 
-/* Time or memory was up between two cycles, or before the first.  One that was not begun, or has a domain,
- * keeps its place among those that wait; any other has had its turn. */
+/* Time or memory ran out between two cycles, or before the first.  A task that was not begun, or has a
+ * domain, keeps its place in the queue; any other starts again from now. */
 static void interrupt(const struct run *run, struct work *work)
 {
     bool keeps_place = !work->cycles || work->task->domain.data;
@@ -169,7 +169,7 @@ static bool is_spent(const struct run *run)
     return clock_monotonic_ms() > run->call->deadline_ms;
 }
 
-/* The session is gone in the middle of a commit: this worker may begin nothing more. */
+/* The session was lost in the middle of a commit: this worker must not begin anything more. */
 static bool is_cut_off(const struct run *run)
 {
     return documents_must_exit(run->worker_context->documents);
@@ -193,7 +193,7 @@ static enum fault work_once(struct run *run, struct work *work, struct transacti
     return fault;
 }
 
-/* `failed_r`: whose work has failed; `count`: nobody's. */
+/* `failed_r`: the one whose work has failed; `count`: none. */
 static enum fault try_once(struct run *run, struct work *const *works, size_t count, size_t *failed_r,
                            struct transaction **transaction_r)
 {
@@ -213,7 +213,7 @@ static enum fault try_once(struct run *run, struct work *const *works, size_t co
     for (size_t i = 0; i < count && !fault; i++) {
         fault = work_once(run, works[i], transaction);
         if (!fault && count > 1 && transaction_checkpoint(transaction).data)
-            fault = FAULT_CONTENTION; /* it has a commit of its own */
+            fault = FAULT_CONTENTION; /* it gets a commit of its own */
         if (fault)
             *failed_r = i;
     }
@@ -255,10 +255,10 @@ static void end_unknown(const struct run *run, struct work *work)
     task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
                     &(struct loss){.cause = LOSS_OUTCOME, .is_failure = true});
     work->outcome->code = fault_code(FAULT_XUNKNOWN);
-    end(work, "failed"); /* a scan will tell */
+    end(work, "failed"); /* a scan finds it */
 }
 
-/* The commit may or may not have happened, and its session is gone: the database knows. */
+/* The commit may or may not have happened, and its session is lost: the outcome is read from the database. */
 static enum cycle settle_unknown(struct run *run, struct work *work, const struct transaction *transaction)
 {
     struct task_state state;
@@ -293,7 +293,7 @@ static enum cycle try_cycle(struct run *run, struct work *work, enum fault *faul
     }
 }
 
-/* One cycle, tried as often as any operation. */
+/* One cycle, retried as often as any operation. */
 static enum cycle run_cycle(struct run *run, struct work *work)
 {
     enum fault fault = FAULT_NONE;
@@ -306,7 +306,7 @@ static enum cycle run_cycle(struct run *run, struct work *work)
             break;
     }
     if (fault == FAULT_XTIME && work->cycles)
-        interrupt(run, work); /* the cycles before it have taken its time */
+        interrupt(run, work); /* earlier cycles have used up its time */
     else
         fail(run, work,
              fault == FAULT_STALE      ? FAULT_CONTENTION
@@ -315,14 +315,14 @@ static enum cycle run_cycle(struct run *run, struct work *work)
     return CYCLE_OVER;
 }
 
-/* All that a request has taken is given back at its end only. */
+/* Memory of a request is freed only at its end. */
 static bool has_room(const struct run *run)
 {
     size_t memory = (size_t)run->worker_context->settings->memory_mb << 20;
     return arena_used(run->call->arena) <= (memory ? memory / 8 : held_most);
 }
 
-/* A cycle is begun when one as long as the longest so far would still have twice the time that it needs. */
+/* Begins a cycle only if one as long as the longest so far would have twice the time that it needs. */
 static bool has_time(const struct work *work)
 {
     int64_t left_ms = work->call.deadline_ms - clock_monotonic_ms();
@@ -355,7 +355,7 @@ static size_t take_out(struct work **works, size_t count, size_t place)
     return count - 1;
 }
 
-/* Those that are not to be in the commit leave; how many stay.  None: everybody is to run alone. */
+/* Removes those that must not be in the commit; returns how many stay.  None: all are to run alone. */
 static size_t part_after(struct work **works, size_t count, enum fault fault, size_t failed)
 {
     if (failed < count)
@@ -370,8 +370,8 @@ static size_t part_after(struct work **works, size_t count, enum fault fault, si
     return count;
 }
 
-/* They have used up the time of the request: who was at work has failed, or all when it was the commit.  Else
- * the same ones would come together again. */
+/* They have used up the time of the request: the one at work has failed, or all of them when it was the
+ * commit.  Otherwise the same tasks would be grouped again. */
 static void fail_late(const struct run *run, struct work *const *works, size_t count, size_t failed)
 {
     if (failed < count) {
@@ -382,7 +382,7 @@ static void fail_late(const struct run *run, struct work *const *works, size_t c
         fail(run, works[i], FAULT_XTIME);
 }
 
-/* Tries them together, with those taken out that cannot; who is not over afterwards is to run alone. */
+/* Tries them together, without those that cannot take part; those not over afterwards are to run alone. */
 static void run_together(struct run *run, struct work **works, size_t count)
 {
     task_owner_work(run->worker_context->segment, NO_BYTES);
@@ -429,7 +429,7 @@ static enum fault read_param(struct run *run, struct work *work)
     return fault;
 }
 
-/* An attempt at what was claimed; over at once when it cannot be run. */
+/* An attempt at a claimed task; over at once when it cannot be run. */
 static void prepare(struct run *run, struct work *work, struct task *task, struct task_outcome *outcome)
 {
     *work = (struct work){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
@@ -469,7 +469,7 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         fail(run, work, fault);
 }
 
-/* From the begin of its work on, which may be behind others of the request, or follow a try together. */
+/* From the start of its work, which may come after others of the request, or after a try together. */
 static void limit_time(const struct run *run, struct work *work)
 {
     int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
@@ -484,7 +484,7 @@ static bool is_shared(const struct work *work)
     return !work->is_over && !work->task->period.data && work->operation->task.batch > 1;
 }
 
-/* The tasks of operations that share commits, by operation, as many in each as it allows. */
+/* Groups the tasks of operations that share commits, by operation, up to the limit of each. */
 static void run_batches(struct run *run, struct work *works, size_t count)
 {
     struct work **together = ARENA_ARRAY(run->call->arena, struct work *, count);
@@ -503,8 +503,8 @@ static void run_batches(struct run *run, struct work *works, size_t count)
     }
 }
 
-/* The others one after the other.  Those that come behind slow ones, or such as take much memory, go back:
- * elsewhere they need not wait. */
+/* Runs the others one after the other.  Tasks behind slow ones, or behind those that take much memory, go
+ * back: elsewhere they need not wait. */
 static void run_rest(struct run *run, struct work *works, size_t count, int64_t begin_ms)
 {
     for (size_t i = 0; i < count; i++) {
@@ -512,7 +512,7 @@ static void run_rest(struct run *run, struct work *works, size_t count, int64_t 
         if (work->is_over)
             continue;
         if (is_cut_off(run)) {
-            end(work, "busy"); /* not begun, but claimed still: a scan brings it back */
+            end(work, "busy"); /* not begun, but still claimed: a scan brings it back */
             continue;
         }
         if (!is_shared(work) && i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {

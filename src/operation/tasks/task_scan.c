@@ -1,4 +1,4 @@
-/* task_scan: lost attempts first, then periodic tasks, so that they are among what is due. */
+/* task_scan: handles lost attempts first, then periodic tasks, so that they are among what is due. */
 #include "operation/tasks/task_scan.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ struct scan {
 
 /* --- lost attempts --- */
 
-/* What the history and the administrators are told; the word is that of the scan's answer. */
+/* The text for the history and the administrators; the word is that of the scan's answer. */
 static const struct cause {
     const char *word, *words;
 } causes[] = {
@@ -84,8 +84,8 @@ static struct bytes report_of(const struct scan *scan, const struct lost_task *l
                                  detail, (int)holder.size, holder.data));
 }
 
-/* An operation that is never retried may have had its effects outside the database.  The first loss is rarely
- * the task's own fault, unless its time was over: it keeps its place and starts again at once. */
+/* An operation that is never retried may have had effects outside the database.  The first loss is rarely the
+ * task's own fault, unless its time was over: the task keeps its place and starts again at once. */
 static int64_t start_after_loss(const struct scan *scan, const struct lost_task *lost)
 {
     const struct task *task = &lost->held->task;
@@ -97,7 +97,7 @@ static int64_t start_after_loss(const struct scan *scan, const struct lost_task 
     return task->start;
 }
 
-/* Does it count?  What only shared the request of another, and what was to go on, does not. */
+/* Does the loss count?  Not if the task only shared the request of another, or was to be continued. */
 static bool is_counted(const struct task_loss *loss)
 {
     return loss->was_begun && loss->loss.is_failure;
@@ -148,7 +148,7 @@ static void add_running(struct builder *out, const struct task *task)
     builder_printf(out, ",\"qn\":%d,\"starttime\":%" PRId64 "}", task->queue, task->claim);
 }
 
-/* One that is under way or lost. */
+/* A task that is running or lost. */
 static enum fault judge(const struct scan *scan, const struct held_task *held, struct builder *lost_list,
                         bool *is_first, uint64_t *lost_r)
 {
@@ -215,7 +215,7 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
     return FAULT_NONE;
 }
 
-/* Failures of which nobody was told, for a manager that sends mails. */
+/* Failures not yet reported, for a manager that sends mails. */
 static enum fault list_untold(const struct scan *scan, int64_t most, int64_t failures)
 {
     struct failed_task *tasks;
@@ -248,7 +248,7 @@ static enum fault list_untold(const struct scan *scan, int64_t most, int64_t fai
     return FAULT_NONE;
 }
 
-/* Parked tasks that nobody cared for. */
+/* Deletes parked tasks that have expired. */
 static enum fault expire(const struct scan *scan)
 {
     int64_t days = scan->worker_context->settings->task_parked_days, count = 0;
@@ -263,7 +263,7 @@ static enum fault expire(const struct scan *scan)
     return fault;
 }
 
-/* In small pieces, and not for long: the next scan goes on. */
+/* In small batches, and not for long: the next scan continues. */
 static enum fault purge(const struct scan *scan)
 {
     int64_t before = stamp_add_ms(stamp_now(), -1000 * scan->worker_context->settings->task_history_s);
@@ -277,8 +277,8 @@ static enum fault purge(const struct scan *scan)
     return fault;
 }
 
-/* Periodic tasks that cannot be planned just now, because somebody has their rules locked, are planned by a
- * later scan: what is due does not wait for them. */
+/* Periodic tasks that cannot be planned at present, because their rules are locked, are planned by a later
+ * scan: what is due does not wait for them. */
 static enum fault follow_rules(const struct scan *scan)
 {
     enum fault fault = task_cron(scan->worker_context, scan->call, scan->ns);

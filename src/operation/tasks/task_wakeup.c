@@ -1,4 +1,4 @@
-/* task_wakeup: one datagram a task, or one for all when they are more than a few. */
+/* task_wakeup: one datagram per task, or one for all when there are more than a few. */
 #include "operation/tasks/task_wakeup.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 
-/* The kernel keeps ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
+/* The kernel queues ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
 enum { WAKEUPS_MOST = 4 };
 
 void wakeup_add_members(struct builder *out, const struct task *task)
@@ -29,7 +29,7 @@ void wakeup_add_members(struct builder *out, const struct task *task)
     }
 }
 
-/* A socket for each process, made when it is first needed; without one nothing is sent. */
+/* One socket per process, created on first use; without it nothing is sent. */
 static int get_socket(void)
 {
     static int descriptor = -1;
@@ -38,7 +38,7 @@ static int get_socket(void)
     return descriptor;
 }
 
-/* False: the manager is there, but its socket is full. */
+/* False: the manager runs, but its socket is full. */
 static bool send_text(const char *path, struct bytes text)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -138,6 +138,6 @@ void wakeup_again(const struct settings *settings, struct segment *segment)
         if (send_wakeup(path, bytes_of(code), NULL))
             continue;
         backlog_want(backlog, bytes_of(code), BACKLOG_LOCAL);
-        return; /* it is full: the next turn */
+        return; /* it is full: next time */
     }
 }
