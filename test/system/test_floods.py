@@ -1,0 +1,56 @@
+"""Floods from one address, each beside an ordinary client: how much gets through is counted, and the ordinary client is never refused."""
+import contextlib
+from collections import Counter
+
+from attacker import ATTACKER, attack, beside
+from door_client import Client
+
+SUBSCRIPTIONS, TASKS, CONNECTIONS, BODY = 12, 10, 6, 262144
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'},
+         'settings': {'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_subscriptions': SUBSCRIPTIONS, 'limit_client_tasks': TASKS,
+                      'limit_client_live': CONNECTIONS, 'limit_anonymous_body_bytes': BODY}}
+
+
+def outcome(reply):
+    return (reply.status, *((reply.code, *reply.args[:1]) if reply.code else ()))
+
+
+def note(number, **more):
+    return {'docs': [{'c': 'Flood', 'id': str(number), 'items': [{'c': 'Line', 'k': 'a', 'j': more.get('text', number)}]}]}
+
+
+def test_subscriptions(stack):
+    with beside(stack):
+        outcomes = Counter(map(outcome, attack(stack, lambda client, number: client.op('lab', 'subs', {'defs': ['Usual']}, session=f'{number:032}'), 100)))
+    assert outcomes == {(200,): SUBSCRIPTIONS, (429, 'XBUSY', 'limit_client_subscriptions'): 100 - SUBSCRIPTIONS}
+    assert stack.psql('lab', 'select count(*) from subs') == [(SUBSCRIPTIONS,)]
+
+
+def test_tasks(stack):
+    with beside(stack):
+        outcomes = Counter(map(outcome, attack(stack, lambda client, number: client.op('lab', 'task', {'op': 'put', 'param': note(number)}), 100)))
+    waiting = outcomes.pop((200,))
+    assert TASKS <= waiting < TASKS + STACK['workers']  # each worker may count before another one commits
+    assert outcomes == {(429, 'XBUSY', 'limit_client_tasks'): 100 - waiting}
+    assert stack.psql('lab', 'select count(*) from taskqueue') == [(waiting,)]
+
+
+def test_bodies_for_a_closed_namespace(stack):
+    with beside(stack):
+        small = Counter(map(outcome, attack(stack, lambda client, number: client.op('shut', 'put', note(number, text='x' * (BODY // 2))), 40)))
+        large = Counter(map(outcome, attack(stack, lambda client, number: client.op('shut', 'put', note(number, text='x' * 4 * BODY)), 40)))
+    assert {status for status, *_ in small} == {401} and sum(small.values()) == 40
+    assert {code for _, code, *_ in (*small, *large)} == {'SCLOSED'} and sum(large.values()) == 40
+    assert stack.psql('shut', 'select count(*) from doc') == [(0,)]
+
+
+def test_live_connections(stack):
+    answers = []
+    with beside(stack), contextlib.ExitStack() as kept, Client(stack, ATTACKER) as client:
+        for _ in range(60):
+            connection = client.connect()
+            kept.callback(connection.close)
+            client.send(connection, 'GET', '/lab/live?def=Usual')  # a browser's EventSource gets the refusal as an event
+            answers.append(connection.getresponse())
+            kept.callback(answers[-1].close)
+    assert Counter(answer.status for answer in answers) == {200: CONNECTIONS, 429: 60 - CONNECTIONS}
