@@ -1,4 +1,4 @@
-/* answer: an HTTP status and a problem document become one decision. */
+/* answer: turns an HTTP status and a problem document into one decision. */
 #include "control/answer.h"
 
 #include "edge/json.h"

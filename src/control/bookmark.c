@@ -1,4 +1,4 @@
-/* bookmark: a few lines of text, replaced in one step, refused when they are about another load. */
+/* bookmark: a few lines of text, replaced in one step, refused when they belong to another load. */
 #include "control/bookmark.h"
 
 static const char first_line[] = "stampctl load 1";

@@ -1,5 +1,5 @@
-/* cmd_check: `stampctl check-config`: do settings, databases, folders and nginx agree?  One line a finding.
- */
+/* cmd_check: `stampctl check-config`: checks that settings, databases, folders and nginx agree.  One line per
+ * finding. */
 #include "control/control.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct check {
     size_t count;
 };
 
-/* Something that may be wanted as it is. */
+/* Something that may be intended. */
 static void warn(const char *format, ...) PRINTF_LIKE(1, 2);
 static void warn(const char *format, ...)
 {
@@ -101,7 +101,7 @@ static bool is_heard(const char *path)
     return is_there;
 }
 
-/* Tasks, copies and push all wait for a queue manager. */
+/* Tasks, copies and push all need a queue manager. */
 static void check_queue(struct check *check)
 {
     const struct settings *settings = &check->control->settings;
@@ -181,7 +181,7 @@ static void check_databases(struct check *check)
 
 /* --- nginx --- */
 
-/* The largest is of bodies that a worker has judged, the others are of those that it has not. */
+/* The largest applies to bodies that a worker has checked, the others to those that it has not. */
 static void check_body_size(struct check *check, struct bytes text)
 {
     const struct settings *settings = &check->control->settings;
@@ -227,7 +227,7 @@ static void check_read_timeout(struct check *check, struct bytes text)
     find(check, directive_seconds(value, &seconds) && seconds >= least,
          "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size, value.data,
          (long long)least);
-    /* Those that follow are of addresses where tasks are run. */
+    /* Those that follow belong to addresses where tasks are run. */
     for (least = check->control->settings.limit_task_s + READ_TIMEOUT_ABOVE_S;
          directive_next(text, "fastcgi_read_timeout", &position, &value);)
         find(check, directive_seconds(value, &seconds) && seconds >= least,
@@ -235,7 +235,7 @@ static void check_read_timeout(struct check *check, struct bytes text)
              value.data, (long long)least);
 }
 
-/* Each worker's socket stands as often as any other: once in each list. */
+/* Each worker's socket occurs as often as any other: once in each list. */
 static void check_sockets(struct check *check, struct bytes text)
 {
     const struct settings *settings = &check->control->settings;
@@ -272,7 +272,7 @@ static void check_map(struct check *check, const char *map_file)
          "nginx: %s is of these namespaces and settings (stampctl ns map writes it)", path);
 }
 
-/* The address of each directive `listen`: is one of them of IPv6, and of the public door? */
+/* The address of each directive `listen`: is one of them IPv6, and of the public endpoint? */
 static void check_listen(struct bytes text)
 {
     struct bytes value;

@@ -1,5 +1,5 @@
-/* cmd_create: `ns create` and `ns drop`.  Every step looks first whether it is done, so that a second run
- * completes what was interrupted. */
+/* cmd_create: `ns create` and `ns drop`.  Every step first checks whether it is done, so that a second run
+ * completes an interrupted one. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ bool ns_open_maintenance(struct control *control, struct pg **pg_r)
 
 bool ns_open_alone(struct control *control, struct pg **pg_r)
 {
-    /* of the session; the keys of two integers are the workers' own */
+    /* a session lock; the workers use the keys of two integers */
     return ns_open_maintenance(control, pg_r) &&
            control_execute(*pg_r, "waiting for another stampctl",
                            "select pg_advisory_lock(hashtextextended('stampctl', 0))");
@@ -70,7 +70,7 @@ static bool is_z(const char *code)
     return strcmp(code, "z") == 0;
 }
 
-/* Decides on the name of the database, which the record, the command line and the settings may know. */
+/* Chooses the name of the database from the record, the command line and the settings. */
 static bool choose_database(struct creation *creation, const struct namespace_conf *confs, size_t count)
 {
     const struct namespace_conf *present = ns_registry_find(confs, count, creation->code);
@@ -79,7 +79,7 @@ static bool choose_database(struct creation *creation, const struct namespace_co
                             ? creation->control->settings.z_database
                             : arena_printf(creation->control->arena, "stampd_%s", creation->code);
     if (present && !*present->database)
-        present = NULL; /* malformed: it is written anew */
+        present = NULL; /* malformed: it is rewritten */
     creation->text = present ? present->text : NO_BYTES;
     if (present && present->is_malformed && !creation->access)
         creation->access = "closed";
@@ -102,7 +102,7 @@ static bool choose_database(struct creation *creation, const struct namespace_co
     return false;
 }
 
-/* The role is made when it is missing: without a password it can only come in where PostgreSQL trusts the
+/* Creates the role when it is missing: without a password it can log in only where PostgreSQL trusts the
  * system's user. */
 static bool make_role(struct creation *creation, struct pg *pg)
 {
@@ -138,7 +138,7 @@ static bool alter_role(struct creation *creation, struct pg *pg, const char *rol
     struct builder sql = {0};
     builder_add_text(&sql, " in database ");
     pg_add_identifier(&sql, bytes_of(creation->database));
-    /* the refusal of a commit is an error of the statement, not a matter for PostgreSQL's log */
+    /* the refusal of a commit is an error of the statement, and does not belong in PostgreSQL's log */
     builder_add_text(&sql, " set log_min_error_statement = panic");
     builder_add(&sql, "", 1);
     bool is_done = ns_execute_on(pg, "alter role ", role, sql.data);
@@ -165,7 +165,7 @@ static bool give_rights(struct creation *creation, struct pg *pg)
     return !pg_get_bool(result, 0, 0) || alter_role(creation, pg, role);
 }
 
-/* The migrations give the tables' rights to the role stampd; workers of another name become its members. */
+/* The migrations grant the tables' rights to the role stampd; workers of another name become its members. */
 static bool join_role(struct creation *creation, struct pg *pg)
 {
     const char *role = control_worker_role(creation->control);
@@ -198,7 +198,7 @@ static bool create(struct creation *creation, const struct map_options *map)
     struct pg *z = NULL, *maintenance, *own;
     if (!ns_open_alone(control, &maintenance))
         return false;
-    if (is_z(creation->code)) { /* what z records about itself can be read only once it is there */
+    if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */
         creation->database = creation->database ? creation->database : control->settings.z_database;
         if (strcmp(creation->database, control->settings.z_database) != 0) {
             say("z: its database is setting z_database = %s", control->settings.z_database);
@@ -267,9 +267,9 @@ int ns_create(struct control *control, int argc, char **argv)
 
 /* --- drop --- */
 
-/* First nobody is sent there any more, then the data go, then what is known of them: a run that was
- * interrupted can be taken up. */
-/* What its documents had of properties that are unique in all namespaces. */
+/* First nginx stops sending requests there, then the data are dropped, then the record of them: an
+ * interrupted run can be resumed. */
+/* The values of its documents for properties that are unique in all namespaces. */
 static bool free_values(struct control *control, struct pg *z, const char *database)
 {
     struct pg_params params;

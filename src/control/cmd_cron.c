@@ -15,7 +15,7 @@ enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
 
 #define PERIODS "Ymmddhhmm, Mddhhmm, Wdhhmm (1 is Monday), Dhhmm or Hmm"
 
-/* --- what is common --- */
+/* --- common parts --- */
 
 static bool take_zone(const struct control *control)
 {
@@ -206,7 +206,7 @@ static int cron_list(struct control *control, int argc, char **argv)
 
 /* --- drop and restore --- */
 
-/* CODE NAME, and a function of the database that is false when there is nothing to be done. */
+/* CODE NAME, and a function of the database that is false when there is nothing to do. */
 static int change(struct control *control, const struct command *command, const char *sql,
                   const char *problem, int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* cmd_dump: `stampctl dump`: options, the file, and what is said at the end. */
+/* cmd_dump: `stampctl dump`: options, the file, and the summary at the end. */
 #include "control/dumper.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct dump_options {
     int64_t after;
 };
 
-/* Where the last whole line of a file ends; -1: errno says why. */
+/* Where the last whole line of a file ends; -1: errno has the reason. */
 static off_t end_of_lines(int fd)
 {
     char text[4096];
@@ -37,7 +37,7 @@ static off_t end_of_lines(int fd)
     return end;
 }
 
-/* A dump that goes on is written behind the lines that are whole. */
+/* A resumed dump is written after the whole lines. */
 static bool open_output(const struct dump_options *options, int *fd_r)
 {
     struct stat status;
@@ -46,7 +46,7 @@ static bool open_output(const struct dump_options *options, int *fd_r)
         return true;
     int fd = open(options->output, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 &&
-        (errno == EACCES || errno == ENXIO || errno == EINVAL)) /* a device or pipe that only takes */
+        (errno == EACCES || errno == ENXIO || errno == EINVAL)) /* a device or pipe that is write-only */
         fd = open(options->output, O_WRONLY | O_CLOEXEC);
     *fd_r = fd;
     if (fd < 0 || fstat(fd, &status) != 0)
@@ -57,12 +57,12 @@ static bool open_output(const struct dump_options *options, int *fd_r)
     return end >= 0 && ftruncate(fd, end) == 0 && lseek(fd, end, SEEK_SET) == end;
 }
 
-/* What was written is there, also after a fall. */
+/* Makes what was written durable, so that it survives a crash. */
 static bool close_output(const struct dump_options *options, int fd)
 {
     if (!options->output)
         return true;
-    bool is_safe = fsync(fd) == 0 || errno == EINVAL || errno == EROFS; /* a pipe knows no disk */
+    bool is_safe = fsync(fd) == 0 || errno == EINVAL || errno == EROFS; /* a pipe has no disk */
     int why = errno;
     if (close(fd) != 0 && is_safe) {
         is_safe = false;

@@ -1,4 +1,4 @@
-/* cmd_key: `stampctl key`: the administrator's key and the digest by which the server knows it. */
+/* cmd_key: `stampctl key`: the administrator's key and the digest by which the server checks it. */
 #include "control/cmd_key.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
 
-/* A key that others can read is nobody's. */
+/* A key that others can read is no secret. */
 static bool is_private(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
-        return true; /* what cannot be read is said by who reads */
+        return true; /* the code that reads the file reports what cannot be read */
     say("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
         (unsigned)status.st_mode & 0777);
     return false;
@@ -46,7 +46,7 @@ static void print_digest(struct bytes key)
     printf("%s\n", digest);
 }
 
-/* The file must be new: a key in use is not to be lost by a slip. */
+/* The file must be new, so that a key in use is not lost by mistake. */
 bool key_write(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,4 +1,4 @@
-/* cmd_load: `stampctl load`: options, the place to begin, and what is said at the end. */
+/* cmd_load: `stampctl load`: options, the place to begin, and the summary at the end. */
 #include "control/loader.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static const char *absolute(struct control *control, const char *path)
     return arena_copy(control->arena, resolved, strlen(resolved));
 }
 
-/* Where a former run has come to; none is line 0. */
+/* How far a former run has come; none: line 0. */
 static bool read_bookmark(struct control *control, const struct load_options *options,
                           struct bookmark *bookmark)
 {
@@ -52,7 +52,7 @@ static bool read_bookmark(struct control *control, const struct load_options *op
     return false;
 }
 
-/* Lines that are not wanted are read and dropped, unless their end is known and can be gone to. */
+/* Reads and drops the lines to skip, or seeks past them when their end is known. */
 static bool go_to(struct input *input, const struct bookmark *bookmark)
 {
     struct bytes text;

@@ -17,10 +17,10 @@
 #include "edge/json.h"
 
 enum {
-    READ_TIMEOUT_ABOVE_S = 20, /* an operation's own limit, and time to say so, come first */
-    CONNECTIONS = 4096,        /* of a process of nginx, without those that listen: each of those takes two */
-    DESCRIPTORS = 12288,       /* beyond one for each connection: sockets that listen, files */
-    TASK_REQUESTS = 10,        /* queue managers may send so many times as many requests as clients */
+    READ_TIMEOUT_ABOVE_S = 20, /* first an operation's own limit, then time to answer */
+    CONNECTIONS = 4096,        /* of a process of nginx, besides those of live events, which take two each */
+    DESCRIPTORS = 12288,       /* beyond one for each connection: listening sockets, files */
+    TASK_REQUESTS = 10,        /* queue managers may send this many times as many requests as clients */
 };
 
 struct nginx_options {
@@ -31,10 +31,10 @@ struct nginx_options {
     int64_t workers;
 };
 
-/* What nginx refuses by itself, as a worker would have said it. */
+/* What nginx refuses by itself, in the form of a worker's answer. */
 static const struct refusal {
     int status;
-    const char *listed; /* as error_page knows it */
+    const char *listed; /* as error_page takes it */
     enum fault fault;
     const char *detail;
     const char *args; /* variables of the template */
@@ -59,7 +59,7 @@ static const struct refusal {
     {504, "504", FAULT_XUNKNOWN, "The server did not answer in time.", "", true},
 };
 
-/* The words hold nothing that JSON or nginx would read otherwise: a test of the configuration would fail. */
+/* The texts contain nothing that is special in JSON or nginx: a test of the configuration would fail. */
 static void add_return(struct builder *builder, const struct refusal *refusal)
 {
     const char *words = fault_words(refusal->fault);
@@ -82,7 +82,7 @@ static const char *retry_of(const struct refusal *refusal)
                                                             : "";
 }
 
-/* When no process was reached the request was not done, for certain. */
+/* When no process was reached the request was certainly not executed. */
 static void add_unreached(struct builder *builder)
 {
     static const struct refusal unreached = {
@@ -137,7 +137,7 @@ static const char *compose_servers(struct control *control)
     return text;
 }
 
-/* A line for each word of a list. */
+/* One line per word of a list. */
 static const char *compose_words(struct arena *arena, const char *before, const char *words,
                                  const char *after)
 {
@@ -161,7 +161,7 @@ static const char *compose_proxies(struct arena *arena, const struct settings *s
                         settings->client_address_header);
 }
 
-/* What is counted for each client; nothing where the limit is 0. */
+/* The limits per client; nothing where the limit is 0. */
 static const char *compose_zones(struct arena *arena, const struct settings *settings)
 {
     const char *connections = "", *requests = "";
@@ -194,7 +194,7 @@ static const char *compose_connections(struct arena *arena, const struct setting
                         (long long)settings->limit_client_connections);
 }
 
-/* Can it stand unquoted in nginx's file?  Says so when it cannot. */
+/* Is it valid unquoted in nginx's file?  Reports it when not. */
 static bool is_plain(const char *what, const char *value)
 {
     if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
@@ -340,7 +340,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     return false;
 }
 
-/* --- what somebody else has written is not lost --- */
+/* --- files that others have edited are kept --- */
 
 static const char SEAL[] = "# written by stampctl nginx, sha256 of the lines above: ";
 
@@ -361,7 +361,7 @@ static bool is_as_written(struct bytes text)
     return memcmp(text.data + text.size - 1 - CRYPTO_SHA256_HEX, digest, CRYPTO_SHA256_HEX) == 0;
 }
 
-/* A file that is not as this command has left it stays under another name. */
+/* A file that this command did not leave as it is stays under another name. */
 static bool keep_edited(struct control *control, const char *path)
 {
     struct stat status;

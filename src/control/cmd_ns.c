@@ -74,7 +74,7 @@ static bool read_size(struct control *control, struct pg *pg, const char *databa
     return true;
 }
 
-/* Both numbers are those of PostgreSQL's statistics: to count would read the whole table. */
+/* Both numbers come from PostgreSQL's statistics: to count would read the whole table. */
 static bool read_inside(struct control *control, const char *database, int *schema_r, int64_t *documents_r)
 {
     struct pg *pg;
@@ -135,7 +135,7 @@ static int ns_list(struct control *control, int argc, char **argv)
 
 /* --- migrate, restored, purge: one namespace, or all, z first --- */
 
-/* What is done to each; says what went wrong. */
+/* What is done to each; reports what went wrong. */
 typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days);
 
 static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act, int64_t days)
@@ -210,7 +210,7 @@ static int ns_migrate(struct control *control, int argc, char **argv)
     return visit_command(control, &command, argc, argv, migrate, NULL);
 }
 
-/* The rows have all been written anew: without VACUUM the tables would stay twice as large. */
+/* All rows have been rewritten: without VACUUM the tables would stay twice as large. */
 static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf,
                   int64_t days UNUSED)
 {
@@ -285,7 +285,7 @@ static int ns_purge(struct control *control, int argc, char **argv)
 
 /* --- push --- */
 
-/* When it is on and all that had begun before is over, every commit that comes wakes whom it touches. */
+/* Once it is on, and all that had begun before is over, every later commit wakes the sessions it matches. */
 static bool switch_waking(struct control *control, struct pg *pg, const struct namespace_conf *conf,
                           int64_t is_on)
 {

@@ -1,4 +1,4 @@
-/* cmd_operations: `stampctl operations`: what may be called, and by whom. */
+/* cmd_operations: `stampctl operations`: which operations there are, and who may call them. */
 #include "control/control.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cmd_ping: `stampctl ping`: how a server and its namespaces are. */
+/* cmd_ping: `stampctl ping`: the state of a server and its namespaces. */
 #include "control/control.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct pinger {
     int64_t timeout_ms;
 };
 
-/* What is off in a namespace's answer; NULL: nothing. */
+/* What is wrong in a namespace's answer; NULL: nothing. */
 static const char *find_trouble(struct arena *arena, const struct json *root)
 {
     const struct json *off = json_member(root, "off"), *database = json_member(root, "db");
@@ -66,7 +66,7 @@ static bool ping(struct pinger *pinger, const char *ns)
     return !trouble;
 }
 
-/* The namespaces that z knows, when the settings say where it is. */
+/* The namespaces recorded in z, when the settings name its database. */
 static bool ping_known(struct pinger *pinger)
 {
     struct control *control = pinger->control;

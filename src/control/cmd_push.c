@@ -1,4 +1,4 @@
-/* cmd_push: `stampctl push`: the key by which push services know the server. */
+/* cmd_push: `stampctl push`: the key that identifies the server to push services. */
 #include "control/control.h"
 
 #include <stdio.h>

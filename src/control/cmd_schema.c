@@ -156,7 +156,7 @@ static void show_fields(struct control *control, const struct schema_plan *plan)
     }
 }
 
-/* A line for each: what it is, of what, its state, how far it has come. */
+/* One line each: kind, object, state, progress. */
 static const char show_sql[] =
     "with classes as (select c.key as class, c.value as content from stampd.schema s cross join "
     "json_each(s.content::json ->"

@@ -14,12 +14,12 @@
 
 enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
 
-/* A command at work in the database of a namespace. */
+/* A running command, connected to the database of a namespace. */
 struct work {
     struct control *control;
     const char *code;
     struct pg *pg;
-    char **words; /* behind the code */
+    char **words; /* after the code */
     int count;
     bool as_json;
 };
@@ -69,7 +69,7 @@ static void put(struct builder *text)
     builder_free(text);
 }
 
-/* A text as a column, "" for null; what no terminal should be sent is left out. */
+/* A text as a column, "" for null; drops characters that must not reach a terminal. */
 static const char *word(const struct work *work, const struct pg_result *rows, int row, int column)
 {
     struct bytes text = pg_get_text(rows, row, column);
@@ -106,7 +106,7 @@ static struct bytes optional(const char *text)
     CONTROL_CONFIG_LINE((work)->control), CONTROL_ADMIN_LINE((work)->control)
 /* clang-format on */
 
-/* Nobody takes a part for the whole. */
+/* A partial list is marked as such. */
 static int tell_rest(const struct pg_result *rows, const struct task_filter *filter)
 {
     fflush(stdout);
@@ -330,7 +330,7 @@ static int task_backlog(struct control *control, int argc, char **argv)
 
 /* --- run, move, hold, drop --- */
 
-/* One task; says what was done, or why not. */
+/* One task; reports what was done, or why not. */
 static bool do_deed(const struct work *work, const char *id, enum statement statement, int64_t start,
                     const char *done)
 {

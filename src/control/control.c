@@ -1,4 +1,4 @@
-/* control: settings, connections and files, each failure said in one line. */
+/* control: settings, connections and files; each failure is reported in one line. */
 #include "control/control.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum {
     ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */
-    ADMIN_LOCK_MS = 30 * 1000,            /* but must not make others queue behind its wait for a lock */
+    ADMIN_LOCK_MS = 30 * 1000,            /* short, so that others do not queue behind its wait for a lock */
     FILE_MAX = 64 << 20,
 };
 
@@ -39,7 +39,7 @@ static void close_connection(void *pg)
 
 static enum fault open_connection(struct control *control, const struct pg_options *options, struct pg **pg_r)
 {
-    log_set_level(LOG_LEVEL_WARNING); /* only its log line says why a connection was refused */
+    log_set_level(LOG_LEVEL_WARNING); /* only its log line has the reason of a refused connection */
     enum fault fault = *options->database ? pg_open(options, pg_r) : FAULT_XAWAY;
     log_set_level(LOG_LEVEL_ERROR);
     if (!*options->database)
@@ -190,7 +190,7 @@ bool control_read_file(struct arena *arena, const char *path, struct bytes *text
     return is_read;
 }
 
-/* A device or a pipe is written to: to put a file in its place would take it away from everybody. */
+/* A device or a pipe is written to: replacing it with a file would take it away from its other users. */
 static bool write_through(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* directive: finds a directive and its values without reading the rest of the grammar. */
+/* directive: finds a directive and its values without parsing the rest of the grammar. */
 #include "control/directive.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Behind the quoted text that begins at `i`. */
+/* The position after the quoted text that begins at `i`. */
 static size_t pass_quotes(struct bytes text, size_t i)
 {
     char quote = text.data[i++];
@@ -17,7 +17,7 @@ static size_t pass_quotes(struct bytes text, size_t i)
     return i < text.size ? i + 1 : text.size;
 }
 
-/* To the next character that is no blank and in no comment. */
+/* Skips to the next character that is neither a blank nor in a comment. */
 static size_t pass_blanks(struct bytes text, size_t i)
 {
     while (i < text.size && (is_blank(text.data[i]) || text.data[i] == '#')) {
@@ -30,7 +30,7 @@ static size_t pass_blanks(struct bytes text, size_t i)
     return i;
 }
 
-/* To the semicolon or brace that ends the directive. */
+/* Skips to the semicolon or brace that ends the directive. */
 static size_t pass_words(struct bytes text, size_t i)
 {
     while (i < text.size && !strchr(";{}", text.data[i]))
@@ -60,7 +60,7 @@ bool directive_next(struct bytes text, const char *name, size_t *position, struc
     return false;
 }
 
-/* A number and the factor of the letter behind it. */
+/* A number and the factor of the letter after it. */
 static bool with_unit(struct bytes value, const char *letters, const int64_t *factors, int64_t *number_r)
 {
     int64_t factor = 1;

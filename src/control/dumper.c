@@ -1,4 +1,4 @@
-/* dumper: one request for names, batches of documents in flight, and what is written of them. */
+/* dumper: one request for names, batches of documents in flight, and the writer of their lines. */
 #include "control/dumper.h"
 
 #include <errno.h>
@@ -17,11 +17,11 @@
 
 enum {
     BATCH_MOST = 32,       /* documents of one `get` at tolerance 0 */
-    BATCH_BYTES = 8 << 20, /* and about how much of them */
+    BATCH_BYTES = 8 << 20, /* about this many bytes of them */
     NAMES_A_PAGE = 1000,
     REQUEST_MS = 300 * 1000,
     SAY_EVERY_MS = 5000,
-    WAIT_MS = 100, /* between two looks at signals */
+    WAIT_MS = 100, /* between two checks for signals */
     KEEP_BYTES = 1 << 20,
 };
 
@@ -35,22 +35,22 @@ struct pending {
     struct backoff backoff;
 };
 
-/* Documents that are asked for one after the other, `part` at once. */
+/* Documents that are requested in sequence, `part` at once. */
 struct batch {
     struct pending pending;
     struct page_name names[BATCH_MOST];
-    size_t count, done, part; /* those before `done` have come, `part` are asked for */
+    size_t count, done, part; /* the first `done` have arrived, `part` are requested */
     struct arena *arena;      /* of the names */
-    struct builder lines;     /* that have come and are not written */
+    struct builder lines;     /* arrived, not yet written */
 };
 
-/* Where the names are. */
+/* How far the names are listed. */
 struct lister {
     struct pending pending;
     struct arena *class_arena, *name_arena;
     struct bytes *classes;
     size_t class_count, class_next;
-    struct bytes class; /* whose names are asked for; NO_BYTES: classes are */
+    struct bytes class; /* whose names are listed; NO_BYTES: classes are */
     struct bytes class_cursor, name_cursor;
     struct page_name *names;
     size_t name_count, name_next;
@@ -61,13 +61,13 @@ struct dumper {
     const struct dumper_options *options;
     struct http *http;
     struct lister lister;
-    struct batch *batches;     /* a ring: the batch of a number is at its remainder */
-    uint64_t oldest, youngest; /* numbers: not yet written whole, not yet begun */
+    struct batch *batches;     /* a ring: a batch is at its number's remainder */
+    uint64_t oldest, youngest; /* numbers: not yet fully written, not yet begun */
     size_t batch_size;
     struct arena *arena; /* of an answer */
     struct builder last; /* the last name written */
-    bool is_closed;      /* the output takes no more */
-    bool is_abandoned;   /* not even what is in flight is waited for */
+    bool is_closed;      /* the output accepts no more */
+    bool is_abandoned;   /* does not even wait for requests in flight */
     bool is_answered;    /* the server has answered once */
     int64_t said_ms;
     struct progress progress;
@@ -79,7 +79,7 @@ static bool is_stopping(const struct dumper *dumper)
     return dumper->report->is_failed || dumper->report->is_interrupted;
 }
 
-/* The first signal lets what is in flight come home, the second does not wait for it. */
+/* The first signal waits for the requests in flight, the second does not. */
 static void heed_signals(struct dumper *dumper)
 {
     for (int number; (number = stop_next());) {
@@ -166,7 +166,7 @@ static void ask_for_documents(struct dumper *dumper, struct batch *batch)
 
 /* --- the next names --- */
 
-/* Takes the next class that is wanted; false: none is left in the page. */
+/* Takes the next wanted class; false: none is left in the page. */
 static bool choose_class(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
@@ -231,7 +231,7 @@ static struct bytes keep(struct arena *arena, struct bytes text)
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
 
-/* Begins as many batches as there are names and places. */
+/* Begins as many batches as there are names and free batches. */
 static void fill_batches(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
@@ -251,7 +251,7 @@ static void fill_batches(struct dumper *dumper)
     }
 }
 
-/* Batches to come are as large as the last answer lets expect. */
+/* Later batches are sized by the last answer. */
 static void learn_size(struct dumper *dumper, size_t documents, size_t bytes)
 {
     size_t size = BATCH_BYTES / (bytes / documents + 1);
@@ -293,7 +293,7 @@ static const char *explain(struct dumper *dumper, const struct answer *answer)
     return arena_printf(dumper->arena, "%s%s%s", answer->code, *answer->code ? " " : "", answer->words);
 }
 
-/* What the pending request is about, when that is a single document. */
+/* The single document that the pending request is about, if there is one. */
 static const char *subject(struct dumper *dumper, const struct pending *pending)
 {
     const struct batch *batch = (const struct batch *)pending;
@@ -363,7 +363,7 @@ static void note_last(struct dumper *dumper, const struct page_name *name)
     builder_add_bytes(&dumper->last, name->id);
 }
 
-/* Writes what has come of the oldest batches. */
+/* Writes the documents of the oldest batches that have arrived. */
 static void write_lines(struct dumper *dumper)
 {
     while (dumper->oldest < dumper->youngest && !dumper->is_closed) {
@@ -416,7 +416,7 @@ static bool is_waiting(const struct dumper *dumper)
     return dumper->lister.pending.state == STATE_WAITS || dumper->oldest < dumper->youngest;
 }
 
-/* False when nothing is left to do. */
+/* False when no work is left. */
 static bool step(struct dumper *dumper)
 {
     int64_t wait_ms = WAIT_MS;
@@ -440,7 +440,7 @@ static void open_all(struct dumper *dumper)
 {
     const struct dumper_options *options = dumper->options;
     struct http_options http = options->http;
-    http.parallel = (int)options->parallel + 1; /* names are asked for beside the documents */
+    http.parallel = (int)options->parallel + 1; /* names are requested beside the documents */
     dumper->http = http_open(&http);
     dumper->batches = calloc((size_t)options->parallel, sizeof *dumper->batches);
     if (!dumper->batches)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    BUSY = 2,  /* requests under way at a worker of a home before others get them */
-    SPARE = 1, /* session of a worker for namespace z, which all ask for configurations */
+    BUSY = 2,  /* requests in progress at a worker of a home before others get them */
+    SPARE = 1, /* session of a worker for namespace z, which every worker reads configurations from */
 };
 
 int64_t homes_width(const struct settings *settings, size_t count)
@@ -40,7 +40,7 @@ static void end_upstream(struct builder *builder)
                               "    keepalive_time 30s;\n}\n");
 }
 
-/* A home whose workers are preferred, and the same without the others. */
+/* A home whose workers are preferred, and one with those workers only. */
 static void add_upstreams(struct builder *builder, const struct settings *settings, int64_t home,
                           int64_t width)
 {

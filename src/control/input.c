@@ -1,4 +1,4 @@
-/* input: reads in blocks and hands out whole lines. */
+/* input: reads in blocks and returns whole lines. */
 #include "control/input.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ bool input_seek(struct input *input, int64_t line, int64_t offset)
     return true;
 }
 
-/* Reads more behind the buffer. */
+/* Reads more into the buffer. */
 static enum input_result read_more(struct input *input, bool may_wait)
 {
     struct pollfd waits[] = {{.fd = input->fd, .events = POLLIN}, {.fd = input->stop_fd, .events = POLLIN}};
@@ -57,7 +57,7 @@ static enum input_result read_more(struct input *input, bool may_wait)
         return INPUT_STOPPED;
     if (!ready)
         return INPUT_NOT_YET;
-    if (input->start) { /* what was given makes room */
+    if (input->start) { /* lines already returned make room */
         memmove(input->buffer.data, input->buffer.data + input->start, input->buffer.size - input->start);
         input->buffer.size -= input->start;
         input->searched -= input->start;

@@ -1,4 +1,4 @@
-/* line: a line checked, and copied into the request as it is written. */
+/* line: checks a line, and copies it into the request as it is written. */
 #include "control/line.h"
 
 #include "base/names.h"
@@ -14,7 +14,7 @@ static uint64_t hash_more(uint64_t hash, struct bytes text)
 static uint64_t hash_name(struct bytes class, struct bytes id)
 {
     uint64_t hash = hash_more(UINT64_C(14695981039346656037), class);
-    return hash_more(hash_more(hash, BYTES(".")), id); /* no class holds a dot */
+    return hash_more(hash_more(hash, BYTES(".")), id); /* a class has no dot */
 }
 
 bool line_is_empty(struct bytes text)

@@ -18,7 +18,7 @@ enum {
     REQUEST_MS = 300 * 1000,
     SAVE_EVERY_MS = 1000,
     SAY_EVERY_MS = 5000,
-    WAIT_MS = 100, /* between two looks at signals */
+    WAIT_MS = 100, /* between two checks for signals */
 };
 
 struct place {
@@ -55,9 +55,9 @@ struct loader {
         uint64_t name;
         int64_t line;
     } held;             /* a line that is read but in no batch yet */
-    struct place stuck; /* is_failed or is_interrupted by the input: nothing is read beyond */
+    struct place stuck; /* input has failed or was interrupted: reads nothing beyond */
     bool is_ended;      /* no more lines are wanted */
-    bool is_abandoned;  /* not even what is in flight is waited for */
+    bool is_abandoned;  /* does not even wait for requests in flight */
     bool is_answered;   /* the server has answered once */
     int64_t start_line;
     int64_t saved_ms, said_ms;
@@ -65,7 +65,7 @@ struct loader {
     struct loader_report *report;
 };
 
-/* --- how far it has come --- */
+/* --- progress --- */
 
 static struct place done_with(const struct loader *loader)
 {
@@ -98,7 +98,7 @@ static void save(struct loader *loader, bool is_last)
 
 /* --- signals --- */
 
-/* The first lets what is in flight come home, the second does not wait for it. */
+/* The first signal waits for the requests in flight, the second does not. */
 static void heed_signals(struct loader *loader)
 {
     for (int number; (number = stop_next());) {
@@ -111,7 +111,7 @@ static void heed_signals(struct loader *loader)
 
 /* --- filling a batch --- */
 
-/* Nothing is read beyond the line that begins at `place`. */
+/* Reads nothing beyond the line that begins at `place`. */
 static void end_at(struct loader *loader, struct place place)
 {
     loader->is_ended = true;
@@ -128,7 +128,7 @@ static void wrong_line(struct loader *loader, int64_t line, const char *what)
         loader->report->is_failed = loader->is_ended = true;
 }
 
-/* Reads up to the next line that is a document, if one has come. */
+/* Reads up to the next line that is a document, if one has arrived. */
 static void fetch_line(struct loader *loader, bool may_wait)
 {
     while (!loader->held.is_there && !loader->is_ended) {
@@ -139,7 +139,7 @@ static void fetch_line(struct loader *loader, bool may_wait)
         enum input_result result = input_next(loader->input, may_wait, &text);
         if (result == INPUT_NOT_YET)
             return;
-        if (result == INPUT_STOPPED) { /* some signal, not always one to stop for */
+        if (result == INPUT_STOPPED) { /* a signal, not always one that ends the load */
             heed_signals(loader);
             continue;
         }
@@ -212,8 +212,8 @@ static bool has_waiting(const struct loader *loader)
     return false;
 }
 
-/* Takes lines into a free batch; it stays free when none can be taken at present.  What has come goes out
- * before more is waited for, and what is out is looked after. */
+/* Takes lines into a free batch; it stays free when none can be taken at present.  Lines that have arrived
+ * are sent before it waits for more, and requests in flight are served meanwhile. */
 static void fill(struct loader *loader, struct batch *batch)
 {
     const struct loader_options *options = loader->options;
@@ -287,7 +287,7 @@ static void on_refused(struct loader *loader, struct batch *batch, const struct 
     if (loader->options->keep_going)
         end_step(loader, batch);
     else
-        end_at(loader, before); /* the batch stays as it is: not done with */
+        end_at(loader, before); /* the batch is kept: it is not done */
 }
 
 /* "lines 1 to 32: XAWAY The server …" */
@@ -351,7 +351,7 @@ static void on_result(struct loader *loader, const struct http_result *result)
 
 /* --- the whole --- */
 
-/* Sends what is due and fills what is free; false when nothing is left to do. */
+/* Sends what is due and fills free batches; false when no work is left. */
 static bool step(struct loader *loader)
 {
     int64_t now_ms = clock_monotonic_ms(), wait_ms = WAIT_MS;

@@ -59,7 +59,8 @@ static bool tell_nginx(struct control *control, const char *path)
     return true;
 }
 
-/* What nginx holds already is not given to it again: a reload replaces all its processes. */
+/* Does the file have this text already?  Then nginx needs no reload, which would replace all its processes.
+ */
 static bool is_written(struct control *control, const char *path, struct bytes text)
 {
     struct bytes present;

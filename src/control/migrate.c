@@ -91,7 +91,7 @@ bool migrations_applied(struct control *control, struct pg *pg, int *number_r)
     return true;
 }
 
-/* A database that holds something else is not ours to fill. */
+/* A database with other contents must not be changed. */
 static bool is_free(struct control *control, struct pg *pg, const char *database)
 {
     struct pg_result *result;
@@ -174,8 +174,8 @@ bool migrations_apply(struct control *control, struct pg *pg, const char *databa
 {
     struct migration *migrations;
     size_t count;
-    /* Of the session: it ends with the connection, whatever happens here.  The keys of two integers are the
-     * workers' own. */
+    /* A session lock: it ends with the connection in every case.  The workers use the keys of two integers.
+     */
     return migrations_list(control, &migrations, &count) &&
            control_execute(pg, "waiting for another stampctl",
                            "select pg_advisory_lock(hashtextextended('stampd migration', 0))") &&

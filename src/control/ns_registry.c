@@ -1,4 +1,4 @@
-/* ns_registry: codes, configurations and their reading and writing in the database of z. */
+/* ns_registry: codes and configurations, which it reads from and writes to the database of z. */
 #include "control/ns_registry.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ bool namespace_is_origin(const char *text)
     return !*text || (size >= 1 && size <= 5 && !text[1 + size]);
 }
 
-/* A text member, or the default when it is absent or null; false when it is something else. */
+/* A text member, or the default when it is absent or null; false when it has another type. */
 static bool text_member(struct arena *arena, const struct json *object, const char *name,
                         const char *standard, const char **text_r)
 {

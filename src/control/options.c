@@ -1,4 +1,4 @@
-/* options: getopt_long over the table, and the words of --help. */
+/* options: getopt_long with the table, and the text of --help. */
 #include "control/options.h"
 
 #include <getopt.h>
@@ -69,7 +69,7 @@ static bool take_value(const struct command *command, const struct option_line *
 /* getopt's two notations of the table; --help comes last. */
 static void describe(const struct option_line *lines, size_t count, char *letters, struct option *longs)
 {
-    *letters++ = ':'; /* a missing value is told apart from an unknown option */
+    *letters++ = ':'; /* distinguishes a missing value from an unknown option */
     for (size_t i = 0; i < count; i++) {
         longs[i] = (struct option){lines[i].name, lines[i].argument ? required_argument : no_argument, NULL,
                                    LONG_ONLY + (int)i};
@@ -85,7 +85,7 @@ static void describe(const struct option_line *lines, size_t count, char *letter
     *letters = '\0';
 }
 
-/* What may have been meant by a word that is none of `known`, which ends each name with a blank. */
+/* The nearest name in `known`, which ends each name with a blank, to an unknown word. */
 static const char *meant(struct builder *known, const char *word, char room[NAME_ROOM])
 {
     builder_add(known, "", 1);
@@ -143,7 +143,7 @@ enum options_result options_read(const struct command *command, const struct opt
     struct option longs[OPTIONS_MAX + 2];
     assert(count <= OPTIONS_MAX - 1);
     describe(lines, count, letters, longs);
-    optind = 0; /* begin anew: an outer command line has been read before */
+    optind = 0; /* start anew: an outer command line was parsed before */
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (code == 'h') {

@@ -1,9 +1,9 @@
-/* page: the members that a copy needs, out of JSON. */
+/* page: extracts from JSON the members that a dump needs. */
 #include "control/page.h"
 
 #include "edge/json.h"
 
-/* Depths: the answer, out, docs, document; what is in a document is copied as it is written. */
+/* Depths: the answer, out, docs, document; the content of a document is copied as it is written. */
 enum { DEPTH_MOST = 256, LEVEL_OF_DOCUMENT = 4 };
 
 /* The array `name` of `out`, and its cursor. */
@@ -62,7 +62,7 @@ bool page_read_names(struct arena *arena, struct bytes text, struct page_name **
     return true;
 }
 
-/* A string of JSON has no line end: one that is found stands between two members. */
+/* A JSON string has no line end, so a line end is always between two members. */
 static void add_line(struct builder *lines, struct bytes text)
 {
     char *line = builder_reserve(lines, text.size + 1);

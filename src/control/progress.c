@@ -1,4 +1,4 @@
-/* progress: what is drawn, and when. */
+/* progress: what is displayed, and when. */
 #include "control/progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* schema_apply: takes the steps of a plan while the workers go on serving. */
+/* schema_apply: runs the steps of a plan while the workers continue to serve. */
 #include "control/schema_plan.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum {
     SAY_EVERY_MS = 5000,
 };
 
-/* The commit is of the statement: what comes behind an error is not run. */
+/* The commit belongs to the statement: nothing after an error is run. */
 static bool run_locked(struct control *control, struct pg *pg, const struct step *step)
 {
     const char *sql =
@@ -36,8 +36,8 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
     return false;
 }
 
-/* Transactions of this database that go on now and have begun before.  Whoever begins later sees the schema's
- * new number; whoever began before may not have. */
+/* Transactions of this database that run now and began before.  Transactions that begin later read the
+ * schema's new number; those that began before may not. */
 bool schema_wait_for_older(struct control *control, struct pg *pg)
 {
     struct pg_result *older, *left;
@@ -87,7 +87,7 @@ static bool count_documents(struct control *control, struct pg *pg, const struct
     return true;
 }
 
-/* The server goes on when this is killed: its keeper does the same. */
+/* If this process is killed the server continues: its keeper does the same. */
 static bool run_rewriting(struct control *control, struct pg *pg, const struct schema_plan *plan,
                           const struct step *step, int64_t batch)
 {
@@ -99,7 +99,7 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
     enum fault fault = rewriting_prepare(pg, true);
     while (!fault && count) {
         fault = rewriting_run(pg, arena, class, (int32_t)batch, &count);
-        if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
+        if (fault == FAULT_STALE) { /* the lock was not available in time: retry */
             fault = FAULT_NONE;
             count = 1;
             clock_sleep_ms(WAIT_PAUSE_MS);
@@ -149,7 +149,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         pg_add_i32(&params, (int32_t)batch);
         enum fault fault = reserving ? reserving_run(reserving, fill, &params, &row, &problem)
                                      : pg_run(pg, fill, &params, &row);
-        if (fault == FAULT_STALE) { /* a lock was not to be had in time: again */
+        if (fault == FAULT_STALE) { /* the lock was not available in time: retry */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;
         }
@@ -181,7 +181,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
 
 bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan, int64_t batch)
 {
-    /* create index concurrently waits for whoever writes, which is no reason to give up */
+    /* create index concurrently waits for writers, which is no reason to give up */
     if (!control_execute(pg, "setting the session up", "set lock_timeout = 0"))
         return false;
     for (const struct step *step = plan->steps; step < plan->steps + plan->count; step++) {

@@ -1,4 +1,4 @@
-/* schema_catalog: read from PostgreSQL's own tables and from those that note how far an apply has come. */
+/* schema_catalog: reads PostgreSQL's own tables and those that record how far an apply has come. */
 #include "control/schema_catalog.h"
 
 static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)

@@ -1,4 +1,4 @@
-/* schema_claims: sessions with the databases that are asked, and transactions that claim. */
+/* schema_claims: sessions with the databases that are queried, and transactions that reserve values. */
 #include "control/schema_claims.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static enum fault prepare(struct pg *pg)
     return pg_prepare(pg, needed, COUNT_OF(needed));
 }
 
-/* One for each database, kept until the end; never the one whose transaction goes on. */
+/* One for each database, kept until the end; never the one whose transaction is running. */
 static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
 {
     struct reserving *reserving = whose;
@@ -121,7 +121,7 @@ enum fault reserving_run(struct reserving *reserving, const struct pg_statement 
     else if (strcmp(pg_sqlstate(reserving->pg), "ST005") == 0 &&
              schema_read_refusal(lasting, pg_detail(reserving->pg), &reserving->refusal))
         fault = FAULT_AUNIQUE;
-    /* What was claimed stays so.  Nothing can be let go now: while documents are looked at for the first time
-     * any of them may have the value.  Whoever wants it finds out later that there is nothing behind it. */
+    /* Reservations stay.  None can be released now: while documents are first scanned, any of them may have
+     * the value.  A later transaction that wants the value finds that no document has it. */
     return pg_execute(reserving->pg, "rollback") ? FAULT_XAWAY : fault;
 }

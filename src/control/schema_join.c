@@ -1,4 +1,5 @@
-/* schema_join: what a namespace declares, and what the applications of the server do: theirs win. */
+/* schema_join: joins the declarations of a namespace with those of the server's applications, which take
+ * precedence. */
 #include "control/schema_plan.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool load_modules(struct control *control)
     return true;
 }
 
-/* A class that an application declares without a schema may be told more of, but nothing else. */
+/* A class that an application declares without a schema may get additions only. */
 static bool agrees(const struct schema_class *class)
 {
     for (size_t i = 0; i < class->item_count; i++) {

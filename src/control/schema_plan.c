@@ -1,10 +1,9 @@
-/* schema_plan: first what is too much goes, then what is missing comes.
+/* schema_plan: first removes what is not wanted, then adds what is missing.
  *
  * Each of the two begins with one transaction that changes what the workers write together with the number of
- * the schema, which every commit compares.  Behind it all transactions are waited for that began before; from
- * then on every commit writes, or no longer writes, the columns in question.  Only then is anything dropped,
- * or filled from the documents that were there before, and only what is filled and has its index may be
- * searched. */
+ * the schema, which every commit compares.  Then it waits for all transactions that began before; from then
+ * on every commit writes, or no longer writes, the columns in question.  Only then is anything dropped, or
+ * filled from existing documents, and only what is filled and has its index may be searched. */
 #include "control/schema_plan.h"
 
 #include <string.h>
@@ -74,7 +73,7 @@ static void add_step(struct planning *planning, enum step_kind kind, const char 
     plan->steps[plan->count++] = (struct step){.kind = kind, .what = what, .sql = sql ? sql->data : NULL};
 }
 
-/* Is the field in the database as it is wanted here? */
+/* Does the database have the field as it is wanted here? */
 static bool has_field(struct planning *planning, struct side_name name, const struct schema_field *field)
 {
     const struct catalog *catalog = &planning->catalog;
@@ -86,7 +85,7 @@ static bool has_field(struct planning *planning, struct side_name name, const st
                                              BYTES("value")) != NULL;
 }
 
-/* What stays: fields that are applied, wanted with the same type, and there. */
+/* The fields to keep: applied, wanted with the same type, and present. */
 static const struct schema *find_kept(struct planning *planning, const struct schema *wanted)
 {
     struct arena *arena = planning->arena;
@@ -125,7 +124,7 @@ static const struct schema_item *find_side(const struct schema *schema, struct s
     return item && item->field_count ? item : NULL;
 }
 
-/* A table's name into the parts between its underscores. */
+/* Splits a table's name into the parts between its underscores. */
 static void split_table(struct bytes table, struct side_name *name_r, struct bytes *field_r)
 {
     struct bytes parts[3] = {NO_BYTES, NO_BYTES, NO_BYTES};
@@ -188,7 +187,7 @@ each_side(struct planning *planning, const struct schema *schema, const struct s
         }
 }
 
-/* Table, columns, functions and view of one side; what is there already is not made again. */
+/* Table, columns, functions and view of one side; skips what exists already. */
 static void add_side_sql(struct planning *planning, struct side_name name, const struct schema_item *item,
                          const struct schema_item *kept, void *text)
 {
@@ -215,7 +214,7 @@ static void add_side_sql(struct planning *planning, struct side_name name, const
         (int)name.class.size, name.class.data, (int)name.item.size, name.item.data);
 }
 
-/* A word for each field that is not ready after this round. */
+/* Adds a word for each field that is not ready after this round. */
 static void add_building(struct planning *planning, struct side_name name, const struct schema_item *item,
                          const struct schema_item *kept, void *text)
 {
@@ -231,7 +230,7 @@ static void add_building(struct planning *planning, struct side_name name, const
     }
 }
 
-/* Functions and views of sides that are no more. */
+/* Functions and views of sides that no longer exist. */
 static void add_removals(struct planning *planning, const struct schema *schema, struct builder *sql)
 {
     struct side_name last = {NO_BYTES, NO_BYTES};
@@ -259,8 +258,8 @@ static bool is_mutated(struct planning *planning, const struct schema_class *cla
     return mutation_applies(class) && (is_new || *is_begun_r);
 }
 
-/* Words for the classes that are read through their mutations from this turn on, and where their rewriting
- * begins. */
+/* Words for the classes that are read through their mutations from this round on, and the start of their
+ * rewriting. */
 static void add_mutated(struct planning *planning, const struct schema *schema, struct builder *sql,
                         struct builder *words)
 {
@@ -278,11 +277,11 @@ static void add_mutated(struct planning *planning, const struct schema *schema, 
                 " 0) on conflict (class, iclass) do update set after = '', done = 0;\n",
                 (int)class->name.size, class->name.data);
     }
-    if (is_any) /* copies in caches are of older releases */
+    if (is_any) /* caches have copies of older releases */
         builder_add_text(sql, "select pg_notify('stampd', 'all');\n");
 }
 
-/* Rewrites the documents of these classes; with `is_counted_only` only says how many classes. */
+/* Rewrites the documents of these classes; with `is_counted_only` only returns how many classes. */
 static size_t add_mutations(struct planning *planning, const struct schema *wanted, bool is_counted_only)
 {
     size_t count = 0;
@@ -303,7 +302,7 @@ static size_t add_mutations(struct planning *planning, const struct schema *want
     return count;
 }
 
-/* The transaction that a round begins with.  Returns whether fields are not ready behind it. */
+/* The transaction that begins a round.  Returns whether fields are not ready after it. */
 static bool add_turn(struct planning *planning, const struct schema *schema, const struct schema *kept,
                      const char *what)
 {
@@ -433,8 +432,8 @@ static bool is_class_followed(struct planning *planning, const struct schema_cla
     return !class->max_life.item || is_followed(planning, class, BYTES(""), "ends", &class->max_life, 1);
 }
 
-/* Fills the new collections and unique properties of each class; with `is_counted_only` only says how many.
- */
+/* Fills the new collections and unique properties of each class; with `is_counted_only` only returns how
+ * many. */
 static size_t add_follows(struct planning *planning, const struct schema *wanted, bool is_counted_only)
 {
     size_t count = 0;
@@ -463,7 +462,7 @@ static size_t count_fields(const struct schema *schema)
     return count;
 }
 
-/* Did documents of a class end by themselves that now do not? */
+/* Does the new schema remove the expiry from documents of a class? */
 static bool takes_ends(const struct planning *planning, const struct schema *wanted)
 {
     const struct schema *applied = planning->plan->applied;
@@ -528,7 +527,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
 }
 
-/* Rules lead forwards only: contents of the higher release would be taken for older ones. */
+/* Mutations only lead forwards: contents of the higher release would be read as older ones. */
 static bool check_releases(const struct schema *applied, const struct schema *wanted)
 {
     for (size_t c = 0; c < wanted->class_count; c++) {

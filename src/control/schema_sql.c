@@ -111,13 +111,13 @@ void schema_sql_view(struct builder *sql, struct side_name name, const struct sc
 
 /* --- functions ----------------------------------------------------------------------------------- */
 
-/* In all of them each item is looked up by itself, behind `offset 0`: whatever the statistics say, the
- * planner must not begin with a table and compare it with the list of items.
+/* All of them look up each item separately, behind `offset 0`: whatever the statistics, the planner must not
+ * begin with a table and compare it with the list of items.
  *
  * A field may have any name.  So parameters are $1 and $2 here, which no column can hide (their names in the
- * heads of the functions are part of what exists already), and every column stands behind its table. */
+ * heads of the functions are part of existing databases), and every column is qualified by its table. */
 
-/* Rows of items that are no more. */
+/* Rows of items that no longer exist. */
 static void add_removal(struct builder *sql, struct side_name name)
 {
     builder_printf(

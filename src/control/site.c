@@ -18,7 +18,7 @@ static bool is_port(const char *word)
     return *word && strspn(word, "0123456789") == strlen(word);
 }
 
-/* nginx does not start where the kernel knows no IPv6. */
+/* nginx does not start on a kernel without IPv6. */
 static bool has_six(void)
 {
     return access("/proc/net/if_inet6", F_OK) == 0;
@@ -98,7 +98,7 @@ const char *site_locations(struct arena *arena, const struct site *site)
     return finish(arena, &builder);
 }
 
-/* ":8443" of an address that is not the usual one of HTTPS. */
+/* ":8443" of an address whose port is not the default of HTTPS. */
 static const char *port_of(const struct site *site)
 {
     const char *word = site->listen.words[0], *colon = strrchr(word, ':');

@@ -1,4 +1,4 @@
-/* target: addresses and connections from the options that `load` and `dump` share. */
+/* target: URLs and connections from the options that `load` and `dump` share. */
 #include "control/target.h"
 
 #include <string.h>

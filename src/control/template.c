@@ -1,7 +1,7 @@
 /* template: one pass over the text. */
 #include "control/template.h"
 
-/* Size of the name that stands between `@` and the next `@`, 0 when there is none. */
+/* Size of the name between `@` and the next `@`, 0 when there is none. */
 static size_t name_size(const char *text, size_t left)
 {
     size_t size = 0;

@@ -59,7 +59,7 @@ static bool is_late(const struct call *call)
     return clock_monotonic_ms() > call->deadline_ms;
 }
 
-/* Work and validation, a single time. */
+/* Work and validation, once. */
 static enum fault attempt_once(struct attempt *attempt, const struct operation *operation,
                                struct idempotency *idempotency, bool in_snapshot)
 {
@@ -123,14 +123,14 @@ static enum fault attempt_often(struct attempt *attempt, const struct operation 
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
 }
 
-/* A result that is no JSON is given as it is: no envelope, no synchronisation. */
+/* A result that is not JSON is sent unchanged: no envelope, no synchronisation. */
 static void unwrap(struct builder *body, size_t out)
 {
     memmove(body->data, body->data + out, body->size - out);
     body->size -= out;
 }
 
-/* Of the tasks that the commit has created. */
+/* Sends wake-ups for the tasks that the commit has created. */
 static void tell_of_tasks(const struct attempt *attempt)
 {
     if (attempt->transaction)
@@ -194,7 +194,7 @@ static const struct operation *find_operation(const struct call *call)
     return call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
 }
 
-/* What refused a long read, whatever the operation has said of it. */
+/* Names the limit that refused a long read, whatever fault the operation has recorded. */
 static void explain_reading(struct worker_context *worker_context, struct call *call, struct reply *reply,
                             enum fault fault)
 {
@@ -258,9 +258,9 @@ static bool is_database_there(struct worker_context *worker_context, struct call
     return true;
 }
 
-/* A ping without a key returns what the last use of the database has shown and does not query it, with two
- * exceptions: it was never used since the segment began, or it was away; then one ping in RETRY_MS queries
- * it, since perhaps nobody else does. */
+/* A ping without a key returns the result of the last use of the database and does not query it, with two
+ * exceptions: the database was never used since the segment began, or it was away; then one ping in RETRY_MS
+ * queries it, since there may be no other request. */
 static const char *recall_database(struct worker_context *worker_context, struct call *call)
 {
     int ns = documents_ns(worker_context->documents, call->database);
@@ -268,7 +268,8 @@ static const char *recall_database(struct worker_context *worker_context, struct
     int64_t age_ms = ns < 0 ? -1 : namespaces_health(worker_context->segment, ns, &is_up);
     bool is_retry = ns >= 0 && age_ms > RETRY_MS && !is_up;
     if (is_retry)
-        namespaces_set_health(worker_context->segment, ns, false); /* other pings wait for the next time */
+        namespaces_set_health(worker_context->segment, ns,
+                              false); /* other pings wait for the next interval */
     if (is_retry || (ns >= 0 && age_ms < 0)) {
         is_up = is_database_there(worker_context, call);
         namespaces_set_health(worker_context->segment, ns, is_up);
@@ -278,7 +279,7 @@ static const char *recall_database(struct worker_context *worker_context, struct
     return is_up ? "ok" : "down";
 }
 
-/* Also when z cannot be reached, so that nothing is known of the namespace. */
+/* Also when z cannot be reached, so that the namespace's configuration is unknown. */
 static enum fault answer_ping(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     struct ns_conf conf;
