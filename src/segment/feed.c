@@ -1,9 +1,7 @@
-/* feed: named pipes rather than datagrams: a datagram queue holds ten by default, a pipe a megabyte.  A
- * write of up to PIPE_BUF bytes arrives whole and unmixed, even if the writer is killed: a head and the
- * names of some documents.
+/* feed: named pipes rather than datagrams: a datagram queue holds ten by default, a pipe a megabyte.
  *
- * What is written at once, up to PIPE_BUF bytes, arrives whole and unmixed, also from a process that is
- * killed: a head and the names of some documents. */
+ * A write of up to PIPE_BUF bytes arrives whole and unmixed, even if the writer is killed: a head and the
+ * names of some documents. */
 #include "segment/feed.h"
 
 #include <errno.h>

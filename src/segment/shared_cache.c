@@ -1,13 +1,9 @@
 /* shared_cache: buckets, each with a counting lock, a directory, and a room that is filled from end to end.
- * A bucket has one writer at a time and any number of readers (a sequence lock): the writer stores its
- * index in the lock, writes, and removes it with a higher count; a reader copies the words and uses the
- * copy only if lock and count have not changed.  All words but the lock are read and written relaxed
- * between fences, because a torn copy is discarded.
  *
- * A bucket is written by one process at a time and read by any (a sequence lock): the writer puts its index
- * into the lock, writes, and takes it out with a higher count; who reads copies what it wants and believes it
- * only when lock and count are what they were.  All words but the lock are read and written relaxed between
- * fences, because a copy that was torn is thrown away. */
+ * A bucket has one writer at a time and any number of readers (a sequence lock): the writer stores its index
+ * in the lock, writes, and removes it with a higher count; a reader copies the words and uses the copy only
+ * if lock and count have not changed.  All words but the lock are read and written relaxed between fences,
+ * because a torn copy is discarded. */
 #include "segment/shared_cache.h"
 
 #include <stdatomic.h>

@@ -1,11 +1,11 @@
-/* reservations: what is said to z, and to whom z names. */
+/* reservations: statements in z, and in the databases named by z. */
 #include "store/reservations.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/statements.h"
 
-/* How often a claim is tried again after one in its way was dropped. */
+/* How often a reservation is retried after a conflicting one was dropped. */
 enum { TRIES = 4 };
 
 /* Columns of GLOBAL_CHANGES and of GLOBAL_RESERVE. */
@@ -17,7 +17,7 @@ struct reservations {
     size_t count;
     struct bytes *classes, *names, *values;
     bool *are_taken;
-    int64_t number; /* of the claim; 0: nothing was claimed */
+    int64_t number; /* of the reservation; 0: nothing was reserved */
     const char *refused;
     size_t refused_place;
 };
@@ -49,7 +49,7 @@ enum fault reservations_collect(struct arena *arena, struct pg *pg, struct reser
     return FAULT_NONE;
 }
 
-/* A statement in the session of a database, whose answer `rows_r` may be NULL. */
+/* Runs a statement in the session of a database; `rows_r` may be NULL. */
 static enum fault run(const struct reservation_sessions *sessions, struct bytes database,
                       enum statement statement, const struct pg_params *params, struct pg_result **rows_r)
 {
@@ -63,7 +63,7 @@ static enum fault run(const struct reservation_sessions *sessions, struct bytes 
     return fault;
 }
 
-/* --- whom z names -------------------------------------------------------------------------------- */
+/* --- other holders ------------------------------------------------------------------------------- */
 
 static enum fault drop(struct reservations *reservations, const struct reservation_sessions *sessions,
                        const size_t *places, size_t count, struct bytes database, int64_t claim)
@@ -86,7 +86,7 @@ static enum fault drop(struct reservations *reservations, const struct reservati
     return run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
 }
 
-/* Has a document of the database the value?  FAULT_STALE: it may change at this moment. */
+/* Whether a document of the database has the value.  FAULT_STALE: it may be changing at this moment. */
 static enum fault observation(const struct reservations *reservations,
                               const struct reservation_sessions *sessions, size_t place,
                               struct bytes database, bool *is_held_r)
@@ -117,13 +117,13 @@ static enum fault refuse(struct reservations *reservations, size_t place, struct
     return FAULT_AUNIQUE;
 }
 
-/* Another database has claimed the value: the claim goes, or ours is refused. */
+/* Another database has reserved the value: drops its reservation, or refuses ours. */
 static enum fault settle_one(struct reservations *reservations, const struct reservation_sessions *sessions,
                              size_t place, struct bytes database, int64_t claim)
 {
     bool is_held = true;
     enum fault fault = observation(reservations, sessions, place, database, &is_held);
-    if (fault == FAULT_ODATABASE) { /* stampd.forget_database() is for who knows that it is gone for good */
+    if (fault == FAULT_ODATABASE) { /* if it is gone for good, run stampd.forget_database() */
         log_warning("a unique value is claimed for a database that is not usable database=%.*s",
                     (int)database.size, database.data);
         return refuse(reservations, place, database);
@@ -134,7 +134,7 @@ static enum fault settle_one(struct reservations *reservations, const struct res
                    : drop(reservations, sessions, &place, 1, database, claim);
 }
 
-/* --- claiming ------------------------------------------------------------------------------------ */
+/* --- reserving ----------------------------------------------------------------------------------- */
 
 static enum fault claim_once(struct reservations *reservations, const struct reservation_sessions *sessions,
                              bool *is_done_r)
@@ -155,7 +155,7 @@ static enum fault claim_once(struct reservations *reservations, const struct res
         size_t place = (size_t)pg_get_i64(rows, row, PLACE) - 1;
         assert(place < reservations->count);
         if (!reservations->are_taken[place])
-            continue; /* given up, whoever has it */
+            continue; /* given up, no matter which database has it */
         *is_done_r = false;
         fault = settle_one(reservations, sessions, place, pg_get_text(rows, row, DATABASE),
                            pg_get_i64(rows, row, CLAIM));
@@ -174,7 +174,7 @@ enum fault reservations_take(struct reservations *reservations, const struct res
     return FAULT_STALE;
 }
 
-/* --- afterwards ---------------------------------------------------------------------------------- */
+/* --- settling ------------------------------------------------------------------------------------ */
 
 void reservations_settle(struct reservations *reservations, const struct reservation_sessions *sessions,
                          enum reservations_end end)

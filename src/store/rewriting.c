@@ -1,4 +1,4 @@
-/* rewriting: contents are taken under the locks of their documents, mutated as readers mutate them, and
+/* rewriting: contents are read under the locks of their documents, mutated as readers mutate them, and
  * stored in the same transaction. */
 #include "store/rewriting.h"
 

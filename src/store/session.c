@@ -1,9 +1,9 @@
-/* session: open(ns) and recovery process(index) of freshness.md.
+/* session: open(ns) and the recovery process of freshness.md.
  *
- * An advisory lock's two numbers are the installation (top byte 'S': ours are recognised among an
- * application's) and generation mod 32768 << 16 | index.  Nothing but the looks at who is there is sent
- * before the lock is granted.  It is asked for again and again, not waited for: so the wait has a limit
- * without a cancel request, and nobody stands in a queue for a lock that he no longer wants. */
+ * The two numbers of an advisory lock are the installation (top byte 'S', which distinguishes our locks from
+ * those of an application) and generation mod 32768 << 16 | index.  Until the lock is granted, only queries
+ * of the lock holders are sent.  The lock is polled, not waited for: so the wait has a limit without a cancel
+ * request, and no session stays queued for a lock that it no longer wants. */
 #include "store/session.h"
 
 #include <stdio.h>
@@ -26,10 +26,10 @@ enum {
     PAUSE_LEAST_MS = 50,
     PAUSE_MOST_MS = 2000,
     GIVE_UP_SLICE_MS = 50,
-    GENERATIONS = 32768, /* told apart by a lock */
+    GENERATIONS = 32768, /* distinguished by a lock */
 };
 
-/* The advisory locks of this kind of server in the present database, other sessions' only. */
+/* The advisory locks of stampd servers in the present database, without those of this session. */
 #define OTHERS                                                                                               \
     "(select classid::bigint as installation, objid::bigint >> 16 as generation, objid::bigint as key, pid"  \
     " from pg_catalog.pg_locks where locktype = 'advisory' and objsubid = 2 and classid::bigint >> 24 = 83"  \
@@ -39,7 +39,7 @@ enum {
 /* $1 installation, $2 generation, $3 key, $4 former generations matter, $5 other installations matter. */
 enum session_statement { ENTER, END_FORMER, VERIFY, SESSION_STATEMENTS };
 static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
-    /* Looks who is there, and only when nobody is in the way asks for the lock. */
+    /* Queries the lock holders, and tries the lock only if none is in the way. */
     [ENTER] =
         {"session_enter",
          "with seen as materialized (select count(*) filter (where installation <> $1::int) as strangers,"
@@ -49,7 +49,7 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
          " and (former = 0 or $4::int = 0) and rivals = 0 then pg_try_advisory_lock($1, $3) else false end"
          " from seen",
          5},
-    /* Sessions are found by their lock, so a pid used again is never hit. */
+    /* Sessions are found by their lock, so a reused pid is never terminated. */
     [END_FORMER] = {"session_end_former",
                     "select count(pg_terminate_backend(pid)) from " OTHERS " where installation = $1::int"
                     " and (key = $3::int or (generation <> $2::int and $4::int <> 0))",
@@ -92,7 +92,7 @@ static struct entering start_entering(const struct settings *settings, struct se
     return entering;
 }
 
-/* Closes what did not become a session. */
+/* Closes a connection that did not become a session. */
 static enum fault end_entering(struct entering *entering, enum fault fault, struct pg **pg_r)
 {
     *pg_r = NULL;
@@ -108,9 +108,9 @@ static enum fault connect(struct entering *entering)
 {
     const struct settings *settings = entering->settings;
     char role_settings[768];
-    /* Plans: commit.md 1.6.  Keepalives: the server too must notice that our host is gone, or the lock stays.
-     * Other hosts' relays and listeners hear of our changes as they do of psql's, where live events are on:
-     * notifications serialise commits. */
+    /* Plans: commit.md 1.6.  Keepalives: the server too must detect that our host is gone, or the lock
+     * stays.  Where live events are on, other hosts' relays and listeners receive our changes as they
+     * receive those of psql: notifications serialise commits. */
     bool tells_others = strcmp(settings->hosts, "many") == 0 && strcmp(settings->live, "on") == 0;
     int size =
         snprintf(role_settings, sizeof role_settings,
@@ -157,7 +157,7 @@ static enum fault refuse_twin(const struct entering *entering)
     return FAULT_OTWIN;
 }
 
-/* Ends who is in the way, waits until pg_locks shows none, and takes the lock. */
+/* Terminates the sessions in the way, waits until pg_locks shows none, and takes the lock. */
 static enum fault take_lock(struct entering *entering)
 {
     bool clean = namespaces_is_clean(entering->segment, entering->ns);
@@ -210,7 +210,7 @@ static enum fault enter(struct entering *entering, size_t statement_count)
     return fault ? fault : take_lock(entering);
 }
 
-/* Under the lock: another installation that came at the same moment saw no lock either, so look again. */
+/* Under the lock: another installation that started at the same moment saw no lock either, so check again. */
 static enum fault verify(struct entering *entering)
 {
     struct pg_result *seen;
@@ -275,12 +275,12 @@ bool session_recover(const struct settings *settings, struct segment *segment, b
     for (int failures = 1;; failures++) {
         struct entering entering = start_entering(settings, segment, ns, false);
         struct pg *pg;
-        /* No other check than the lock: whatever the schema has become, a late commit must be waited for. */
+        /* Checks nothing but the lock: whatever the present schema, a late commit must be waited for. */
         enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
-        if (!fault || fault == FAULT_ODATABASE) { /* a database dropped: nobody can commit there */
+        if (!fault || fault == FAULT_ODATABASE) { /* a dropped database: no commit is possible there */
             crash_at(CRASH_RECOVERY_LOCKED);
             struct publisher *publisher = publisher_create(segment);
-            publisher_miss(publisher, ns); /* first: who finds no commit in flight has been told of all */
+            publisher_miss(publisher, ns); /* first: finding no commit in flight proves all were sent */
             size_t slots = slots_sweep(segment);
             publisher_destroy(publisher);
             log_info("inherited index=%d database=%s slots=%zu%s", index, namespaces_database(segment, ns),

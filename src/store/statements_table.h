@@ -1,12 +1,12 @@
 /* Every statement once: STATEMENT(NAME, "name", parameters, "sql").  Included several times.
  *
- * Traps that shaped them (each was met in an experiment): a part of a WITH that nobody reads never runs,
- * neither its locks nor its fail(); all parts of a statement see one snapshot, so what was waited for must be
- * looked at in a later statement; rows are locked in one sorted pass, whose sorted subquery must stay a
+ * Pitfalls that shaped them (each was found by experiment): an unreferenced part of a WITH never runs,
+ * neither its locks nor its fail(); all parts of a statement see one snapshot, so rows that were waited for
+ * must be read in a later statement; rows are locked in one sorted pass, whose sorted subquery must stay a
  * subquery. */
 
-/* $1 class, $2 id.  One row with the floor and, in place of vop, the number of the schema (the header), and a
- * row for each item; in no order. */
+/* $1 class, $2 id.  One row with the floor and, in place of vop, the number of the schema (the header), and
+ * a row for each item; unordered. */
 STATEMENT(
     LOAD, "load", 2,
     "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
@@ -16,8 +16,9 @@ STATEMENT(
     " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
     " from item where class = $1 and id = $2")
 
-/* $3, $4: version and ctime of a copy held.  Items newer than the copy when its life goes on and it knows all
- * removals that the document has forgotten; else all items.  The reader decides the same from the header. */
+/* $3, $4: version and ctime of a cached copy.  Items newer than the copy if it is of the same incarnation
+ * and includes all removals whose tombstones the document has purged; else all items.  The reader decides
+ * the same from the header. */
 STATEMENT(
     LOAD_NEWER, "load_newer", 4,
     "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
@@ -28,17 +29,17 @@ STATEMENT(
     " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
     " where d.class = $1 and d.id = $2 and d.ctime = $4 and $3 between d.dtime and d.version), 0)")
 
-/* In front of a long read, in its pipeline, and as long as that: $1 milliseconds. */
+/* Sent before a long read, in its pipeline, in effect as long as that: $1 milliseconds. */
 STATEMENT(READ_LIMIT, "read_limit", 1, "select set_config('statement_timeout', $1, true)")
 
-/* Bytes of documents, 0 for those that are not there, in order: $1 class[], $2 id[]. */
+/* Bytes of documents, 0 for absent ones, in order: $1 class[], $2 id[]. */
 STATEMENT(SIZES, "sizes", 2,
           "select coalesce(d.v1, 0) from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"
           " left join lateral (select v1 from doc d where d.class = u.class and d.id = u.id) d on true"
           " order by u.n")
 
-/* Absence is held by an advisory lock on the hash of the name, taken a statement before the look.
- * $1 class[], $2 id[], $3 seen[], $4 act[]: those of all documents; seen 0 are those absent. */
+/* Absence is protected by an advisory lock on the hash of the name, taken one statement before the read. $1
+ * class[], $2 id[], $3 seen[], $4 act[]: those of all documents; seen 0 are those absent. */
 STATEMENT(
     ABSENT, "absent", 4,
     "select count(case when act > 0 then pg_advisory_xact_lock(h) else pg_advisory_xact_lock_shared(h) end)"
@@ -46,7 +47,7 @@ STATEMENT(
     " from unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) a(class, id, seen, act)"
     " where a.seen = 0 group by 1 order by 1) o")
 
-/* Locks, judges, writes.  ST001: some moved; DETAIL is a JSON list of [class, id, version now] of all of
+/* Locks, verifies, writes.  ST001: some moved; DETAIL is a JSON list of [class, id, version now] of all of
  * them. $1 version; documents: $2 class[], $3 id[], $4 seen[], $5 act[] (enum draft_act), $6 ctime[], $7
  * dtime[], $8 v1[], $9 v2[]; items: $10 n[] (place of the document, from 1), $11 iclass[], $12 key[], $13
  * vop[], $14 content[] (null: tombstone), $15 raw[].  ST004: the schema has another number than $16. */
@@ -78,10 +79,10 @@ STATEMENT(
     " set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw"
     ") select $1::bigint as version from verdict where bad is null")
 
-/* CORE for a commit of one document that has a row, which is most of them, at seven tenths of the cost:
- * the update locks and judges in one, because after a wait for the lock it looks again at the version of the
- * row that it waited for.  $1 version; $2 class, $3 id, $4 seen, $5 ctime, $6 dtime, $7 v1, $8 v2; items: $9
- * iclass[], $10 key[], $11 vop[], $12 content[] (null: tombstone), $13 raw[]; $14 as $16 there. */
+/* CORE for a commit of one document that has a row, the most common case, at seven tenths of the cost: the
+ * update locks and verifies in one step, because after a wait for the lock it rechecks the version of the
+ * row. $1 version; $2 class, $3 id, $4 seen, $5 ctime, $6 dtime, $7 v1, $8 v2; items: $9 iclass[], $10
+ * key[], $11 vop[], $12 content[] (null: tombstone), $13 raw[]; $14 as $16 there. */
 STATEMENT(
     CORE_ONE, "core_one", 14,
     "with written as ("
@@ -97,8 +98,8 @@ STATEMENT(
     ") select case when (select number from schema where one) <> $14 then fail('ST004', 'schema')"
     " when count(*) = 0 then fail('ST001', '[]') end from written")
 
-/* Documents without a row are created.  ST001: the version is not above the floor.
- * $1 version, $2 class[], $3 id[], $4 seen[], $5 act[], $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]. */
+/* Creates documents without a row.  ST001: the version is not above the floor. $1 version, $2 class[], $3
+ * id[], $4 seen[], $5 act[], $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]. */
 STATEMENT(BORN, "born", 9,
           "insert into doc (class, id, version, ctime, dtime, v1, v2)"
           " select u.class, u.id, case when s.floor < $1 then $1 else fail('ST001', 'floor') end,"
@@ -107,13 +108,13 @@ STATEMENT(BORN, "born", 9,
           " $8::bigint[], $9::bigint[]) u(class, id, seen, act, ctime, dtime, v1, v2)"
           " where s.one and u.seen = 0 and u.act = 1 order by u.class collate \"C\", u.id collate \"C\"")
 
-/* The items of a life that ended.  $1 version, $2 class[], $3 id[], $4 act[]. */
+/* Deletes the items of an ended incarnation. $1 version, $2 class[], $3 id[], $4 act[]. */
 STATEMENT(WIPE, "wipe", 4,
           "delete from item i using unnest($2::text[], $3::text[], $4::int[]) u(class, id, act)"
           " where u.act > 1 and i.class = u.class and i.id = u.id and i.version < $1")
 
-/* Tombstones that need not be remembered.  $1 class[], $2 id[], $3 dtime[] of the documents; $4 n[], $5
- * iclass[], $6 key[]. */
+/* Deletes tombstones that are no longer needed. $1 class[], $2 id[], $3 dtime[] of the documents; $4 n[],
+ * $5 iclass[], $6 key[]. */
 STATEMENT(PURGE, "purge", 6,
           "delete from item i using unnest($4::int[], $5::text[], $6::text[]) p(n, iclass, key)"
           " where i.class = ($1::text[])[p.n] and i.id = ($2::text[])[p.n] and i.iclass = p.iclass and i.key "
@@ -127,8 +128,8 @@ STATEMENT(VERIFY, "verify", 3,
           " where coalesce(d.version, 0) <> u.seen")
 
 /* A page of living documents: $1 class; ids above $2 (cursor), from $3 (prefix), below ($4, $5), a pair of
- * class and id; versions above $6; at most $7 rows out of $8 read.  The row that is the last one read comes
- * in any case: its number is $8.  What has ended by itself up to minute $9 is as if it were deleted. */
+ * class and id; versions above $6; at most $7 rows out of $8 read.  The last row read is always returned:
+ * its number is $8.  Documents expired up to minute $9 count as deleted. */
 STATEMENT(LIST, "list", 9,
           "select id, version, ctime, dtime, v1, v2, number from"
           " (select id, version, case when ctime <> 0 and version > $6 and exists"
@@ -138,7 +139,7 @@ STATEMENT(LIST, "list", 9,
           " order by id limit $8::bigint) d"
           " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
 
-/* The classes above $1, at most $2: a step along the index for each, whatever stands in it. */
+/* The classes above $1, at most $2: one index step for each, regardless of its size. */
 STATEMENT(
     CLASSES, "classes", 2,
     "with recursive step(class, number) as ("
@@ -147,14 +148,14 @@ STATEMENT(
     " (select class from doc where class > s.class order by class limit 1) d where s.number < $2::bigint"
     ") select class from step order by number")
 
-/* What is kept under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
+/* The answer stored under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
 STATEMENT(IDEMPOTENCY_FIND, "once_find", 3,
           "select digest::text, mime::text, answer::bytea, version::bigint, standings::text from once"
           " where account = $1 and key = $2 and (at >= $3) is not false")
 
-/* The first statement of its commit: a twin waits here, before it holds anything.  ST003: an answer is kept
- * already.  One that is too old is replaced.  $1 account, $2 key, $3 digest, $4 mime, $5 answer, $6 version,
- * $7 at; $8: older ones are too old; $9 standings. */
+/* The first statement of its commit: a duplicate request waits here, before it holds any lock.  ST003: an
+ * answer is already stored.  An expired one is replaced. $1 account, $2 key, $3 digest, $4 mime, $5 answer,
+ * $6 version, $7 at; $8: older ones are too old; $9 standings. */
 STATEMENT(IDEMPOTENCY, "once", 9,
           "with kept as (insert into once as o (account, key, digest, mime, answer, version, at, standings)"
           " values ($1, $2, $3, $4, $5, $6, $7, $9) on conflict (account, key) do update"
@@ -163,37 +164,38 @@ STATEMENT(IDEMPOTENCY, "once", 9,
           "returning 1)"
           " select case when count(*) = 0 then fail('ST003', 'once') end from kept")
 
-/* The last statement of that commit: more answers go than one came, so that the table is as large as what is
- * not too old.  Waits for nobody.  $1: older ones are too old. */
+/* The last statement of that commit: deletes more answers than the one added, so that the table contains
+ * only unexpired ones in the long run.  Never waits for a lock. $1: older ones are too old. */
 STATEMENT(IDEMPOTENCY_PURGE, "once_purge", 1,
           "delete from once where ctid = any (array(select ctid from once where at < $1"
           " order by at limit 4 for update skip locked))")
 
-/* What is applied of classes. */
+/* The applied schema. */
 STATEMENT(
     SCHEMA, "schema", 0,
     "select number, content, building, wakes, (select secret from space where one) from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
-/* What these documents of a class ($1, $2 ids) are members of, and when they end, by the contents just
+/* Updates the memberships and expiry of these documents of a class ($1, $2 ids) from the contents just
  * written; $3: the present minute. */
 STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
 
-/* Values that are unique in all namespaces (claims.h).  In the namespace, behind MEMBERS in one transaction:
- * what it takes and gives up.  In z: claims $1 class[], $2 name[], $3 value[] for database $4; the first row
- * has the number of the claim, the others are those that another database has. */
+/* Values that are unique in all namespaces (reservations.h).  In the namespace, after MEMBERS in one
+ * transaction: the values that it takes and gives up.  In z: reserves $1 class[], $2 name[], $3 value[] for
+ * database $4; the first row has the number of the reservation, the others are values that another database
+ * has. */
 STATEMENT(GLOBAL_CHANGES, "global_changes", 0, "select class, name, value, is_taken from global_changes()")
 STATEMENT(GLOBAL_RESERVE, "global_claim", 4,
           "select number, place, database, claim from global_claim($1::text[], $2::text[], $3::text[], $4)")
-/* In z: values that the database does not have any more, if $5 is still their claim. */
+/* In z: drops values that the database no longer has, if $5 is still their reservation. */
 STATEMENT(GLOBAL_DROP, "global_drop", 5, "select global_drop($1::text[], $2::text[], $3::text[], $4, $5)")
 /* In a namespace: held, free or busy.  $1 class, $2 name, $3 value, $4 the present minute. */
 STATEMENT(GLOBAL_LOOK, "global_look", 4, "select global_look($1, $2, $3, $4)")
 
-/* A page of a collection: $1 class, $2 name, $3 value; rows behind transaction $4 and id $5; departures too
- * when $6; at most $7.  One row with its state, whose snapshot is that of the others; and, without a
- * transaction, at most $10 members that have ended by themselves behind minute $8, up to $9, the present.  No
- * life: the database has crashed, COLLECTION_EPOCH begins another. */
+/* A page of a collection: $1 class, $2 name, $3 value; rows after transaction $4 and id $5; departures too
+ * if $6; at most $7.  One row with its state, in the same snapshot as the others; and, without a
+ * transaction, at most $10 members that expired after minute $8, up to $9, the present.  No life: the
+ * database has crashed, COLLECTION_EPOCH begins another. */
 STATEMENT(
     COLLECTION, "collection", 10,
     "select s.life # (select mark from since_crash where one), c.number, c.is_ready, c.floor::text::bigint,"
@@ -218,8 +220,8 @@ STATEMENT(COLLECTION_EPOCH, "collection_life", 0,
           "insert into since_crash default values on conflict do nothing")
 
 /* All members of a collection, in the order in which they changed: $1 its number, $2 value, $3 the present
- * minute; $4 class, with the documents when $5: a row for each item, no item of a document that has none. The
- * session takes the rows as they come, behind COLLECTION in one snapshot. */
+ * minute; $4 class, with the documents if $5: a row for each item, one row with nulls for a document
+ * without items.  The session streams the rows, after COLLECTION in one snapshot. */
 STATEMENT(
     COLLECTION_ALL, "collection_all", 5,
     "select m.id, m.version, d.version, d.ctime, d.dtime, i.iclass, i.key, i.version, i.content, i.raw from"
@@ -234,8 +236,8 @@ STATEMENT(
 
 /* --- subscriptions (doc/subscriptions.md) --- */
 
-/* What a commit touches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4 whether others are
- * woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
+/* The subscriptions that a commit matches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4
+ * whether others are woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
 STATEMENT(SUBSCRIPTIONS_MATCH, "subs_touch", 7,
           "select kind, name, number from subs_touch($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, "
           "$7::int)")
@@ -244,18 +246,18 @@ STATEMENT(SUBSCRIPTIONS_MATCH, "subs_touch", 7,
 STATEMENT(SUBSCRIPTIONS_SHOW, "subs_show", 2,
           "select def, version, until, endpoint, p256dh, auth, context, trial,"
           " (select s.vouched from subs s where s.session = $1)::int from subs_show($1, $2)")
-/* $1 session: the administrator has declared it. */
+/* $1 session: declared by the administrator. */
 STATEMENT(SUBSCRIPTIONS_VOUCH, "subs_vouch", 1,
           "update subs set vouched = true where session = $1 and not vouched")
-/* The same: it has returned. */
+/* $1 session, $2 the present minute: it has returned. */
 STATEMENT(SUBSCRIPTIONS_RETURN, "subs_return", 2, "select subs_return($1, $2)")
 
-/* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 may it be created, $6 are all definitions
- * replaced (0, 1), $7 key[], $8 def[], $9 key[] of those that go, $10 at most, $11 is the address ($12: three
- * texts) another, $13 is the context ($14) another, $15 subscriptions at most, $16 with an address, $17
- * address of the client, $18 minutes of trial, $19 at most: subscriptions and definitions of the client,
- * definitions and bytes of the namespace.  ST006 to ST008, ST021 to ST024: which is exceeded (store_subs.c).
- */
+/* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 whether it may be created, $6 whether all
+ * definitions are replaced (0, 1), $7 key[], $8 def[], $9 key[] to remove, $10 most definitions, $11
+ * whether the address ($12: three texts) changes, $13 whether the context ($14) changes, $15 most
+ * subscriptions, $16 most with an address, $17 address of the client, $18 minutes of trial, $19 limits:
+ * subscriptions and definitions of the client, definitions and bytes of the namespace.  ST006 to ST008,
+ * ST021 to ST024: the limit exceeded (store_subscriptions.c). */
 STATEMENT(
     SUBSCRIPTIONS_PUT, "subs_put", 19,
     "select def, version, until, endpoint, p256dh, auth, context, trial"
@@ -269,7 +271,7 @@ STATEMENT(SUBSCRIPTIONS_DROP, "subs_drop", 1, "select subs_drop($1)")
 /* $1 session. */
 STATEMENT(SUBSCRIPTIONS_TAKE, "subs_take", 1, "select taken, def, version from subs_take($1)")
 
-/* $1 session, $2 which taking. */
+/* $1 session, $2 number of the taking. */
 STATEMENT(SUBSCRIPTIONS_FORGET, "subs_forget", 2, "select subs_forget($1, $2)")
 
 /* $1 session, $2 endpoint. */
@@ -287,8 +289,8 @@ STATEMENT(COPY_NOTE, "copy_note", 5,
           " order by class collate \"C\", id collate \"C\", iclass collate \"C\", key collate \"C\""
           " on conflict (class, id, iclass, key) do update set number = excluded.number")
 
-/* The first $3 notes of a document ($1 class, $2 id) with the items as they are; the version of the document,
- * which is above that of all items that are there no more. */
+/* The first $3 notes of a document ($1 class, $2 id) with the present items; the version of the document,
+ * which is above that of all items that no longer exist. */
 STATEMENT(COPY_DUE, "copy_due", 3,
           "select q.iclass, q.key, q.number, coalesce(d.version, s.floor), i.version, i.content, i.raw"
           " from space s left join lateral (select version from doc where class = $1 and id = $2) d on true"
@@ -298,8 +300,8 @@ STATEMENT(COPY_DUE, "copy_due", 3,
           " where class = $1 and id = $2 and iclass = q.iclass and key = q.key limit 1) i on true"
           " where s.one order by q.iclass, q.key")
 
-/* Documents with an older copy.  $1 iclass[], $2 key[], $3 class[], $4 ids above, $5 vop below; at most $6.
- * Place (from 1) in the arrays, and id; in this order. */
+/* Documents with an older copy. $1 iclass[], $2 key[], $3 class[], $4 ids above, $5 vop below; at most $6.
+ * Position (from 1) in the arrays, and id; in this order. */
 STATEMENT(COPY_FIND, "copy_find", 6,
           "select u.n, t.id from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])"
           " with ordinality u(iclass, key, class, after, guard, n)"
@@ -307,8 +309,9 @@ STATEMENT(COPY_FIND, "copy_find", 6,
           " and class = u.class and id > u.after and content is not null and vop < u.guard"
           " order by id limit $6::bigint) t order by u.n, t.id limit $6::bigint")
 
-/* Locks the documents, no name twice, for COPY_WRITE, which must see what was waited for, and tells it the
- * version of them all: $4 (now), or above what they have.  $1 class[], $2 id[].  ST004 as in CORE: $3. */
+/* Locks the documents, no name twice, for COPY_WRITE, which must see the rows that were waited for, and
+ * passes it the common version: $4 (now), or above the present ones. $1 class[], $2 id[].  ST004 as in
+ * CORE: $3. */
 STATEMENT(COPY_LOCK, "copy_lock", 4,
           "select (select case when number <> $3 then fail('ST004', 'schema') end from schema where one),"
           " set_config('stampd.copies', (case when max(w.version) >= $4 then version_above(max(w.version))"
@@ -318,9 +321,10 @@ STATEMENT(COPY_LOCK, "copy_lock", 4,
           " cross join lateral (select version from doc d"
           " where d.class = u.class and d.id = u.id and d.ctime <> 0 for no key update) w")
 
-/* Behind COPY_LOCK.  Copies: $1 class[], $2 id[] of the document, $3 n[] (place of the source, from 1);
- * sources: $4 iclass[], $5 key[] of the copy, $6 vop below, $7 vop[], $8 content[] (null: tombstones), $9
- * raw[].  Nobody else moves these rows: they are found again by their place. */
+/* Sent after COPY_LOCK.  Copies: $1 class[], $2 id[] of the document, $3 n[] (position of the source, from
+ * 1); sources: $4 iclass[], $5 key[] of the copy, $6 vop below, $7 vop[], $8 content[] (null: tombstones),
+ * $9 raw[].  The documents are locked, so no other process moves these rows: they are found again by their
+ * ctid. */
 STATEMENT(
     COPY_WRITE, "copy_write", 9,
     "with older as materialized ("
@@ -338,8 +342,8 @@ STATEMENT(
     " - volume) as growth from older group by class, id) w where d.class = w.class and d.id = w.id returning "
     "1")
 
-/* The notes of a document whose copies are written, unless they are renewed.  $1 class, $2 id, $3 iclass[],
- * $4 key[], $5 number[]. */
+/* Deletes the notes of a document whose copies are written, unless they were renewed. $1 class, $2 id, $3
+ * iclass[], $4 key[], $5 number[]. */
 STATEMENT(COPY_DONE, "copy_done", 5,
           "delete from copy_due q using unnest($3::text[], $4::text[], $5::bigint[]) u(iclass, key, number)"
           " where q.class = $1 and q.id = $2 and q.iclass = u.iclass and q.key = u.key"
@@ -347,9 +351,9 @@ STATEMENT(COPY_DONE, "copy_done", 5,
 
 /* --- tasks (doc/tasks.md) --- */
 
-/* The tasks whose commit this is end by it.  ST002: some are not this attempt's any more; DETAIL is a JSON
- * list of their ids.  In the order of their ids, as they are claimed.  Each is found by its primary key, then
- * by its place, whatever the statistics say: `coalesce` keeps the index of all that run out of it.  $1
+/* Ends the tasks of this commit.  ST002: some no longer belong to this attempt; DETAIL is a JSON list of
+ * their ids.  In the order of their ids, as they are claimed.  Each is found by its primary key, then by
+ * its ctid, regardless of the statistics: `coalesce` prevents the use of the index of running tasks. $1
  * taskid[], $2 retry[], $3 starttime, $4 stoptime. */
 STATEMENT(TASK_END, "task_end", 4,
           "with found as materialized (select e.retry, w.place from"
@@ -365,7 +369,7 @@ STATEMENT(TASK_END, "task_end", 4,
           "ended))::text,"
           " '[]')) end from ended")
 
-/* The same of one task.  $1 taskid, $2 retry, $3 starttime, $4 stoptime. */
+/* The same for one task. $1 taskid, $2 retry, $3 starttime, $4 stoptime. */
 STATEMENT(
     TASK_END_ONE, "task_end_one", 4,
     "with ended as (delete from taskqueue where taskid = $1 and retry = $2 and coalesce(starttime, 0) = $3"
@@ -375,16 +379,16 @@ STATEMENT(
     " case when e.opname is null then fail('ST002', json_build_array($1::text)::text) else e.step + 1 end,"
     " e.startat, $3, $4 from (select 1) one left join ended e on true")
 
-/* The task goes on after this commit.  ST002 as above.  $1 taskid, $2 retry, $3 starttime, $4 checkpoint. */
+/* The task continues after this commit.  ST002 as above. $1 taskid, $2 retry, $3 starttime, $4 checkpoint. */
 STATEMENT(TASK_STEP, "task_step", 4,
           "with kept as (update taskqueue set step = step + 1, checkpoint = $4"
           " where taskid = $1 and retry = $2 and starttime = $3 returning 1)"
           " select case when count(*) = 0 then fail('ST002', json_build_array($1::text)::text) end from kept")
 
-/* Tasks that the operation asks for, in the order of their resources; a task that waits for the resource
- * already takes their place (task_create in sql/ has the same rule).  $1 taskid[], $2 opname[], $3 param[],
- * $4 info[], $5 startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created,
- * $12 strict[] (0, 1), $13 asker (0: none), $14 latest[]. */
+/* Creates tasks, in the order of their resources; a task that already waits for the resource takes their
+ * place (task_create in sql/ has the same rule). $1 taskid[], $2 opname[], $3 param[], $4 info[], $5
+ * startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created, $12 strict[] (0,
+ * 1), $13 asker (0: none), $14 latest[]. */
 STATEMENT(
     TASK_MAKE, "task_make", 14,
     "insert into taskqueue as t"
@@ -434,8 +438,8 @@ STATEMENT(TASK_CLAIM, "task_claim", 4,
           " (select c.period from cron c where c.name = t.cron and not c.dropped),"
           " set_config('synchronous_commit', 'off', true)")
 
-/* Several; none is waited for: what is missing in the result is held at this moment, or its row was moved by
- * another's commit just now, which is taken for the same (busy).  $1 taskid[], and as above. */
+/* Several, without waiting for locks: a task missing in the result is locked at this moment, or another
+ * commit has just moved its row, which counts as the same (busy). $1 taskid[], and as above. */
 STATEMENT(
     TASK_CLAIM_MANY, "task_claim_many", 4,
     "with free as materialized (select w.place from (select taskid from unnest($1::text[]) e(taskid) order "
@@ -450,16 +454,17 @@ STATEMENT(
     " (select c.period from cron c where c.name = t.cron and not c.dropped),"
     " (select set_config('synchronous_commit', 'off', true))")
 
-/* Behind a claim: why the others could not be had.  $1 taskid[]. */
+/* After a claim: why the others could not be claimed. $1 taskid[]. */
 STATEMENT(TASK_LOOK, "task_look", 1,
           "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null"
           " from unnest($1::text[]) e(taskid) left join taskqueue t on t.taskid = e.taskid")
 
-/* $1 taskid, $2 starttime, $3 retry, $4 startat, $5 does it count (0, 1), $6 exc, $7 report, $8 stoptime. */
+/* $1 taskid, $2 starttime, $3 retry, $4 startat, $5 whether it counts (0, 1), $6 exc, $7 report, $8
+ * stoptime. */
 STATEMENT(TASK_BACK, "task_back", 8, "select task_put_back($1, $2, $3, $4, $5::int <> 0, $6, $7, $8)")
 
-/* After an unknown outcome: is the task still this attempt's, with which step; has the attempt done it?
- * $1 taskid, $2 starttime, $3 retry. */
+/* After an unknown outcome: the step of the task, if it still belongs to this attempt; whether the attempt
+ * has done it. $1 taskid, $2 starttime, $3 retry. */
 STATEMENT(
     TASK_FIND, "task_find", 3,
     "select (select step from taskqueue where taskid = $1 and starttime = $2 and retry = $3),"
@@ -473,8 +478,8 @@ STATEMENT(
 /* $1 earliest start. */
 STATEMENT(TASK_OLDEST, "task_oldest", 1, "select tasks_oldest($1)")
 
-/* Failures of which nobody was told.  $1 least number of them, $2 at most.  $1 taskid, $2 its
- * failures: now they are. */
+/* Tasks with unreported failures: $1 least number of failures, $2 at most.  Marks them as reported: $1
+ * taskid, $2 its failures. */
 STATEMENT(TASK_UNTOLD, "task_untold", 2,
           "select taskid, opname, info, retry, startat, exc, report from tasks_untold($1::int, $2::int)")
 STATEMENT(TASK_TOLD, "task_told", 2, "select task_told($1, $2::int)")
@@ -482,10 +487,10 @@ STATEMENT(TASK_TOLD, "task_told", 2, "select task_told($1, $2::int)")
 /* $1 stamp, $2 at most. */
 STATEMENT(TASK_EXPIRE, "task_expire", 2, "select task_expire($1, $2::int)")
 
-/* Tasks that clients have asked for.  $1 client, $2 at most of it, $3 at most of all. */
+/* Counts tasks requested by clients. $1 client, $2 at most of it, $3 at most of all. */
 STATEMENT(TASK_ASKED, "task_asked", 3, "select of_client, of_all from tasks_asked($1, $2::int, $3::int)")
 
-/* What this server declares.  $1 opname[], $2 qn[], $3 batch[], $4 largest param. */
+/* The operations that this server declares. $1 opname[], $2 qn[], $3 batch[], $4 largest param. */
 STATEMENT(TASK_OPERATIONS, "task_operations", 4,
           "select task_operations($1::text[], $2::int[], $3::int[], $4::int)")
 
@@ -495,8 +500,8 @@ STATEMENT(TASK_RUNNING, "task_running", 0,
 /* $1 stamp, $2 batch. */
 STATEMENT(TASK_PURGE, "task_purge", 2, "select task_purge_history($1, $2::int)")
 
-/* For administrators.  $1 operation, $2 beginning of info, $3 least retry, $4 earliest and $5 latest start,
- * $6 at most, $7 start and $8 number of the last of the page before; task_rows.h has the columns. */
+/* For administrators. $1 operation, $2 prefix of info, $3 least retry, $4 earliest and $5 latest start, $6
+ * at most, $7 start and $8 number of the last of the page before; task_rows.h has the columns. */
 STATEMENT(TASK_LIST, "task_list", 8,
           "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
           " info, resource, domain, step, exc, report, created, number, null::text, null::text"
@@ -508,13 +513,13 @@ STATEMENT(TASK_SHOW, "task_show", 1,
           " info, resource, domain, step, exc, report, created, number, param, checkpoint"
           " from taskqueue t where taskid = $1")
 
-/* $1 taskid, $2 operation, $3 beginning of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7
- * at most, $8 number of the last of the page before. */
+/* $1 taskid, $2 operation, $3 prefix of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7 at
+ * most, $8 number of the last of the page before. */
 STATEMENT(TASK_ATTEMPTS, "task_attempts", 8,
           "select taskid, opname, qn, retry, step, startat, starttime, stoptime, info, exc, report, number"
           " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8)")
 
-/* What an administrator does: its result, and whether there is such a task.  $1 taskid, $2 startat. */
+/* Actions of administrators: the result, and whether there is such a task. $1 taskid, $2 startat. */
 STATEMENT(TASK_MOVE, "task_move", 2,
           "select task_move($1, $2), exists (select from taskqueue where taskid = $1)")
 STATEMENT(
@@ -529,13 +534,14 @@ STATEMENT(TASK_BACKLOG, "task_backlog", 1,
 
 /* --- periodic tasks --- */
 
-/* The end of a periodic task, which waits for its next time.  ST002 as in TASK_END.  $1 taskid, $2 starttime,
- * $3 retry, $4 stoptime, $5 startat of the next, $6 by which period and zone that was chosen. */
+/* The end of a periodic task, which waits for its next time.  ST002 as in TASK_END. $1 taskid, $2
+ * starttime, $3 retry, $4 stoptime, $5 startat of the next, $6 period and zone from which it was
+ * computed. */
 STATEMENT(CRON_END, "cron_end", 6,
           "select case when not cron_end($1, $2, $3, $4, $5, $6)"
           " then fail('ST002', json_build_array($1::text)::text) end")
 
-/* The rules to be planned.  $1 zone; what modules declare: $2 name[], $3 period[], $4 module[]. */
+/* The rules to plan. $1 zone; declared by modules: $2 name[], $3 period[], $4 module[]. */
 STATEMENT(CRON_SCAN, "cron_scan", 4,
           "select name, opname, period, after from cron_scan($1, $2::text[], $3::text[], $4::text[])")
 

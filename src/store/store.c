@@ -1,4 +1,4 @@
-/* store: the sessions of this process, one a namespace, and snapshots.  store_load.c reads documents,
+/* store: the sessions of this process, one per namespace, and snapshots. store_load.c reads documents,
  * store_commit.c writes and verifies them, store_list.c lists them. */
 #include "store/store.h"
 
@@ -10,7 +10,7 @@
 #include "store/session.h"
 #include "store/store_private.h"
 
-enum { RECENT_MS = 10000 }; /* a session used in this time is in use */
+enum { RECENT_MS = 10000 }; /* a session used within this time counts as in use */
 
 struct store *store_create(const struct settings *settings, struct segment *segment)
 {
@@ -53,7 +53,7 @@ int64_t store_pipeline_ms(const struct store *store)
 
 /* --- opening ------------------------------------------------------------------------------------- */
 
-/* The least recently used session, but none whose snapshot is being read; -1: none. */
+/* The least recently used session, except those with an open snapshot; -1: none. */
 static int find_oldest(const struct store *store)
 {
     int oldest = -1;
@@ -84,7 +84,7 @@ void store_clear_visitor(struct store *store)
     store->visitor = NO_VISITOR;
 }
 
-/* Would opening one more session close one that is in use? */
+/* Whether opening one more session would close one that is in use. */
 static bool is_crowded(const struct store *store)
 {
     if (store->open_count < store->settings->connections)

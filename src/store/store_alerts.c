@@ -1,5 +1,5 @@
-/* store_alerts: tasks that failed and of which nobody knows, that were parked too long ago, that clients have
- * asked for; what operations declare of their tasks. */
+/* store_alerts: tasks with unreported failures, tasks parked too long ago, tasks requested by clients; task
+ * declarations of operations. */
 #include "store/statements.h"
 #include "store/store_private.h"
 #include "store/store_tasks.h"

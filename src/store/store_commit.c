@@ -7,10 +7,10 @@
 #include "store/store_private.h"
 #include "edge/json.h"
 
-/* Parameters of CORE from 0: those that other statements use too are encoded once. */
+/* Parameters of CORE from 0: those shared with other statements are encoded once. */
 enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_DTIME, CORE_V1, CORE_V2 };
 
-/* What the commit has to do besides CORE. */
+/* The parts of the commit besides CORE. */
 struct plan {
     size_t item_count, purge_count;
     bool has_absent, has_births, has_wipes;
@@ -77,7 +77,7 @@ static void add_headers(struct pg_params *params, const struct commit *commit)
         pg_add_i64_array(params, columns[i], commit->count);
 }
 
-/* `with_places`: of which document each is. */
+/* `with_places`: the document of each row. */
 static void add_items(struct pg_params *params, const struct commit *commit, size_t count, bool with_places)
 {
     struct arena *arena = params->arena;
@@ -162,8 +162,8 @@ static void add_sharing(struct pg *pg, enum statement statement, const struct pg
     pg_pipeline_add(pg, &statements[statement], &params);
 }
 
-/* Parameters of all that the commit needs; everything is built before the first byte may leave: locks are
- * held from the first statement to the sync. */
+/* Builds the parameters of all statements before the first byte is sent: locks are held from the first
+ * statement to the sync. */
 struct parts {
     struct pg_params core, purge, match;
     struct idempotency_params idempotency;
@@ -171,7 +171,7 @@ struct parts {
     struct copy_params copies;
     struct store_sides *sides;
     const struct schema *schema; /* NULL: no document is written */
-    bool matches;                /* subscriptions are looked for */
+    bool matches;                /* subscriptions are matched */
 };
 
 static void build_parts(struct parts *parts, const struct store *store, struct arena *arena,
@@ -196,7 +196,7 @@ static void build_parts(struct parts *parts, const struct store *store, struct a
     parts->matches = false;
 }
 
-/* What a commit of documents has to do with the schema that is applied. */
+/* The parts of a commit of documents that depend on the applied schema. */
 static enum fault add_schema(const struct store *store, struct store_session *session, struct arena *arena,
                              const struct commit *commit, struct parts *parts)
 {
@@ -219,7 +219,7 @@ static bool fit(const struct parts *parts, const struct commit *commit)
            (!commit->idempotency || pg_params_fit(&parts->idempotency.keep));
 }
 
-/* Returns the place in the pipeline of the statements of new tasks. */
+/* Returns the position in the pipeline of the statements of new tasks. */
 static int send_commit(struct pg *pg, const struct plan *plan, const struct parts *parts,
                        const struct commit *commit)
 {
@@ -313,7 +313,7 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
         return FAULT_FENCED;
     }
     if (strcmp(verdict->sqlstate, "ST003") == 0)
-        return FAULT_STALE; /* done already: no document need have moved */
+        return FAULT_STALE; /* already done: possibly no document has moved */
     if (strcmp(verdict->sqlstate, "ST005") == 0)
         return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
     if (strcmp(verdict->sqlstate, "ST009") == 0)
@@ -321,8 +321,8 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
     if (strcmp(verdict->sqlstate, "ST025") == 0)
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
     if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
-        return FAULT_STALE; /* neither here */
-    /* Somebody created the document without holding its absence. */
+        return FAULT_STALE; /* the same */
+    /* The document was created without the lock on its absence. */
     bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
                          strcmp(verdict->constraint, "doc_pkey") == 0;
     enum fault fault = is_born_twice ? FAULT_STALE : verdict->fault;

@@ -1,15 +1,15 @@
-/* store_copies: deferred copies: what is due and where, and what a commit does with them. */
+/* store_copies: deferred copies: which are due, their targets, and their part of a commit. */
 #include "store/store_private.h"
 
 #include "model/mutation.h"
 #include "store/statements.h"
 
-/* --- what is due --------------------------------------------------------------------------------- */
+/* --- due copies ---------------------------------------------------------------------------------- */
 
 /* Columns of COPY_DUE. */
 enum { ICLASS, KEY, NUMBER, DOCUMENT_VERSION, VERSION, CONTENT, RAW };
 
-/* The source of a row, as its copies are to be. */
+/* The source of a row, in the state that its copies must get. */
 static struct copy_source read_source(struct arena *arena, const struct schema *schema,
                                       const struct copy_batch *batch, const struct pg_result *rows, int row)
 {
@@ -22,7 +22,7 @@ static struct copy_source read_source(struct arena *arena, const struct schema *
         .content = pg_get_text(rows, row, CONTENT),
         .raw = pg_get_bool(rows, row, RAW),
     };
-    /* Of an item that has left no trace the version is unknown, but not above the document's. */
+    /* The version of an item without a tombstone is unknown, but not above the document's. */
     source.guard = source.vop ? source.vop : pg_get_i64(rows, row, DOCUMENT_VERSION) + 1;
     if (!source.content.data)
         source.vop = 0;
@@ -61,7 +61,7 @@ enum fault store_read_copies(struct store *store, int ns, struct arena *arena, c
     return FAULT_NONE;
 }
 
-/* --- where ---------------------------------------------------------------------------------------- */
+/* --- targets -------------------------------------------------------------------------------------- */
 
 /* A source and a class of documents that may have copies of it. */
 struct pair {
@@ -69,8 +69,8 @@ struct pair {
     struct bytes class;
 };
 
-/* Where `after` is in the state of this source; the number of its classes: it is not of it, or of a class
- * that it is not copied to any more. */
+/* The position of `after` among the classes of this source; their number, if `after` is not of this source,
+ * or its class is no longer a target. */
 static size_t find_place(const struct copy_source *source, const struct copy_place *after)
 {
     size_t count = source->copies ? source->copies->count : 0;
@@ -83,7 +83,7 @@ static size_t find_place(const struct copy_source *source, const struct copy_pla
     return place;
 }
 
-/* The pairs to be looked at, with the parameters of COPY_FIND. */
+/* The pairs to search, with the parameters of COPY_FIND. */
 static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch,
                         const struct copy_place *after, struct pair *pairs)
 {
@@ -111,7 +111,7 @@ static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch
     return count;
 }
 
-/* Rows of COPY_FIND, of which one more than can be taken tells that there are more. */
+/* Rows of COPY_FIND; one row beyond the limit means that there are more. */
 static void read_targets(struct copy_batch *batch, const struct pair *pairs, const struct pg_result *rows,
                          size_t limit, struct copy_place *last_r)
 {

@@ -1,4 +1,4 @@
-/* store_cron: two functions of the database. */
+/* store_cron: calls two functions of the database. */
 #include "store/store_cron.h"
 
 #include "model/cron.h"

@@ -10,7 +10,7 @@
 /* Columns of IDEMPOTENCY_FIND. */
 enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
 
-/* What was kept before is too old. */
+/* Answers stored before this time are too old. */
 static int64_t oldest(const struct store *store, int64_t now)
 {
     return stamp_add_ms(now, -1000 * store->settings->idempotency_s);

@@ -5,7 +5,7 @@
 #include "store/statements.h"
 #include "store/store_private.h"
 
-/* Rows read for one page: zombies and documents not changed since are read too, so the page itself is no
+/* Rows read for one page: zombies and documents not changed since are read too, so the page size is no
  * bound. */
 enum { LIST_ROWS = 10000 };
 
@@ -19,7 +19,7 @@ static void add_bounds(struct pg_params *params, const struct list_query *query)
         pg_add_text(params, end);
         return;
     }
-    /* No end: up to the next name of a class that there could be. */
+    /* No end: up to the next possible class name. */
     char *next = arena_alloc(params->arena, query->class.size + 1);
     memcpy(next, query->class.data, query->class.size);
     next[query->class.size] = '\x01';
@@ -27,7 +27,7 @@ static void add_bounds(struct pg_params *params, const struct list_query *query)
     pg_add_text(params, BYTES(""));
 }
 
-/* Rows in the order of ids: matching ones, and the last row read even when it does not match. */
+/* Rows in the order of ids: matching ones, and the last row read even if it does not match. */
 static void read_page(const struct pg_result *result, const struct list_query *query, struct header *headers,
                       size_t *count_r, struct bytes *more_r)
 {
@@ -45,7 +45,7 @@ static void read_page(const struct pg_result *result, const struct list_query *q
             .v2 = pg_get_i64(result, row, V2),
         };
         bool is_wanted = header.ctime != 0 && header.version > query->after;
-        if (is_wanted && count == (size_t)query->limit) { /* asked for only to know that there is one */
+        if (is_wanted && count == (size_t)query->limit) { /* requested only to learn that there are more */
             *more_r = headers[count - 1].id;
             continue;
         }

@@ -1,4 +1,5 @@
-/* store_load: rows to snapshots of documents, whole or merged into a copy held (commit.md section 5). */
+/* store_load: converts rows to snapshots of documents, whole or merged into a cached copy (commit.md
+ * section 5). */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -10,18 +11,18 @@
 #include "model/stamp.h"
 #include "store/store_private.h"
 
-/* Loads of one round trip: enough to hide its delay, few enough to bound the memory of the answers.  Where
- * that is bounded in bytes, the first round is short, and asks for the sizes of those of the next. */
+/* Loads per round trip: enough to hide its latency, few enough to bound the memory of the results.  With a
+ * bound in bytes, the first round is short, and queries the sizes of the documents of the next. */
 enum { LOADS_A_ROUND = 256, LOADS_OF_UNKNOWN_SIZE = 8, ROUND_BYTES = 4 << 20 };
 
 /* Columns of LOAD and LOAD_NEWER; SCHEMA of the header only. */
 enum { SCHEMA = 9 };
 enum { FLOOR, VERSION, CTIME, DTIME, V1, V2, ICLASS, KEY, ITEM_VERSION, VOP, CONTENT, RAW };
 
-/* How often a load may find another schema than is known. */
+/* How often a load may find another schema than the cached one. */
 enum { SCHEMAS_MOST = 4 };
 
-/* The class, when its contents are to be mutated as they are read. */
+/* The class, if its contents must be mutated when read. */
 static const struct schema_class *old_class(const struct store_session *session, struct bytes name)
 {
     const struct schema *schema = store_present_schema(session);
@@ -29,8 +30,8 @@ static const struct schema_class *old_class(const struct store_session *session,
     return class && mutation_applies(class) ? class : NULL;
 }
 
-/* A copy may have been read under another schema: it is of no use before all contents are rewritten.  Then
- * all that was changed has a newer version. */
+/* A copy may have been read under another schema: it is unusable until all contents are rewritten.  Then
+ * everything changed has a newer version. */
 static struct document *copy_of(const struct store_session *session, const struct load *load)
 {
     const struct schema_class *class = old_class(session, load->class);
@@ -67,7 +68,7 @@ static void read_header(const struct pg_result *result, int row, struct header *
     header_r->v2 = pg_get_i64(result, row, V2);
 }
 
-/* Is it one that the server could have written, and can write again?  Rows may be altered by hand. */
+/* Whether the server could have written the row, and can write it again.  Rows may be altered by hand. */
 static bool is_sound(const struct header *header)
 {
     bool is_row = header->version || !header->ctime;
@@ -88,7 +89,8 @@ static void read_item(const struct pg_result *result, int row, struct item *item
     };
 }
 
-/* Does the copy's life go on, with all removals since the copy known?  The statement decided the same. */
+/* Whether the copy is of the same incarnation, with all removals since then known.  The statement decides
+ * the same. */
 static bool goes_on(const struct document *copy, const struct header *now)
 {
     return copy && document_exists(copy) && copy->header.ctime == now->ctime &&
@@ -103,7 +105,7 @@ static void mutate_items(const struct schema_class *class, struct arena *arena, 
             item->content = mutation_apply(arena, class, item->iclass, item->content);
 }
 
-/* The index gives items in order, but no statement promises it: looked at here, sorted when they are not. */
+/* The index returns items in order, but no statement guarantees it: checked here, and sorted if necessary. */
 static enum fault read_document(struct store_session *session, const struct pg_result *result,
                                 struct arena *arena, struct load *load)
 {
@@ -184,7 +186,7 @@ static void add_sizes(struct store_session *session, struct arena *arena, const 
     pg_pipeline_add(session->pg, &statements[STATEMENT_SIZES], &params);
 }
 
-/* How many of the next are loaded together: as many as take no more than a round may, and one in any case. */
+/* How many of the next are loaded together: as many as fit into the size of a round, and at least one. */
 static size_t next_round(const struct pg_result *sizes, size_t asked)
 {
     size_t count = 0;
@@ -198,7 +200,8 @@ static size_t next_round(const struct pg_result *sizes, size_t asked)
     return count ? count : 1;
 }
 
-/* `ahead`: the sizes of so many more are asked for, and `next_r` is how many of them are loaded next. */
+/* `ahead`: the number of further documents whose sizes are queried; `next_r`: how many of them to load
+ * next. */
 static enum fault load_round(struct store *store, struct store_session *session, struct arena *arena,
                              struct load *loads, size_t count, size_t ahead, size_t *next_r)
 {
@@ -238,7 +241,7 @@ static enum fault load_rounds(struct store *store, struct store_session *session
     return fault;
 }
 
-/* Each round has an arena of its own, so that the rows go when their documents are made. */
+/* Each round has an arena of its own, so that the rows are freed once their documents are built. */
 static enum fault load_bounded(struct store *store, struct store_session *session, struct load *loads,
                                size_t count, size_t bytes_most)
 {

@@ -1,5 +1,6 @@
-/* store_long: long reads of who is no administrator: the time that they may take together, and the workers
- * that may be at them (reads.h).  The time limit of a statement goes with it, in the same round trip. */
+/* store_long: long reads of callers other than administrators: the time that they may take together, and
+ * the workers that may run them (reads.h).  The time limit of a statement is sent with it, in the same
+ * round trip. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "store/statements.h"
 #include "store/store_private.h"
 
-/* A trial may take this part of what is allowed. */
+/* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };
 
 static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
@@ -103,7 +104,7 @@ enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct
         return FAULT_NONE;
     enum fault fault = enter(store, ns);
     bool is_tried = reading->trial_ms <= 0;
-    /* In a snapshot nothing can be said again. */
+    /* In a snapshot no statement can be repeated. */
     if (!fault && reading->state == READING_ON_TRIAL && (is_tried || store->sessions[ns].in_snapshot))
         fault = extend(store, ns, is_tried);
     if (!fault && reading->left_ms <= 0)

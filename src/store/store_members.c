@@ -1,5 +1,5 @@
-/* store_members: collections of documents that share the value of a property: what a commit must bring up to
- * date, and pages of them (doc/collections.md). */
+/* store_members: collections of documents that share the value of a property: their update by a commit, and
+ * pages of them (doc/collections.md). */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void send_members(struct pg *pg, struct arena *arena, struct bytes class,
     pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
 }
 
-/* The documents that copies are written to, which are in the order of their classes. */
+/* The documents that copies are written to, in the order of their classes. */
 static void send_copied(struct pg *pg, struct arena *arena, const struct schema *schema,
                         const struct copy_batch *batch)
 {
@@ -109,7 +109,7 @@ static void read_page(const struct pg_result *result, const struct collection_qu
                     .version = pg_get_i64(result, row, VERSION),
                     .has_left = true,
                 };
-        } else if (page->count == (size_t)query->limit) { /* asked for only to know that there is one */
+        } else if (page->count == (size_t)query->limit) { /* requested only to learn that there are more */
             page->has_more = true;
         } else {
             page->members[page->count++] = (struct collection_member){

@@ -1,5 +1,4 @@
-/* store_reservations: the end of a commit that takes or gives up values which are unique in all namespaces.
- */
+/* store_reservations: the end of a commit that takes or gives up values that are unique in all namespaces. */
 #include "store/store.h"
 
 #include "base/crash.h"
@@ -16,7 +15,7 @@ static bool is_claiming(const struct schema *schema, struct bytes name)
     return false;
 }
 
-/* Copies have keys, and properties are of singletons: they change none. */
+/* Copies have keys, and properties belong to singletons: copies change no property. */
 bool store_has_reservations(const struct schema *schema, const struct commit *commit)
 {
     for (size_t i = 0; schema->has_global && i < commit->count; i++)
@@ -41,7 +40,7 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
     *pg_r = NULL;
     if (ns < 0)
         return FAULT_BINTERNAL;
-    /* The one of the commit stays what it is: its transaction ended with it. */
+    /* The session of the commit is never reopened: its transaction would have ended with it. */
     enum fault fault = store->sessions[ns].is_held ? FAULT_NONE : store_connect(store, ns);
     return fault ? fault : store_use(store, ns, pg_r);
 }
@@ -61,10 +60,10 @@ static void undo(struct store_session *session, struct pg_verdict *verdict, enum
     verdict->outcome = PG_REFUSED;
     verdict->fault = fault;
     verdict->sqlstate[0] = '\0';
-    (void)!pg_execute(session->pg, "rollback"); /* or the connection is lost, which undoes it too */
+    (void)!pg_execute(session->pg, "rollback"); /* or the connection is lost, which also rolls back */
 }
 
-/* The end itself: whether it happened is not known when no answer comes. */
+/* The commit itself: its outcome is unknown if no answer arrives. */
 static void commit_now(struct store_session *session, struct pg_verdict *verdict)
 {
     enum fault fault = pg_execute(session->pg, "commit");
@@ -88,7 +87,7 @@ void store_end_reservations(struct store *store, int ns, struct arena *arena, st
     };
     struct reservations *reservations = NULL;
     assert(session->is_held);
-    if (verdict->outcome == PG_COMMITTED) { /* until here: no statement has failed */
+    if (verdict->outcome == PG_COMMITTED) { /* so far: no statement has failed */
         enum fault fault = reservations_collect(arena, session->pg, &reservations);
         crash_at(CRASH_RESERVATIONS_COLLECTED);
         if (!fault && reservations)
@@ -107,5 +106,5 @@ void store_end_reservations(struct store *store, int ns, struct arena *arena, st
     if (reservations && verdict->outcome != PG_UNKNOWN)
         reservations_settle(reservations, &sessions,
                             verdict->outcome == PG_COMMITTED ? RESERVATIONS_COMMITTED : RESERVATIONS_UNDONE);
-    session->is_held = false; /* not before: sessions that are opened on the way take the place of others */
+    session->is_held = false; /* not before: sessions opened meanwhile replace others */
 }

@@ -1,9 +1,8 @@
-/* store_schema: the schema applied in a namespace, as a session knows it, and what a commit writes into side
+/* store_schema: the schema applied in a namespace, cached by a session, and the writes of a commit to side
  * tables.
  *
- * Commits and searches tell the number of the schema that they were made up under; the database refuses them
- * (ST004) when it has another one, then the schema is read again.  So nobody writes or reads by an old one.
- */
+ * Commits and searches send the number of the schema under which they were prepared; if the database has
+ * another one, it refuses them (ST004), and the schema is read again.  So an old schema is never used. */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -28,7 +27,7 @@ struct side {
 
 struct known_schema {
     int references;
-    uint64_t turn; /* how many the session has read */
+    uint64_t turn; /* number of schemas the session has read */
     struct arena *arena;
     struct schema *schema;
     struct side *sides;
@@ -42,7 +41,7 @@ static void release(void *pointer)
         arena_destroy(known->arena);
 }
 
-/* Statements of a schema that is forgotten stay in the session, where their names must not be met again. */
+/* Statements of a discarded schema stay in the session, so their names must not be reused. */
 static void leave_statements(struct store_session *session, struct side *side)
 {
     if (side->is_prepared)
@@ -64,7 +63,7 @@ void store_forget_statements(struct store_session *session)
     session->left = (struct builder){0};
 }
 
-/* One by one: of the two of a side the second may not have been prepared, when the first was refused. */
+/* One by one: if the first of the two of a side was refused, the second may not have been prepared. */
 static void deallocate_left(struct store_session *session, struct arena *arena)
 {
     const char *name = session->left.data;
@@ -83,7 +82,7 @@ static void deallocate_left(struct store_session *session, struct arena *arena)
 
 /* --- reading ------------------------------------------------------------------------------------- */
 
-/* Classes that are not rewritten yet: words "~Class". */
+/* Classes not rewritten yet: words "~Class". */
 static bool is_rewriting(struct bytes building, struct bytes class)
 {
     for (const char *at = building.data; at && building.size;) {
@@ -97,7 +96,7 @@ static bool is_rewriting(struct bytes building, struct bytes class)
     return false;
 }
 
-/* Fields that are still being built: words "Class.Item.field". */
+/* Fields still being built: words "Class.Item.field". */
 static bool is_building(struct bytes building, struct bytes class, struct bytes item, struct bytes field)
 {
     while (building.size) {
@@ -116,8 +115,8 @@ static bool is_building(struct bytes building, struct bytes class, struct bytes 
     return false;
 }
 
-/* The names of its statements are those of no schema that the session knew before: the same number may be
- * read again, after an error that made it forget the schema. */
+/* Its statements get names that no earlier schema of the session has used: the same number may be read
+ * again, after an error that discarded the schema. */
 static void add_side(struct known_schema *known, const struct schema_class *class,
                      const struct schema_item *item)
 {
@@ -141,7 +140,8 @@ static void add_side(struct known_schema *known, const struct schema_class *clas
     };
 }
 
-/* Does a mutation touch the member?  Then its column is not what is read until all is rewritten. */
+/* Whether a mutation changes the member.  If so, its column differs from what is read until all is
+ * rewritten. */
 static bool is_mutated(const struct schema_class *class, const struct schema_item *item, struct bytes member)
 {
     for (size_t m = 0; m < class->mutation_count; m++)
@@ -154,7 +154,7 @@ static bool is_mutated(const struct schema_class *class, const struct schema_ite
     return false;
 }
 
-/* Says which fields are ready, and lists the side tables. */
+/* Marks the fields that are ready, and lists the side tables. */
 static void complete(struct known_schema *known, struct bytes building)
 {
     struct schema *schema = known->schema;
@@ -283,7 +283,7 @@ struct matched {
     struct side *side;
     struct bytes *ids, *keys; /* of items to write */
     size_t count, capacity;
-    struct bytes *wiped; /* documents whose life has ended */
+    struct bytes *wiped; /* documents whose incarnation has ended */
     size_t wiped_count;
 };
 
@@ -339,7 +339,7 @@ static const struct json *read_members(struct arena *arena, struct bytes content
     return json_read(arena, content, &limits, &root, &problem) ? NULL : root;
 }
 
-/* Are the exported members written the same in both contents? */
+/* Whether the exported members are written the same in both contents. */
 static bool is_same_export(struct arena *arena, const struct schema_item *item, const struct item *before,
                            const struct item *after)
 {
@@ -368,13 +368,13 @@ static void collect_document(struct store_sides *sides, struct side *side,
         if (!bytes_equal(item->iclass, side->item->name))
             continue;
         const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
-        /* side tables were written of what is stored, not of what is read */
+        /* side tables reflect what is stored, not what is read */
         if (mutation_applies(side->class) || !is_same_export(sides->arena, side->item, before, item))
             add_item(sides, side, id, key);
     }
 }
 
-/* Items that may be written as copies: those that are not are brought to what they are. */
+/* Items that may be written as copies: for those that are not, the side table gets their present state. */
 static void collect_copies(struct store_sides *sides, struct side *side, const struct copy_batch *batch)
 {
     for (size_t i = 0; i < batch->target_count; i++) {
@@ -385,7 +385,7 @@ static void collect_copies(struct store_sides *sides, struct side *side, const s
     }
 }
 
-/* Not prepared: when the error is of another kind than a schema that has moved, both are prepared anew. */
+/* Not prepared: if the error is not a changed schema, both are prepared anew. */
 static enum fault refuse_side(struct store_session *session, struct side *side, enum fault fault)
 {
     fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
@@ -421,7 +421,7 @@ enum fault store_collect_sides(struct store_session *session, struct arena *aren
             continue;
         if (session->left.size)
             deallocate_left(session, arena);
-        side->is_prepared = true; /* the first of them, even when the second is refused */
+        side->is_prepared = true; /* the first of them, even if the second is refused */
         enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
         if (fault)
             return refuse_side(session, side, fault);

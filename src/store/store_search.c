@@ -1,5 +1,5 @@
-/* store_search: searches and selects of applications, each text of them prepared once in a session; the least
- * recently used is given up when there are too many. */
+/* store_search: searches and selects of applications; each text is prepared once in a session, with LRU
+ * eviction. */
 #include "store/store.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { PREPARED_MOST = 64 };
 
 struct store_search {
     uint64_t turn, number;
-    char sqlstate[6]; /* of what was prepared last */
+    char sqlstate[6]; /* of the last preparation */
     struct prepared {
         char *sql; /* NULL: free */
         char name[32];
@@ -30,7 +30,7 @@ void store_forget_searches(struct store_session *session)
     session->search = NULL;
 }
 
-/* The statement of this text, or the one whose place it takes. */
+/* The statement of this text, or the one that it replaces. */
 static struct prepared *find_place(struct store_search *searches, const char *sql)
 {
     struct prepared *oldest = &searches->list[0];
@@ -43,7 +43,7 @@ static struct prepared *find_place(struct store_search *searches, const char *sq
     return oldest;
 }
 
-/* To prepare takes locks, for which it may have to wait: not longer than the statement may take itself. */
+/* Preparation takes locks and may have to wait for them: not longer than the statement itself may take. */
 static enum fault prepare_limited(struct store_session *session, struct arena *arena, int64_t limit_ms,
                                   const struct pg_statement *statement)
 {
@@ -56,14 +56,14 @@ static enum fault prepare_limited(struct store_session *session, struct arena *a
     enum fault fault = statement->parameters ? pg_prepare_texts(session->pg, statement)
                                              : pg_prepare(session->pg, statement, 1);
     snprintf(session->search->sqlstate, sizeof session->search->sqlstate, "%s", pg_sqlstate(session->pg));
-    if (!limit_ms || (fault && session->in_snapshot)) /* whose end takes the limit back */
+    if (!limit_ms || (fault && session->in_snapshot)) /* its end resets the limit */
         return fault;
     enum fault reset = pg_execute(session->pg, "reset statement_timeout");
     return fault ? fault : reset;
 }
 
-/* `texts`: how many parameters it has, when all of them are to be texts; 0: PostgreSQL finds their types.
- * `limit_ms`: the time that it may take when it is new; 0: as long as any. */
+/* `texts`: the number of parameters, if all of them have type text; 0: PostgreSQL infers their types.
+ * `limit_ms`: the time limit of the preparation; 0: the general limit. */
 static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql, int texts,
                           int64_t limit_ms, const char **name_r)
 {
@@ -113,12 +113,12 @@ static enum fault run(struct store *store, struct store_session *session, int64_
     if (!fault)
         return FAULT_NONE;
     fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
-    if (fault == FAULT_STALE) /* what was found out when it was prepared may not be so any more */
+    if (fault == FAULT_STALE) /* the result of its preparation may be out of date */
         give_up(session, params->arena, sql);
     return fault;
 }
 
-/* Rows of a page, without the one that only tells that there is more. */
+/* Rows of a page, without the one that only shows that there are more. */
 static void read_page(const struct search *search, struct arena *arena, const struct pg_result *result,
                       struct search_page *page_r)
 {
@@ -177,17 +177,17 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
 static const char limit_statement[] =
     "select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1::text, true)";
 
-/* What the select itself does wrong is neither its server's nor its caller's fault; nor is it repeated. */
+/* An error of the select itself is the fault of neither server nor caller, and is not retried. */
 static enum fault judge_refusal(const struct pg_verdict *verdict)
 {
-    if (strncmp(verdict->sqlstate, "22", 2) == 0) /* a text that is no number, no date, … */
+    if (strncmp(verdict->sqlstate, "22", 2) == 0) /* a text that is not a number, not a date, … */
         return FAULT_AARG;
     if (strcmp(verdict->sqlstate, "25006") == 0 || strcmp(verdict->sqlstate, "08P01") == 0)
         return FAULT_XDATABASE; /* it wants to write; it has other parameters */
     return verdict->fault;
 }
 
-/* Both statements are one transaction; what the first sets lasts as long as that. */
+/* Both statements are one transaction; the setting of the first lasts until its end. */
 static enum fault run_select(struct store *store, struct store_session *session, int64_t limit_ms,
                              const char *sql, const struct pg_params *params, struct bytes *rows_r)
 {
@@ -215,7 +215,7 @@ static enum fault run_select(struct store *store, struct store_session *session,
 enum fault store_select(struct store *store, int ns, struct arena *arena, const struct selection *selection,
                         struct bytes *rows_r)
 {
-    /* The line's end closes a comment at the end of the text. */
+    /* The newline closes a comment at the end of the text. */
     const char *sql = arena_printf(
         arena,
         "select case when octet_length(t.rows) <= %zu then t.rows end from (select coalesce(json_agg(r),"

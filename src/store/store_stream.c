@@ -1,7 +1,7 @@
-/* store_stream: a whole collection, row by row as the database sends it.
+/* store_stream: streams a whole collection, row by row as the database sends it.
  *
- * One transaction of one snapshot: first what the collection is, and the horizon for the token, then its
- * rows. The session has nothing else to do until the last of them; who stops before closes it. */
+ * One transaction with one snapshot: first the state of the collection and the horizon for the token, then
+ * its rows.  The session is reserved until the last row; stopping earlier closes it. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -18,16 +18,16 @@ struct collection_stream {
     struct store *store;
     int ns;
     int64_t deadline_ms;
-    const struct schema_class *old; /* whose contents are to be mutated; NULL: they are as they are */
+    const struct schema_class *old; /* whose contents must be mutated; NULL: no mutation */
     struct arena *scratch;          /* of a row */
-    struct builder id;              /* of the member before */
+    struct builder id;              /* of the previous member */
     struct collection_row row;
     bool is_begun, is_whole;
 };
 
 /* --- beginning ----------------------------------------------------------------------------------- */
 
-/* The schema as the snapshot has it: contents are read by it. */
+/* The schema in the snapshot, by which contents are read. */
 static enum fault read_schema(struct store_session *session, struct arena *arena)
 {
     struct pg_params params;
@@ -68,7 +68,7 @@ static enum fault begin_rows(struct collection_stream *stream, const struct coll
     return pg_begin_rows(session->pg, &statements[STATEMENT_COLLECTION_ALL], &params);
 }
 
-/* In the snapshot nothing is written: a life of collections that has yet to begin is begun before it. */
+/* The snapshot writes nothing: if collections need a new life, it is begun before. */
 static enum fault begin_snapshot(struct store *store, int ns, const struct collection_query *query,
                                  struct collection_page *page_r)
 {

@@ -1,5 +1,5 @@
-/* store_subscriptions: functions of the database do the work (sql/0013_subscriptions.sql): each is one
- * statement, so it is whole and at once. */
+/* store_subscriptions: calls functions of the database (sql/0013_subscriptions.sql): each is one statement,
+ * so it is atomic. */
 #include "store/store_subscriptions.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
 
 /* --- a session's subscription -------------------------------------------------------------------- */
 
-/* Of subs_show: one of the subscription, then one a definition. */
+/* Rows of subs_show: one of the subscription, then one per definition. */
 static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription,
                       bool *may_return_r)
 {
@@ -92,7 +92,7 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     pg_add_i64_array(params, mosts, COUNT_OF(mosts));
 }
 
-/* The setting whose limit the database found exceeded; NULL: none. */
+/* The setting whose limit is exceeded, according to the database; NULL: none. */
 static const char *limit_of(const char *sqlstate)
 {
     static const struct {
@@ -138,7 +138,7 @@ enum fault store_change_subscription(struct store *store, int ns, struct arena *
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
     const struct pg *pg = store->sessions[ns].pg;
-    if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, in which nothing can be changed */
+    if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, where nothing can be changed */
         return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
     if (!fault && *is_there_r && change->is_vouched)
@@ -201,7 +201,7 @@ enum fault store_forget_push(struct store *store, int ns, struct arena *arena, s
     return fault;
 }
 
-/* --- what a commit touches ----------------------------------------------------------------------- */
+/* --- matches of a commit ------------------------------------------------------------------------- */
 
 static int push_queue(const struct store *store)
 {

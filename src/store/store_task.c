@@ -1,4 +1,4 @@
-/* store_task: what a commit does with tasks: those it asks for, those that end with it. */
+/* store_task: tasks in a commit: those that it creates, those that it ends. */
 #include "store/store_tasks.h"
 
 #include "model/cron.h"
@@ -8,8 +8,8 @@
 
 /* --- parameters --- */
 
-/* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun a
- * little before the time that it was for: that one is not the next. */
+/* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun
+ * a little before its planned time: that time is not the next. */
 static bool is_periodic(const struct commit *commit)
 {
     struct cron cron;
@@ -82,7 +82,7 @@ static void add_numbers(struct pg_params *params, const struct task *tasks, size
     pg_add_i32_array(params, numbers, count);
 }
 
-/* One whose place no other can take. */
+/* One that cannot be merged with another. */
 static bool is_lone(const struct commit *commit)
 {
     return commit->task_count == 1 && !commit->tasks->resource.data;
@@ -131,11 +131,11 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_texts(params, tasks, count, offsetof(struct task, domain));
     pg_add_i64(params, created);
     pg_add_i32_array(params, strict, count);
-    add_asker(params, tasks); /* one operation, one who asks */
+    add_asker(params, tasks); /* one operation has one requester */
     pg_add_i64_array(params, latest, count);
 }
 
-/* Whose next task may be looked for: an ended one with a domain is alone in its commit. */
+/* A commit that searches for the next task: an ended task with a domain is alone in its commit. */
 static bool has_domain(const struct commit *commit)
 {
     return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->domain.data;
@@ -236,7 +236,7 @@ struct task store_read_due(const struct pg_result *rows, int row)
 void store_take_tasks(struct pg_result *const *results, struct commit *commit)
 {
     if (commit->task_count)
-        take_made(*results++, commit); /* no rows of a lone one: it is as it was asked for */
+        take_made(*results++, commit); /* no rows for a lone one: it is as requested */
     commit->next = (struct task){0};
     if (has_domain(commit) && pg_rows(*results))
         commit->next = store_read_due(*results, 0);

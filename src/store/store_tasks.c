@@ -1,4 +1,4 @@
-/* store_tasks: claims, ends without success, and looks at the queue. */
+/* store_tasks: claims, unsuccessful ends, and queries of the queue. */
 #include "store/store_tasks.h"
 
 #include "store/statements.h"
@@ -69,7 +69,7 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
     };
 }
 
-/* Why it could not be had, as the row stands behind the claim. */
+/* Why it could not be claimed, from the row after the claim. */
 static void judge_claim(struct task_claim *claim, const struct pg_result *rows, int row, int64_t latest)
 {
     enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN };
@@ -100,7 +100,7 @@ static void add_claim_params(struct pg_params *params, const struct task_claim *
     pg_add_text(params, holder);
 }
 
-/* 23505: another of its domain began just now. */
+/* 23505: another task of its domain has just begun. */
 static enum fault judge_refusal(const struct pg_verdict *verdict, struct task_claim *claims, size_t count)
 {
     if (count != 1 || strcmp(verdict->sqlstate, "23505") != 0)
@@ -109,7 +109,7 @@ static enum fault judge_refusal(const struct pg_verdict *verdict, struct task_cl
     return FAULT_NONE;
 }
 
-/* Claims what can be had; `left_r`: how many could not, and are to be looked at. */
+/* Claims the available tasks; `left_r`: how many could not be claimed and must be checked. */
 static enum fault claim_free(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
                              size_t count, const struct pg_params *params, int64_t claim, size_t *left_r)
 {
@@ -139,7 +139,7 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
     return FAULT_NONE;
 }
 
-/* Those that are busy until something else is known of them: why they could not be had. */
+/* Finds out why the remaining tasks, busy until then, could not be claimed. */
 static enum fault look_at_rest(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
                                size_t count, size_t left, int64_t latest)
 {
@@ -173,10 +173,10 @@ enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, s
     if (fault || !left)
         return fault;
     fault = look_at_rest(store, ns, arena, claims, count, left, latest);
-    return left < count ? FAULT_NONE : fault; /* what is claimed is to be run */
+    return left < count ? FAULT_NONE : fault; /* the claimed tasks must run */
 }
 
-/* --- ends, and looks --- */
+/* --- ends and queries --- */
 
 enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)

@@ -1,4 +1,4 @@
-/* task_rows: tables of columns, from which rows are written. */
+/* task_rows: tables of columns that control the output of rows. */
 #include "store/task_rows.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 enum kind { NUMBER, TEXT, JSON };
 struct column {
-    const char *member; /* NULL: not told */
+    const char *member; /* NULL: not shown */
     enum kind kind;
 };
 
@@ -117,8 +117,8 @@ void task_rows_write_task(struct builder *out, struct arena *arena, const struct
     write_row(out, arena, rows, row, task_columns, COUNT_OF(task_columns));
 }
 
-/* A client has chosen it, and a terminal shows it: nothing that commands a terminal, and one line stays one.
- */
+/* Text from a client, for a terminal: control characters become blanks, so it cannot control the terminal
+ * and stays on one line. */
 static void add_shown(struct builder *out, struct bytes text)
 {
     char *at = builder_reserve(out, text.size);
