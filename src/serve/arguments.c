@@ -8,13 +8,13 @@
 #include "operation/holdings.h"
 #include "serve/multipart.h"
 
-/* The level of an item of a document as a resource, as CALL_PARAM_TREE is that in param. */
+/* The level of an item when the document is a resource; CALL_PARAM_TREE is its level in param. */
 enum { ITEM_LEVEL_IN_ITEMS = 2 };
 
 struct reading {
     struct arena *arena;
     bool is_resource;
-    int whose; /* arguments are known here */
+    int whose; /* kinds of requests whose arguments are accepted */
     const struct argument_limits *limits;
     size_t pair_count; /* of the query string and a form */
     struct arguments *arguments;
@@ -30,14 +30,14 @@ static enum fault refuse(struct reading *reading, enum fault fault, const char *
 
 /* --- percent-encoding ---------------------------------------------------------------------------- */
 
-/* One more than what a hexadecimal digit is worth; 0: it is none. */
+/* The value of a hexadecimal digit plus one; 0: not a digit. */
 static const unsigned char hex_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
     ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
 };
 
-/* The byte that two digits write; -1: they are none. */
+/* The byte of two hexadecimal digits; -1: they are not digits. */
 static inline int hex_byte(const char *digits)
 {
     int high = hex_values[(unsigned char)digits[0]], low = hex_values[(unsigned char)digits[1]];
@@ -49,7 +49,7 @@ static bool contains_byte(struct bytes text, char byte)
     return text.size && memchr(text.data, byte, text.size);
 }
 
-/* Into `decoded`, which has room for as much; -1: a percent sign stands alone. */
+/* Decodes into `decoded`, which has room for the whole text; -1: a percent sign without two digits. */
 static ssize_t decode_escapes(struct bytes text, char ns, char *decoded)
 {
     const char *at = text.data, *end = text.data + text.size;
@@ -93,7 +93,7 @@ enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_s
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
-/* Whose argument it is: several of these. */
+/* The kinds of requests that have an argument; several may be set. */
 enum { OF_OPERATIONS = 1, OF_RESOURCES = 2, OF_MANAGERS = 4, OF_CALLERS = OF_OPERATIONS | OF_RESOURCES };
 
 struct argument {
@@ -125,7 +125,8 @@ static const struct argument *find_argument(const struct reading *reading, struc
     return NULL;
 }
 
-/* With the nearest of those that there are.  What GET gave of a document can be sent back as it is. */
+/* Refuses an unknown argument and returns the nearest known name.  The members that GET returns for a
+ * document are accepted, so that it can be sent back as it is. */
 static enum fault refuse_unknown(struct reading *reading, struct bytes name)
 {
     if (reading->is_resource && names_have("c id v ct dt", name))
@@ -148,7 +149,7 @@ static enum fault refuse_unknown(struct reading *reading, struct bytes name)
     return FAULT_AARG;
 }
 
-/* What json_read has found, as a sentence. */
+/* Describes the error of json_read in a sentence. */
 static enum fault refuse_text(struct reading *reading, enum fault fault, const char *wrong)
 {
     const struct json_problem *problem = reading->problem;
@@ -195,7 +196,7 @@ static enum fault set_tree(struct reading *reading, const struct argument *argum
     return FAULT_NONE;
 }
 
-/* Takes the value of an argument of a query string or form. */
+/* Stores the value of an argument of a query string or form. */
 static enum fault set_text(struct reading *reading, const struct argument *argument, struct bytes value)
 {
     if (!is_tree(argument)) {
@@ -212,7 +213,7 @@ static enum fault set_text(struct reading *reading, const struct argument *argum
     return set_tree(reading, argument, tree);
 }
 
-/* Cuts off the text before the separator; the rest is what follows it. */
+/* Returns the text before the separator and advances `rest` behind it. */
 static struct bytes cut(struct bytes *rest, char separator)
 {
     const char *at = rest->size ? memchr(rest->data, separator, rest->size) : NULL;
@@ -267,7 +268,7 @@ static enum fault set_member(struct reading *reading, const struct argument *arg
     return FAULT_NONE;
 }
 
-/* What follows the list of synchronisations, as an object; NULL: it is wrong, or there is another list. */
+/* Reads what follows the list of synchronisations as an object; NULL: it is wrong, or has another list. */
 static struct json *read_others(struct reading *reading, struct bytes others,
                                 const struct json_limits *limits)
 {
@@ -281,8 +282,8 @@ static struct json *read_others(struct reading *reading, struct bytes others,
     return fault || json_member(root, "syncs") ? NULL : root;
 }
 
-/* A body that begins with synchronisations, unless a limit of trees might refuse it; `others_r` NULL: it has
- * nothing else.  False: the whole is to be read as a tree, which tells what is wrong. */
+/* Fast path for a body that begins with synchronisations and cannot exceed the limits of trees; `others_r`
+ * NULL: it has nothing else.  False: use the full parser, which reports the error. */
 static bool read_holdings(struct reading *reading, struct bytes body, const struct json_limits *limits,
                           struct json **others_r)
 {
@@ -339,7 +340,7 @@ static bool is_word(struct bytes text, const char *word)
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-/* Are the parameters of the type well-formed, and the character set, if told, UTF-8? */
+/* Are the parameters of the type well-formed, and is the character set, if any, UTF-8? */
 static bool parameters_are_fine(struct bytes parameters)
 {
     while (parameters.size) {
@@ -360,7 +361,7 @@ static bool parameters_are_fine(struct bytes parameters)
 
 /* --- multipart forms ----------------------------------------------------------------------------- */
 
-/* A part without a file's name is an argument. */
+/* A part without a file name is an argument. */
 static enum fault take_argument(struct reading *reading, const struct part *part)
 {
     const struct argument *argument = find_argument(reading, part->name);
@@ -387,7 +388,7 @@ static void take_file(struct reading *reading, const struct part *part, struct c
     };
 }
 
-/* Room for the files, twice as much when it is full. */
+/* Makes room for the files: doubles it when it is full. */
 static struct call_file *make_room(struct reading *reading, struct call_file *files, size_t *room)
 {
     size_t count = reading->arguments->file_count;
@@ -422,7 +423,7 @@ static enum fault read_parts(struct reading *reading, struct bytes parameters, s
         } else {
             enum fault wrong = take_argument(reading, &part);
             if (wrong)
-                return wrong; /* said already */
+                return wrong; /* already reported */
         }
     }
     return fault ? refuse(reading, fault, "body", what) : FAULT_NONE;
@@ -430,7 +431,7 @@ static enum fault read_parts(struct reading *reading, struct bytes parameters, s
 
 /* --- bodies -------------------------------------------------------------------------------------- */
 
-/* What programs send as a form because nothing was said of its type: curl -d. */
+/* JSON that a program sends with the type of a form, its default: curl -d. */
 static bool looks_like_json(struct bytes body)
 {
     body = trimmed(body);
@@ -505,7 +506,7 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
     bool has_more = path.size > 1;
     path = (struct bytes){path.data + 1, path.size - 1};
     while (has_more) {
-        /* A slash at the end has an empty piece behind it. */
+        /* A trailing slash is followed by an empty piece. */
         has_more = path.size && memchr(path.data, '/', path.size);
         struct bytes encoded = cut(&path, '/');
         if (*count_r == most)

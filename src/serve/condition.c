@@ -1,4 +1,4 @@
-/* condition: a list of entity tags, strictly read. */
+/* condition: a strict parser of lists of entity tags. */
 #include "serve/condition.h"
 
 static bool is_blank(char byte)
@@ -24,7 +24,7 @@ static bool take(struct bytes *text, const char *word)
     return true;
 }
 
-/* What stands between the quotes. */
+/* Reads the text between the quotes. */
 static bool take_quoted(struct bytes *text, struct bytes *tag_r)
 {
     if (!take(text, "\""))
@@ -41,7 +41,7 @@ static bool take_quoted(struct bytes *text, struct bytes *tag_r)
     return true;
 }
 
-/* A version as we write it: digits, no zero in front. */
+/* A version as this server writes it: digits without a leading zero. */
 static bool is_version(struct bytes tag, int64_t *version_r)
 {
     return tag.size && tag.data[0] >= '1' && tag.data[0] <= '9' && bytes_to_i64(tag, version_r);

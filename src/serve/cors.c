@@ -1,9 +1,9 @@
-/* cors: an origin against the list of its namespace. */
+/* cors: matches an origin against the list of its namespace. */
 #include "serve/cors.h"
 
 #include "operation/access.h"
 
-/* What is sent back is the list's own text, never the request's. */
+/* Returns the text of the list, never that of the request. */
 const char *cors_find(struct arena *arena, const struct json *origins, struct bytes origin)
 {
     const char *found = NULL;

@@ -1,5 +1,5 @@
-/* ends: a round through the databases that may have ends, at the beginning of each minute of PostgreSQL's
- * clock, which judges what has ended. */
+/* ends: a round through the databases that may have expired documents, at the start of each minute of
+ * PostgreSQL's clock, which decides what has expired. */
 #include "serve/ends.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 enum {
     BATCH = 200,
-    DATABASE_MS = 2000, /* of one database in a round: the others' ends come too */
-    AGAIN_MS = 1000,    /* to the next round when something is left, or was locked */
-    BEHIND_MS = 20,     /* the minute has begun for sure */
+    DATABASE_MS = 2000, /* of one database in a round, so that the others get their turn */
+    AGAIN_MS = 1000,    /* to the next round if documents are left or were locked */
+    BEHIND_MS = 20,     /* margin, so that the minute has surely begun */
     MINUTE_MS = 60000
 };
 enum { ENDED, IS_DECLARED, HAS_MORE, MINUTE_LEFT_MS }; /* columns */
@@ -64,7 +64,7 @@ static void note(struct ends *ends, int ns, bool may_end)
     purge_note_ends(ends->segment->kept, ns, may_end);
 }
 
-/* One batch.  False: the session is of no more use, or there is no more to do. */
+/* Deletes one batch.  False: the session is unusable, or nothing is left. */
 static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
 {
     struct pg_params params;
@@ -72,7 +72,7 @@ static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
     pg_params_start(&params, ends->arena);
     pg_add_i32(&params, BATCH);
     if (pg_run(pg, &keep_ends, &params, &row)) {
-        ends->has_more |= pg_is_usable(pg); /* a lock that others hold */
+        ends->has_more |= pg_is_usable(pg); /* another process holds the lock */
         return false;
     }
     int64_t count = pg_get_i64(row, 0, ENDED);
@@ -112,7 +112,7 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
-/* SEGMENT_NO_INDEX: the namespace is in no use here. */
+/* SEGMENT_NO_INDEX: the namespace is not in use here. */
 static int find_ns(const struct ends *ends, const char *database)
 {
     for (int ns = 0; ns < namespaces_count(ends->segment); ns++) {

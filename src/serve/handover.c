@@ -1,4 +1,4 @@
-/* handover: descriptors through exec, and datagrams to systemd (sd_notify(3)). */
+/* handover: passes descriptors through exec, and sends datagrams to systemd (sd_notify(3)). */
 #include "serve/handover.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ bool handover_is_watched(void)
     return path && (*path == '/' || *path == '@') && path[1];
 }
 
-/* With a descriptor, or -1.  When it fails, systemd does without. */
+/* Sends `text` with a descriptor, or -1.  Failures are ignored. */
 static void tell_systemd(const char *text, int fd)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -176,7 +176,7 @@ void handover_name_successor(pid_t pid)
 
 /* --- the old server --- */
 
-/* In the child: the descriptors stand from 3 on, in their order.  First all are moved out of the way. */
+/* In the child: places the descriptors from 3 on, in their order, after moving all out of that range. */
 static bool place_descriptors(struct handed *handed, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

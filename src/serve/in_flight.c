@@ -1,7 +1,7 @@
 /* in_flight: a token for each worker, and the last few that were never answered.
  *
- * Who looks reads the place of a worker first and what is buried there after it, and then what was forgotten;
- * who buries writes in the other order.  So a token that moves is seen in one of them. */
+ * A reader reads the current token of a worker's slot first, then its retired ones, then the time of the last
+ * one dropped; the writer writes in the opposite order.  So a token that moves is found in one of them. */
 #include "serve/in_flight.h"
 
 #include <stdatomic.h>
@@ -10,10 +10,10 @@
 #include "edge/mapping.h"
 
 enum {
-    TOKEN_BYTES = 64, /* shorter ones are filled up with zeros */
+    TOKEN_BYTES = 64, /* shorter ones are padded with zeros */
     TOKEN_WORDS = TOKEN_BYTES / 8,
-    RETIRED = 8,     /* of a place */
-    SLACK_MS = 1000, /* nginx's clock stands still while it works */
+    RETIRED = 8,     /* kept for each slot */
+    SLACK_MS = 1000, /* nginx's cached time may lag while it is busy */
     AGE_DIGITS = 12,
 };
 
@@ -25,15 +25,15 @@ struct place {
     _Alignas(64) struct token present;
     struct token retired[RETIRED];
     _Atomic uint32_t fates[RETIRED];
-    int64_t retired_ms[RETIRED]; /* for the writer alone */
+    int64_t retired_ms[RETIRED]; /* used only by the writer */
     uint32_t next;
-    _Atomic int64_t forgotten_ms; /* nothing that came before may be proven by this place */
+    _Atomic int64_t forgotten_ms; /* this slot proves nothing about earlier requests */
 };
 
 enum { LAYOUT = 2 };
 
 struct in_flight {
-    _Atomic uint32_t layout; /* 0: it is being made */
+    _Atomic uint32_t layout; /* 0: not initialised yet */
     int count;
     struct place places[];
 };
@@ -105,7 +105,7 @@ static bool is_known(const struct place *place, const uint64_t words[TOKEN_WORDS
     return false;
 }
 
-/* Seconds with a fraction of three digits, as nginx writes them. */
+/* Reads seconds with a fraction of three digits, as nginx writes them. */
 static bool read_seconds(struct bytes text, int64_t *ms_r)
 {
     int64_t seconds, fraction = 0;
@@ -145,7 +145,7 @@ void redelivery_forget_first(struct redelivery *redelivery)
     redelivery->age = after_first(redelivery->age);
 }
 
-/* Nobody had answered a byte, and nobody had begun it. */
+/* Is it certain that no byte was answered and no worker had begun the request? */
 static bool is_untouched(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS],
                          const struct redelivery *redelivery, int64_t now_ms)
 {
@@ -191,7 +191,7 @@ void in_flight_end(struct in_flight *in_flight, int place)
 
 enum { CAUSE_BITS = 8, BIT_APPLICATION = 1 << CAUSE_BITS, BIT_UNCHANGED = 2 << CAUSE_BITS };
 
-/* The fate of a grave changes only while no token is in it. */
+/* The fate in a retired entry changes only while the entry has no token. */
 static void write_retired(struct place *place, uint32_t retired, const uint64_t words[TOKEN_WORDS],
                           const struct fate *fate)
 {
@@ -222,7 +222,7 @@ void in_flight_retire(struct in_flight *in_flight, int place, const struct fate 
     write_token(&whose->present, none);
 }
 
-/* false: it is in no grave, or was forgotten just now. */
+/* False: it is not retired, or was dropped just now. */
 static bool find_retired(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS],
                          struct fate *fate_r)
 {
@@ -257,7 +257,7 @@ enum found_fate in_flight_find(const struct in_flight *in_flight, struct bytes t
     *fate_r = (struct fate){0};
     if (!read_words(token, words))
         return FATE_NONE;
-    /* In this order: in_flight_retire() digs the grave before it clears the place. */
+    /* In this order: in_flight_retire() writes the retired entry before it clears the slot. */
     bool was_present = is_present(in_flight, words);
     if (find_retired(in_flight, words, fate_r))
         return FATE_FOUND;

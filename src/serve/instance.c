@@ -1,9 +1,10 @@
-/* instance: numbers, lock files, claims, and whose turn it is to be repaired.
+/* instance: numbers, lock files, takeovers, and the schedule of repairs.
  *
- * An entry is ours when it bears our number, or that of a claim: the lock on the file of an instance that is
- * gone, held until the last of its entries is released.  When we die, the kernel drops our claims; whoever
- * claims next finds what is left.  An instance whose file was removed by hand cannot be told living from
- * dead: its entries are left alone until a new generation. */
+ * An entry is ours if it has our number, or that of a takeover: a lock on the file of an instance that is
+ * gone, held until the last of its entries is released.  If this process dies, the kernel releases its
+ * takeovers; the next instance that takes over finds the remaining entries.  If the lock file of an instance
+ * was removed by hand, whether it is alive cannot be determined: its entries are left alone until a new
+ * generation. */
 #include "serve/instance.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 #include "segment/processes.h"
 
 enum {
-    NUMBER_MAX = PROCESSES_MOST, /* an instance has an entry at least */
+    NUMBER_MAX = PROCESSES_MOST, /* every instance has at least one entry */
     CLAIMS_MAX = 32,             /* more wait for the next second */
     RECOVERY_DELAY_LEAST_MS = 100,
     RECOVERY_DELAY_MOST_MS = 10000,
@@ -43,11 +44,11 @@ struct instance {
     struct segment *segment;
     char prefix[PATH_MAX]; /* of lock files */
     uint32_t number;
-    int fd; /* bears the lock EX */
+    int fd; /* holds the exclusive lock */
     int count, indexes[PROCESSES_MOST];
     struct claim claims[CLAIMS_MAX];
     struct recovery recoveries[PROCESSES_MOST];
-    bool is_told[NUMBER_MAX + 1]; /* that the file of this number is missing */
+    bool is_told[NUMBER_MAX + 1]; /* it was logged that the file of this number is missing */
 };
 
 bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size)
@@ -59,7 +60,7 @@ bool instance_segment_path(const struct settings *settings, char *path_r, size_t
 
 /* --- lock files --- */
 
-/* Opens and locks the file of a number.  -1 with errno: EWOULDBLOCK when a process of it lives. */
+/* Opens and locks the file of a number. -1 with errno: EWOULDBLOCK if a process of that instance is alive. */
 static int lock_file(const struct instance *instance, uint32_t number, int flags, struct stat *status_r)
 {
     char path[PATH_MAX + 16];
@@ -71,7 +72,7 @@ static int lock_file(const struct instance *instance, uint32_t number, int flags
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, status_r) == 0 && stat(path, &named) == 0) {
         if (named.st_ino == status_r->st_ino && named.st_dev == status_r->st_dev)
             return fd;
-        errno = ENOENT; /* removed in between */
+        errno = ENOENT; /* removed meanwhile */
     }
     int error = errno;
     close(fd);
@@ -87,8 +88,8 @@ static bool has_entries(const struct segment *segment, uint32_t number)
     return false;
 }
 
-/* A number that no entry bears, living or to be repaired, and whose file nobody has locked.  Entries of a
- * number are taken only by the holder of its file, so the second look is final. */
+/* Takes a number that no entry has, in use or to be repaired, and whose file is not locked.  Only the holder
+ * of its file takes entries with a number, so the second check is final. */
 static bool take_number(struct instance *instance, struct stat *status_r)
 {
     for (uint32_t number = 1; number <= NUMBER_MAX; number++) {
@@ -209,7 +210,7 @@ void instance_worker_gone(struct instance *instance, int index)
     settle(instance, index);
 }
 
-/* --- claims --- */
+/* --- takeovers --- */
 
 static struct claim *find_claim(struct instance *instance, uint32_t number)
 {
@@ -219,7 +220,7 @@ static struct claim *find_claim(struct instance *instance, uint32_t number)
     return NULL;
 }
 
-/* Says once that an instance's entries cannot be judged, because its lock file was removed. */
+/* Logs once that the state of an instance's entries is unknown because its lock file was removed. */
 static void tell_missing(struct instance *instance, uint32_t number)
 {
     if (!instance->is_told[number])
@@ -240,7 +241,7 @@ static bool is_its_file(const struct segment *segment, uint32_t number, const st
     return true;
 }
 
-/* Releases what needs no repair of a claim's entries; when all are, lets the claim go. */
+/* Releases the entries of a takeover that need no repair; when all are released, ends the takeover. */
 static void settle_claim(struct instance *instance, struct claim *claim)
 {
     struct segment *segment = instance->segment;
@@ -255,7 +256,7 @@ static void settle_claim(struct instance *instance, struct claim *claim)
         } else if (!instance->recoveries[i].is_running) {
             processes_release(segment, i);
         } else {
-            left++; /* swept, the recovery process is about to end */
+            left++; /* repaired, its recovery process is about to end */
         }
     }
     if (left)
@@ -336,7 +337,7 @@ void instance_recovery_gone(struct instance *instance, int index)
     crash_at(CRASH_MASTER_RECOVERY_GONE);
     assert(recovery->is_running && processes_state(instance->segment, index) == PROCESS_DIRTY);
     recovery->is_running = false;
-    if (processes_namespace(instance->segment, index) >= 0) { /* it died: the next begins again */
+    if (processes_namespace(instance->segment, index) >= 0) { /* it died: the next one starts over */
         recovery->delay_ms = recovery->delay_ms ? recovery->delay_ms * 2 : RECOVERY_DELAY_LEAST_MS;
         if (recovery->delay_ms > RECOVERY_DELAY_MOST_MS)
             recovery->delay_ms = RECOVERY_DELAY_MOST_MS;

@@ -1,4 +1,4 @@
-/* keeper: rounds through the namespaces, batches in each. */
+/* keeper: rounds over the namespaces, in batches. */
 #include "serve/keeper.h"
 
 #include <poll.h>
@@ -18,9 +18,9 @@
 
 enum {
     BATCH = 200,
-    PAUSE_MS = 20,        /* between two batches: others write too */
-    NAMESPACE_MS = 5000,  /* of one round; what is left waits for the next */
-    REWRITING_MS = 60000, /* of one class in a round */
+    PAUSE_MS = 20,        /* between two batches, to leave room for other writers */
+    NAMESPACE_MS = 5000,  /* for one namespace in a round; the rest waits for the next */
+    REWRITING_MS = 60000, /* for one class in a round */
 };
 
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
@@ -33,7 +33,7 @@ struct keeper {
     struct arena *arena; /* of a round */
     struct ends *ends;
     bool is_ending; /* ends_run is under way */
-    int stop;       /* readable: look for signals */
+    int stop;       /* readable: a signal has arrived */
 };
 
 static const struct pg_statement namespaces = {
@@ -67,7 +67,7 @@ static bool pause_ending(void *keeper)
     return wait_ms(keeper, PAUSE_MS);
 }
 
-/* Whatever else is done, ends come with their minute: they are looked for in every pause. */
+/* Expiry must not wait for other work: it is checked in every pause. */
 static int64_t ends_left_ms(struct keeper *keeper)
 {
     if (keeper->is_ending)
@@ -80,7 +80,7 @@ static int64_t ends_left_ms(struct keeper *keeper)
     return ends_due_ms(keeper->ends) - clock_monotonic_ms();
 }
 
-/* False: it is told to stop. */
+/* False: stop. */
 static bool wait_ms(struct keeper *keeper, int64_t pause_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + pause_ms;
@@ -122,7 +122,7 @@ static int64_t age_of(const struct settings *settings, enum kept_kind kind)
     }
 }
 
-/* All of one kind; false: the session is of no more use, or it is time to stop. */
+/* Deletes all of one kind; false: the session is unusable, or it is time to stop. */
 static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind, int64_t deadline_ms,
                       uint64_t *deleted)
 {
@@ -134,7 +134,7 @@ static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind,
         pg_add_text(&params, bytes_of(names[kind]));
         pg_add_i32(&params, BATCH);
         pg_add_i64(&params, age_of(keeper->settings, kind));
-        if (pg_run(pg, &keep, &params, &row)) /* a lock that others hold is no reason to leave the rest */
+        if (pg_run(pg, &keep, &params, &row)) /* if another process holds the lock, continue with the rest */
             return pg_is_usable(pg) && wait_ms(keeper, PAUSE_MS);
         count = pg_get_i64(row, 0, 0);
         atomic_fetch_add(&keeper->board->deleted[kind], (uint64_t)count);
@@ -186,7 +186,7 @@ static void rewrite_class(struct keeper *keeper, struct pg *pg, const struct sch
     arena_destroy(arena);
 }
 
-/* What `stampctl schema apply` has begun and does not go on with. */
+/* Continues rewriting that `stampctl schema apply` has begun and not finished. */
 static void rewrite(struct keeper *keeper, struct pg *pg)
 {
     struct pg_params none;
@@ -232,7 +232,7 @@ static void keep_database(struct keeper *keeper, const char *database)
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
-/* NULL: the configuration is not as it should be, or the namespace is closed. */
+/* NULL: the configuration is invalid, or the namespace is closed. */
 static const char *read_database(struct arena *arena, struct bytes content)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
@@ -287,7 +287,8 @@ void keeper_run(const struct settings *settings, struct segment *segment)
         .settings = settings, .board = segment->kept, .arena = arena_create("keeper"), .stop = stop_open()};
     keeper.ends = ends_create(settings, segment);
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
-    /* Not at once: all begins now, and a server that is started again and again has better things to do. */
+    /* The first round waits for an interval: the server is still starting, and may be restarted
+     * repeatedly. */
     while (wait_ms(&keeper, settings->keep_interval_s * 1000)) {
         keep_all(&keeper);
         arena_reset(keeper.arena);

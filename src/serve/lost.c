@@ -1,4 +1,4 @@
-/* lost: from the end of a worker to a fault. */
+/* lost: turns the end of a worker into a fault. */
 #include "serve/lost.h"
 #include "segment/losses.h"
 

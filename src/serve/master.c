@@ -1,5 +1,5 @@
-/* master: start, signals, reload, stop.  It touches no slot and opens no connection: whatever a request can
- * break is in its children. */
+/* master: start, signals, reload, stop.  It touches no slots and opens no connections, so a request can only
+ * break its children. */
 #include "serve/master.h"
 
 #include "config.h"
@@ -32,15 +32,15 @@
 #include "serve/task_metrics.h"
 
 enum {
-    TURN_MS = 250,      /* the longest time without a look at the supervisor */
-    OVERLAP_MS = 3000,  /* a successor's relay listens before ours ends */
-    PATIENCE_MS = 2000, /* for workers of a master that was killed, which are about to be gone */
+    TURN_MS = 250,      /* longest time between two calls of supervisor_tend */
+    OVERLAP_MS = 3000,  /* the successor's relay listens before ours ends */
+    PATIENCE_MS = 2000, /* for workers of a killed master, which are about to end */
     PROBLEM_BYTES = 600,
 };
 
 struct master {
     const struct master_options *options;
-    struct settings settings[2]; /* the present ones, and room for the next */
+    struct settings settings[2]; /* the current ones, and room for the next */
     int present;
     struct identity identity;
     struct segment *segment;
@@ -52,12 +52,12 @@ struct master {
     struct in_flight *in_flight;
     int in_flight_memory; /* its descriptor */
     int pid_file;
-    char program[PATH_MAX]; /* what SIGUSR2 starts; the name is followed anew each time */
+    char program[PATH_MAX]; /* what SIGUSR2 starts; the path is resolved anew each time */
     pid_t successor;        /* 0: none */
     int successor_ready;    /* readable when it serves, or has ended; -1: there is none, or it serves */
-    int64_t leave_ms;       /* when this server makes room for it; 0: not yet */
+    int64_t leave_ms;       /* when this server gives way to it; 0: not yet */
     bool is_ready;
-    bool is_succeeded; /* sockets and pid file belong to another from now on */
+    bool is_succeeded; /* sockets and pid file belong to the successor from now on */
     bool is_pid_written;
     enum stop stopping;
 };
@@ -85,8 +85,8 @@ static void raise_descriptors(void)
     }
 }
 
-/* Made while we may be root, written when we are ready.  Only a regular file will do: it is removed at the
- * end. */
+/* Created while we may be root, written when we are ready.  It must be a regular file, since it is removed at
+ * the end. */
 static bool open_pid_file(struct master *master, char *problem)
 {
     const char *path = master->options->pid_path;
@@ -117,7 +117,7 @@ static void write_pid_file(struct master *master)
         log_warning("%s: %m", master->options->pid_path);
 }
 
-/* Removes the file that we wrote, and no other that may have come in its place. */
+/* Removes the file that we wrote, but not another that has replaced it. */
 static void remove_pid_file(const struct master *master)
 {
     struct stat ours, there;
@@ -125,7 +125,7 @@ static void remove_pid_file(const struct master *master)
         lstat(master->options->pid_path, &there) || ours.st_dev != there.st_dev ||
         ours.st_ino != there.st_ino)
         return;
-    /* In a folder that is not ours it stays, empty. */
+    /* In a directory without write permission, the file stays, empty. */
     if (unlink(master->options->pid_path) && ftruncate(master->pid_file, 0))
         log_warning("%s: %m", master->options->pid_path);
 }
@@ -165,7 +165,8 @@ static bool live_path(const struct master *master, char path_r[PATH_MAX])
     return size > 0 && size < PATH_MAX;
 }
 
-/* Workers of a master that was killed a moment ago may still be dying: their sockets look alive. */
+/* Retries for a while: workers of a master killed a moment ago may still be ending, and their sockets seem
+ * alive. */
 static bool listen_patiently(const char *name, const char *path, int64_t group, int *listener_r,
                              char *problem)
 {
@@ -216,7 +217,7 @@ static bool open_listeners(struct master *master, char *problem)
     return true;
 }
 
-/* What requests had been begun is known to the next server too. */
+/* The next server shares the table of in-flight requests. */
 static bool open_in_flight(struct master *master, char *problem)
 {
     master->in_flight_memory = handover_find("begun");
@@ -234,8 +235,8 @@ static bool open_in_flight(struct master *master, char *problem)
     return master->in_flight != NULL;
 }
 
-/* First the paths, so that nobody comes any more; who waits at a socket is taken by its worker.  The paths
- * stay when somebody else goes on listening there. */
+/* Removes the paths first, so that no new connections arrive; workers still accept the waiting ones.  The
+ * paths stay if another process continues to listen there. */
 static void close_listeners(struct master *master)
 {
     char live[PATH_MAX];
@@ -305,7 +306,7 @@ static void keep_number(const char *name, int64_t *next, int64_t present)
     *next = present;
 }
 
-/* What the present segment, sockets, user and code are made of. */
+/* Keeps the settings that the present segment, sockets, user and code depend on. */
 static void keep_what_is_made(struct settings *next, const struct settings *present)
 {
     keep_text("debug_core", &next->debug_core, present->debug_core);
@@ -341,7 +342,7 @@ static void reload(struct master *master)
 
 /* --- the loop --- */
 
-/* The second request to stop is for at once. */
+/* A second request to stop means at once. */
 static void stop(struct master *master, enum stop how)
 {
     if (how == STOP_NOW || master->stopping != STOP_NOT)
@@ -360,7 +361,7 @@ static void stop(struct master *master, enum stop how)
 
 /* --- a successor --- */
 
-/* All that outlives this server, as a list for the next. */
+/* Lists all descriptors that outlive this server, for the next one. */
 static size_t list_handed(const struct master *master, struct handed handed_r[HANDOVER_MOST])
 {
     size_t count = 0;
@@ -373,7 +374,7 @@ static size_t list_handed(const struct master *master, struct handed handed_r[HA
     return count;
 }
 
-/* A path stays a path, so that a link that leads to another program by then is followed. */
+/* Does not resolve links now, so that a link changed later leads to the new program. */
 static void find_program(struct master *master)
 {
     const char *name = master->options->arguments ? master->options->arguments[0] : "";
@@ -407,7 +408,7 @@ static void succeed_myself(struct master *master)
     log_info("starting a successor program=%s pid=%d", master->program, (int)pid);
 }
 
-/* It serves, or it has ended before it could. */
+/* The successor serves, or has ended before it could. */
 static void hear_successor(struct master *master)
 {
     char word;
@@ -435,7 +436,7 @@ static void look_for_successor(struct master *master, bool is_told)
         stop(master, STOP_DRAIN);
 }
 
-/* Said once: to who may go now, and to systemd. */
+/* Sent once: to the predecessor, which may stop now, and to systemd. */
 static void look_whether_ready(struct master *master)
 {
     struct handed handed[HANDOVER_MOST];

@@ -1,5 +1,5 @@
 /* memory: RLIMIT_DATA counts private writable memory, mapped or not yet touched; neither the shared segment
- * nor code.  What is really in use is told by /proc/self/statm. */
+ * nor code.  Memory really in use is read from /proc/self/statm. */
 #include "serve/memory.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@ static int64_t bytes_of_mb(int64_t mb)
 void memory_limit(const struct settings *settings)
 {
     struct rlimit limit;
-    /* A sanitizer maps more than any limit for itself. */
+    /* A sanitizer itself maps more than any limit allows. */
     if (IS_SANITIZED || !settings->memory_mb || getrlimit(RLIMIT_DATA, &limit))
         return;
     rlim_t wanted = (rlim_t)bytes_of_mb(settings->cache_mb + settings->memory_mb);
     if (limit.rlim_max != RLIM_INFINITY && wanted >= limit.rlim_max)
-        return; /* there is a stricter one */
+        return; /* a stricter limit is set already */
     limit.rlim_cur = limit.rlim_max = wanted;
     if (setrlimit(RLIMIT_DATA, &limit))
         log_warning("cannot limit the memory of the worker: %m");

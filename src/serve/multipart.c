@@ -56,8 +56,8 @@ static struct bytes take_token(struct bytes *text)
 
 /* --- parameters: ; name=value ; name="value" ----------------------------------------------------- */
 
-/* Behind the opening quote.  A backslash counts before a quote and a backslash only: browsers send others as
- * they stand in a file's name. */
+/* After the opening quote.  A backslash escapes only a quote or a backslash: browsers send file names with
+ * other backslashes unescaped. */
 static bool take_quoted(struct arena *arena, struct bytes *text, struct bytes *value_r)
 {
     size_t size = 0, escapes = 0;
@@ -116,7 +116,7 @@ static bool is_boundary(struct bytes text)
     return text.size >= 1 && text.size <= BOUNDARY_MAX && text.data[text.size - 1] != ' ';
 }
 
-/* Clients also send characters unquoted that are none of a token: up to a blank or a semicolon. */
+/* Some clients send characters unquoted that a token must not have: reads up to a blank or a semicolon. */
 static bool take_value(struct bytes *text, struct bytes *value_r)
 {
     bool is_quoted = take(text, BYTES("\""));
@@ -159,7 +159,7 @@ static enum fault refuse(const char **what_r, enum fault fault, const char *what
     return fault;
 }
 
-/* Behind a delimiter: the end of its line.  One at the very end of the body may have been cut off. */
+/* Reads the end of a delimiter's line, which may be missing at the very end of the body. */
 static enum fault end_line(struct multipart *multipart, const char **what_r)
 {
     skip_blanks(&multipart->rest);
@@ -281,7 +281,7 @@ static enum fault read_line(struct head *head, struct bytes line)
     return read_field(head, name, line);
 }
 
-/* Fields up to and with the empty line. */
+/* Reads the fields, including the empty line. */
 static enum fault take_head(struct multipart *multipart, struct head *head)
 {
     size_t room = PART_HEAD_MAX;

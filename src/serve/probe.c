@@ -1,5 +1,5 @@
-/* probe: /live, /ready, /metrics.  Metrics are those of this instance's processes, whichever of its workers
- * answers: they are summed from shared memory. */
+/* probe: /live, /ready, /metrics.  Metrics cover all processes of this instance, whichever worker answers:
+ * they are summed from shared memory. */
 #include "serve/probe.h"
 
 #include "base/clock.h"
@@ -94,7 +94,7 @@ static void add_kept(struct builder *out, const struct segment *segment)
                (uint64_t)atomic_load(&segment->kept->round_s));
 }
 
-/* All of them, with 0 too: what has never happened is known to be watched. */
+/* Writes all of them, including zeros, so that a series exists before its first event. */
 static void add_refusals(struct builder *out, const struct segment *segment)
 {
     builder_add_text(out,

@@ -1,4 +1,5 @@
-/* relay: LISTEN in each namespace's database, poll on all sockets, a stamp moved for each notification. */
+/* relay: LISTEN in each namespace's database, poll on all sockets, a slot stamp advanced for each
+ * notification. */
 #include "serve/relay.h"
 
 #include <poll.h>
@@ -21,17 +22,17 @@
 #include "serve/remote_wakeups.h"
 
 enum {
-    ABSENT_MS = 60000,          /* between two looks for a database that does not exist */
+    ABSENT_MS = 60000,          /* between two checks for a database that does not exist */
     LOOK_MS = 250,              /* for new namespaces and for connections that are due */
-    TELL_MS = 1000,             /* between two times that it says which databases it listens to */
-    BELIEVED_MS = 10000,        /* what a worker has said of one that cannot be reached */
-    STATEMENT_TIMEOUT_MS = 5000 /* nothing but LISTEN is run */
+    TELL_MS = 1000,             /* between two reports of the databases that it listens to */
+    BELIEVED_MS = 10000,        /* validity of a worker's report of an unreachable database */
+    STATEMENT_TIMEOUT_MS = 5000 /* only LISTEN is run */
 };
 
-/* The ear in one namespace. */
+/* The connection to one namespace's database. */
 struct subscriber {
     struct pg *pg;  /* NULL: not connected */
-    int failures;   /* in a row */
+    int failures;   /* consecutive */
     bool is_absent; /* the database does not exist: it was dropped, or never was */
     int64_t not_before_ms;
 };
@@ -45,7 +46,7 @@ struct relay {
     struct subscriber feed[NAMESPACES_MOST];
 };
 
-/* A namespace was made or changed: what did not exist may exist now. */
+/* A namespace was created or changed: databases that did not exist may exist now. */
 static void look_for_absent(struct relay *relay)
 {
     for (int ns = 0; ns < NAMESPACES_MOST; ns++)
@@ -58,12 +59,12 @@ static void hear(struct relay *relay, int ns, struct bytes payload)
     struct bytes class = NO_BYTES, id;
     crash_at(CRASH_RELAY_RECEIVED);
     if (!notification_publish(relay->segment, ns, payload, &class, &id))
-        purge_note_ends(relay->segment->kept, ns, true); /* the schema, perhaps */
+        purge_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
     if (class.data && bytes_equal(class, BYTES("Namespace")))
         look_for_absent(relay);
 }
 
-/* Tasks were made or moved by others than workers: managers look for them. */
+/* Tasks were created or moved outside the workers: managers must scan. */
 static void want_scan(struct relay *relay, int ns)
 {
     struct backlog *backlog = backlog_of(relay->segment, ns);
@@ -81,7 +82,7 @@ static void put_off(struct relay *relay, int ns)
     subscriber->not_before_ms = clock_monotonic_ms() + session_pause_ms(subscriber->failures);
 }
 
-/* Takes all that has come; a connection that is lost is closed. */
+/* Handles all notifications received; closes a lost connection. */
 static void drain(struct relay *relay, int ns)
 {
     struct subscriber *subscriber = &relay->feed[ns];
@@ -99,8 +100,8 @@ static void drain(struct relay *relay, int ns)
     put_off(relay, ns);
 }
 
-/* LISTEN first, then all stamps: what was changed before is seen by whoever loads from now on, what is
- * changed later is heard. */
+/* LISTEN first, then advance all stamps: a process that loads from now on gets earlier changes, and later
+ * ones are received. */
 static void connect(struct relay *relay, int ns)
 {
     struct subscriber *subscriber = &relay->feed[ns];
@@ -135,8 +136,8 @@ static void connect(struct relay *relay, int ns)
     drain(relay, ns);
 }
 
-/* Connects one of those that are due, not more: the others' notifications must not wait for slow servers.
- * Returns how long the next may wait. */
+/* Connects only one that is due: notifications of the others must not wait for slow servers.  Returns how
+ * long the next may wait. */
 static int connect_due(struct relay *relay, int count, int *turn)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -152,7 +153,7 @@ static int connect_due(struct relay *relay, int count, int *turn)
     return LOOK_MS;
 }
 
-/* A worker that has failed to reach the database knows better, for a while. */
+/* The report of a worker that failed to reach the database has precedence for a while. */
 static void tell_health(struct relay *relay, int count)
 {
     int64_t now_ms = clock_monotonic_ms();

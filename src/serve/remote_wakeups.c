@@ -25,7 +25,7 @@ struct remote {
     char url[ADDRESS_BYTES];
     struct builder body;
     bool is_busy;
-    int ns; /* of the request under way */
+    int ns; /* of the request in progress */
     int failures;
     int64_t not_before_ms;
     bool is_wanted[NAMESPACES_MOST];
@@ -85,7 +85,7 @@ void remote_wakeups_destroy(struct remote_wakeups *remote_wakeups)
     free(remote_wakeups);
 }
 
-/* What workers have asked for since the last turn. */
+/* Collects the workers' wake-ups since the last call. */
 static void collect(struct remote_wakeups *remote_wakeups, struct segment *segment)
 {
     char code[BACKLOG_CODE_BYTES + 1];
@@ -131,7 +131,7 @@ static void send_due(struct remote_wakeups *remote_wakeups)
     }
 }
 
-/* 400: the namespace is none of that manager's. */
+/* 400: the namespace does not belong to that manager. */
 static void take(struct remote *remote, const struct http_result *result)
 {
     remote->is_busy = false;

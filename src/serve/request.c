@@ -1,4 +1,4 @@
-/* request: route, method, conditions, body, arguments; in this order, cheap refusals first. */
+/* request: route, method, conditions, body, arguments, in this order: cheap refusals first. */
 #include "serve/request.h"
 
 #include "config.h"
@@ -47,7 +47,7 @@ static bool contains(struct bytes text, const char *part)
 
 /* --- the form of the answer --- */
 
-/* How the answer will look, known before anything can go wrong. */
+/* Sets the form of the answer before any error can occur. */
 static void read_form(const struct settings *settings, struct arena *arena,
                       const struct request_source *source, struct request *request)
 {
@@ -74,7 +74,7 @@ static bool is_piece(struct bytes piece, const char *text)
     return bytes_equal(piece, bytes_of(text));
 }
 
-/* The probes' door is nginx's loopback listener, or another that does not reach the public. */
+/* Probes arrive through nginx's loopback listener, or another one that is not public. */
 static bool find_probe(const struct request_source *source, const struct bytes *pieces, size_t count,
                        struct call *call)
 {
@@ -91,7 +91,7 @@ static bool find_probe(const struct request_source *source, const struct bytes *
     return true;
 }
 
-/* What follows the code of a namespace that nginx took from the address. */
+/* The path after the code of the namespace, which nginx took from the address. */
 static bool find_in_namespace(const struct bytes *pieces, size_t count, struct call *call)
 {
     if (count == 2 && is_piece(pieces[1], "ping")) {
@@ -143,7 +143,7 @@ static enum fault find_route(const struct request_source *source, struct call *c
     return FAULT_NONE;
 }
 
-/* Whose request it is.  nginx passes "-" for those whom no limit of clients holds for. */
+/* The client of the request. nginx passes "-" for clients exempt from the limits. */
 static uint64_t read_client(const struct request_source *source)
 {
     static bool is_missed;
@@ -243,7 +243,7 @@ static enum fault read_resource(const struct request_source *source, struct requ
                                   &resource->none_match);
 }
 
-/* The tolerance of a reading, from 0 on. */
+/* The tolerance of a read, 0 or more. */
 static enum fault read_age(struct bytes age, struct call *call, struct resource *resource,
                            struct reply *reply)
 {
@@ -257,7 +257,7 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
 
 /* --- queue managers --- */
 
-/* Nothing of theirs stands in an address: logs keep addresses. */
+/* Their arguments are never in the URL, since logs record URLs. */
 static enum fault begin_manager(const struct settings *settings, const struct request_source *source,
                                 struct call *call, struct reply *reply)
 {
@@ -292,13 +292,13 @@ static enum fault refuse_limit(struct call *call, struct reply *reply, const cha
                        arena_printf(call->arena, "%lld", (long long)most + 1), NULL);
 }
 
-/* In the words of arguments.h. */
+/* Turns a fault of arguments.h into a reply. */
 static enum fault refuse_arguments(const struct settings *settings, struct call *call,
                                    const struct arguments *arguments, const struct json_problem *problem,
                                    enum fault fault, struct reply *reply)
 {
     const char *wrong = arguments->wrong ? arguments->wrong : "body", *second = arguments->nearest;
-    if (problem->offset) /* it says nothing where there is no JSON text */
+    if (problem->offset) /* 0: not an error in a JSON text */
         second = arena_printf(call->arena, "%zu", problem->offset);
     bool is_argument = strcmp(wrong, "body") != 0 && strcmp(wrong, "query") != 0;
     if (fault == FAULT_ALIMIT && strcmp(wrong, "limit_parts") == 0)
@@ -351,7 +351,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
 
 /* --- before the body --- */
 
-/* The key, and the page that asks. */
+/* Reads the key, and the origin of the page. */
 static void read_asker(const struct request_source *source, struct call *call)
 {
     call->bearer = secret_bearer(parameter(source, "HTTP_AUTHORIZATION"));
@@ -362,7 +362,7 @@ static void read_asker(const struct request_source *source, struct call *call)
         call->admin = call->bearer;
 }
 
-/* nginx asks before it accepts a large body; it understands 401 and 403. */
+/* nginx sends a subrequest before it accepts a large body; it handles 401 and 403. */
 static bool is_question(const struct request_source *source)
 {
     return bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("body"));
@@ -376,7 +376,7 @@ static enum fault answer_question(const struct settings *settings, const struct 
         reply->fault_status = fault == FAULT_SKEY ? 401 : 403;
         return fault;
     }
-    /* One of unknown length may be the largest; then nginx counts. */
+    /* A body of unknown length may be as large as allowed; nginx enforces the limit. */
     call->body = bytes_to_i64(parameter(source, "STAMPD_BODY"), &size) ? size : settings->limit_body_bytes;
     call->route = CALL_MAY;
     return FAULT_NONE;
@@ -412,7 +412,7 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
     if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)
-        return FAULT_NONE; /* nothing else of it matters; a body is thrown away */
+        return FAULT_NONE; /* the rest is ignored; a body is discarded */
     if (!fault && call->route == CALL_TASKS)
         fault = begin_manager(settings, source, call, reply);
     if (!fault && call->route == CALL_DOCUMENT)

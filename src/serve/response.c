@@ -61,7 +61,7 @@ int response_status(const struct response_form *form, const struct reply *reply)
 
 /* --- the text of a fault --- */
 
-/* What clients sent may be given back; only as text. */
+/* Text sent by clients may be returned, but only printable text. */
 static struct bytes printable(const char *text)
 {
     struct bytes bytes = bytes_of(text);
@@ -139,7 +139,7 @@ static void write_for_people(const struct reply *reply, struct builder *out)
 
 /* --- the head --- */
 
-/* Nothing that a header could be split with. */
+/* Has the text no characters that could split a header? */
 static bool is_plain(struct bytes text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -152,7 +152,7 @@ static bool is_plain(struct bytes text)
     return text.size && text.size <= 64;
 }
 
-/* Several headers whose text is known. */
+/* Adds headers of constant text. */
 #define add_headers(head, literal) builder_add_text((head), literal "\r\n")
 
 static void add_header(struct builder *head, const char *name, const char *value)
@@ -198,7 +198,7 @@ static const char *methods_of(const struct response_form *form, const struct rep
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
 }
 
-/* What pages of other origins are told (Fetch standard); 204 answers their preflight. */
+/* Headers for pages of other origins (Fetch standard); 204 answers their preflight. */
 static void add_origin(const struct response_form *form, const struct reply *reply, int status,
                        struct builder *head)
 {
@@ -227,7 +227,7 @@ static void add_duration(struct builder *head, const char *name, int64_t us, con
     builder_printf(head, "%s;dur=%lld.%03lld%s", name, (long long)us / 1000, (long long)us % 1000, separator);
 }
 
-/* Up to now, in milliseconds. */
+/* The time until now, in milliseconds. */
 static void add_timing(struct reply *reply, struct builder *head)
 {
     static const char *const names[] = {
@@ -267,7 +267,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     }
 }
 
-/* Most answers are of one kind; nobody knows yet how long one will be that leaves in pieces. */
+/* Most answers have one content type; the length of an answer sent in pieces is not known yet. */
 static void add_content(const struct reply *reply, const char *mime, struct builder *head)
 {
     if (strcmp(mime, MIME_JSON) == 0)

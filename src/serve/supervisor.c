@@ -26,10 +26,10 @@
 #include "serve/worker.h"
 
 enum {
-    CHILDREN_MAX = PROCESSES_MOST + 8, /* a process an entry, some relays */
+    CHILDREN_MAX = PROCESSES_MOST + 8, /* a process for each entry, and some relays */
     NO_POSITION = -1,
     OVERDUE_MS = 10000,      /* a request may be this much older than the limit of an operation */
-    KILL_MS = 5000,          /* after the time to drain, or after being told to leave at once */
+    KILL_MS = 5000,          /* after the drain time, or after the request to stop at once */
     REPEAT_MS = 1000,        /* between two requests to stop */
     RELAY_OVERLAP_MS = 3000, /* a new relay listens before the old one ends */
     COMPLAIN_MS = 60000,
@@ -45,11 +45,11 @@ struct child {
     bool is_ready;    /* answers requests, or listens */
     bool is_outdated; /* to be replaced */
     bool is_killed;
-    enum loss_cause killed_for; /* of a task at work */
-    enum stop told;             /* and when: */
+    enum loss_cause killed_for; /* while it ran a task */
+    enum stop told;             /* and when */
     int64_t told_ms, repeat_ms;
     int64_t started_ms;
-    int64_t limit_ms, drain_ms; /* of the settings that it was started with */
+    int64_t limit_ms, drain_ms; /* from the settings that it was started with */
 };
 
 struct supervisor {
@@ -63,7 +63,7 @@ struct supervisor {
     int messages[2];
     enum stop stopping;
     struct throttle relay_throttle, live_throttle, keeper_throttle;
-    struct throttle *throttles; /* one a position */
+    struct throttle *throttles; /* one for each position */
     int64_t complained_ms;
     int count;
     struct child children[CHILDREN_MAX];
@@ -113,9 +113,9 @@ bool supervisor_is_empty(const struct supervisor *supervisor)
     return supervisor->count == 0;
 }
 
-/* --- births --- */
+/* --- starting --- */
 
-/* In the child: lets go of what is the master's or a sibling's, then lives its role. */
+/* In the child: closes what belongs to the master or a sibling, then runs the child's role. */
 static void NORETURN live(struct supervisor *supervisor, const struct child *child, pid_t master)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != master)
@@ -157,7 +157,7 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
     exit(status);
 }
 
-/* What of it is over: its entry.  `loss` says why. */
+/* Settles the entry of a dead child; `loss` is the cause. */
 static void bury(struct supervisor *supervisor, const struct child *child, const struct loss *loss)
 {
     if (child->role == ROLE_WORKER) {
@@ -183,7 +183,7 @@ static struct throttle *throttle_of(struct supervisor *supervisor, const struct 
                                         : &supervisor->relay_throttle;
 }
 
-/* It died before its time: its successor may have to wait.  Who repairs is never slowed down. */
+/* The child died early: its successor may have to wait.  Recovery is never delayed. */
 static void slow_down(struct supervisor *supervisor, const struct child *child)
 {
     if (child->role == ROLE_RECOVERY)
@@ -238,7 +238,7 @@ static void start_worker(struct supervisor *supervisor, int position)
     supervisor->complained_ms = now_ms;
 }
 
-/* --- stops --- */
+/* --- stopping --- */
 
 static void tell_to_stop(struct child *child, enum stop how)
 {
@@ -263,10 +263,10 @@ static void kill_overdue(struct supervisor *supervisor, struct child *child, int
     int64_t deadline_ms = pulse ? atomic_load(&pulse->deadline_ms) : 0;
     int64_t own_ms = pulse ? atomic_load(&pulse->limit_ms) : 0; /* that of a task */
     int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
-    /* One that is replaced may end the task that it is at: that has a time limit of its own. */
+    /* A worker that is being replaced may finish its task, which has its own time limit. */
     bool is_at_task = supervisor->stopping == STOP_NOT && own_ms && since_ms;
     if (is_at_task && child->told != STOP_NOT)
-        child->told_ms = now_ms; /* then it has the time to leave */
+        child->told_ms = now_ms; /* its time to drain begins after the task */
     if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
         cause = LOSS_STOP;
         log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
@@ -293,7 +293,7 @@ static bool is_alone(const struct supervisor *supervisor, enum role role)
     return true;
 }
 
-/* The relay is heard while workers drain. */
+/* The relay keeps running while workers drain. */
 static void continue_stop(struct supervisor *supervisor, int64_t now_ms)
 {
     bool is_relays_turn = supervisor->stopping == STOP_NOW || is_alone(supervisor, ROLE_RELAY);
@@ -319,11 +319,11 @@ void supervisor_renew(struct supervisor *supervisor, const struct settings *sett
         supervisor->children[i].is_outdated = supervisor->children[i].role != ROLE_RECOVERY;
 }
 
-/* --- who should be there --- */
+/* --- children that should run --- */
 
 /* The children that serve a position, or the relays (NO_POSITION). */
 struct post {
-    bool has_current; /* ready and up to date, or on the way to it */
+    bool has_current; /* up to date, and ready or starting */
     bool is_starting;
     bool has_former; /* ready and outdated, not told to stop yet */
 };
@@ -356,7 +356,7 @@ bool supervisor_is_ready(const struct supervisor *supervisor)
     return is_served(supervisor, ROLE_LIVE, NO_POSITION);
 }
 
-/* A child is ready: those that it replaces may go. */
+/* A child is ready: the ones that it replaces may stop. */
 static void succeed(struct supervisor *supervisor, struct child *successor)
 {
     successor->is_ready = true;
@@ -380,7 +380,7 @@ static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
         if (post.has_current || !throttle_allows(&supervisor->throttles[i], now_ms))
             continue;
         if (post.has_former && is_replacing)
-            continue; /* one after the other; an empty position never waits */
+            continue; /* one at a time; an empty position never waits */
         is_replacing |= post.has_former;
         start_worker(supervisor, i);
     }
@@ -406,7 +406,7 @@ static void tend_live(struct supervisor *supervisor, int64_t now_ms)
         start(supervisor, ROLE_LIVE, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* An outdated one goes at once: nothing waits for it. */
+/* An outdated keeper stops at once: no process depends on it. */
 static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
@@ -447,7 +447,7 @@ void supervisor_tend(struct supervisor *supervisor)
     }
 }
 
-/* --- news --- */
+/* --- messages --- */
 
 static struct child *find_child(struct supervisor *supervisor, pid_t pid)
 {
@@ -463,7 +463,7 @@ void supervisor_hear(struct supervisor *supervisor)
     while (read(supervisor->messages[0], &message, sizeof message) == sizeof message) {
         struct child *child = find_child(supervisor, message.pid);
         if (!child)
-            continue; /* died since */
+            continue; /* it has died meanwhile */
         if (message.kind == MESSAGE_READY) {
             succeed(supervisor, child);
         } else {
@@ -473,7 +473,7 @@ void supervisor_hear(struct supervisor *supervisor)
     }
 }
 
-/* Says how it ended, as loudly as it deserves. */
+/* Logs how the child ended, at a level that fits the cause. */
 static void report(const struct child *child, int status)
 {
     const char *role = role_words[child->role];
@@ -488,7 +488,7 @@ static void report(const struct child *child, int status)
                   child->index);
 }
 
-/* It died while application code ran: which? */
+/* The child died while application code ran: logs which. */
 static void report_application(const struct supervisor *supervisor, const struct child *child)
 {
     const struct pulse *pulse =
@@ -509,7 +509,7 @@ static struct loss cause_of_death(const struct child *child, int status)
     return (struct loss){.cause = LOSS_EXIT, .detail = (uint32_t)WEXITSTATUS(status), .is_failure = true};
 }
 
-/* It died at a task: a scan will want to know why. */
+/* The child died while it ran a task: records the cause for a scan. */
 static void note_loss(const struct supervisor *supervisor, const struct child *child, struct loss loss)
 {
     if (child->role != ROLE_WORKER)

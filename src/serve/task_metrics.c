@@ -80,8 +80,8 @@ static void write_age(const struct page *page, const char *code, int64_t age_ms)
                    age_ms / 1000, age_ms % 1000);
 }
 
-/* That of any namespace begins with the server's start: where no manager ever was there would be nothing
- * else. */
+/* The age over all namespaces (ns="") starts at the server's start: without any manager there would be no
+ * series. */
 static void write_ages(const struct page *page, const struct segment *segment)
 {
     int64_t least_ms = page->now_ms - started_ms;

@@ -1,4 +1,4 @@
-/* throttle: doubles the delay of what dies young. */
+/* throttle: doubles the delay of a process that dies young. */
 #include "serve/throttle.h"
 
 void throttle_died(struct throttle *throttle, int64_t started_ms, int64_t now_ms, int64_t young_ms)

@@ -1,8 +1,8 @@
 /* worker: the loop over requests.
  *
- * A request ends in this order: answer, counters, arena, request id, buffers, pulse; then signals are looked
- * at. So whatever a request opened is gone before the next one, and the master sees how old the present one
- * is. */
+ * A request ends in this order: answer, counters, arena, request id, buffers, pulse; then signals are
+ * checked.  So everything that a request opened is released before the next one, and the master can read the
+ * age of the current one. */
 #include "serve/worker.h"
 
 #include <unistd.h>
@@ -29,13 +29,13 @@
 #include "serve/response.h"
 
 enum {
-    REST_MS = 1000,         /* between two looks at what grew old */
-    IO_TIMEOUT_MS = 10000,  /* nginx has the whole body and takes the whole answer: both are quick */
-    LAST_MS = 2000,         /* for requests that had come when the drain ended */
-    BODY_KEEP = 256 * 1024, /* memory kept for the next request */
+    REST_MS = 1000,         /* between two checks for outdated resources */
+    IO_TIMEOUT_MS = 10000,  /* nginx buffers the whole body and the whole answer: both are quick */
+    LAST_MS = 2000,         /* for requests that had arrived when the drain ended */
+    BODY_KEEP = 256 * 1024, /* largest buffer kept for the next request */
     HEAD_KEEP = 4 * 1024,
     STATUS_IN_DOUBT = 3,
-    RETIREMENT_MS = 5000, /* by then the master has noticed that a worker is dead, on a busy machine too */
+    RETIREMENT_MS = 5000, /* by then the master has detected that a worker is dead, even on a busy machine */
     RETIREMENT_STEP_MS = 5,
 };
 
@@ -44,7 +44,7 @@ struct worker {
     const struct settings *settings;
     struct fcgi *fcgi;
     struct worker_context worker_context;
-    int64_t since_us;                   /* of the request: when it came */
+    int64_t since_us;                   /* of the request: its arrival */
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
     struct streaming {
@@ -72,7 +72,7 @@ static void tell_master(const struct heritage *heritage, enum message_kind kind)
         log_warning("cannot reach the master: %m");
 }
 
-/* About the number that is set, so that the workers are not all replaced at once. */
+/* A number near the setting, chosen at random, so that the workers are not all replaced at once. */
 static uint64_t choose_recycling(int64_t requests)
 {
     uint32_t random;
@@ -158,7 +158,7 @@ static bool send_piece(struct outlet *outlet, struct reply *reply, struct bytes 
                      outlet->is_head ? NO_BYTES : piece);
 }
 
-/* The rest of the answer; false: it has not been sent. */
+/* Sends the rest of the answer; false: it was not sent. */
 static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct request *request,
                         struct reply *reply)
 {
@@ -193,8 +193,7 @@ static void end_request(struct worker *worker)
     builder_clear(&worker->head, HEAD_KEEP);
     atomic_store(&worker->pulse->request_since_ms, 0);
     if (documents_must_exit(worker->worker_context.documents)) {
-        /* Its marks stay, its entry is in doubt: the recovery process's turn.  Nothing is closed in good
-         * order. */
+        /* Its marks stay and its entry is in doubt, for the recovery process.  Nothing is closed cleanly. */
         log_error("the outcome of a commit stays unknown, the worker ends");
         _exit(STATUS_IN_DOUBT);
     }
@@ -202,7 +201,7 @@ static void end_request(struct worker *worker)
         recycle(worker);
 }
 
-/* False: nginx has handed it in before, and another worker may have begun it. */
+/* False: it is a redelivery, and another worker may have begun the request. */
 static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
@@ -223,11 +222,11 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
     return may_begin;
 }
 
-/* A request that came here because the workers of its namespace's home are busy; declined once only, and
- * never when it is handed in again. */
+/* Is the request here because the workers of its home are busy?  It is declined at most once, and never at a
+ * redelivery. */
 static bool is_visitor(const struct worker *worker, const struct fcgi_request *fcgi)
 {
-    struct bytes home = fcgi_parameter(fcgi, "STAMPD_HOME"); /* none where there are few namespaces */
+    struct bytes home = fcgi_parameter(fcgi, "STAMPD_HOME"); /* absent if there are few namespaces */
     return !home_has(home, worker->heritage->position, worker->settings->workers) &&
            !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size;
 }
@@ -239,7 +238,7 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
     return operation_admit(&worker->worker_context, call, reply);
 }
 
-/* The request was begun before, and its worker is gone: what is known of it. */
+/* The request was begun before, and its worker is gone: answers with its fate. */
 static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, struct request *request,
                         struct reply *reply)
 {
@@ -359,7 +358,8 @@ static void serve_until_told(struct worker *worker)
     }
 }
 
-/* What has come already is answered, so that nobody finds a closed connection behind a request. */
+/* Answers requests that have already arrived, so that no client finds its connection closed after a
+ * request. */
 static void serve_the_last(struct worker *worker)
 {
     struct fcgi_request *request;
@@ -380,7 +380,8 @@ int worker_run(const struct heritage *heritage)
     struct worker worker = {.heritage = heritage};
     int wake = stop_open();
     segment_join(heritage->segment, heritage->index);
-    /* The entry of a worker is FREE; should it ever name a database, nothing is served before its repair. */
+    /* The entry of a new worker is FREE; if it names a database anyway, it is repaired before anything is
+     * served. */
     if (!session_recover(heritage->settings, heritage->segment, is_stopping))
         return 0;
     memory_limit(heritage->settings);
