@@ -360,8 +360,7 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
         pulse_count(&documents->pulse->misses, 1);
         return load_wanted(documents, ns, arena, &wanted, SIZE_MAX);
     }
-    found_r->tag = entry->is_tagged ? entry->tag
-                                    : observation.stamp - 1; /* no tag: never equal to a later observation */
+    found_r->tag = entry->is_tagged ? entry->tag : observation.stamp - 1; /* no tag: matches no later one */
     found_r->document = document_hold(entry->document);
     arena_defer(arena, release, entry->document);
     pulse_count(&documents->pulse->hits, 1);

@@ -59,7 +59,7 @@ void segment_close(struct segment *segment)
 
 void segment_join(struct segment *segment, int index)
 {
-    assert(index >= 0 && index < processes_count(segment)); /* taken, so readers look at its word */
+    assert(index >= 0 && index < processes_count(segment)); /* taken, so readers check its word */
     segment->index = index;
     board_recover(segment, index);
 }

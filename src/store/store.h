@@ -242,7 +242,7 @@ struct collection_row {
 MUST_USE enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
                                        bool with_documents, int64_t deadline_ms,
                                        struct collection_page *page_r, struct collection_stream **stream_r);
-/* The row lives until the next call; NULL: the end. */
+/* The row is valid until the next call; NULL: the end. */
 MUST_USE enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r);
 /* Also allowed before the end, but then closes the session. */
 void store_stream_end(struct collection_stream *stream);
