@@ -59,8 +59,7 @@ static bool tell_nginx(struct control *control, const char *path)
     return true;
 }
 
-/* Does the file have this text already?  Then nginx needs no reload, which would replace all its processes.
- */
+/* Does the file have this text already?  Then nginx needs no reload, which replaces all its processes. */
 static bool is_written(struct control *control, const char *path, struct bytes text)
 {
     struct bytes present;

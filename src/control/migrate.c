@@ -174,8 +174,7 @@ bool migrations_apply(struct control *control, struct pg *pg, const char *databa
 {
     struct migration *migrations;
     size_t count;
-    /* A session lock: it ends with the connection in every case.  The workers use the keys of two integers.
-     */
+    /* A session lock: it ends with the connection in any case.  The workers use the keys of two integers. */
     return migrations_list(control, &migrations, &count) &&
            control_execute(pg, "waiting for another stampctl",
                            "select pg_advisory_lock(hashtextextended('stampd migration', 0))") &&

@@ -51,8 +51,7 @@ struct choice {
     const char *name, *summary;
     int (*run)(struct control *control, int argc, char **argv); /* argv[0] is the name */
 };
-/* Runs the choice that argv[1] names, with the remaining arguments; handles --help.  Returns the exit status.
- */
+/* Runs the choice that argv[1] names, with the other arguments; handles --help.  Returns the exit status. */
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
                    struct control *control, int argc, char **argv);
 

@@ -1,5 +1,4 @@
-/* progress: displays how far a load has come: a bar that is redrawn on a terminal, else a line at intervals.
- */
+/* progress: displays how far a load has come: a bar, redrawn on a terminal, else a line at intervals. */
 #ifndef STAMPD_CONTROL_PROGRESS_H
 #define STAMPD_CONTROL_PROGRESS_H
 
@@ -15,8 +14,7 @@ struct progress {
 };
 
 void progress_start(struct progress *progress, int64_t offset, int64_t size);
-/* Displays it on standard error when it is due.  `lines` since the start of this run, `offset` in the file.
- */
+/* Displays it on standard error when due.  `lines` since the start of this run, `offset` in the file. */
 void progress_show(struct progress *progress, int64_t lines, int64_t offset);
 /* Removes the bar, so that other output can be written. */
 void progress_clear(struct progress *progress);

@@ -58,7 +58,7 @@ enum fault access_refuse_name(struct call *call, struct reply *reply);
 MUST_USE enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                                       struct reply *reply, bool *is_there_r);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
- * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF. Recorded in the reply. */
+ * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF.  Recorded in the reply. */
 MUST_USE enum fault access_enter(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply);
 /* Before the body is read: as access_enter, with the key in the header alone; also sets how large the body

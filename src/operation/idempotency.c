@@ -83,8 +83,7 @@ static enum fault check_future(const struct settings *settings, struct call *cal
                        stamp_text(call->arena, most), NULL);
 }
 
-/* A client whose clock was ahead when it made the key may have been answered this long before the key's time.
- */
+/* A client whose clock was ahead when it made the key may have been answered this long before its time. */
 enum fault idempotency_check_age(struct attempt *attempt, const struct idempotency *idempotency)
 {
     const struct settings *settings = attempt->worker_context->settings;

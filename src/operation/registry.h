@@ -19,7 +19,7 @@ struct attempt {
     struct standing *standings;  /* in afterwork: its documents' versions (operation/standing.h) */
     size_t standing_count;
     size_t out;                 /* where the operation's own part of reply->body begins */
-    bool is_final;              /* the task has asked for no further try */
+    bool is_final;              /* the task has requested no further try */
     const struct grant *grants; /* of this try: operation/sync.h */
     int64_t retry_after_s;      /* a failed task is not retried sooner; 0: as in the settings */
 };
@@ -43,7 +43,7 @@ struct operation {
     enum right right;
     /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
     enum fault (*work)(struct attempt *attempt);
-    /* After the validation; may be NULL. Depends only on the call, the version, the body that work left from
+    /* After the validation; may be NULL.  Depends only on the call, the version, the body that work left from
      * `out` on, which it completes or replaces, and the versions of the work's documents
      * (operation/standing.h): a stored answer passes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);

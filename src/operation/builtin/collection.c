@@ -219,7 +219,7 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         bool is_start = place->is_complete && place->is_first;
         if (is_start || is_known(place, page))
             break;
-        *place = (struct place){.is_complete = true, .is_first = true}; /* begins anew */
+        *place = (struct place){.is_complete = true, .is_first = true}; /* starts over */
     }
     if (place->from > page->next)
         return reader_wrong(reader, NULL, "token", "A token that this server has given is expected.");
@@ -295,7 +295,7 @@ static enum fault write_documents(struct attempt *attempt, const struct asked *a
 
 /* --- the operation ------------------------------------------------------------------------------- */
 
-/* A stream has no pages and begins anew. */
+/* A stream has no pages and always starts over. */
 static enum fault check_stream(const struct reader *reader, const struct json *param)
 {
     static const char *const others[] = {"token", "cursor", "limit"};

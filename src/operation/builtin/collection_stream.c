@@ -114,7 +114,7 @@ static enum fault write_rows(struct writing *writing, struct collection_stream *
 
 static enum fault write_stream(struct writing *writing, struct collection_stream *stream)
 {
-    enum fault fault = send(writing); /* the head: from here on the client knows what comes */
+    enum fault fault = send(writing); /* the head, which cannot be taken back */
     if (!fault)
         fault = write_rows(writing, stream);
     store_stream_end(stream);

@@ -82,7 +82,7 @@ static enum fault forget(const struct pushing *pushing)
                                 pushing->list.taking);
 }
 
-/* Recorded matches stay for a task that sends them. */
+/* Requests a task that sends the recorded matches later. */
 static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 {
     struct task_excess excess;

@@ -50,7 +50,7 @@ static enum fault read_words(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* Names chosen by anonymous clients are separate from those of modules and administrators, and each client
+/* Names chosen by untrusted clients are separate from those of modules and administrators, and each client
  * has its own: otherwise one could replace, empty or hold up the tasks of another. */
 static enum fault read_names(struct attempt *attempt, const struct reader *reader,
                              struct task_request *request, bool is_trusted)
@@ -143,8 +143,7 @@ static enum fault read_start(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* Before the commit it is unknown which task will represent a resource: a stored answer does not contain it.
- */
+/* Before the commit it is unknown which task will represent a resource: a stored answer omits it. */
 static void write_task(struct attempt *attempt, bool is_open)
 {
     struct builder *body = attempt->reply->body;

@@ -1,5 +1,4 @@
-/* push_send: one client for the lifetime of the process, so that connections to the few services stay open.
- */
+/* push_send: one client for the lifetime of the process, so that connections to the services stay open. */
 #include "operation/push/push_send.h"
 
 #include <stdio.h>

@@ -15,11 +15,11 @@ enum push_verdict {
 
 struct push_outcome {
     enum push_verdict verdict;
-    int64_t retry_after_s; /* PUSH_LATER: the service asks to wait so long; 0: it does not say */
+    int64_t retry_after_s; /* PUSH_LATER: the wait that the service requests; 0: none given */
     const char *words;     /* why it was not accepted, UTF-8, without the address; in the arena */
 };
 
-/* Permits addresses on the loopback, and http:. In tests only. */
+/* Permits addresses on the loopback, and http:.  In tests only. */
 bool push_may_be_local(const struct settings *settings);
 
 /* Is the origin, "https://host", a push service that the setting push_services lists?  Returns a refusal in

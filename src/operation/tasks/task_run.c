@@ -18,8 +18,7 @@ enum {
     REPORT_MOST = 2000,
     TOGETHER_MS = 1000, /* a request that has run this long begins no further task with a commit of its own */
 };
-/* The memory that a request may hold before it begins another cycle or task: an eighth of a worker's limit.
- */
+/* Memory that a request may hold before it begins another cycle or task: an eighth of a worker's limit. */
 static const size_t held_most = (size_t)128 << 20;
 
 /* All attempts of one request. */
