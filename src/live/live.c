@@ -1,4 +1,4 @@
-/* live: the process: its loop, what workers tell, and its end. */
+/* live: the process: its loop, the change feed, and shutdown. */
 #include "live/live.h"
 
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "live/live_private.h"
 
 enum {
-    SOON_MS = 3,         /* between two looks at commits in flight */
-    LEAVE_MS = 20,       /* between two groups that are sent away */
-    LEAVE_GROUPS = 100,  /* so they come again one after the other */
-    LEAVE_LAST_MS = 300, /* for what was written to those sent away last */
-    DESCRIPTORS = 320,   /* for what is no listener: sessions of the database, the log, who is refused */
+    SOON_MS = 3,         /* between two checks of commits in flight */
+    LEAVE_MS = 20,       /* between two groups of streams that are ended */
+    LEAVE_GROUPS = 100,  /* number of groups, so that clients reconnect gradually */
+    LEAVE_LAST_MS = 300, /* for the last output of the last group */
+    DESCRIPTORS = 320,   /* for other than listeners: database sessions, the log, refused requests */
 };
 
-/* --- what is heard --- */
+/* --- the change feed --- */
 
 static void hear(struct live *live, const struct subscriber_news *news)
 {
@@ -87,7 +87,7 @@ static void on_tick(void *context)
     event_timer_start(live->tick, LIVE_TICK_MS);
 }
 
-/* --- the end --- */
+/* --- shutdown --- */
 
 static void send_away(struct live *live, size_t count)
 {
@@ -119,9 +119,9 @@ static void on_signal(void *context)
     on_leave(live);
 }
 
-/* --- the whole --- */
+/* --- the process --- */
 
-/* As many as there may be descriptors for. */
+/* The number of connections that the limit of descriptors allows. */
 static size_t most_connections(const struct settings *settings)
 {
     struct rlimit limit;
@@ -178,14 +178,14 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     return true;
 }
 
-/* Those who are still connected find their connection closed. */
+/* Closes the remaining connections. */
 static void close_live(struct live *live)
 {
     while (live->first_kept)
         live_listener_end(live->first_kept);
     event_endpoint_close(live->endpoint);
     for (struct live_namespace *ns; (ns = live->namespaces);) {
-        live->namespaces = ns->next; /* nobody comes upon it any more */
+        live->namespaces = ns->next; /* no longer reachable */
         live_namespace_destroy(ns);
     }
     subscriber_close(live->subscriber);

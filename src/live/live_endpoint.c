@@ -1,4 +1,5 @@
-/* live_endpoint: a request of nginx: what it asks, whether there is room for it, and who answers. */
+/* live_endpoint: handles a request from nginx: parses it, checks the limits, and answers or opens a
+ * stream. */
 #include "live/live_private.h"
 
 #include "config.h"
@@ -21,13 +22,14 @@ struct asking {
     struct exchange *exchange;
     struct live_opening *opening;
     struct reply *reply; /* of the opening */
-    struct call call;    /* for faults */
+    struct call call;    /* to report faults */
     struct bytes ns, database;
     struct live_namespace *ns_found;
     bool is_administrator;
 };
 
-/* By GET, and says what it takes: so do browsers, whose EventSource gives up at any status but 200. */
+/* Is it a GET with an Accept header, as a browser's EventSource sends, which gives up at any status but
+ * 200? */
 static bool comes_again(const struct exchange *exchange)
 {
     struct bytes accept = exchange_header(exchange, "Accept");
@@ -40,7 +42,7 @@ static struct bytes copy(struct arena *arena, struct bytes text)
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
 
-/* What is kept lies in its arena, also texts of the request, which ends when the answer begins. */
+/* Copies what it keeps into its arena, including texts of the request, which ends when the answer begins. */
 static struct live_opening *begin_opening(struct live *live, const struct exchange *exchange)
 {
     struct arena *arena = arena_create("live opening");
@@ -57,7 +59,7 @@ static struct live_opening *begin_opening(struct live *live, const struct exchan
     return opening;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 static enum fault refuse(struct asking *asking, struct reply *reply, enum fault fault, const char *argument,
                          const char *detail)
@@ -174,7 +176,7 @@ static enum fault refuse_share(struct asking *asking, struct reply *reply, enum 
                        NULL);
 }
 
-/* Neither one client nor one namespace takes what is there for all. */
+/* Neither one client nor one namespace may exhaust what all share. */
 static enum fault check_shares(struct asking *asking, struct reply *reply, size_t memory)
 {
     const struct settings *settings = asking->live->settings;
@@ -237,7 +239,7 @@ static void answer_at_once(struct asking *asking)
     arena_destroy(asking->opening->arena);
 }
 
-/* Rules are believed while their document is listened to. */
+/* Rules are valid while the process listens to their document. */
 static void begin(struct asking *asking, struct live_namespace *ns)
 {
     struct live *live = asking->live;
@@ -252,7 +254,7 @@ static void begin(struct asking *asking, struct live_namespace *ns)
     live_namespace_go_on(ns);
 }
 
-/* A page of another origin can read the answer only when it names the origin, which the rules know. */
+/* A page of another origin can read the answer only if it names the origin, which the rules list. */
 static void answer(struct asking *asking, struct live_namespace *ns)
 {
     struct reply unused = {0};
@@ -282,7 +284,7 @@ void live_serve(void *context, struct exchange *exchange)
     else if (!fault)
         fault = read_request(&asking, asking.reply);
     refusals_count(live->segment, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
-    live_hear(live); /* what was committed before the request came is known before it is answered */
+    live_hear(live); /* commits before the arrival of the request are handled before its answer */
     if (fault || is_preflight)
         answer(&asking, ns);
     else

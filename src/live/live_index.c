@@ -1,4 +1,4 @@
-/* live_index: a hash table that grows, with chains. */
+/* live_index: a growing hash table with chaining. */
 #include "live/live_index.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@ struct live_topic {
     struct live_topic *next; /* in the bucket */
     uint64_t hash;
     struct live_link *links;
-    size_t uses;                  /* of a topic that only counts */
-    struct definition definition; /* its texts lie behind the key */
+    size_t uses;                  /* for a topic that only counts */
+    struct definition definition; /* its texts follow the key */
     size_t key_size;
     char key[];
 };
@@ -24,7 +24,7 @@ struct live_index {
     size_t bucket_count, topic_count;
     struct live_feed *matched, **matched_end;
     struct builder key;
-    uint64_t seed; /* of hashes: nobody may choose names that meet in one bucket */
+    uint64_t seed; /* of hashes, so that clients cannot choose names that collide */
 };
 
 static void *get_memory(size_t count, size_t size)
@@ -129,8 +129,8 @@ static void drop_unused(struct live_index *index, struct live_topic *topic)
     index->topic_count--;
 }
 
-/* How many listen to collections of a class is counted in a topic without listeners: its key is that of a
- * document without an id, which no definition has. */
+/* A topic without listeners counts the listeners to collections of a class.  Its key is that of a document
+ * without an id, which no definition has. */
 static struct live_topic *find_count(struct live_index *index, struct bytes class)
 {
     struct bytes key = live_key_of_document(&index->key, class, BYTES(""));
@@ -226,7 +226,7 @@ void live_index_match_link(struct live_index *index, struct live_link *link, int
         *feed->changed_end = link;
         feed->changed_end = &link->next_changed;
     } else if (version > link->version || !version) {
-        link->version = link->version ? version : 0; /* what is unknown stays so */
+        link->version = link->version ? version : 0; /* unknown stays unknown */
     }
     if (!feed->is_matched) {
         feed->is_matched = true;

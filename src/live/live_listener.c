@@ -1,6 +1,6 @@
-/* live_listener: one connection.  What has changed is kept as marks at its definitions and written when the
- * connection takes it: a slow client gets fewer and larger events, one that takes nothing is closed by the
- * limit of time of the door. */
+/* live_listener: one connection.  Changes are marks at its definitions, written when the connection accepts
+ * output: a slow client gets fewer and larger events; one that reads nothing is closed by the endpoint's
+ * timeout. */
 #include "live/live_private.h"
 
 #include <inttypes.h>
@@ -15,11 +15,11 @@
 #include "serve/cors.h"
 
 enum {
-    BUFFER_MOST = 16 * 1024, /* more is not written before this is taken */
-    EVENT_MOST = 8 * 1024,   /* about: the last definition may go beyond */
-    RETRY_LEAST_MS = 500,    /* clients come again after this, and up to as long again */
+    BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */
+    EVENT_MOST = 8 * 1024,   /* approximate: the last definition may exceed it */
+    RETRY_LEAST_MS = 500,    /* clients reconnect after this to twice as long */
     RETRY_SPREAD_MS = 2000,
-    RETRY_LATER = 4, /* times as long, when there is no room, or a pause */
+    RETRY_LATER = 4, /* times as long, when there is no room, or during a pause */
 };
 
 /* --- tokens --- */
@@ -65,7 +65,7 @@ bool live_token_read(struct arena *arena, struct bytes secret, struct bytes ns, 
            known_r->horizon > 0;
 }
 
-/* --- birth and death --- */
+/* --- creation and destruction --- */
 
 static void join_kept(struct live_listener *listener)
 {
@@ -100,7 +100,7 @@ static void count_memory(struct live_listener *listener, size_t bytes)
 static void free_opening(struct live_listener *listener)
 {
     if (listener->opening)
-        arena_destroy(listener->opening->arena); /* it lies in it */
+        arena_destroy(listener->opening->arena); /* the opening is inside this arena */
     listener->opening = NULL;
 }
 
@@ -165,7 +165,7 @@ void live_listener_create(struct live *live, struct live_namespace *ns, struct e
                  &(struct exchange_owner){.gone = on_gone, .drained = on_drained, .context = listener});
 }
 
-/* --- the beginning of an answer --- */
+/* --- opening a stream --- */
 
 static void find_origin(struct live_listener *listener)
 {
@@ -177,7 +177,7 @@ static void find_origin(struct live_listener *listener)
     opening->form.origin = cors_find(opening->arena, rules->conf.origins, opening->origin);
 }
 
-/* Clients that were cut off together do not come back together. */
+/* Random, so that clients disconnected together do not reconnect together. */
 static int64_t choose_retry(void)
 {
     uint16_t chance;
@@ -185,7 +185,7 @@ static int64_t choose_retry(void)
     return RETRY_LEAST_MS + RETRY_SPREAD_MS * (int64_t)chance / UINT16_MAX;
 }
 
-/* What passes by itself is no end for a client that would come again. */
+/* A temporary failure must not make a client give up that would reconnect by itself. */
 static void answer_later(struct reply *reply)
 {
     enum fault fault = reply->fault;
@@ -288,11 +288,11 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     exchange_forget_body(listener->exchange);
     count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange));
     listener->state = LIVE_OPEN;
-    /* It gets an id when everything before is known to have been told; another life's is of no use. */
+    /* It gets an id once all earlier changes have been sent; an id of another incarnation is useless. */
     listener->known = is_resumed ? last : (struct live_horizon){.life = known->life};
     listener->was_told = true;
     listener->ns->is_told_of = true;
-    if (!is_resumed) /* whatever it holds, it is to look now */
+    if (!is_resumed) /* a new client reads everything now */
         while (live_feed_take_changed(&listener->feed))
             ;
     builder_clear(&live->text, EVENT_MOST);
@@ -368,7 +368,7 @@ static void write_id(struct live_listener *listener)
 void live_listener_know(struct live_listener *listener, const struct live_horizon *known)
 {
     if (!knows_all_that_is_told(listener))
-        return; /* an id says that everything before it was written */
+        return; /* an id asserts that all earlier changes were written */
     if (known->life != listener->known.life || known->horizon > listener->known.horizon)
         listener->known = *known;
     write_id(listener);

@@ -1,10 +1,10 @@
-/* live_look: which of some definitions have changed since a horizon: for a listener that begins or comes
- * again, and for all when something was missed.
+/* live_look: finds which definitions have changed since a horizon: for a listener that begins or resumes, and
+ * for all listeners after a loss.
  *
- * A horizon is what the collections have it to be (doc/collections.md): all transactions below it had ended
- * in the snapshot that gave it.  A document bears the transaction that wrote it last, in its column xmin;
- * a member of a collection in xid.  So who knows everything below a horizon misses only what these two name,
- * and what happened to a collection as a whole, which its own row's xmin tells. */
+ * A horizon is defined as for collections (doc/collections.md): all transactions below it had ended in the
+ * snapshot that returned it.  The column xmin of a document holds the transaction that wrote it last; for a
+ * member of a collection, xid does.  So a client that has everything below a horizon misses only the changes
+ * that these two name, and changes to a collection as a whole, which the xmin of its own row shows. */
 #include "live/live_private.h"
 
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include "base/log.h"
 
 enum { GAP_AT_ONCE = 1000 };
-enum { KIND, PLACE, VERSION };         /* columns of LOOK, then those of live_read_horizon */
-enum { NO_ROW = -1, OTHER_KEYS = -2 }; /* in place of a version */
+enum { KIND, PLACE, VERSION };         /* columns of LOOK, followed by those of live_read_horizon */
+enum { NO_ROW = -1, OTHER_KEYS = -2 }; /* instead of a version */
 
 struct bytes live_number_text(struct arena *arena, int64_t number)
 {
@@ -22,7 +22,7 @@ struct bytes live_number_text(struct arena *arena, int64_t number)
 
 /* --- which of some definitions have changed since a horizon --- */
 
-/* `since` 0: only whether the collections are declared. */
+/* `since` 0: checks only whether the collections are declared. */
 static enum fault ask_look(struct live_namespace *ns, const struct definition *definitions, size_t count,
                            int64_t since)
 {
@@ -63,7 +63,7 @@ static enum fault ask_look(struct live_namespace *ns, const struct definition *d
     return pg_send(ns->pg, &live_statements[LIVE_STATEMENT_LOOK], &params);
 }
 
-/* The version to be told of a row; false: it has not changed. */
+/* The version to send for a row; false: unchanged. */
 static bool judge(const struct pg_result *result, int row, const struct live_horizon *since,
                   const struct live_horizon *known, int64_t *version_r)
 {
@@ -71,17 +71,17 @@ static bool judge(const struct pg_result *result, int row, const struct live_hor
     if (pg_get_i64(result, row, KIND) == LIVE_ROW_OF_ALL)
         return false;
     if (*version_r != NO_ROW || pg_get_i64(result, row, KIND) == LIVE_ROW_OF_COLLECTION) {
-        if (*version_r < 0) /* the collection is not declared any more */
+        if (*version_r < 0) /* the collection is no longer declared */
             *version_r = 0;
         return true;
     }
-    *version_r = known->floor; /* it is no more, or never was: has it been purged since? */
+    *version_r = known->floor; /* it does not exist: may it have been purged since? */
     return known->floor != since->floor;
 }
 
-/* --- a listener that begins, or comes again --- */
+/* --- a listener that begins or resumes --- */
 
-/* Is the id that it brings, if any, one of ours? */
+/* Is its last id, if any, one that this server made? */
 static bool read_last(struct live_listener *listener)
 {
     struct live_namespace *ns = listener->ns;
@@ -106,10 +106,10 @@ static enum fault open_ask(struct live_namespace *ns)
     return ask_look(ns, opening->question.definitions, opening->question.count, opening->last.horizon);
 }
 
-/* What was wrong with it may be wrong with this one alone: only it is refused. */
+/* The cause may lie in this listener alone, so only this one is refused. */
 void live_open_failed(struct live_namespace *ns, enum fault fault)
 {
-    if (ns->opening) /* nobody tries again in its place */
+    if (ns->opening) /* unless it has disconnected */
         live_listener_refuse(ns->opening, fault == FAULT_STALE ? FAULT_XTIME : fault, NULL, NULL);
     ns->opening = NULL;
 }
@@ -140,7 +140,7 @@ static void match_links(struct live_listener *listener, const struct pg_result *
     for (int row = 0; row < pg_rows(result); row++)
         if (judge(result, row, &opening->last, known, &version))
             live_index_match_link(index, &listener->feed.links[pg_get_i64(result, row, PLACE)], version);
-    for (size_t i = 0; i < opening->question.count; i++) /* of whole classes nothing is remembered */
+    for (size_t i = 0; i < opening->question.count; i++) /* changes of whole classes are not recorded */
         if (!opening->question.definitions[i].id.data && !opening->question.definitions[i].collection.data)
             live_index_match_link(index, &listener->feed.links[i], 0);
 }
@@ -179,7 +179,7 @@ static void open_take(struct live_namespace *ns)
 
 const struct live_asking live_asks_open = {open_is_due, open_ask, open_take, live_open_failed};
 
-/* --- a gap: something was missed, so the database is asked about everything that is listened to --- */
+/* --- a gap: changes may have been missed, so all definitions are queried --- */
 
 static void reset_all(struct live_namespace *ns)
 {
@@ -227,7 +227,7 @@ static void begin_gap(struct live_namespace *ns)
     struct gathering gathering = {.ns = ns};
     ns->wants_gap = false;
     ns->round = ROUND_RESTS;
-    ns->missed = subscriber_missed(ns->live->subscriber, ns->ns); /* before the question */
+    ns->missed = subscriber_missed(ns->live->subscriber, ns->ns); /* before the query */
     if (!ns->gap_arena)
         ns->gap_arena = arena_create("live gap");
     arena_reset(ns->gap_arena);
@@ -243,7 +243,7 @@ static void begin_gap(struct live_namespace *ns)
 static bool gap_is_due(struct live_namespace *ns)
 {
     if (!ns->known.horizon)
-        ns->wants_gap = false; /* nobody is open, so nobody has missed anything */
+        ns->wants_gap = false; /* no listener is open, so none has missed anything */
     return ns->wants_gap || ns->gap;
 }
 
@@ -287,7 +287,7 @@ static void gap_take(struct live_namespace *ns)
     struct live_horizon known;
     int64_t next;
     if (!live_read_horizon(ns->result, &known, &next))
-        return; /* it is asked again */
+        return; /* it is queried again */
     if (!live_is_within_reach(&ns->known, &known, next)) {
         end_gap(ns);
         reset_all(ns);
@@ -307,7 +307,7 @@ static void gap_take(struct live_namespace *ns)
         live_advance(ns, &ns->gap_known);
 }
 
-/* Who looks at everything has missed nothing of what was before: a round gives a new horizon. */
+/* After a reset clients read everything, so earlier losses no longer matter; a round sets a new horizon. */
 static void gap_failed(struct live_namespace *ns, enum fault fault)
 {
     log_warning("live database=%s: %s, asking what has changed", ns->database, fault_code(fault));

@@ -1,5 +1,4 @@
-/* live_namespace: a connection of which nobody waits for anything, and a list of those who want to ask by it
- * in turn. */
+/* live_namespace: a non-blocking database connection, and the queries that use it in turn. */
 #include "live/live_private.h"
 
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 #include "store/session.h"
 
 enum {
-    LINGER_MS = 60000,   /* a connection that nobody needs is kept: to listen anew is to move all stamps */
-    ECHO_MOST_MS = 30000 /* then something is wrong with notifications */
+    LINGER_MS = 60000,   /* an unneeded connection is kept this long: a new LISTEN advances all stamps */
+    ECHO_MOST_MS = 30000 /* after that, notifications are considered broken */
 };
 
 static const struct live_asking *const askings[JOBS] = {
@@ -27,7 +26,7 @@ static void on_socket(void *context)
     live_namespace_go_on(ns);
 }
 
-/* One that is no namespace, and that nobody needs any more: so many names, so little memory. */
+/* Finds an unneeded entry that is not a namespace, to reuse it: unknown names must not consume memory. */
 static struct live_namespace *find_refused(const struct live *live)
 {
     for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next)
@@ -99,11 +98,11 @@ static bool is_needed(const struct live_namespace *ns)
 
 static void want_news(struct live_namespace *ns, bool is_wanted)
 {
-    if (strcmp(ns->live->settings->hosts, "many") != 0) /* else notifications tell everything */
+    if (strcmp(ns->live->settings->hosts, "many") != 0) /* else notifications cover everything */
         subscriber_want(ns->live->subscriber, ns->ns, is_wanted);
 }
 
-/* What was going on is begun anew by the next connection; nobody who is open is told. */
+/* The next connection starts the current work over; open streams are not affected. */
 static void drop_connection(struct live_namespace *ns)
 {
     watch_set(ns->watch, -1, false);
@@ -133,7 +132,7 @@ static void fail(struct live_namespace *ns, enum fault fault)
         live_rules_failed(ns->live);
 }
 
-/* Nobody listens: what happens from now on is not heard, and nothing is remembered. */
+/* There are no listeners: from now on no changes are received, and the state is dropped. */
 static void close_unneeded(struct live_namespace *ns)
 {
     want_news(ns, false);
@@ -148,8 +147,8 @@ static void close_unneeded(struct live_namespace *ns)
 
 static void connect(struct live_namespace *ns)
 {
-    want_news(ns, true);      /* before anything is asked */
-    if (!ns->known.horizon) { /* nobody is open: nothing can be missed */
+    want_news(ns, true);      /* before any query */
+    if (!ns->known.horizon) { /* no listener is open: nothing can be missed */
         ns->missed = subscriber_missed(ns->live->subscriber, ns->ns);
         ns->was_clean = namespaces_is_clean(ns->live->segment, ns->ns);
         ns->wants_gap = false;
@@ -163,7 +162,7 @@ static void connect(struct live_namespace *ns)
 static void go_on_connecting(struct live_namespace *ns)
 {
     enum fault fault = FAULT_NONE;
-    if (!ns->is_ready) { /* libpq would wait for it */
+    if (!ns->is_ready) { /* libpq would block */
         if (clock_monotonic_ms() >= pg_deadline_ms(ns->pg))
             fail(ns, FAULT_XAWAY);
         return;
@@ -176,7 +175,7 @@ static void go_on_connecting(struct live_namespace *ns)
         ns->link = LINK_IDLE;
 }
 
-/* --- questions --- */
+/* --- queries --- */
 
 static void hear_notifications(struct live_namespace *ns)
 {
@@ -207,7 +206,7 @@ static void ask(struct live_namespace *ns, enum live_job job)
         fail(ns, fault);
 }
 
-/* Without LISTEN and the secret nothing else; then those who are due, one after the other. */
+/* LISTEN and the secret come first; then the queries that are due, in turn. */
 static void ask_next(struct live_namespace *ns)
 {
     if (!ns->is_listening || !*ns->secret) {
@@ -223,7 +222,7 @@ static void ask_next(struct live_namespace *ns)
     }
 }
 
-/* The question may have been what was wrong: the connection goes on. */
+/* The query itself may be the cause: the connection stays open. */
 static void fail_question(struct live_namespace *ns)
 {
     enum fault fault = ns->fault ? ns->fault : FAULT_XDATABASE;
@@ -246,7 +245,7 @@ static void go_on_asking(struct live_namespace *ns)
         return;
     }
     ns->link = LINK_IDLE;
-    if (ns->job != JOB_LISTEN) /* else what fails behind it would be tried again and again without a pause */
+    if (ns->job != JOB_LISTEN) /* else a failure after LISTEN would be retried without a pause */
         ns->failures = 0;
     askings[ns->job]->take(ns);
     ns->result = NULL;
@@ -258,7 +257,7 @@ static void set_watch(struct live_namespace *ns)
     if (!ns->pg)
         return;
     bool waits = ns->link == LINK_CONNECTING || ns->link == LINK_ASKING;
-    if (ns->link == LINK_CONNECTING) /* each step may have another socket, of the same number even */
+    if (ns->link == LINK_CONNECTING) /* each step may have another socket, even with the same number */
         watch_set(ns->watch, -1, false);
     watch_set(ns->watch, pg_socket(ns->pg), waits && ns->progress == PG_WAITS_TO_WRITE);
 }
@@ -276,7 +275,7 @@ void live_namespace_go_on(struct live_namespace *ns)
         if (ns->link == LINK_IDLE)
             ask_next(ns);
         before = (int)ns->link;
-        if (ns->link == LINK_ASKING) /* sends it */
+        if (ns->link == LINK_ASKING) /* sends the query */
             go_on_asking(ns);
     }
     set_watch(ns);
@@ -285,11 +284,11 @@ void live_namespace_go_on(struct live_namespace *ns)
 void live_namespace_miss(struct live_namespace *ns)
 {
     ns->wants_gap = true;
-    if (ns == ns->live->z) /* rules too are among what was missed */
+    if (ns == ns->live->z) /* changes of rules may have been missed too */
         live_rules_doubt(ns->live);
 }
 
-/* --- who waits for a horizon --- */
+/* --- listeners that wait for a horizon --- */
 
 void live_namespace_queue(struct live_namespace *ns, struct live_listener *listener)
 {
@@ -322,7 +321,7 @@ void live_namespace_forget(struct live_namespace *ns, struct live_listener *list
         ns->last_waiting = former;
 }
 
-/* --- now and then --- */
+/* --- periodic work --- */
 
 void live_namespace_tick(struct live_namespace *ns, int64_t now_ms)
 {

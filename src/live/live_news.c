@@ -1,9 +1,9 @@
-/* live_news: what is heard of single documents, and what of them the database alone knows: versions of those
- * that others have changed, and in which collections they are or were.
+/* live_news: changes of single documents, completed from the database: the versions of those changed outside
+ * the workers, and the collections that they are or were in.
  *
- * A stamp is moved before anybody is told of a change: who is told and reads at once must not be answered
- * from a copy of before.  Workers have moved those of their own; here it is done for all that comes from the
- * database, since the relay may hear of it later than we do. */
+ * The slot stamp is advanced before a change is sent, so a client that reads right after the event never gets
+ * the old value.  Workers advance stamps for their own commits; this file does so for all notifications of
+ * the database, since the relay may receive them later. */
 #include "live/live_private.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "segment/notification.h"
 
 enum {
-    NEWS_AT_ONCE = 500, /* documents in one question */
-    NEWS_MOST = 2000,   /* more that waits is asked about as a gap */
+    NEWS_AT_ONCE = 500, /* documents in one query */
+    NEWS_MOST = 2000,   /* if more are waiting, they are handled as a gap */
 };
 enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_TEXT, NEWS_VERSION }; /* columns of NEWS */
 
@@ -39,8 +39,8 @@ static enum fault listen_ask(struct live_namespace *ns)
     return pg_send(ns->pg, &live_statements[LIVE_STATEMENT_LISTEN], &params);
 }
 
-/* What happened before was told to nobody; nobody who is told of something, or looks at everything, from now
- * on is answered with what was before. */
+/* Earlier changes were not received.  All stamps are advanced, so a client that gets an event or reads
+ * everything from now on never gets an old value. */
 static void listen_take(struct live_namespace *ns)
 {
     ns->is_listening = true;
@@ -52,7 +52,7 @@ static void listen_take(struct live_namespace *ns)
 
 const struct live_asking live_asks_listen = {listen_is_due, listen_ask, listen_take, NULL};
 
-/* --- the secret, before anything that has to do with ids --- */
+/* --- the secret, needed before any work on ids --- */
 
 static bool secret_is_due(struct live_namespace *ns)
 {
@@ -66,7 +66,7 @@ static enum fault secret_ask(struct live_namespace *ns)
     return pg_send(ns->pg, &live_statements[LIVE_STATEMENT_SECRET], &params);
 }
 
-/* Without one, which only an administrator can have brought about, ids are good for this process. */
+/* Without a secret, which only an administrator can have removed, ids are valid only for this process. */
 static void secret_take(struct live_namespace *ns)
 {
     struct bytes secret = pg_rows(ns->result) ? pg_get_text(ns->result, 0, 0) : NO_BYTES;
@@ -81,7 +81,7 @@ static void secret_take(struct live_namespace *ns)
 
 const struct live_asking live_asks_secret = {secret_is_due, secret_ask, secret_take, NULL};
 
-/* --- what waits: heard, in the order of hearing; those in front are asked about --- */
+/* --- the queues of news, in order of arrival; the front one is queried --- */
 
 static bool news_is_due(struct live_namespace *ns)
 {
@@ -97,7 +97,7 @@ void live_news_clear(struct live_namespace *ns)
     ns->news_asked = ns->news_told = ns->news_heard;
 }
 
-/* The queue in front is asked about until it is empty, behind it the other is filled. */
+/* The front queue is queried until it is empty, while the other is filled. */
 static struct live_queue *front_queue(struct live_namespace *ns)
 {
     struct live_queue *front = &ns->news[0], *back = &ns->news[1];
@@ -153,7 +153,7 @@ void live_namespace_notice(struct live_namespace *ns, struct bytes payload)
         live_namespace_miss(ns);
 }
 
-/* --- the question --- */
+/* --- the query --- */
 
 static enum fault news_ask(struct live_namespace *ns)
 {
@@ -200,7 +200,7 @@ static void news_take(struct live_namespace *ns)
         (void)live_round_go_on(ns);
 }
 
-/* The gap asks about everything. */
+/* A gap queries everything. */
 static void news_failed(struct live_namespace *ns, enum fault fault)
 {
     (void)fault;

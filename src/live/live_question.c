@@ -1,4 +1,4 @@
-/* live_question: strict, because a listener that hears nothing does not know why. */
+/* live_question: a strict parser, since a listener that receives nothing cannot find out why. */
 #include "live/live_question.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static enum fault add_definition(struct reading *reading, struct bytes text)
     struct live_question *question = reading->question;
     if (question->count >= reading->source->definitions_most) {
         question->count++;
-        return FAULT_NONE; /* only counted: refused with their number */
+        return FAULT_NONE; /* only counted, for the refusal */
     }
     if (question->count == reading->room) {
         size_t room = reading->room ? reading->room * 2 : 8;
@@ -68,7 +68,7 @@ static enum fault add_definition(struct reading *reading, struct bytes text)
     return FAULT_NONE;
 }
 
-/* What a definition means, and where it stands. */
+/* The meaning of a definition, and its position. */
 struct meant {
     struct bytes key;
     size_t place;
@@ -81,7 +81,7 @@ static int compare_meant(const void *a, const void *b)
     return order ? order : (one->place > other->place) - (one->place < other->place);
 }
 
-/* Of several ways to write the same the first is told of. */
+/* Of several definitions with the same meaning, the first is kept. */
 static void drop_doubles(struct arena *arena, struct live_question *question)
 {
     struct definition *definitions = question->definitions;

@@ -1,12 +1,12 @@
-/* live_round: a round moves the horizon of those who listen, who were told by workers and notifications, not
- * by the database.
+/* live_round: a round advances the horizon of listeners, whose changes came from the change feed and
+ * notifications, not from queries.
  *
- * The horizon of a snapshot may be claimed when what was committed before it has been told.  That is so when
- * the echo of a notification of its own has come back, which follows all notifications of what was committed
- * before (PostgreSQL keeps their order); when each entry of the segment was once seen without a commit in
- * flight, since workers tell before they end; when the pipe was empty then; and when the database was asked
- * about all that had been heard by then.  Sessions of a former generation of the segment tell nobody: while
- * there may be any, or were in the round before, the database is asked about everything instead. */
+ * The horizon of a snapshot may be adopted once all changes committed before it have been sent.  The
+ * conditions: the echo of the round's own notification has come back, which follows those of all earlier
+ * commits (PostgreSQL keeps their order); each entry of the segment was once without a commit in flight,
+ * since workers publish before a commit ends; the pipe was empty after that; and the database was queried
+ * about all news received by then.  Sessions of a former generation of the segment publish nothing: while
+ * there may be any, or were in the round before, everything is queried instead. */
 #include "live/live_private.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 enum {
     ROUND_MS = 1000,
-    /* Numbers of transactions in xmin go around: what is older than this cannot be compared. */
+    /* Transaction numbers in xmin wrap around: older ones cannot be compared. */
     REACH = INT32_MAX - 1000000,
 };
 enum { KIND, LIFE = 3, FLOOR, XID, XID_NEXT }; /* columns of LOOK and ROUND */
@@ -59,7 +59,7 @@ static bool round_is_due(struct live_namespace *ns)
            clock_monotonic_ms() - ns->round_ms >= period_ms;
 }
 
-/* Nobody else's, on whatever host. */
+/* An echo unique among all hosts. */
 static struct bytes write_echo(const struct live_namespace *ns, uint64_t number, struct arena *arena)
 {
     return bytes_of(arena_printf(arena, "%016" PRIx64 ".%" PRIu64, ns->live->nonce, number));
@@ -90,14 +90,14 @@ static void round_take(struct live_namespace *ns)
         live_namespace_miss(ns);
         return;
     }
-    if (ns->round == ROUND_ASKS) /* else the echo was quicker, or a gap has come between */
+    if (ns->round == ROUND_ASKS) /* else the echo came first, or a gap has intervened */
         ns->round = ROUND_WAITS_FOR_ECHO;
 }
 
 static void round_failed(struct live_namespace *ns, enum fault fault)
 {
     log_warning("live database=%s: %s, asking for a horizon", ns->database, fault_code(fault));
-    ns->round = ROUND_RESTS; /* the next one after its time */
+    ns->round = ROUND_RESTS; /* the next round follows after the usual interval */
     ns->is_told_of = true;
 }
 
@@ -129,7 +129,7 @@ static bool all_have_told(struct live_namespace *ns)
     return have_all;
 }
 
-/* Workers have told: what was heard until now includes what was committed before the snapshot. */
+/* All workers have published: the news received so far includes all commits before the snapshot. */
 static void note_what_was_heard(struct live_namespace *ns)
 {
     live_hear(ns->live);
@@ -149,7 +149,7 @@ bool live_round_go_on(struct live_namespace *ns)
             return true;
         note_what_was_heard(ns);
     }
-    /* A gap that is still to begin ends this round. */
+    /* A gap that is about to begin ends this round. */
     if (ns->round == ROUND_WAITS_FOR_NEWS && ns->news_told >= ns->round_heard && !ns->gap && !ns->wants_gap) {
         ns->round = ROUND_RESTS;
         live_advance(ns, &ns->round_known);

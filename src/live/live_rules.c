@@ -1,5 +1,5 @@
-/* live_rules: the configuration of a namespace, read from the database of z, and read again when its document
- * is heard of there. */
+/* live_rules: the configuration of a namespace, read from the database of z, and again whenever its document
+ * changes there. */
 #include "live/live_private.h"
 
 #include "base/log.h"
@@ -69,7 +69,7 @@ void live_rules_apply(struct live_listener *listener)
         live_listener_admit(listener);
 }
 
-/* Waiting listeners are admitted or refused; open ones that may not listen any more are closed. */
+/* Admits or refuses waiting listeners; closes open ones that may no longer listen. */
 static void apply(struct live_namespace *ns)
 {
     for (struct live_listener *listener = ns->listeners, *next; listener; listener = next) {
@@ -90,7 +90,7 @@ void live_rules_failed(struct live *live)
         }
 }
 
-/* --- the question --- */
+/* --- the query --- */
 
 static bool is_due(struct live_namespace *ns)
 {
@@ -125,7 +125,7 @@ static void take(struct live_namespace *ns)
                             bytes_of(ruled->database)) &&
         !live_namespace_enter(ruled))
         log_error("live: the table of namespaces is full");
-    if (!rules->is_wanted) /* else they have changed again: the next answer counts */
+    if (!rules->is_wanted) /* else they have changed again: the next result counts */
         apply(ruled);
     if (ruled != ns)
         live_namespace_go_on(ruled);

@@ -1,4 +1,4 @@
-/* live_shares: lists by a hash that nobody can aim at. */
+/* live_shares: lists by a seeded hash, so that clients cannot provoke collisions. */
 #include "live/live_shares.h"
 
 #include <stdlib.h>
