@@ -1,5 +1,5 @@
-/* agenda: a table of all tasks by name, a heap by start of those that are not due, and for each queue and
- * namespace one by priority of those that are. */
+/* agenda: a table of all tasks by name, a heap by start for those not yet due, and for each queue and
+ * namespace a heap by priority for those due. */
 #include "queue/agenda.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct queue {
     size_t due_count;
     int concurrency, running;
     int running_of[NAMESPACES];
-    int turn; /* the namespace that was served last */
+    int turn; /* the last namespace served */
 };
 
 struct agenda {
@@ -24,11 +24,11 @@ struct agenda {
     bool (*is_quick)(void *context, const struct agenda_task *task);
     void *context;
     bool has_had_tasks[NAMESPACES];
-    int manager_namespaces_with_tasks; /* of them */
+    int manager_namespaces_with_tasks; /* their number */
     uint32_t rounds[NAMESPACES];
     size_t waiting_of[NAMESPACES];
     uint64_t told;
-    struct agenda_task **running; /* those that have a place */
+    struct agenda_task **running; /* tasks that occupy a place */
     int running_count;
 };
 
@@ -60,7 +60,7 @@ struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
     int total = 0;
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         agenda->queues[i].concurrency = concurrency[i];
-        agenda->queues[i].turn = NAMESPACES - 1; /* the first one is the next */
+        agenda->queues[i].turn = NAMESPACES - 1; /* so the first one is next */
         for (int ns = 0; ns < NAMESPACES; ns++)
             agenda->queues[i].due[ns].is_before = goes_first;
         total += concurrency[i];
@@ -178,7 +178,7 @@ static void learn_text(char **field, struct bytes text)
     *field = keep(text);
 }
 
-/* Queues without places of their own are the concern of the one before. */
+/* Tasks of a queue without places of its own go to the one before it. */
 static int choose_queue(const struct agenda *agenda, int queue)
 {
     queue = queue < 0 ? 0 : queue >= AGENDA_QUEUES ? AGENDA_QUEUES - 1 : queue;
@@ -263,7 +263,7 @@ static void start(struct agenda *agenda, struct agenda_task *task)
     task->is_told_again = false;
 }
 
-/* Is the last free place kept for others? */
+/* Is the last free place withheld for other namespaces? */
 static bool is_place_kept(const struct agenda *agenda, const struct queue *queue,
                           const struct agenda_task *task)
 {
@@ -272,8 +272,8 @@ static bool is_place_kept(const struct agenda *agenda, const struct queue *queue
            !(agenda->is_quick && agenda->is_quick(agenda->context, task));
 }
 
-/* Of the namespace that has the fewest places, however many tasks another one has; of equals one after the
- * other.  NULL: the free place is kept for others. */
+/* The first task of the namespace that occupies the fewest places, however many tasks others have; ties go
+ * round robin.  NULL: the free place is withheld for others. */
 static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct queue *queue)
 {
     struct agenda_task *next = NULL;
@@ -299,7 +299,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
             if (!task)
                 break;
             if (is_domain_busy(agenda, task)) {
-                forget(agenda, task); /* who ends the domain's turn asks for the next */
+                forget(agenda, task); /* the next is requested when the domain's task ends */
                 continue;
             }
             queue->running++;
@@ -372,7 +372,7 @@ void agenda_begin_scan(struct agenda *agenda, int ns)
     agenda->rounds[ns]++;
 }
 
-/* Forgets what waits in a namespace, was not told of in this round, and was due until then. */
+/* Drops the waiting tasks of a namespace that were due by then and not received in this round. */
 static void sweep(struct agenda *agenda, int ns, int64_t until_ms)
 {
     for (size_t i = 0; i < agenda->bucket_count; i++)
@@ -395,7 +395,7 @@ void agenda_drop_ns(struct agenda *agenda, int ns)
     sweep(agenda, ns, INT64_MAX);
 }
 
-/* --- looking --- */
+/* --- queries --- */
 
 int64_t agenda_next_ms(const struct agenda *agenda)
 {

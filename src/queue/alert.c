@@ -1,4 +1,4 @@
-/* alert: when to write, what to write, to whom. */
+/* alert: schedules, composes and sends mails. */
 #include "queue/alert.h"
 
 #include <stdio.h>
@@ -19,19 +19,19 @@ enum {
     TIMEOUT_MS = 60000,
     WORDS_MAX = 2000,
     LINE_BYTES = 300,       /* SMTP allows 998 */
-    NOTES_MAX = 2000,       /* the server tells again of what is left out */
-    LISTED_MAX = 20,        /* tasks that a mail names */
-    REMEMBERED_MS = 120000, /* a scan that began before the mail may tell of it once more */
+    NOTES_MAX = 2000,       /* the server reports again what does not fit */
+    LISTED_MAX = 20,        /* tasks named in a mail */
+    REMEMBERED_MS = 120000, /* a scan that began before the mail may report the failure again */
     PAUSE_LEAST_MS = 5000,
     PAUSE_MOST_MS = 600000,
 };
 
-/* A failure to be told of. */
+/* A failure to be mailed. */
 struct note {
     struct note *next;
-    uint64_t name;            /* of its operation */
-    struct alert_cause cause; /* with texts of its own */
-    bool is_sent;             /* in the mail under way */
+    uint64_t name;            /* hash of its operation */
+    struct alert_cause cause; /* with its own copies of texts */
+    bool is_sent;             /* in the mail being sent */
     int64_t told_ms;          /* monotonic; 0: not yet */
 };
 
@@ -44,14 +44,14 @@ struct told {
 struct alert {
     const struct settings *settings;
     struct secret password;
-    char *receivers; /* the setting mail_to, cut into words */
+    char *receivers; /* the setting mail_to, split into words */
     const char *to[RECEIVERS_MAX + 1];
     struct told told[KNOWN];
-    struct note *notes; /* in the order of their coming */
+    struct note *notes; /* in order of arrival */
     size_t note_count;
     bool is_sending;
-    uint64_t name_sent; /* of the mail under way */
-    int failures;       /* of mails, in a row */
+    uint64_t name_sent; /* of the mail being sent */
+    int failures;       /* consecutive failed mails */
     int64_t not_before_ms;
     struct alert_counts counts;
 };
@@ -77,7 +77,7 @@ struct alert *alert_create(const struct settings *settings, char *problem, size_
 
 static void free_text(const void *text)
 {
-    free((void *)(uintptr_t)text); /* it was made by keep() */
+    free((void *)(uintptr_t)text); /* allocated by keep() */
 }
 
 static void forget(struct alert *alert, struct note **at)
@@ -105,7 +105,7 @@ void alert_destroy(struct alert *alert)
     free(alert);
 }
 
-/* --- when --- */
+/* --- schedule --- */
 
 static uint64_t hash_of(const struct alert_cause *cause)
 {
@@ -118,7 +118,7 @@ static uint64_t hash_of(const struct alert_cause *cause)
     return hash;
 }
 
-/* The place of an operation; the one that is silent longest makes room for a new one. */
+/* The slot of an operation; a new one evicts the one without mail for the longest time. */
 static struct told *find_told(struct alert *alert, uint64_t name)
 {
     struct told *oldest = alert->told;
@@ -132,7 +132,7 @@ static struct told *find_told(struct alert *alert, uint64_t name)
     return oldest;
 }
 
-/* --- what is to be told --- */
+/* --- failures to be mailed --- */
 
 static const char *keep(const char *text, size_t size)
 {
@@ -158,7 +158,8 @@ static bool is_about(const struct note *note, const struct alert_cause *cause)
     return strcmp(note->cause.task, cause->task) == 0 && strcmp(note->cause.ns, cause->ns) == 0;
 }
 
-/* Is it known?  What was told long ago, and an older failure that still waits to be told, make room. */
+/* Is the failure queued or recently mailed?  Removes those mailed long ago, and an older one of the task not
+ * mailed yet. */
 static bool is_known(struct alert *alert, const struct alert_cause *cause, int64_t now_ms)
 {
     for (struct note **at = &alert->notes; *at;) {
@@ -196,10 +197,10 @@ void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_un
     alert->note_count++;
 }
 
-/* --- what --- */
+/* --- text --- */
 
-/* Words without line ends of others' making, nothing but printable characters and UTF-8.  What is longer than
- * SMTP's lines goes on in a next one, which begins with a blank, as headers do too. */
+/* Adds words without their line ends, reduced to printable UTF-8.  Text too long for a line continues on the
+ * next, which begins with a blank, as in headers. */
 static void add_words(struct builder *mail, struct bytes words)
 {
     size_t size = words.size < WORDS_MAX ? words.size : WORDS_MAX, written = 0;
@@ -232,7 +233,7 @@ static void add_stamp(struct builder *mail, int64_t stamp)
                    parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/* The date as mails have it, whatever the locale. */
+/* The date in the format of mail, independent of the locale. */
 static void add_date(struct builder *mail, int64_t now_ms)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -351,7 +352,7 @@ static void send(struct alert *alert, struct http *http, const struct alert_caus
     builder_free(&text);
 }
 
-/* One mail about all that waits of an operation. */
+/* Sends one mail about all queued failures of an operation. */
 static void send_all_of(struct alert *alert, struct http *http, uint64_t name)
 {
     struct alert_cause causes[LISTED_MAX];

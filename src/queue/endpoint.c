@@ -86,11 +86,11 @@ bool endpoint_take_wakeup(struct manager *manager, const struct json *wakeup)
     int ns = manager_namespaces_find(manager, code->value);
     if (ns < 0) {
         if (manager->registry)
-            registry_hurry(manager->registry); /* it may be new */
+            registry_hurry(manager->registry); /* the namespace may be new */
         return false;
     }
     if (manager->namespaces[ns].failures)
-        return true; /* a scan comes when it answers again */
+        return true; /* it is scanned when it answers again */
     if (!json_member(wakeup, "id")) {
         manager_namespaces_want_scan(manager, ns);
         return true;
@@ -160,7 +160,7 @@ static void set_suspended(struct endpoint *endpoint, bool is_suspended)
                    agenda_running(manager->agenda));
 }
 
-/* One namespace, or all. */
+/* Scans one namespace, or all. */
 static enum fault scan(struct endpoint *endpoint, struct form *form)
 {
     struct manager *manager = endpoint->manager;
@@ -192,7 +192,7 @@ static enum fault take(struct endpoint *endpoint, const struct json *param)
     return FAULT_NONE;
 }
 
-/* The key stands in the header or in the body, and is right wherever it stands. */
+/* The key may be in the header or the body; wherever it is given, it must be right. */
 static bool is_allowed(const struct endpoint *endpoint, const struct form *form, struct bytes bearer)
 {
     struct bytes key = endpoint->manager->key;
@@ -263,7 +263,7 @@ static void compose(struct endpoint *endpoint, enum fault fault, const struct fo
                    status, fault ? "problem+json" : "json", endpoint->answer.size);
 }
 
-/* nginx says by a parameter that it is a request of this host, at the address of the probes. */
+/* A parameter of nginx marks requests from this host, at the address of the probes. */
 static bool serve_probe(struct endpoint *endpoint, struct fcgi_request *request)
 {
     if (!bytes_equal(fcgi_parameter(request, "STAMPD_DOOR"), BYTES("probe")))

@@ -17,7 +17,7 @@ static int hex_value(char digit)
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Undoes escapes; false: one is broken, or the text is not UTF-8 without NUL. */
+/* Decodes escapes; false: one is malformed, or the text is not UTF-8 without NUL. */
 static bool decode(struct arena *arena, struct bytes text, struct bytes *decoded_r)
 {
     char *decoded = arena_alloc(arena, text.size + 1);

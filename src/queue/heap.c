@@ -1,4 +1,4 @@
-/* heap: the usual binary one. */
+/* heap: an intrusive binary min-heap. */
 #include "queue/heap.h"
 
 #include <stdlib.h>

@@ -1,11 +1,10 @@
-/* latency_estimate: a table by hash; a guess moves by the ratio of what a request took and what it was
- * guessed to take.
- */
+/* latency_estimate: a hash table; an estimate is scaled by the ratio of a request's measured and estimated
+ * time. */
 #include "queue/latency_estimate.h"
 
 #include <string.h>
 
-/* The parts of what is learnt that go into the next guess: that it is slower is believed sooner. */
+/* The weight of an observation in the next estimate: it rises faster than it falls. */
 enum { PART_SLOWER = 2, PART_QUICKER = 4 };
 
 static uint64_t hash_of(int ns, const char *operation)

@@ -20,20 +20,20 @@
 #include "queue/registry.h"
 
 enum {
-    TURN_MS = 1000, /* the longest time without a look at the clock, which may be set */
+    TURN_MS = 1000, /* longest time between two reads of the clock, which may be changed */
     SCAN_PLACES = 2,
-    MAIL_PLACES = 24, /* a mail, and words to the server of what it has told */
+    MAIL_PLACES = 24, /* a mail, and the notes to the server about failures mailed */
     CONNECT_TIMEOUT_MS = 5000,
-    KNOWN_MOST = 100000, /* tasks that wait in memory */
+    KNOWN_MOST = 100000, /* waiting tasks in memory */
     WAKEUPS_AT_ONCE = 256,
     CODES_MAX = 128,
-    LAST_MAIL_MS = 10000, /* for mails under way when all has ended */
+    LAST_MAIL_MS = 10000, /* for mails in progress when all tasks have ended */
     PROBLEM_BYTES = 600,
 };
 
 /* --- start --- */
 
-/* The codes of the setting, which lives as long as we do. */
+/* Takes the codes in the setting, which lives as long as the process. */
 static void take_named_namespaces(struct manager *manager)
 {
     const char *codes[CODES_MAX];
@@ -142,7 +142,7 @@ static void hear_wakeups(struct manager *manager)
         struct json_problem problem;
         struct json *wakeup;
         if (json_read(manager->arena, text, &limits, &wakeup, &problem) == FAULT_NONE)
-            (void)endpoint_take_wakeup(manager, wakeup); /* one that says nothing does no harm */
+            (void)endpoint_take_wakeup(manager, wakeup); /* an invalid one is ignored */
     }
 }
 
@@ -154,7 +154,7 @@ static void renew_namespaces(struct manager *manager)
         manager_namespaces_set(manager, codes, count);
 }
 
-/* Begins what is due; returns how long nothing will be, if nothing comes. */
+/* Starts what is due; returns the time until the next is due, if nothing arrives. */
 static int64_t begin_due(struct manager *manager)
 {
     int64_t wait_ms = TURN_MS, now_ms = clock_monotonic_ms();
@@ -197,7 +197,7 @@ static void take_turn(struct manager *manager, int signals)
     if (http_receive_or(manager->http, wait_ms, sources, SOURCES, &result)) {
         runner_end(manager, &result);
         sources[SIGNALS].revents = sources[ENDPOINT].revents = sources[WAKEUPS].revents =
-            POLLIN; /* look again */
+            POLLIN; /* poll again */
     }
     if (sources[SIGNALS].revents)
         heed_signals(manager);

@@ -1,4 +1,4 @@
-/* manager_namespaces: which namespaces are ours, and when each is scanned. */
+/* manager_namespaces: the namespaces of this manager, and the schedule of their scans. */
 #include "queue/manager_private.h"
 
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include "edge/crypto.h"
 
 enum {
-    SCANS_AT_ONCE = 2, /* the server has work to do besides */
-    SCAN_GAP_MS = 100, /* between two scans of a namespace, however many are asked for */
+    SCANS_AT_ONCE = 2, /* the server has other work too */
+    SCAN_GAP_MS = 100, /* between two scans of a namespace, however many are requested */
     PAUSE_LEAST_MS = 250,
     PAUSE_MOST_MS = 15000,
-    REFILL_BELOW = 2000, /* tasks waiting, after a scan that was cut */
+    REFILL_BELOW = 2000, /* waiting tasks, after a truncated scan */
 };
 
 int manager_namespaces_find(const struct manager *manager, struct bytes code)
@@ -74,7 +74,7 @@ void manager_namespaces_want_scan(struct manager *manager, int ns)
 {
     struct ns *wanted = &manager->namespaces[ns];
     if (wanted->failures)
-        return; /* it comes when the rest is over */
+        return; /* it is scanned after the backoff */
     if (wanted->is_scanning) {
         wanted->is_wanted = true;
         return;
@@ -104,7 +104,7 @@ static void begin(struct manager *manager, int number, int64_t now_ms)
     ns->is_wanted = false;
     ns->scanned_ms = now_ms;
     ns->scan_at_ms = now_ms + period_ms;
-    /* When there is more than can be told, what is due goes before what will be. */
+    /* If one scan cannot return all tasks, those due go before those due later. */
     int64_t before_ms = clock_wall_ms() + (ns->was_cut ? 0 : period_ms + period_ms / 4 + 1000);
     runner_scan(manager, number, before_ms);
 }
@@ -124,14 +124,14 @@ int64_t manager_namespaces_scan_due(struct manager *manager)
         }
         if (first_ms > now_ms)
             return first_ms;
-        begin(manager, first, now_ms); /* the one that waits longest */
+        begin(manager, first, now_ms); /* the one waiting longest */
     }
     return INT64_MAX;
 }
 
-/* --- rest --- */
+/* --- backoff --- */
 
-/* Growing, and never twice the same, so that several managers do not come together. */
+/* Growing and random, so that several managers do not retry together. */
 static int64_t pause_ms(int failures)
 {
     int64_t pause = failures > 8 ? PAUSE_MOST_MS : PAUSE_LEAST_MS << (failures - 1);
@@ -148,7 +148,7 @@ void manager_namespaces_rest(struct manager *manager, int number, const char *wh
     int64_t now_ms = clock_monotonic_ms();
     agenda_drop_ns(manager->agenda, number);
     if (now_ms < ns->rests_until_ms)
-        return; /* several requests have met the same trouble */
+        return; /* several requests have failed for the same reason */
     ns->failures++;
     manager->failed_requests++;
     ns->was_cut = false;

@@ -1,4 +1,4 @@
-/* registry: one connection, one statement, each step taken when its time has come. */
+/* registry: one connection, one statement, in non-blocking steps. */
 #include "queue/registry.h"
 
 #include <stdlib.h>
@@ -23,13 +23,13 @@ enum state { RESTING, CONNECTING, CONNECTED, ASKING };
 struct registry {
     const struct settings *settings;
     struct pg_options options;
-    struct arena *arena; /* of one answer */
+    struct arena *arena; /* of one result */
     struct pg *pg;       /* NULL while resting */
     enum state state;
     enum pg_progress progress;
     struct pg_result *result;
     enum fault fault;
-    int64_t next_ms; /* monotonic: of the next step, when nothing comes */
+    int64_t next_ms; /* monotonic: of the next step, if nothing arrives */
     int failures;
     size_t count;
     const char *codes[NAMESPACES_MAX];
@@ -63,7 +63,7 @@ void registry_destroy(struct registry *registry)
 {
     if (!registry)
         return;
-    arena_destroy(registry->arena); /* results go before their connection */
+    arena_destroy(registry->arena); /* results are freed before their connection */
     pg_close(registry->pg);
     free(registry);
 }
@@ -95,7 +95,7 @@ static void rest(struct registry *registry)
     registry->next_ms = clock_monotonic_ms() + pause_ms;
 }
 
-/* The configuration's own word, or that of who has none. */
+/* Does the configuration, or the default without one, name this manager? */
 static bool is_ours(const struct registry *registry, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 1};

@@ -1,4 +1,4 @@
-/* runner: the requests to the server, and what their answers mean (doc/tasks.md). */
+/* runner: sends the requests to the server, and handles their answers (doc/tasks.md). */
 #include "queue/manager_private.h"
 
 #include <stdio.h>
@@ -11,23 +11,23 @@
 #include "queue/alert.h"
 
 enum {
-    SCAN_LIMIT = 5000, /* tasks of a queue that a scan may tell of */
+    SCAN_LIMIT = 5000, /* most tasks of a queue that a scan returns */
     SCAN_TIMEOUT_MS = 60000,
     UNTOLD_LIMIT = 100,
     RUN_GRACE_S = 25, /* beyond limit_task_s, nginx's own included */
-    EARLY_MS = 1000,  /* our clock is ahead: until the next try */
+    EARLY_MS = 1000,  /* this host's clock is ahead: until the next try */
     BUSY_MS = 100,
     BATCH_MAX = 1000,
     ALONG_MAX = 32,    /* tasks of one request, each with a commit of its own */
-    ALONG_US = 100000, /* what they may take together, as far as can be guessed */
-    QUICK_US = 500000, /* what takes no longer may have the last place of a queue */
+    ALONG_US = 100000, /* what they may take together, by their estimates */
+    QUICK_US = 500000, /* tasks up to this may take the last place of a queue */
     ANSWER_DEPTH = 16,
 };
 
-/* A request under way. */
+/* A request in progress. */
 struct pending {
-    struct pending *next, *previous; /* of all */
-    bool is_scan, is_note;           /* is_note: that administrators were told */
+    struct pending *next, *previous; /* in the list of all */
+    bool is_scan, is_note;           /* is_note: it reports mails to administrators */
     int ns;
     int64_t before_ms;          /* of a scan */
     int64_t begun_us, guess_us; /* of a run whose tasks have commits of their own */
@@ -77,7 +77,7 @@ static void send(struct manager *manager, struct pending *pending, const char *i
     http_send(manager->http, &request);
 }
 
-/* --- out --- */
+/* --- requests --- */
 
 static int64_t run_timeout_ms(const struct manager *manager)
 {
@@ -100,7 +100,7 @@ static void run(struct manager *manager, struct pending *pending)
     send(manager, pending, NULL, builder_bytes(&pending->body), run_timeout_ms(manager));
 }
 
-/* Those that share a commit. */
+/* Runs tasks that share a commit. */
 static void run_batch(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
     size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
@@ -123,7 +123,7 @@ bool runner_is_quick(void *context, const struct agenda_task *task)
     return guess_us(context, task) <= QUICK_US;
 }
 
-/* One, and when more wait than there are places for: its share of them, as long as they are quick. */
+/* Runs one task; if more wait than there are places, runs its share of them while they are quick. */
 static void run_with_commits(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
     size_t share = agenda_share(manager->agenda, first);
@@ -173,7 +173,7 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms)
     send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
 
-/* --- in --- */
+/* --- answers --- */
 
 static const struct json *read_answer(struct manager *manager, struct bytes body)
 {
@@ -226,7 +226,7 @@ bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_
     return is_id(entry_r->id);
 }
 
-/* Notes a row when its start is near; false: it is none. */
+/* Adds a row to the agenda if its start is near; false: not a valid row. */
 static bool note(struct manager *manager, int ns, const struct json *row)
 {
     struct agenda_entry entry;
@@ -238,7 +238,7 @@ static bool note(struct manager *manager, int ns, const struct json *row)
     return true;
 }
 
-/* The same task again at another time; the answer tells when it has failed once more. */
+/* Adds the same task again at another time; after a failure, the answer contains the time. */
 static void again(struct manager *manager, const struct agenda_task *task, const struct json *member,
                   int64_t start_ms)
 {
@@ -252,7 +252,7 @@ static void again(struct manager *manager, const struct agenda_task *task, const
                                  .retry = small(number_of(member, "retry", task->retry), INT32_MAX),
                                  .batch = task->batch};
     if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000)
-        (void)agenda_put(manager->agenda, &entry); /* it runs still: there is room */
+        (void)agenda_put(manager->agenda, &entry); /* it is still running: there is room */
 }
 
 static void failed(struct manager *manager, const struct agenda_task *task, const struct json *member,
@@ -267,7 +267,7 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         .words = text_of(told, "message"),
         .detail = text_of(told, "detail"),
         .failures = number_of(member, "retry", 0),
-        .startat = number_of(member, "startat", 0), /* none: it could not be put back, a scan tells */
+        .startat = number_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
     };
     log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.ns, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
@@ -277,7 +277,7 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         again(manager, task, member, stamp_to_epoch_ms(cause.startat));
 }
 
-/* Whether this start of the task is known to be done with. */
+/* Is this start of the task known to be finished? */
 static bool judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
                   const struct json *answer)
 {
@@ -303,13 +303,13 @@ static const struct json *find_member(const struct json *tasks, const char *id)
     return NULL;
 }
 
-/* Members come in the order of the request. */
+/* Members are in the order of the request. */
 static const struct json *next_member(const struct json *tasks, const struct json *expected, const char *id)
 {
     return expected && bytes_equal(text_of(expected, "id"), bytes_of(id)) ? expected : find_member(tasks, id);
 }
 
-/* Were all attempted?  Those that are refused tell nothing about how long they take. */
+/* Were all attempted?  Refused tasks say nothing about how long tasks take. */
 static bool were_attempts(const struct json *tasks)
 {
     for (const struct json *member = tasks->first; member; member = member->next) {
@@ -321,7 +321,7 @@ static bool were_attempts(const struct json *tasks)
     return true;
 }
 
-/* `tasks`: of the answer; NULL: there was none. */
+/* `tasks`: from the answer; NULL: there was none. */
 static void learn_latency_estimate(struct manager *manager, const struct pending *pending,
                                    const struct json *tasks)
 {
@@ -377,7 +377,7 @@ static void tell_of_lost(struct manager *manager, int ns, const struct json *los
     }
 }
 
-/* Those that nobody was told of, by this manager or another, now or before its start. */
+/* Queues mails for failures not reported yet, by this manager or another, now or before its start. */
 static void tell_of_untold(struct manager *manager, int ns, const struct json *untold)
 {
     for (const struct json *row = untold ? untold->first : NULL; row; row = row->next) {
@@ -433,7 +433,7 @@ static void end_scan(struct manager *manager, struct pending *pending, const str
         manager_namespaces_want_scan(manager, pending->ns);
 }
 
-/* The server is to know that the administrators do. */
+/* Reports to the server that a failure was mailed. */
 static void note_told(void *context, const struct alert_cause *cause)
 {
     struct manager *manager = context;
@@ -457,7 +457,7 @@ void runner_end(struct manager *manager, const struct http_result *result)
         return;
     }
     if (pending->is_note)
-        ; /* should it be lost, they are told once more */
+        ; /* if it is lost, the failure is mailed once more */
     else if (pending->is_scan)
         end_scan(manager, pending, result);
     else

@@ -44,7 +44,7 @@ static bool clear_path(const struct sockaddr_un *address, char *problem, size_t 
     return false;
 }
 
-/* Who may write may at most make us look for tasks: workers of the same user or group. */
+/* Workers of the same user or group may write.  A sender can at most cause a scan. */
 static bool bind_path(int fd, const struct sockaddr_un *address)
 {
     mode_t before = umask(0117);
@@ -67,7 +67,7 @@ struct wakeups *wakeups_open(const char *path, char *problem, size_t problem_siz
         wakeups->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (wakeups->fd >= 0 && bind_path(wakeups->fd, &wakeups->address)) {
             (void)setsockopt(wakeups->fd, SOL_SOCKET, SO_RCVBUF, &bytes,
-                             sizeof bytes); /* the more the better */
+                             sizeof bytes); /* the larger the better */
             return wakeups;
         }
         snprintf(problem, problem_size, "%s: cannot listen: %m", path);
