@@ -309,7 +309,7 @@ static const struct json *next_member(const struct json *tasks, const struct jso
     return expected && bytes_equal(text_of(expected, "id"), bytes_of(id)) ? expected : find_member(tasks, id);
 }
 
-/* Were all attempted?  Refused tasks say nothing about how long tasks take. */
+/* Were all attempted?  Refused tasks are no measure of how long tasks take. */
 static bool were_attempts(const struct json *tasks)
 {
     for (const struct json *member = tasks->first; member; member = member->next) {

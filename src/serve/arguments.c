@@ -213,7 +213,7 @@ static enum fault set_text(struct reading *reading, const struct argument *argum
     return set_tree(reading, argument, tree);
 }
 
-/* Returns the text before the separator and advances `rest` behind it. */
+/* Returns the text before the separator and advances `rest` past the separator. */
 static struct bytes cut(struct bytes *rest, char separator)
 {
     const char *at = rest->size ? memchr(rest->data, separator, rest->size) : NULL;

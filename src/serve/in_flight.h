@@ -15,8 +15,8 @@
 
 struct in_flight;
 
-/* Shared with all children forked from now on, for the life of the process; it knows nothing older than
- * `now_ms` (monotonic). */
+/* Shared with all children forked from now on, for the life of the process; it has no record of requests
+ * older than `now_ms` (monotonic). */
 struct in_flight *in_flight_create(int places, int64_t now_ms) __attribute__((returns_nonnull));
 
 /* The same, shared by successive servers through a descriptor that each passes to the next; created if the

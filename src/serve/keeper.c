@@ -32,7 +32,7 @@ struct keeper {
     struct purge_board *board;
     struct arena *arena; /* of a round */
     struct ends *ends;
-    bool is_ending; /* ends_run is under way */
+    bool is_ending; /* ends_run is running */
     int stop;       /* readable: a signal has arrived */
 };
 

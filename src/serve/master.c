@@ -52,9 +52,9 @@ struct master {
     struct in_flight *in_flight;
     int in_flight_memory; /* its descriptor */
     int pid_file;
-    char program[PATH_MAX]; /* what SIGUSR2 starts; the path is resolved anew each time */
+    char program[PATH_MAX]; /* what SIGUSR2 starts; the path is resolved each time */
     pid_t successor;        /* 0: none */
-    int successor_ready;    /* readable when it serves, or has ended; -1: there is none, or it serves */
+    int successor_ready;    /* readable when it serves, or has ended; -1: no successor, or it serves */
     int64_t leave_ms;       /* when this server gives way to it; 0: not yet */
     bool is_ready;
     bool is_succeeded; /* sockets and pid file belong to the successor from now on */

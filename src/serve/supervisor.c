@@ -325,7 +325,7 @@ void supervisor_renew(struct supervisor *supervisor, const struct settings *sett
 struct post {
     bool has_current; /* up to date, and ready or starting */
     bool is_starting;
-    bool has_former; /* ready and outdated, not told to stop yet */
+    bool has_former; /* ready and outdated, not yet signalled to stop */
 };
 
 static struct post look_at_post(const struct supervisor *supervisor, enum role role, int position)

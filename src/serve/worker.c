@@ -57,7 +57,7 @@ struct worker {
     uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
     bool is_timing;                  /* setting server_timing */
-    bool must_leave, is_recycled;    /* is_recycled: the master was told to replace it */
+    bool must_leave, is_recycled;    /* is_recycled: it has requested its replacement */
 };
 
 static bool is_stopping(void)
