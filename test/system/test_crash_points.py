@@ -26,7 +26,7 @@ COMMIT = ['turn-taken', 'commit-connected', 'commit-begun', 'commit-mark', 'comm
           'commit-answered', 'publish', 'publish:2', 'commit-published', 'shared-cache-locked', 'shared-cache-written', 'commit-kept', 'unmark',
           'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
 SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
-HEIR = ['recovery-begun', 'recovery-locked', 'recovery-moved', 'recovery-unmarked', 'recovery-swept', 'recovery-ended']
+RECOVERY = ['recovery-begun', 'recovery-locked', 'recovery-moved', 'recovery-unmarked', 'recovery-swept', 'recovery-ended']
 UNKNOWN = ['unknown-begun', 'unknown-connected', 'unknown-settled']
 START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entry', 'master-forked']
 MASTER = ['master-reaped', 'master-dirty', 'master-recovery-gone']
@@ -41,7 +41,7 @@ UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, HEIR, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS) for point in group}
     assert tried == set(POINTS)
 
 
@@ -231,10 +231,10 @@ def test_a_process_dies_while_it_opens_a_session(stack, witness):
 
 
 def test_an_heir_dies_in_each_step_of_its_repair(stack, witness):
-    before = {point: witness.deaths(point) for point in HEIR}
-    arm(stack, 'commit-marked', *HEIR)
+    before = {point: witness.deaths(point) for point in RECOVERY}
+    arm(stack, 'commit-marked', *RECOVERY)
     witness.write()  # its worker dies, then recovery process after recovery process
-    for point in HEIR:
+    for point in RECOVERY:
         witness.wait_for_death(point, before[point])
     witness.settle()
 
@@ -380,12 +380,12 @@ def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witne
         return [document['items'][0]['j'] for document in ask_worker(stack, worker, 'get', wanted)['docs']]
 
     witness.settle()
-    before = {point: witness.deaths(point) for point in HEIR}
+    before = {point: witness.deaths(point) for point in RECOVERY}
     stack.op('lab', 'put', change(1))
     witness.ending.set()  # readers would keep every worker fresh
     for thread in witness.threads:
         thread.join(PATIENCE)
-    arm(stack, 'commit-answered', *HEIR)
+    arm(stack, 'commit-answered', *RECOVERY)
     last = STACK['workers'] - 1
     assert read(last) == [1, 1]
     # When the relay begins to listen, all stamps move: what is proven before would be looked at anyhow.
@@ -396,7 +396,7 @@ def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witne
         assert read(last) == [1, 1]
     with pytest.raises((EOFError, ConnectionError)):
         ask_worker(stack, 0, 'put', change(2))
-    for point in HEIR:
+    for point in RECOVERY:
         witness.wait_for_death(point, before[point])
     wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
     assert read(last) == [2, 2]

@@ -298,15 +298,15 @@ def test_who_has_not_heard_of_a_schema_writes_nothing_by_the_former_one(stack, s
     put('red')
     for _ in range(4 * STACK['workers']):  # in the caches of all
         stack.get('lab', *((name, id_) for id_ in ids))
-    ears = [pid for pid in children(stack.pid()) if name_of(pid) in ('stampd-herald', 'stampd-live')]
-    assert ears
-    for pid in ears:
+    children_that_listen = [pid for pid in children(stack.pid()) if name_of(pid) in ('stampd-relay', 'stampd-live')]
+    assert children_that_listen
+    for pid in children_that_listen:
         os.kill(pid, signal.SIGSTOP)
     try:
         schemas.apply('lab', {name: {**base, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}})
         put('blue')
     finally:
-        for pid in ears:
+        for pid in children_that_listen:
             os.kill(pid, signal.SIGCONT)
     found = stack.op('lab', 'collection', {'c': name, 'collection': 'team', 'value': 'blue'})['out']['docs']
     assert sorted(document['id'] for document in found) == list(ids)
