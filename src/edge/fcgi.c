@@ -160,14 +160,14 @@ static void watch(struct fcgi *fcgi, int fd, void *whose, uint32_t events, int h
 /* Removes libfcgi's signal handlers: SIGPIPE is ignored, base/stop handles the others. */
 static void start_library(void)
 {
-    static const int matched[] = {SIGTERM, SIGUSR1, SIGPIPE};
-    struct sigaction before[COUNT_OF(matched)];
-    for (size_t i = 0; i < COUNT_OF(matched); i++)
-        sigaction(matched[i], NULL, &before[i]);
+    static const int handled[] = {SIGTERM, SIGUSR1, SIGPIPE};
+    struct sigaction before[COUNT_OF(handled)];
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        sigaction(handled[i], NULL, &before[i]);
     if (FCGX_Init())
         log_fatal("cannot start libfcgi");
-    for (size_t i = 0; i < COUNT_OF(matched); i++)
-        sigaction(matched[i], &before[i], NULL);
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        sigaction(handled[i], &before[i], NULL);
 }
 
 struct fcgi *fcgi_open(const struct fcgi_options *options)
@@ -304,8 +304,7 @@ void fcgi_close(struct fcgi *fcgi)
 
 /* --- waiting --- */
 
-/* libfcgi finds a parameter by comparing with each, and a request reads more than a dozen: each is measured
- * once. */
+/* libfcgi compares every parameter at each lookup, and a request makes a dozen: each is measured once. */
 static void list_parameters(struct fcgi_request *request)
 {
     int count = 0;

@@ -1,4 +1,5 @@
 """Mutations as they are written: README.md tells how."""
+import re
 from pathlib import Path
 
 KINDS = ('unit', 'system', 'program', 'torture', 'history', 'model')
@@ -8,9 +9,13 @@ class Problem(Exception):
     """A mutation that cannot be read, or that does not apply any more."""
 
 
+STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
+
+
 def bare(text):
-    """The text without white space, and where each of its characters stands."""
-    places = [place for place, one in enumerate(text) if not one.isspace()]
+    """The text without white space and comments, and where each of its characters stands."""
+    comments = {place for found in STRING_OR_COMMENT.finditer(text) if found[0].startswith('/*') for place in range(*found.span())}
+    places = [place for place, one in enumerate(text) if not one.isspace() and place not in comments]
     return ''.join(text[place] for place in places), places
 
 
