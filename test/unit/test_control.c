@@ -323,7 +323,7 @@ static void bookmarks(void **state UNUSED)
 static void patience_waits_longer_each_time_and_ends(void **state UNUSED)
 {
     struct backoff backoff = {0};
-    int64_t in_flight_ms = clock_monotonic_ms();
+    int64_t begun_ms = clock_monotonic_ms();
     for (int64_t most_ms = 200; most_ms <= 20000; most_ms *= 2) {
         int64_t before_ms = clock_monotonic_ms(), bound_ms = most_ms < 10000 ? most_ms : 10000;
         assert_true(backoff_goes_on(&backoff, 3600));
@@ -331,7 +331,7 @@ static void patience_waits_longer_each_time_and_ends(void **state UNUSED)
         assert_true(backoff.due_ms <= clock_monotonic_ms() + bound_ms);
     }
     assert_int_equal(backoff.tries, 7);
-    assert_true(backoff.failing_ms >= in_flight_ms);
+    assert_true(backoff.failing_ms >= begun_ms);
     backoff.failing_ms = clock_monotonic_ms() - 3601 * 1000;
     assert_false(backoff_goes_on(&backoff, 3600));
     assert_true(backoff_goes_on(&backoff, 7200));
