@@ -9,11 +9,11 @@ import threading
 import psycopg2
 import pytest
 
+from attacker import ATTACKER, Ordinary, attack, beside
 from door_client import Client
 from kit import Kit
 from schema import Schemas
 from stack import wait_until
-from test_attacks import ATTACKER, Ordinary, attack, beside
 
 SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000}
 STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
