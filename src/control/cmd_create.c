@@ -288,11 +288,10 @@ static bool drop(struct control *control, const char *code, const struct map_opt
     if (!ns_open_alone(control, &maintenance) || !ns_registry_open(control, &z) ||
         !ns_registry_read(control, z, &confs, &count))
         return false;
-    const struct namespace_conf *conf = ns_registry_find(confs, count, code);
-    if (!conf && !is_z(code)) {
-        say("%s: there is no such namespace", code);
+    const struct namespace_conf *conf =
+        is_z(code) ? ns_registry_find(confs, count, code) : ns_registry_require(confs, count, code);
+    if (!conf && !is_z(code))
         return false;
-    }
     if (is_z(code) && count > (conf ? 1U : 0U)) {
         say("z holds the configurations of others; drop them first");
         return false;

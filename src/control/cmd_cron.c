@@ -28,21 +28,12 @@ static bool take_zone(const struct control *control)
 /* The database of the namespace, connected to as administrator. */
 static bool open_namespace(struct control *control, const char *code, struct pg **pg_r)
 {
-    struct namespace_conf *confs;
-    size_t count;
-    struct pg *z;
-    if (!control_load_settings(control) || !take_zone(control) || !ns_registry_open(control, &z) ||
-        !ns_registry_read(control, z, &confs, &count))
+    struct ns_target target;
+    if (!control_load_settings(control) || !take_zone(control) ||
+        !ns_registry_connect(control, code, &target))
         return false;
-    const struct namespace_conf *conf = ns_registry_find(confs, count, code);
-    if (!conf) {
-        say("%s: there is no such namespace", code);
-        return false;
-    }
-    enum fault fault = control_connect(control, conf->database, pg_r);
-    if (fault == FAULT_ODATABASE)
-        say("%s: the database does not exist", conf->database);
-    return fault == FAULT_NONE;
+    *pg_r = target.pg;
+    return true;
 }
 
 static bool is_period(const char *command, const char *text, struct cron *cron_r)

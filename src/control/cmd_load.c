@@ -130,8 +130,8 @@ int control_load(struct control *control, int argc, char **argv)
         "Stores documents, one JSON text a line, through the operation put.",
         "A line is {\"c\":class,\"id\":id,\"items\":[{\"c\":class,\"k\":key,\"j\":value}...]}; \"s\":text in "
         "place of\n"
-        "\"j\" for raw items, no \"k\" for singletons; other members are ignored.  FILE - is standard "
-        "input.\n"
+        "\"j\" for raw items, no \"k\" for singletons; v, ct and dt of a dump are left out.  FILE - is "
+        "standard input.\n"
         "Items that a line does not name stay as they are.  To send a line twice does no harm.\n"
         "What the server cannot do at present is tried again; a line that it refuses ends the load.\n"};
     struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};

@@ -22,22 +22,6 @@ bool ns_check_code(const char *command, const char *code)
     return false;
 }
 
-/* The common beginning: options, settings, the namespaces.  False: `status_r` is the exit status. */
-static bool begin(struct control *control, const struct command *command, const struct option_line *lines,
-                  size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
-{
-    int word_count;
-    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
-        return false;
-    }
-    if (!word_count)
-        *words_r = NULL;
-    *status_r = CONTROL_FAILED;
-    return control_load_settings(control);
-}
-
 struct registry {
     struct pg *z;
     struct namespace_conf *confs;
@@ -48,14 +32,6 @@ static bool open_registry(struct control *control, struct registry *registry_r)
 {
     return ns_registry_open(control, &registry_r->z) &&
            ns_registry_read(control, registry_r->z, &registry_r->confs, &registry_r->count);
-}
-
-static const struct namespace_conf *find_or_say(const struct registry *registry, const char *code)
-{
-    const struct namespace_conf *conf = ns_registry_find(registry->confs, registry->count, code);
-    if (!conf)
-        say("%s: there is no such namespace", code);
-    return conf;
 }
 
 /* --- list --- */
@@ -128,7 +104,7 @@ static int ns_list(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     return list(control) ? CONTROL_DONE : CONTROL_FAILED;
 }
@@ -165,7 +141,7 @@ static bool visit_one(struct control *control, const char *code, visitor *act, i
 {
     struct registry registry;
     const struct namespace_conf *conf =
-        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
     return conf && visit(control, conf, act, days);
 }
 
@@ -186,9 +162,10 @@ static int visit_command(struct control *control, const struct command *command,
     };
     char **words;
     int status;
-    if (!begin(control, command, lines, COUNT_OF(lines) - (days == NULL), argc, argv, &words, &status))
+    if (!control_begin(control, command, lines, COUNT_OF(lines) - (days == NULL), argc, argv, &words,
+                       &status))
         return status;
-    if (is_all == (words != NULL)) {
+    if (is_all == (words[0] != NULL)) {
         say("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
     }
@@ -310,7 +287,7 @@ static int ns_push(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     bool is_on = strcmp(words[1], "on") == 0;
     if (!is_on && strcmp(words[1], "off") != 0) {
@@ -329,7 +306,7 @@ static bool change(struct control *control, const char *code, const char *member
     struct pg *alone;
     const struct namespace_conf *conf = NULL;
     if (ns_open_alone(control, &alone) && open_registry(control, &registry))
-        conf = find_or_say(&registry, code);
+        conf = ns_registry_require(registry.confs, registry.count, code);
     if (!conf)
         return false;
     struct bytes text = namespace_set_json(control->arena, conf->text, member, value);
@@ -342,7 +319,7 @@ static int change_command(struct control *control, const struct command *command
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
-    if (!begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     const char *value = command->least == 2 ? words[1] : NULL;
     if (value && !check(value)) {
@@ -380,7 +357,7 @@ static bool print_origins(struct control *control, const char *code)
     struct json *root;
     struct json_problem problem;
     const struct namespace_conf *conf =
-        open_registry(control, &registry) ? find_or_say(&registry, code) : NULL;
+        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
     if (!conf || json_read(control->arena, conf->text, &limits, &root, &problem) != FAULT_NONE)
         return false;
     const struct json *origins = json_member(root, "origins");
@@ -420,7 +397,7 @@ static int ns_origins(struct control *control, int argc, char **argv)
                                         {.name = "none", .help = "No origin any more.", .flag = &is_none}};
     char **words;
     int status;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     for (size_t i = 1; words[i]; i++)
         if (!namespace_is_origin(words[i])) {
@@ -463,7 +440,7 @@ static int ns_map(struct control *control, int argc, char **argv)
                                         NS_MAP_LINES(&map)};
     char **words;
     int status;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (!open_registry(control, &registry) || !map_write(control, &map, registry.confs, registry.count, NULL))
         return CONTROL_FAILED;

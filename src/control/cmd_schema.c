@@ -7,20 +7,6 @@
 #include "control/ns_registry.h"
 #include "control/schema_plan.h"
 
-/* The common beginning: options, settings.  False: `status_r` is the exit status. */
-static bool begin(struct control *control, const struct command *command, const struct option_line *lines,
-                  size_t line_count, int argc, char **argv, char ***words_r, int *status_r)
-{
-    int word_count;
-    enum options_result result = options_read(command, lines, line_count, argc, argv, words_r, &word_count);
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
-        return false;
-    }
-    *status_r = CONTROL_FAILED;
-    return control_load_settings(control);
-}
-
 /* --- declarations -------------------------------------------------------------------------------- */
 
 static bool read_declaration(struct control *control, const char *where, struct bytes text,
@@ -57,30 +43,7 @@ static int schema_check(struct control *control, int argc, char **argv)
     return CONTROL_DONE;
 }
 
-/* A namespace, its database, and the database of z. */
-struct target {
-    struct pg *z, *pg;
-    const struct namespace_conf *conf;
-};
-
-static bool open_target(struct control *control, const char *code, struct target *target)
-{
-    struct namespace_conf *confs;
-    size_t count;
-    if (!ns_registry_open(control, &target->z) || !ns_registry_read(control, target->z, &confs, &count))
-        return false;
-    target->conf = ns_registry_find(confs, count, code);
-    if (!target->conf) {
-        say("%s: there is no such namespace", code);
-        return false;
-    }
-    enum fault fault = control_connect(control, target->conf->database, &target->pg);
-    if (fault == FAULT_ODATABASE)
-        say("%s: the database %s does not exist", code, target->conf->database);
-    return fault == FAULT_NONE;
-}
-
-static bool read_declared(struct control *control, const struct target *target, struct bytes *text_r,
+static bool read_declared(struct control *control, const struct ns_target *target, struct bytes *text_r,
                           struct schema **schema_r)
 {
     struct pg_params params;
@@ -112,12 +75,12 @@ static int schema_set(struct control *control, int argc, char **argv)
     int status;
     struct bytes text;
     struct schema *schema;
-    struct target target;
+    struct ns_target target;
     struct pg_params params;
     struct pg_result *row;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!read_file(control, words[1], &text, &schema) || !open_target(control, words[0], &target))
+    if (!read_file(control, words[1], &text, &schema) || !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
     pg_add_text(&params, bytes_of(words[0]));
@@ -219,11 +182,11 @@ static int schema_show(struct control *control, int argc, char **argv)
     int status;
     struct bytes text;
     struct schema *schema;
-    struct target target;
+    struct ns_target target;
     struct schema_plan plan;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_target(control, words[0], &target) || !schema_read_applied(control, target.pg, &plan))
+    if (!ns_registry_connect(control, words[0], &target) || !schema_read_applied(control, target.pg, &plan))
         return CONTROL_FAILED;
     struct builder json = {0};
     if (is_declared && !read_declared(control, &target, &text, &schema))
@@ -246,14 +209,14 @@ static int schema_show(struct control *control, int argc, char **argv)
 
 /* --- plan, apply --------------------------------------------------------------------------------- */
 
-static bool open_plan(struct control *control, const char *code, bool is_alone, struct target *target,
+static bool open_plan(struct control *control, const char *code, bool is_alone, struct ns_target *target,
                       struct schema_plan *plan)
 {
     struct bytes text;
     struct schema *schema;
     const struct schema *joined;
     /* of the session: one apply at a time */
-    return open_target(control, code, target) &&
+    return ns_registry_connect(control, code, target) &&
            (!is_alone || control_execute(target->pg, "waiting for another stampctl",
                                          "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
            read_declared(control, target, &text, &schema) &&
@@ -282,9 +245,9 @@ static int schema_plan(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
-    struct target target;
+    struct ns_target target;
     struct schema_plan plan;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (!open_plan(control, words[0], false, &target, &plan))
         return CONTROL_FAILED;
@@ -323,9 +286,9 @@ static int schema_apply(struct control *control, int argc, char **argv)
                                          .most = 10000}};
     char **words;
     int status;
-    struct target target;
+    struct ns_target target;
     struct schema_plan plan;
-    if (!begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (!open_plan(control, words[0], true, &target, &plan) ||
         !schema_run_plan(control, target.pg, &plan, batch))

@@ -28,32 +28,18 @@ struct work {
 static bool begin(struct work *work, const struct command *command, const struct option_line *lines,
                   size_t line_count, int argc, char **argv, int *status_r)
 {
-    struct control *control = work->control;
-    struct pg *z;
-    struct namespace_conf *confs;
-    size_t count;
     char **words;
-    enum options_result result = options_read(command, lines, line_count, argc, argv, &words, &work->count);
-    if (result != OPTIONS_READ) {
-        *status_r = options_status(result);
+    struct ns_target target;
+    if (!control_begin(work->control, command, lines, line_count, argc, argv, &words, status_r))
         return false;
-    }
-    *status_r = CONTROL_FAILED;
     work->code = words[0];
     work->words = words + 1;
-    work->count--;
-    if (!control_load_settings(control) || !ns_registry_open(control, &z) ||
-        !ns_registry_read(control, z, &confs, &count))
+    while (work->words[work->count])
+        work->count++;
+    if (!ns_registry_connect(work->control, work->code, &target))
         return false;
-    const struct namespace_conf *conf = ns_registry_find(confs, count, work->code);
-    if (!conf) {
-        say("%s: there is no such namespace", work->code);
-        return false;
-    }
-    enum fault fault = control_connect(control, conf->database, &work->pg);
-    if (fault == FAULT_ODATABASE)
-        say("%s: the database %s does not exist", work->code, conf->database);
-    return fault == FAULT_NONE;
+    work->pg = target.pg;
+    return true;
 }
 
 static bool ask(const struct work *work, enum statement statement, const struct pg_params *params,

@@ -35,6 +35,12 @@ struct control {
 /* Reads the settings at `config`; on failure reports why. */
 MUST_USE bool control_load_settings(struct control *control);
 
+/* The beginning of a command: reads its options, then the settings.  `words_r` ends with NULL.  False: the
+ * command ends with `status_r`. */
+MUST_USE bool control_begin(struct control *control, const struct command *command,
+                            const struct option_line *lines, size_t line_count, int argc, char **argv,
+                            char ***words_r, int *status_r);
+
 /* Connects to `database` as administrator; the connection closes when the arena is reset.  The caller reports
  * FAULT_ODATABASE (there is no such database); all other failures are reported here. */
 MUST_USE enum fault control_connect(struct control *control, const char *database, struct pg **pg_r);

@@ -218,6 +218,30 @@ const struct namespace_conf *ns_registry_find(const struct namespace_conf *confs
     return NULL;
 }
 
+const struct namespace_conf *ns_registry_require(const struct namespace_conf *confs, size_t count,
+                                                 const char *code)
+{
+    const struct namespace_conf *conf = ns_registry_find(confs, count, code);
+    if (!conf)
+        say("%s: there is no such namespace", code);
+    return conf;
+}
+
+bool ns_registry_connect(struct control *control, const char *code, struct ns_target *target_r)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    if (!ns_registry_open(control, &target_r->z) || !ns_registry_read(control, target_r->z, &confs, &count))
+        return false;
+    target_r->conf = ns_registry_require(confs, count, code);
+    if (!target_r->conf)
+        return false;
+    enum fault fault = control_connect(control, target_r->conf->database, &target_r->pg);
+    if (fault == FAULT_ODATABASE)
+        say("%s: the database %s does not exist", code, target_r->conf->database);
+    return fault == FAULT_NONE;
+}
+
 bool ns_registry_store(struct control *control, struct pg *z, const char *code, struct bytes text)
 {
     struct pg_params params;

@@ -41,11 +41,22 @@ MUST_USE bool ns_registry_read(struct control *control, struct pg *z, struct nam
                                size_t *count_r);
 const struct namespace_conf *ns_registry_find(const struct namespace_conf *confs, size_t count,
                                               const char *code);
+/* The same; reports that there is no such namespace. */
+const struct namespace_conf *ns_registry_require(const struct namespace_conf *confs, size_t count,
+                                                 const char *code);
 /* Stores the text as the configuration of `code`; NO_BYTES removes its document. */
 MUST_USE bool ns_registry_store(struct control *control, struct pg *z, const char *code, struct bytes text);
 
 /* Connects to the database of z; when there is none, reports what to do. */
 MUST_USE bool ns_registry_open(struct control *control, struct pg **z_r);
+
+/* A namespace that a command works on. */
+struct ns_target {
+    struct pg *z, *pg; /* databases, connected to as administrator */
+    const struct namespace_conf *conf;
+};
+/* Finds the namespace and connects to its database; on failure reports why. */
+MUST_USE bool ns_registry_connect(struct control *control, const char *code, struct ns_target *target_r);
 
 /* --- nginx's map --- */
 struct map_options {

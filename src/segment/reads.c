@@ -56,7 +56,7 @@ static enum reads_entry judge(const struct segment *segment, const struct read_s
     }
     if (shares->client_most && of_client >= shares->client_most)
         return READS_CLIENT_FULL;
-    return shares->ns_most && of_ns >= shares->ns_most ? READS_SPACE_FULL : READS_ENTERED;
+    return shares->ns_most && of_ns >= shares->ns_most ? READS_NAMESPACE_FULL : READS_ENTERED;
 }
 
 /* --- trials --- */
@@ -73,14 +73,14 @@ static bool has_trial(const struct segment *segment, const struct read_shares *s
     if (shares->client && atomic_load(&suspect->client) == shares->client &&
         atomic_load(&suspect->until_ms) > now_ms)
         return false;
-    return atomic_load(&segment->reads->manager_namespaces_until_ms[shares->ns]) <= now_ms;
+    return atomic_load(&segment->reads->namespaces_until_ms[shares->ns]) <= now_ms;
 }
 
 static void suspect(struct segment *segment, const struct read_shares *shares, enum reads_entry why)
 {
     int64_t until_ms = clock_monotonic_ms() + NO_TRIAL_MS;
-    if (why == READS_SPACE_FULL) {
-        atomic_store(&segment->reads->manager_namespaces_until_ms[shares->ns], until_ms);
+    if (why == READS_NAMESPACE_FULL) {
+        atomic_store(&segment->reads->namespaces_until_ms[shares->ns], until_ms);
         return;
     }
     atomic_store(&suspect_of(segment, shares->client)->client, shares->client);

@@ -23,8 +23,8 @@ struct read_shares {
 enum reads_entry {
     READS_ENTERED,
     READS_ON_TRIAL,
-    READS_SPACE_FULL,  /* refused: the namespace has used its share */
-    READS_CLIENT_FULL, /* refused: the client has used its share */
+    READS_NAMESPACE_FULL, /* refused: the namespace has used its share */
+    READS_CLIENT_FULL,    /* refused: the client has used its share */
 };
 
 /* Enters the process of this handle, which has an index and is in no long read.  A refused process has not
@@ -50,7 +50,7 @@ struct reads_board {
         _Atomic uint64_t client;
         _Atomic int64_t until_ms; /* monotonic */
     } suspects[READS_SUSPECTS];
-    _Atomic int64_t manager_namespaces_until_ms[NAMESPACES_MOST];
+    _Atomic int64_t namespaces_until_ms[NAMESPACES_MOST];
 };
 
 /* For board.c. */

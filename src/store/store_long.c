@@ -70,7 +70,7 @@ static enum fault take_entry(struct store *store, const struct read_shares *shar
     case READS_ON_TRIAL:
         store->reading.state = READING_ON_TRIAL;
         return FAULT_NONE;
-    case READS_SPACE_FULL:
+    case READS_NAMESPACE_FULL:
         store->reading.state = READING_NOT;
         return refuse(store, FAULT_XBUSY, "limit_namespace_reads", shares->ns_most);
     case READS_CLIENT_FULL:
