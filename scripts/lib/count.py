@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Counts test cases for scripts/check: prints "passed failed skipped" on standard output, the logs of failures and why tests were
-skipped on standard error.  A program that make check skipped lacks what should be installed: it counts as failed.
+"""Counts test cases for scripts/check: prints "passed failed skipped" on standard output, the names and logs of failures and why tests
+were skipped on standard error.  A program that make check skipped lacks what should be installed: it counts as failed.
 
 usage: count.py automake BUILD_FOLDER EXIT_STATUS | count.py junit FILE EXIT_STATUS
 """
@@ -25,7 +25,7 @@ def automake(folder, status):
         passed += cases or (1 if good else 0)
         failed += bad or (0 if good else 1)
         if not good or bad:
-            print(f'--- {record.stem}:', *log.splitlines()[-LOG_LINES:], sep='\n', file=sys.stderr)
+            print(f'failed: {record.stem}', f'--- {record.stem}:', *log.splitlines()[-LOG_LINES:], sep='\n', file=sys.stderr)
     if status and not failed:
         log = (Path(folder) / 'check.log').read_text(errors='replace')
         print('--- make check:', *log.splitlines()[-LOG_LINES:], sep='\n', file=sys.stderr)
@@ -43,6 +43,8 @@ def junit(path, status):
             skipped += int(suite.get('skipped'))
             passed += max(0, int(suite.get('tests')) - bad - int(suite.get('skipped')))
         for case in root.iter('testcase'):
+            if case.find('failure') is not None or case.find('error') is not None:
+                print(f'failed: {case.get("classname")}.{case.get("name")}', file=sys.stderr)
             for one in case.iter('skipped'):
                 print(f'skipped: {case.get("classname")}.{case.get("name")}: {one.get("message")}', file=sys.stderr)
     return passed, max(failed, 1 if status or not passed else 0), skipped

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psycopg2
 import requests
+from requests.adapters import HTTPAdapter
 
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
@@ -114,6 +115,35 @@ def name_of(pid):
         return ''
 
 
+def command_line(pid):
+    try:
+        return Path(f'/proc/{pid}/cmdline').read_text().replace('\0', ' ').strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ''
+
+
+class AcrossReloads(HTTPAdapter):
+    """Sends a request once more when its connection was closed because nginx has reloaded meanwhile: an nginx worker that
+    leaves ends its current requests, but closes idle connections at the moment at which a client may write to them."""
+
+    def __init__(self, stack):
+        super().__init__()
+        self.stack, self.known = stack, None
+
+    def send(self, request, **more):
+        if self.known is None:
+            self.known = self.stack.nginx_workers()
+        while True:
+            try:
+                return super().send(request, **more)
+            except requests.ConnectionError:
+                now = self.stack.nginx_workers()
+                if now == self.known or not isinstance(request.body, (bytes, str, type(None))):
+                    raise
+                self.known = now
+                self.poolmanager.clear()
+
+
 class Stack:
     """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
     used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run."""
@@ -134,6 +164,7 @@ class Stack:
         self.http = requests.Session()
         self.http.trust_env = False
         self.http.verify = str(self.path / 'etc/certificate.pem')
+        self.http.mount(self.url, AcrossReloads(self))
         self.connections = {}
 
     # --- life ---
@@ -215,6 +246,13 @@ class Stack:
     def worker_pids(self):
         """The processes that listen for requests, by number of worker; and the relay."""
         return [pid for pid in children(self.pid()) if name_of(pid) not in ('stampd-live', 'stampd-keeper')]
+
+    def nginx_workers(self):
+        """The processes of nginx that accept connections; none when nginx is away."""
+        try:
+            return [pid for pid in children(self.pid('nginx')) if 'shutting down' not in command_line(pid)]
+        except StackError:
+            return []
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
         pid = pid or random.choice(self.worker_pids())
