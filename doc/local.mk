@@ -1,14 +1,18 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
 dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8
 
-dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
-	doc/architecture.md doc/arguments.md doc/commit.md doc/faults.md doc/freshness.md doc/glossary.md doc/modules.md doc/operating.md \
-	doc/collections.md doc/copies.md doc/live.md doc/performance.md doc/protocol.md doc/push.md doc/reliability.md doc/schema.md \
-	doc/subscriptions.md doc/tasks.md
+# Installed as they stand here, so that their links lead somewhere: README.md, and doc/ with a folder for each kind.
+nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
+	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/freshness.md doc/explanation/performance.md \
+	doc/explanation/reliability.md \
+	doc/how-to/operating.md doc/how-to/release.md \
+	doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
+	doc/reference/glossary.md doc/reference/live.md doc/reference/modules.md doc/reference/protocol.md doc/reference/push.md \
+	doc/reference/schema.md doc/reference/subscriptions.md doc/reference/tasks.md
 EXTRA_DIST += HACKING.md src/segment/README.md
 
-# A module, told and built: modules.md
-exampledir = $(docdir)/examples/asso
+# A module, described and built: modules.md
+exampledir = $(docdir)/doc/examples/asso
 dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/examples/asso/asso.c
 
 dist_pkgdata_DATA = doc/stampd.conf.sample

@@ -1,4 +1,4 @@
--- Tasks: operations to be run later, and what became of them.  doc/tasks.md tells the model and who does what.
+-- Tasks: operations to be run later, and what became of them.  tasks.md tells the model and who does what.
 --
 -- A task waits (starttime null) or runs (starttime set).  One that waits until the end of the century is parked: nobody
 -- starts it but an administrator.  Claiming is an update by primary key; what looks for due tasks reads indexes whose

@@ -1,4 +1,4 @@
--- Collections: the documents of a class that share the value of a property; and unique properties.  doc/collections.md tells
+-- Collections: the documents of a class that share the value of a property; and unique properties.  collections.md tells
 -- the model.  What is declared is in the schema; here is what keeps the rows right, for workers and administrators alike.
 
 -- --- what is declared ---

@@ -1,5 +1,5 @@
 -- Tasks for administrators: pages of what waits, runs and has ended, by filters, and numbers that are cheap to ask for however
--- many wait.  doc/tasks.md, "Administration".
+-- many wait.  tasks.md, "Administration".
 --
 -- Every way goes along an index whatever the statistics say, as those of 0004 do.
 

@@ -1,4 +1,4 @@
--- Deferred copies: items that are replicated to the documents that hold them.  doc/copies.md tells the model.
+-- Deferred copies: items that are replicated to the documents that hold them.  copies.md tells the model.
 
 create table stampd.copy_due (
   class  text collate "C" not null,

@@ -1,4 +1,4 @@
--- Periodic tasks: operations that are run again and again.  doc/tasks.md tells the rules.
+-- Periodic tasks: operations that are run again and again.  tasks.md tells the rules.
 --
 -- A row of `cron` is a rule.  It has at most one task, a row of `taskqueue` that bears its name: the commit that ends one
 -- turn of the rule makes that same row wait for the next.  Scans make what is missing and follow rules that have changed.

@@ -1,4 +1,4 @@
--- Subscriptions: what sessions want to hear of, found by what a commit has touched.  doc/subscriptions.md tells the model.
+-- Subscriptions: what sessions want to hear of, found by what a commit has touched.  subscriptions.md tells the model.
 
 alter table stampd.schema add column wakes boolean not null default false;
 comment on column stampd.schema.wakes is

@@ -1,4 +1,4 @@
--- Values that are unique in all namespaces.  doc/collections.md tells how two databases agree without a common transaction.
+-- Values that are unique in all namespaces.  collections.md tells how two databases agree without a common transaction.
 --
 -- Which documents have which values is known by the database of each namespace alone, in unique_value.  The database of z
 -- knows which namespace may have a value: a commit claims there what it takes, before it ends.  A claim whose commit never was

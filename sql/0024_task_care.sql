@@ -1,5 +1,5 @@
 -- Tasks: strict order in a domain, tasks of strangers apart, alerts that are not lost, wake-ups after changes by psql, and a
--- look at what is due that does not read what is done.  doc/tasks.md tells the rules.
+-- look at what is due that does not read what is done.  tasks.md tells the rules.
 
 alter table stampd.taskqueue
   add column strict boolean not null default false,

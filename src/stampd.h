@@ -150,13 +150,13 @@ struct stampd_item_class {
      * removes the item, a task does the same shortly after in all documents of these classes that have an
      * item of the same class under the key "<its key><separator><id of its document>"; for a singleton, under
      * that id.  Each class must be declared with the item class: not a singleton, of the same kind, and not
-     * copied itself (doc/copies.md). */
+     * copied itself (copies.md). */
     const char *const *copied_to;
     const char *separator; /* 1 to 8 bytes; NULL: "." */
     const void *reserved[2];
 };
 
-/* Converts a content of an older form to the newest, like the rules of a schema (doc/schema.md, "Releases")
+/* Converts a content of an older form to the newest, like the rules of a schema (schema.md, "Releases")
  * and after them.  It is called for every JSON content of the class that is loaded from the database or about
  * to be written, and for all contents when the class gets a higher release; in workers, in the server's
  * keeper and in stampctl, so it must not call functions of stampd.  Returns the new JSON text, allocated by
@@ -168,7 +168,7 @@ typedef char *stampd_mutate(const char *item_class, const char *content, size_t 
 struct stampd_document_class {
     const char *name;
     const struct stampd_item_class *items; /* ended by one without a name */
-    /* The schema of the class (doc/schema.md), a JSON object: its items, which must be those above, their
+    /* The schema of the class (schema.md), a JSON object: its items, which must be those above, their
      * exported fields, collections, unique properties and so on.  `stampctl schema apply` applies it to a
      * namespace, which then must not declare the class itself.  NULL: none. */
     const char *schema;
@@ -178,7 +178,7 @@ struct stampd_document_class {
 
 /* A search defined by the application, for queries that `find` cannot express: one select in PostgreSQL's
  * SQL.  It runs as the workers' role in a read-only transaction.  The schema of the namespace's tables comes
- * first in the search path: doc, item, and the side tables that doc/schema.md names. */
+ * first in the search path: doc, item, and the side tables that schema.md names. */
 struct stampd_search {
     const char *name;   /* a letter, then up to 31 letters, digits, '_', '-', '.' */
     const char *sql;    /* without a semicolon; $1, $2… stand for arguments, which are texts: $1::int */
@@ -495,7 +495,7 @@ const struct stampd_json *stampd_result_of_work(struct stampd_call *call);
 /* ==== Tasks ========================================================================================== */
 
 /* A task is an operation of the same namespace that runs later, in another request.  It is retried until it
- * succeeds or is parked; its effects take place exactly once (doc/tasks.md).  The commit of this operation
+ * succeeds or is parked; its effects take place exactly once (tasks.md).  The commit of this operation
  * creates it; if this operation fails, no task is created. */
 enum {
     STAMPD_FIRST = -1 /* priority 0, before all others */

@@ -28,7 +28,7 @@ POINT(REPLY_SENT, "reply-sent", "the answer was sent")
 POINT(UNKNOWN_BEGUN, "unknown-begun", "settle_unknown: the copies are dropped")
 POINT(UNKNOWN_CONNECTED, "unknown-connected", "settle_unknown: the old session is gone")
 POINT(UNKNOWN_SETTLED, "unknown-settled", "settle_unknown: as if committed, and ended")
-/* a task: doc/tasks.md */
+/* a task: tasks.md */
 POINT(TASK_SHOWN, "task-shown", "task_run: the claim is shown in the slot, nothing was sent")
 POINT(TASK_CLAIMED, "task-claimed", "task_run: it is claimed, nothing was done")
 POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was written of that")

@@ -4,7 +4,7 @@
  *
  * status: HTTP status from an operation (with the setting fault_status = seed: see fault_seed_status);
  * resource: HTTP status from a document as a resource; again: does the server retry the operation itself;
- * arguments: what `args` contains, for doc/faults.md, which is generated from this table (make
+ * arguments: what `args` contains, for faults.md, which is generated from this table (make
  * update-faults). */
 /* clang-format off */
 FAULT(AARG, "An argument is missing or is not of the expected kind.", 400, 400, false, "its name, or that of its member; of an unknown one also the nearest that is known")

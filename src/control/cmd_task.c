@@ -1,4 +1,4 @@
-/* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop`: doc/tasks.md,
+/* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop`: tasks.md,
  * "Administration".
  */
 #include "control/control.h"

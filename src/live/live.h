@@ -1,4 +1,4 @@
-/* live: server-sent change notifications with gap-free resume (doc/live.md).
+/* live: server-sent change notifications with gap-free resume (live.md).
  *
  * One child of the master serves only live events: it holds thousands of connections and occupies no worker.
  * It receives commits from the workers (segment/feed.h) and all other changes as notifications of PostgreSQL.

@@ -1,7 +1,7 @@
 /* live_look: finds which definitions have changed since a horizon: for a listener that begins or resumes, and
  * for all listeners after a loss.
  *
- * A horizon is defined as for collections (doc/collections.md): all transactions below it had ended in the
+ * A horizon is defined as for collections (collections.md): all transactions below it had ended in the
  * snapshot that returned it.  The column xmin of a document holds the transaction that wrote it last; for a
  * member of a collection, xid does.  So a client that has everything below a horizon misses only the changes
  * that these two name, and changes to a collection as a whole, which the xmin of its own row shows. */

@@ -1,4 +1,4 @@
-/* live_question: reads the definitions that a listener subscribes to (doc/live.md) from a query string or a
+/* live_question: reads the definitions that a listener subscribes to (live.md) from a query string or a
  * JSON body.
  *
  * A definition is Class, Class/id, or Class/collection@value, with several values for a collection of several

@@ -1,4 +1,4 @@
-/* copies: items that are copied, later, to the documents that hold them (doc/copies.md): their declarations,
+/* copies: items that are copied, later, to the documents that hold them (copies.md): their declarations,
  * the notes that a commit writes, and a batch of copies, which one commit writes.
  *
  * Declared by an application, before fork, or by the schema of the namespace.  Pure: no I/O. */

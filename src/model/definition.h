@@ -1,6 +1,6 @@
 /* definition: an entry of a subscription: Class, Class/id, or Class/collection@value, with several values for
  * a collection of several properties.  In ids and values a percent sign with two digits stands for any byte
- * (doc/subscriptions.md).  Pure. */
+ * (subscriptions.md).  Pure. */
 #ifndef STAMPD_MODEL_DEFINITION_H
 #define STAMPD_MODEL_DEFINITION_H
 

@@ -1,4 +1,4 @@
-/* expiry: documents that expire: a property of their class holds the minute (doc/schema.md, `maxLife`).  From
+/* expiry: documents that expire: a property of their class holds the minute (schema.md, `maxLife`).  From
  * then on they do not exist for any reader, though their rows remain until a purge.  Pure: no I/O. */
 #ifndef STAMPD_MODEL_EXPIRY_H
 #define STAMPD_MODEL_EXPIRY_H

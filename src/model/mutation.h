@@ -1,4 +1,4 @@
-/* mutation: upgrades contents of older releases to the newest, by the rules of their class (doc/schema.md).
+/* mutation: upgrades contents of older releases to the newest, by the rules of their class (schema.md).
  *
  * The rules leave content of the newest release unchanged, so contents carry no release number.  The database
  * rewrites contents by the same rules (stampd.mutate_content).  Pure. */

@@ -1,5 +1,5 @@
 /* schema: declarations of classes: documents, their items, exported fields, collections, unique properties,
- * zombies, expiry, releases (doc/schema.md).
+ * zombies, expiry, releases (schema.md).
  *
  * A schema is immutable.  It is read from a JSON text, strictly: the first error is reported with the path of
  * its member and the expected value.  schema_write returns the text in one canonical form.  Pure: no I/O.
@@ -36,7 +36,7 @@ struct schema_field {
 };
 
 /* The item is copied, later, to the documents of these classes that have an item of its class under its key,
- * the separator and the id of its document; a singleton is copied under that id (doc/copies.md). */
+ * the separator and the id of its document; a singleton is copied under that id (copies.md). */
 struct schema_copies {
     struct bytes separator;
     struct bytes classes[SCHEMA_COPIES_MOST];
@@ -111,7 +111,7 @@ struct schema {
     bool has_old;    /* some class may have contents of older releases */
     bool has_copies; /* some item is copied */
     bool has_global; /* some property is unique in all namespaces */
-    bool wakes;      /* applied: commits wake the sessions whose subscriptions match (doc/subscriptions.md) */
+    bool wakes;      /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
 };
 
 /* Why a text is not a valid schema. */

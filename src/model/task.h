@@ -1,4 +1,4 @@
-/* task: an operation to run later, as a value (doc/tasks.md).  Texts live as long as the request.  Pure. */
+/* task: an operation to run later, as a value (tasks.md).  Texts live as long as the request.  Pure. */
 #ifndef STAMPD_MODEL_TASK_H
 #define STAMPD_MODEL_TASK_H
 

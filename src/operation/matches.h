@@ -1,5 +1,5 @@
 /* matches: the session that a request names, and the list in its answer of the definitions that the commit
- * has matched (doc/subscriptions.md). */
+ * has matched (subscriptions.md). */
 #ifndef STAMPD_OPERATION_MATCHES_H
 #define STAMPD_OPERATION_MATCHES_H
 

@@ -1,4 +1,4 @@
-/* manager: starts tasks when they are due (doc/tasks.md): one process, one loop, no thread.
+/* manager: starts tasks when they are due (tasks.md): one process, one loop, no thread.
  *
  * It decides nothing: it calls the server, which claims, runs and puts back tasks.  Its state comes from
  * scans and wake-ups and may be lost at any moment: another scan restores it.  So several managers, or one

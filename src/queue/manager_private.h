@@ -71,7 +71,7 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms);
 void runner_end(struct manager *manager, const struct http_result *result);
 /* Drops the requests in progress; the HTTP client is closed. */
 void runner_drop_all(struct manager *manager);
-/* Reads a task from the server's answer, a row of `due` (doc/tasks.md); false: not a valid row. */
+/* Reads a task from the server's answer, a row of `due` (tasks.md); false: not a valid row. */
 bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_r);
 
 #endif

@@ -1,4 +1,4 @@
-/* metrics: the state of a queue manager in Prometheus format (doc/tasks.md). */
+/* metrics: the state of a queue manager in Prometheus format (tasks.md). */
 #ifndef STAMPD_QUEUE_METRICS_H
 #define STAMPD_QUEUE_METRICS_H
 

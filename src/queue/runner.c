@@ -1,4 +1,4 @@
-/* runner: sends the requests to the server, and handles their answers (doc/tasks.md). */
+/* runner: sends the requests to the server, and handles their answers (tasks.md). */
 #include "queue/manager_private.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* losses: why task attempts were lost, as far as it is known on their host (doc/tasks.md, "Lost attempts").
+/* losses: why task attempts were lost, as far as it is known on their host (tasks.md, "Lost attempts").
  *
  * Shared memory, with a place for each process that may run tasks.  The worker writes which task of its
  * claim it is running, and what it could not record in the database; when the worker has died, the master

@@ -1,5 +1,5 @@
 /* reads: the number of workers that run long reads (searches, lists, pages of collections), in the shared
- * segment (doc/architecture.md, "Long reads").
+ * segment (architecture.md, "Long reads").
  *
  * Each process that may read has a place.  A process that begins a long read writes its place, then counts
  * the earlier reads of the same namespace and of the same client: no process waits, and no more than the

@@ -1,4 +1,4 @@
-/* keeper: deletes old data of each namespace in small batches (doc/operating.md, "What the server forgets").
+/* keeper: deletes old data of each namespace in small batches (operating.md, "What the server forgets").
  *
  * One child of the master, with two sessions at most, one of them for documents that expire in this minute
  * (ends.h).  It has no entry and no mark: the database's triggers announce its changes, as they do those of

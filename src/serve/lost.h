@@ -1,5 +1,5 @@
 /* lost: answers a request whose worker ended before it answered: why, and whether anything may have been
- * done.  It states only what is certain (doc/protocol.md, "Faults"). */
+ * done.  It states only what is certain (protocol.md, "Faults"). */
 #ifndef STAMPD_SERVE_LOST_H
 #define STAMPD_SERVE_LOST_H
 

@@ -234,7 +234,7 @@ STATEMENT(
     " offset 0) i on true"
     " order by m.xid, m.id")
 
-/* --- subscriptions (doc/subscriptions.md) --- */
+/* --- subscriptions (subscriptions.md) --- */
 
 /* The subscriptions that a commit matches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4
  * whether others are woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
@@ -279,7 +279,7 @@ STATEMENT(SUBSCRIPTIONS_FORGET_PUSH, "subs_forget_push", 2,
           "update subs set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2"
           " returning 1")
 
-/* --- deferred copies (doc/copies.md) --- */
+/* --- deferred copies (copies.md) --- */
 
 /* Items whose copies are due by this commit.  $1 class[], $2 id[], $3 iclass[], $4 key[]; $5 its version. */
 STATEMENT(COPY_NOTE, "copy_note", 5,
@@ -349,7 +349,7 @@ STATEMENT(COPY_DONE, "copy_done", 5,
           " where q.class = $1 and q.id = $2 and q.iclass = u.iclass and q.key = u.key"
           " and q.number = u.number")
 
-/* --- tasks (doc/tasks.md) --- */
+/* --- tasks (tasks.md) --- */
 
 /* Ends the tasks of this commit.  ST002: some no longer belong to this attempt; DETAIL is a JSON list of
  * their ids.  In the order of their ids, as they are claimed.  Each is found by its primary key, then by

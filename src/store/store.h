@@ -126,7 +126,7 @@ MUST_USE enum fault store_idempotency_find(struct store *store, int ns, struct a
  * may still read them, or be about to write. */
 int64_t store_once_purge_s(const struct settings *settings);
 
-/* The subscriptions that a commit matches (doc/subscriptions.md). */
+/* The subscriptions that a commit matches (subscriptions.md). */
 struct matched_definition {
     struct bytes text; /* as written by the session */
     int64_t version;   /* of a commit that matched it */

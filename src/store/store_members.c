@@ -1,5 +1,5 @@
 /* store_members: collections of documents that share the value of a property: their update by a commit, and
- * pages of them (doc/collections.md). */
+ * pages of them (collections.md). */
 #include "store/store.h"
 
 #include <inttypes.h>

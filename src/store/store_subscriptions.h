@@ -1,5 +1,5 @@
 /* store_subscriptions: subscriptions in PostgreSQL: changing and reading them, and the matches that the
- * task `push` sends (doc/subscriptions.md).  Matching is a part of store_commit. */
+ * task `push` sends (subscriptions.md).  Matching is a part of store_commit. */
 #ifndef STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 #define STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 

@@ -132,7 +132,7 @@ Target.
 Default: stderr.
 .SH FILES
 END
-    put doc/protocol.md <<'END'
+    put doc/reference/protocol.md <<'END'
 # Protocol
 
 ## Resources
@@ -149,7 +149,7 @@ END
 
 ## Faults
 
-See [above](#limits), [the readme](../README.md#hello-world) and `src/base/low.c`.
+See [above](#limits), [the readme](../../README.md#hello-world) and `src/base/low.c`.
 
 | code | words |
 | --- | --- |
@@ -158,7 +158,7 @@ END
     put README.md <<'END'
 # Hello, world
 
-[Protocol](doc/protocol.md)
+[Protocol](doc/reference/protocol.md)
 END
     (cd "$good" && scripts/check-settings --write-sample && scripts/check-settings --write-faults)
 }
@@ -283,7 +283,7 @@ plant 'no sample' check-settings 'stampd.conf.sample:1: this is not what' \
 plant 'fault not documented' check-settings 'faults.md:[0-9]*: this is not what .* says' \
     'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\", 400, 400, false, \"\")"'
 plant 'fault with other words' check-settings 'faults.md:[0-9]*: this is not what .* says' \
-    'replace doc/faults.md "argument is wrong" "argument is right"'
+    'replace doc/reference/faults.md "argument is wrong" "argument is right"'
 plant 'fault of no class' check-settings 'fault_table.h:3: ZA: a code is of capitals' \
     'replace src/base/fault_table.h AUTF8 ZA'
 plant 'fault named twice' check-settings 'fault_table.h:3: AARG stands in line 2 already' \
@@ -292,13 +292,13 @@ plant 'fault without columns' check-settings 'fault_table.h:4: a row is FAULT.na
     'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\")"'
 plant 'fault that succeeds' check-settings 'fault_table.h:2: AARG: a status is from 400 to 599' \
     'replace src/base/fault_table.h "wrong[.]\", 400" "wrong.\", 200"'
-plant 'no page of faults' check-settings 'faults.md:1: this is not what' 'rm doc/faults.md'
+plant 'no page of faults' check-settings 'faults.md:1: this is not what' 'rm doc/reference/faults.md'
 plant 'fault in the protocol that is none' check-settings 'protocol.md:[0-9]*: AZ: there is no such fault' \
-    'echo "| \`AZ\` | Z. |" >>doc/protocol.md'
+    'echo "| \`AZ\` | Z. |" >>doc/reference/protocol.md'
 plant 'limit with another default' check-settings 'limit_name_bytes: the default is 255, not 256' \
-    'replace doc/protocol.md "| 255 |" "| 256 |"'
+    'replace doc/reference/protocol.md "| 255 |" "| 256 |"'
 plant 'limit not documented' check-settings 'limit_name_bytes is not in the table of limits' \
-    'replace doc/protocol.md "| .limit_name_bytes. | 255 |" ""'
+    'replace doc/reference/protocol.md "| .limit_name_bytes. | 255 |" ""'
 plant 'no manual' check-settings 'the manual page is not there' 'rm doc/stampd.conf.5'
 
 # --- check-style ---
@@ -337,8 +337,8 @@ PATH="$area/tools" STAMPD_ALLOW_NO_FORMAT=1 "$good/scripts/check-style" "$good" 
 # --- check-docs ---
 plant 'dead link' check-docs '^README.md:5: the link doc/none.md leads nowhere' \
     'printf "\n[none](doc/none.md)\n" >>README.md'
-plant 'dead heading' check-docs 'the link doc/protocol.md#nothing leads to no heading' \
-    'printf "\n[none](doc/protocol.md#nothing)\n" >>README.md'
+plant 'dead heading' check-docs 'the link doc/reference/protocol.md#nothing leads to no heading' \
+    'printf "\n[none](doc/reference/protocol.md#nothing)\n" >>README.md'
 plant 'file that is none' check-docs '.src/base/none.c. is no file of the project' \
     'printf "\nSee \`src/base/none.c\`.\n" >>README.md'
 plant 'setting that is none' check-docs '.limit_none. is no setting' \

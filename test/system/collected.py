@@ -1,4 +1,4 @@
-"""A client's copy of a collection and of its documents: the rules of the holder's side (doc/collections.md), and no more."""
+"""A client's copy of a collection and of its documents: the rules of the holder's side (doc/reference/collections.md), and no more."""
 from holder import Copy, content_of
 
 

@@ -1,4 +1,4 @@
-"""A queue manager under test, beside a server that is only said to be one: doc/tasks.md, in memory, without a worker."""
+"""A queue manager under test, beside a server that is only said to be one: doc/reference/tasks.md, in memory, without a worker."""
 import contextlib
 import datetime
 import json

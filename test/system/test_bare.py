@@ -1,4 +1,4 @@
-"""doc/operating.md typed line by line in a root of its own: an overlay over this one, with processes, network, /run and /tmp of its own.
+"""doc/how-to/operating.md typed line by line in a root of its own: an overlay over this one, with processes, network, /run and /tmp of its own.
 The programs are installed from the build, and units are read and their ExecStart run by a few lines in place of systemctl."""
 import os
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from stack import BUILD, SOURCE
 
-PAGE = (SOURCE / 'doc/operating.md').read_text()
+PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 INSTALL = PAGE[PAGE.index('## Install on Debian'):PAGE.index('## Namespaces\n')]
 BLOCKS = re.findall(r'^```sh\n(.*?)^```$', INSTALL, re.M | re.S)
 BUILT = re.compile(r'^(apt install .*(\n +.*)?|autoreconf .*|mkdir -p build.*|\.\./configure .*)\n', re.M)

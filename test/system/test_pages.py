@@ -1,11 +1,11 @@
-"""What an administrator types from README.md and doc/operating.md exists: packages, commands, options, settings."""
+"""What an administrator types from README.md and doc/how-to/operating.md exists: packages, commands, options, settings."""
 import re
 import shlex
 import subprocess
 
 from stack import BUILD, SOURCE
 
-PAGE = (SOURCE / 'doc/operating.md').read_text()
+PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 BLOCKS = re.findall(r'^```sh\n(.*?)^```$', PAGE, re.M | re.S)
 IMPLIED = {'gcc', 'libc6-dev', 'make', 'openssl', 'ca-certificates'}  # by build-essential, libssl-dev's users, curl
 

@@ -1,4 +1,4 @@
-"""The examples of README.md and doc/protocol.md: each request, sent as it stands there, is answered byte for byte as it
+"""The examples of README.md and doc/reference/protocol.md: each request, sent as it stands there, is answered byte for byte as it
 stands behind it.  White space between the members is for people; a stamp in the text stands for one stamp of the answers,
 the same wherever it comes again, and a later one for a later one.  A request takes the stamps that were given before."""
 import os
@@ -10,7 +10,7 @@ import pytest
 from schema import Schemas
 from stack import SOURCE, Stack
 
-PAGES = ['README.md', 'doc/protocol.md']
+PAGES = ['README.md', 'doc/reference/protocol.md']
 DEMONSTRATION = 'https://localhost:8443'
 BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.M | re.S)
 STAMP = re.compile(r'(?<!\d)\d{15}(?!\d)')

@@ -87,7 +87,7 @@ class Others:
 # --- a restore ---
 
 def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
-    """As doc/operating.md has it, "Backup and restore"."""
+    """As doc/how-to/operating.md has it, "Backup and restore"."""
     stack.put('lab', doc('one kept', ('a', 1)), doc('one gone', ('a', 1)))
     backup = tmp_path / 'one.dump'
     tool(stack, 'pg_dump', '--format=custom', f'--file={backup}', 'stampd_lab')

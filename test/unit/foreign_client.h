@@ -1,5 +1,5 @@
 /* foreign client: a holder of a document as somebody else would write it, knowing the JSON of
- * synchronisations only (doc/protocol.md), none of the server's structures. */
+ * synchronisations only (protocol.md), none of the server's structures. */
 #ifndef STAMPD_TEST_FOREIGN_CLIENT_H
 #define STAMPD_TEST_FOREIGN_CLIENT_H
 

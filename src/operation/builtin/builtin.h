@@ -1,4 +1,4 @@
-/* builtin: the generic operations (doc/protocol.md), a namespace's first tools. */
+/* builtin: the generic operations (protocol.md), a namespace's first tools. */
 #ifndef STAMPD_OPERATION_BUILTIN_BUILTIN_H
 #define STAMPD_OPERATION_BUILTIN_BUILTIN_H
 

@@ -1,4 +1,4 @@
-/* collection: the documents of a class that share the value of a property, synchronised (doc/collections.md).
+/* collection: the documents of a class that share the value of a property, synchronised (collections.md).
  * param {"c","collection","value","token","cursor","limit","want":"docs"|"ids","stream"} → out
  * {"complete","first","docs":[document…]|"ids":[[id,version]…],"left":[[id,version]…],"cursor"|"token"}; with
  * `stream` see collection_stream.c.

@@ -1,4 +1,4 @@
-/* copy: updates the copies of a document's items to the present items (doc/copies.md): the task of a commit
+/* copy: updates the copies of a document's items to the present items (copies.md): the task of a commit
  * that has changed some of them. param {"c","id"} → out {"copies","more"}: how many documents' items were
  * checked, and whether more remains, which a task continues by itself.
  *

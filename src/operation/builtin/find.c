@@ -1,4 +1,4 @@
-/* find: documents by what their items contain (doc/schema.md).
+/* find: documents by what their items contain (schema.md).
  * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"want":"ids"|"items","limit",
  * "cursor"} → out {"ids":[id…],"cursor"} or {"items":[{"id","k","v","j"}…],"cursor"}.  One item satisfies all
  * conditions.  In the order of ids, then keys; each page is consistent at its own instant.  A cursor is

@@ -1,5 +1,5 @@
-/* push: notifies a session that is closed of the matches of its definitions (doc/push.md): the task of the
- * commits that have matched them (doc/subscriptions.md). param {"session", "again"} → nothing.
+/* push: notifies a session that is closed of the matches of its definitions (push.md): the task of the
+ * commits that have matched them (subscriptions.md). param {"session", "again"} → nothing.
  *
  * A message that is sent cannot be taken back, so it is sent before the commit, which only ends the task: a
  * message may come twice, none is lost.  Matches are deleted as soon as they are sent; a repeated run finds

@@ -1,4 +1,4 @@
-/* pushkey: the key that a browser needs to subscribe at its push service (doc/push.md), as
+/* pushkey: the key that a browser needs to subscribe at its push service (push.md), as
  * applicationServerKey.  → out {"key"} */
 #include "operation/builtin/builtin.h"
 

@@ -1,4 +1,4 @@
-/* resource: a document as a resource, with conditions on its version (doc/protocol.md, "Resources").  GET
+/* resource: a document as a resource, with conditions on its version (protocol.md, "Resources").  GET
  * reads it; PUT makes its items exactly those of the request; PATCH sets and removes the items that are
  * named; DELETE deletes it.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
 #include "operation/builtin/builtin.h"

@@ -1,4 +1,4 @@
-/* subs: a session declares its subscriptions (doc/subscriptions.md).  The session is the argument of that
+/* subs: a session declares its subscriptions (subscriptions.md).  The session is the argument of that
  * name.  param {"defs":[…]} | {"add":[…],"drop":[…]}, with "life", "push", "context"; {"delete":true};
  * nothing: only reads → out {"v","until","defs":[…],"push":bool,"context"}.  Changes take effect at once,
  * outside the commit of the operation, and may be repeated. */

@@ -1,4 +1,4 @@
-/* task: requests a task (doc/tasks.md).
+/* task: requests a task (tasks.md).
  * param {"op","param","delay":seconds|"start":stamp,"info","priority","resource","domain","order"} → out
  * {"id","startat"}: of the task that waits for the resource already, when there is one.  The caller must be
  * allowed to run the operation itself; of modules only operations that declare it, without the

@@ -1,4 +1,4 @@
-/* tasks: administrators list tasks and their attempts, and start, move, hold and drop them (doc/tasks.md).
+/* tasks: administrators list tasks and their attempts, and start, move, hold and drop them (tasks.md).
  * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"run":id},
  * {"move":{"id","startat"}}, {"hold":id}, {"drop":id}.  Changes take effect at once, outside the commit of
  * the operation, and may be repeated. */

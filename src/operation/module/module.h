@@ -1,4 +1,4 @@
-/* module: applications as shared objects (stampd.h, doc/modules.md): loaded once by the master, before it
+/* module: applications as shared objects (stampd.h, modules.md): loaded once by the master, before it
  * forks and after it has given up root; workers inherit them.  A shared object is never loaded again nor
  * unloaded while the master lives. */
 #ifndef STAMPD_OPERATION_MODULE_MODULE_H

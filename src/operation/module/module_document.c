@@ -382,7 +382,7 @@ void stampd_remove_item(struct stampd_document *document, const char *item_class
                           bytes_of(arena_copy(arena, name.data, name.size)));
 }
 
-/* Is the item to be a copy that follows `item` (doc/copies.md)?  Then its stamp is that of the source, so
+/* Is the item to be a copy that follows `item` (copies.md)?  Then its stamp is that of the source, so
  * that the source's stamps alone order its states; else 0. */
 static int64_t followed_stamp(const struct stampd_document *document, const char *item_class, const char *key,
                               const struct stampd_document *from, const struct item *item)

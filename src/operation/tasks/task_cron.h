@@ -1,4 +1,4 @@
-/* task_cron: periodic tasks: what modules declare, and the start of each rule's task (doc/tasks.md). */
+/* task_cron: periodic tasks: what modules declare, and the start of each rule's task (tasks.md). */
 #ifndef STAMPD_OPERATION_TASKS_TASK_CRON_H
 #define STAMPD_OPERATION_TASKS_TASK_CRON_H
 

@@ -1,4 +1,4 @@
-/* task_owner: the owner of a claim, and whether it still works on it (doc/tasks.md, "Lost attempts").
+/* task_owner: the owner of a claim, and whether it still works on it (tasks.md, "Lost attempts").
  *
  * The row of a running task names its owner: installation, generation, slot.  In its slot of shared memory a
  * worker publishes the stamp of the claim it works on, from before the claim is sent until its end is known.

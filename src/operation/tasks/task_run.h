@@ -1,4 +1,4 @@
-/* task_run: attempts at tasks: claim, cycles of work and commit, end (doc/tasks.md, "Running").
+/* task_run: attempts at tasks: claim, cycles of work and commit, end (tasks.md, "Running").
  *
  * A commit ends its tasks under a guard, so the effects of a task happen once, whatever happens here.  A task
  * that does not end in order is put back, or found by a scan. */

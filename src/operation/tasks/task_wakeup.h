@@ -1,4 +1,4 @@
-/* task_wakeup: wakes the queue manager for tasks that start soon (doc/tasks.md, "Wake-ups"): datagrams to its
+/* task_wakeup: wakes the queue manager for tasks that start soon (tasks.md, "Wake-ups"): datagrams to its
  * socket.  Never waits and never fails.  Datagrams that the socket does not accept are recorded in shared
  * memory: the relay sends them again, and wakes the managers of other hosts. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
