@@ -1,6 +1,6 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs \
-	test/house/test_checks.sh test/house/test_manuals.sh
+	test/house/test_checks.sh test/house/test_completion.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/check-dist \
 	.clang-format .editorconfig CONTRIBUTING.md
 
@@ -18,3 +18,7 @@ if HARDENED
 HOUSE_CHECKS += test/house/test_hardening.sh
 AM_TESTS_ENVIRONMENT = HARDENED=yes; HARDEN_CFLAGS='$(HARDEN_CFLAGS)'; export HARDENED HARDEN_CFLAGS;
 endif
+
+# Where bash-completion looks for the completion of a program, by its name.
+bashcompletiondir = $(datarootdir)/bash-completion/completions
+dist_bashcompletion_DATA = scripts/completions/stampctl

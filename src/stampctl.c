@@ -5,18 +5,28 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "control/record.h"
 
 #include "config.h"
 
 static int version(struct control *control UNUSED, int argc, char **argv)
 {
     static const struct command command = {"version", "", 0, 0, "Shows the version.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
+    struct record record = {0};
     char **words;
     int count;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
-    if (result == OPTIONS_READ)
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (is_json) {
+        record_add_word(&record, "version", PACKAGE_VERSION);
+        record_print(&record);
+    } else {
         printf("stampctl %s\n", PACKAGE_VERSION);
-    return result == OPTIONS_WRONG ? CONTROL_WRONG : CONTROL_DONE;
+    }
+    return CONTROL_DONE;
 }
 
 static int run(struct control *control, int argc, char **argv)
@@ -37,6 +47,11 @@ static int run(struct control *control, int argc, char **argv)
         {"version", "Shows the version.", version},
     };
     static const char details[] = "Administers stampd, the document database server.\n";
+    if (argc > 2 && strcmp(argv[1], "--complete") == 0) { /* what a shell asks for */
+        options_complete();
+        argc--;
+        argv++;
+    }
     /* -c may stand before the command as well */
     if (argc > 2 && (strcmp(argv[1], "-c") == 0 || strcmp(argv[1], "--config") == 0)) {
         control->config = argv[2];

@@ -15,6 +15,7 @@
 #include "control/migrate.h"
 #include "control/homes.h"
 #include "control/ns_registry.h"
+#include "control/record.h"
 #include "store/statements.h"
 #include "edge/certificate.h"
 #include "operation/trial.h"
@@ -22,37 +23,48 @@
 enum {
     READ_TIMEOUT_ABOVE_S =
         15, /* nginx must wait longer than an operation may take, retries and answer included */
-    PROBLEM_BYTES = 600,
+    LINE_BYTES = 4096,
 };
 
 struct check {
     struct control *control;
-    bool is_well;
+    bool is_well, is_json;
     struct namespace_conf *confs;
     size_t count;
 };
 
+/* One line, of kind OK, WARN or FAIL. */
+static void put(const struct check *check, const char *kind, const char *format, va_list arguments)
+{
+    struct record record = {0};
+    char text[LINE_BYTES];
+    vsnprintf(text, sizeof text, format, arguments);
+    if (check->is_json) {
+        record_add_word(&record, "result", kind);
+        record_add_word(&record, "text", text);
+        record_print(&record);
+    } else {
+        printf("%-4s  %s\n", kind, text);
+    }
+}
+
 /* Something that may be intended. */
-static void warn(const char *format, ...) PRINTF_LIKE(1, 2);
-static void warn(const char *format, ...)
+static void warn(const struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
+static void warn(const struct check *check, const char *format, ...)
 {
     va_list arguments;
-    printf("WARN  ");
     va_start(arguments, format);
-    vprintf(format, arguments);
+    put(check, "WARN", format, arguments);
     va_end(arguments);
-    printf("\n");
 }
 
 static bool find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
 static bool find(struct check *check, bool is_well, const char *format, ...)
 {
     va_list arguments;
-    printf("%-4s  ", is_well ? "OK" : "FAIL");
     va_start(arguments, format);
-    vprintf(format, arguments);
+    put(check, is_well ? "OK" : "FAIL", format, arguments);
     va_end(arguments);
-    printf("\n");
     check->is_well = check->is_well && is_well;
     return is_well;
 }
@@ -81,7 +93,7 @@ static void take_finding(void *context, enum trial_level level, const char *text
 {
     struct check *check = context;
     if (level == TRIAL_WARNING)
-        warn("%s", text);
+        warn(check, "%s", text);
     else
         find(check, level == TRIAL_GOOD, "%s", text);
 }
@@ -108,10 +120,11 @@ static void check_queue(struct check *check)
     const char *endpoint =
         arena_printf(check->control->arena, "%s/%s.sock", settings->run_directory, settings->queue_code);
     if (!*settings->queue_key_sha256)
-        warn("queue_key_sha256 is empty: nobody may start tasks; copies and push are tasks too "
-             "(stampctl key new --queue FILE)");
+        warn(check, "queue_key_sha256 is empty: nobody may start tasks; copies and push are tasks too "
+                    "(stampctl key new --queue FILE)");
     else if (!is_heard(endpoint))
-        warn("%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
+        warn(check,
+             "%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
              "them "
              "(systemctl start stamp-queue)",
              endpoint);
@@ -120,7 +133,7 @@ static void check_queue(struct check *check)
     if (*settings->queue_key_sha256 && strcmp(settings->queue_key_sha256, settings->admin_key_sha256) == 0)
         find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
     if (!*settings->mail_to)
-        warn("mail_to is empty: nobody is told of tasks that fail");
+        warn(check, "mail_to is empty: nobody is told of tasks that fail");
 }
 
 /* --- databases --- */
@@ -273,7 +286,7 @@ static void check_map(struct check *check, const char *map_file)
 }
 
 /* The address of each directive `listen`: is one of them IPv6, and of the public endpoint? */
-static void check_listen(struct bytes text)
+static void check_listen(struct check *check, struct bytes text)
 {
     struct bytes value;
     bool has_six = false;
@@ -281,16 +294,16 @@ static void check_listen(struct bytes text)
         has_six |=
             value.size > 1 && value.data[0] == '[' && (value.size < 5 || memcmp(value.data, "[::1]", 5) != 0);
     if (!has_six)
-        warn("nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
+        warn(check, "nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
 }
 
-static void check_access_log(struct bytes text)
+static void check_access_log(struct check *check, struct bytes text)
 {
     struct bytes value;
     size_t position = 0;
     if (directive_next(text, "access_log", &position, &value) && value.size >= 3 &&
         memcmp(value.data, "off", 3) == 0)
-        warn("nginx: access_log is off: nobody can say later what was asked");
+        warn(check, "nginx: access_log is off: nobody can say later what was asked");
 }
 
 enum { RENEWAL_DAYS = 14 };
@@ -317,7 +330,7 @@ static void check_certificate(struct check *check, struct bytes text)
         if (days < 0)
             find(check, false, "nginx: certificate %s has ended", path);
         else if (days < RENEWAL_DAYS)
-            warn("nginx: certificate %s ends in %d days", path, days);
+            warn(check, "nginx: certificate %s ends in %d days", path, days);
     }
     for (size_t position = 0; directive_next(text, "ssl_certificate_key", &position, &value);) {
         const char *path = first_word(check, value);
@@ -336,8 +349,8 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
     check_read_timeout(check, text);
     check_sockets(check, text);
     check_map(check, map_file);
-    check_listen(text);
-    check_access_log(text);
+    check_listen(check, text);
+    check_access_log(check, text);
     check_certificate(check, text);
 }
 
@@ -351,8 +364,10 @@ int control_check_config(struct control *control, int argc, char **argv)
         "Finds out whether settings, databases, folders and nginx agree.",
         "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n"};
     const char *nginx = NULL, *map_file = NULL;
+    struct check check = {.control = control, .is_well = true};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
+        RECORD_JSON_LINE(&check.is_json),
         {.name = "nginx",
          .argument = "FILE",
          .help = "nginx's configuration, looked at too.",
@@ -367,7 +382,6 @@ int control_check_config(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    struct check check = {.control = control, .is_well = true};
     if (!find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;
     find(&check, true, "admin_key_sha256 %s",

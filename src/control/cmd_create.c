@@ -241,7 +241,7 @@ int ns_create(struct control *control, int argc, char **argv)
          .help = "Its database (default: stampd_CODE).",
          .text = &creation.database},
         {.name = "access",
-         .argument = "WORD",
+         .argument = "closed|read|open",
          .help = "closed (default): every call needs a key; read: reading is free; open.",
          .text = &creation.access},
         CONTROL_ADMIN_LINE(control),

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "control/ns_registry.h"
+#include "control/record.h"
 #include "model/cron.h"
 #include "model/stamp.h"
 #include "model/task.h"
@@ -44,13 +45,28 @@ static bool is_period(const char *command, const char *text, struct cron *cron_r
     return false;
 }
 
-static void print_time(int64_t epoch_ms)
+enum { TIME_ROOM = 64 };
+
+/* In the time zone of the command; returns `room`. */
+static const char *write_time(int64_t epoch_ms, const char *format, char room[TIME_ROOM])
 {
     time_t seconds = (time_t)(epoch_ms / 1000);
     struct tm parts;
-    char text[64];
-    if (localtime_r(&seconds, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts))
-        printf("%s", text);
+    if (!localtime_r(&seconds, &parts) || !strftime(room, TIME_ROOM, format, &parts))
+        room[0] = '\0';
+    return room;
+}
+
+static void print_time(int64_t epoch_ms)
+{
+    char room[TIME_ROOM];
+    printf("%s", write_time(epoch_ms, "%Y-%m-%d %H:%M:%S %z", room));
+}
+
+static void add_time(struct record *record, const char *name, int64_t epoch_ms)
+{
+    char room[TIME_ROOM];
+    record_add_word(record, name, write_time(epoch_ms, "%Y-%m-%dT%H:%M:%S%z", room));
 }
 
 /* --- add --- */
@@ -108,7 +124,7 @@ static int cron_add(struct control *control, int argc, char **argv)
          .text = &param},
         {.name = "info", .argument = "WORDS", .help = "To find its task by.", .text = &info},
     };
-    enum { CODE, NAME, PERIOD, OPERATION };
+    enum { WORD_CODE, WORD_NAME, WORD_PERIOD, WORD_OPERATION };
     struct pg_params params;
     struct pg_result *result;
     struct cron cron;
@@ -118,27 +134,28 @@ static int cron_add(struct control *control, int argc, char **argv)
     enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (read != OPTIONS_READ)
         return options_status(read);
-    if (!is_name("a periodic task", words[NAME], NAME_MOST) || !is_period("cron add", words[PERIOD], &cron) ||
-        !is_name("an operation", words[OPERATION], OPERATION_MOST) || !is_param(control, param) ||
+    if (!is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
+        !is_period("cron add", words[WORD_PERIOD], &cron) ||
+        !is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) || !is_param(control, param) ||
         !is_info(info))
         return CONTROL_WRONG;
-    if (!open_namespace(control, words[CODE], &pg))
+    if (!open_namespace(control, words[WORD_CODE], &pg))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(words[NAME]));
-    pg_add_text(&params, bytes_of(words[OPERATION]));
-    pg_add_text(&params, bytes_of(words[PERIOD]));
+    pg_add_text(&params, bytes_of(words[WORD_NAME]));
+    pg_add_text(&params, bytes_of(words[WORD_OPERATION]));
+    pg_add_text(&params, bytes_of(words[WORD_PERIOD]));
     pg_add_text(&params, bytes_of(param));
     pg_add_text(&params, bytes_of(info));
-    if (!control_query(control, pg, words[NAME],
+    if (!control_query(control, pg, words[WORD_NAME],
                        "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", &params,
                        &result))
         return CONTROL_FAILED;
     if (bytes_equal(pg_get_text(result, 0, 0), BYTES("same"))) {
-        printf("%s: it is so already\n", words[NAME]);
+        printf("%s: it is so already\n", words[WORD_NAME]);
         return CONTROL_DONE;
     }
-    printf("%s: next ", words[NAME]);
+    printf("%s: next ", words[WORD_NAME]);
     print_time(cron_next_ms(&cron, clock_wall_ms()));
     puts("");
     return CONTROL_DONE;
@@ -146,22 +163,47 @@ static int cron_add(struct control *control, int argc, char **argv)
 
 /* --- list --- */
 
+enum { NAME, PERIOD, OPERATION, MODULE, DROPPED, START, RUNS, RETRY, CODE }; /* columns of the list */
+
+/* What becomes of the rule; NULL: it is planned for its start. */
+static const char *state_of(const struct pg_result *rows, int row)
+{
+    if (pg_get_bool(rows, row, DROPPED))
+        return "dropped";
+    if (pg_get_bool(rows, row, RUNS))
+        return "runs";
+    if (pg_is_null(rows, row, START))
+        return "not planned yet";
+    return pg_get_i64(rows, row, START) == TASK_PARKED ? "parked" : NULL;
+}
+
+static void write_rule(const struct pg_result *rows, int row)
+{
+    static const char *const names[] = {"name", "period", "op", "module"};
+    struct record record = {0};
+    const char *state = state_of(rows, row);
+    for (int column = NAME; column <= MODULE; column++)
+        record_add_text(&record, names[column], pg_get_text(rows, row, column));
+    record_add_word(&record, "state", state ? state : "planned");
+    if (!state)
+        add_time(&record, "next", stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
+    if (!pg_is_null(rows, row, CODE)) {
+        record_add_text(&record, "code", pg_get_text(rows, row, CODE));
+        record_add_i64(&record, "retry", pg_get_i64(rows, row, RETRY));
+    }
+    record_print(&record);
+}
+
 static void print_rule(const struct pg_result *rows, int row)
 {
-    enum { NAME, PERIOD, OPERATION, MODULE, DROPPED, START, RUNS, RETRY, CODE };
+    const char *state = state_of(rows, row);
     struct bytes texts[MODULE + 1], code = pg_get_text(rows, row, CODE);
     for (int column = NAME; column <= MODULE; column++)
         texts[column] = pg_get_text(rows, row, column);
     printf("%-20.*s  %-9.*s  %-20.*s  ", (int)texts[NAME].size, texts[NAME].data, (int)texts[PERIOD].size,
            texts[PERIOD].data, (int)texts[OPERATION].size, texts[OPERATION].data);
-    if (pg_get_bool(rows, row, DROPPED))
-        printf("dropped");
-    else if (pg_get_bool(rows, row, RUNS))
-        printf("runs");
-    else if (pg_is_null(rows, row, START))
-        printf("not planned yet");
-    else if (pg_get_i64(rows, row, START) == TASK_PARKED)
-        printf("parked");
+    if (state)
+        printf("%s", state);
     else
         print_time(stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
     if (code.data)
@@ -175,7 +217,9 @@ static int cron_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "cron list", "CODE", 1, 1, "Shows the periodic tasks of a namespace and when each is next.", NULL};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
     struct pg_result *rows;
     struct pg *pg;
     char **words;
@@ -191,7 +235,7 @@ static int cron_list(struct control *control, int argc, char **argv)
                        NULL, &rows))
         return CONTROL_FAILED;
     for (int row = 0; row < pg_rows(rows); row++)
-        print_rule(rows, row);
+        (is_json ? write_rule : print_rule)(rows, row);
     return CONTROL_DONE;
 }
 
@@ -256,6 +300,7 @@ static int cron_next(struct control *control, int argc, char **argv)
     static const struct command command = {
         "cron next", "PERIOD", 1, 1, "Shows the next times of a period.", "PERIOD is " PERIODS ".\n"};
     int64_t many = 5, moment = clock_wall_ms();
+    bool is_json = false;
     const char *zone = NULL;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -269,6 +314,7 @@ static int cron_next(struct control *control, int argc, char **argv)
          .number = &many,
          .least = 1,
          .most = 1000},
+        RECORD_JSON_LINE(&is_json),
     };
     struct cron cron;
     char **words;
@@ -285,9 +331,15 @@ static int cron_next(struct control *control, int argc, char **argv)
     if (!zone && (!control_load_settings(control) || !take_zone(control)))
         return CONTROL_FAILED;
     for (int64_t i = 0; i < many; i++) {
+        struct record record = {0};
         moment = cron_next_ms(&cron, moment);
-        print_time(moment);
-        puts("");
+        if (is_json) {
+            add_time(&record, "next", moment);
+            record_print(&record);
+        } else {
+            print_time(moment);
+            puts("");
+        }
     }
     return CONTROL_DONE;
 }

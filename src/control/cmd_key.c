@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/record.h"
 #include "edge/crypto.h"
 
 enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
@@ -39,11 +40,18 @@ bool key_read(struct control *control, const char *path, struct bytes *key_r)
     return key_r->size > 0;
 }
 
-static void print_digest(struct bytes key)
+/* `setting` NULL: the digest alone. */
+static void print_digest(const char *setting, struct bytes key, bool is_json)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
+    struct record record = {0};
     crypto_sha256_hex(key, digest);
-    printf("%s\n", digest);
+    if (is_json) {
+        record_add_word(&record, setting ? setting : "sha256", digest);
+        record_print(&record);
+    } else {
+        printf("%s%s%s\n", setting ? setting : "", setting ? " = " : "", digest);
+    }
 }
 
 /* The file must be new, so that a key in use is not lost by mistake. */
@@ -77,9 +85,10 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
         1,
         "Writes a random key to a new file that only its owner can read.",
         "Prints the line for stampd's settings: the server knows the digest only.\n"};
-    bool is_queue = false;
+    bool is_queue = false, is_json = false;
     const struct option_line lines[] = {
-        {.name = "queue", .help = "The key of queue managers (queue_key_file).", .flag = &is_queue}};
+        {.name = "queue", .help = "The key of queue managers (queue_key_file).", .flag = &is_queue},
+        RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
@@ -93,8 +102,7 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     key[2 * KEY_BYTES] = '\n';
     if (!key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
         return CONTROL_FAILED;
-    printf("%s = ", setting_of(is_queue));
-    print_digest((struct bytes){key, 2 * KEY_BYTES});
+    print_digest(setting_of(is_queue), (struct bytes){key, 2 * KEY_BYTES}, is_json);
     return CONTROL_DONE;
 }
 
@@ -107,9 +115,11 @@ static int key_hash(struct control *control, int argc, char **argv)
         1,
         "Prints the digest of a key, for admin_key_sha256 or queue_key_sha256.",
         "Refuses a key of less than 20 characters, and a file that everybody may read.\n"};
+    bool is_json = false;
+    const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
     struct bytes key;
@@ -120,7 +130,7 @@ static int key_hash(struct control *control, int argc, char **argv)
             KEY_LEAST);
         return CONTROL_FAILED;
     }
-    print_digest(key);
+    print_digest(NULL, key, is_json);
     return CONTROL_DONE;
 }
 

@@ -1,10 +1,11 @@
-/* cmd_ns: `stampctl ns list, migrate, restored, purge, push, access, origins, off, on, map`. */
+/* cmd_ns: `stampctl ns migrate, restored, purge, push, access, origins, off, on, map`. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "control/migrate.h"
+#include "control/record.h"
 #include "control/schema_plan.h"
 #include "model/schema.h"
 #include "edge/json.h"
@@ -32,81 +33,6 @@ static bool open_registry(struct control *control, struct registry *registry_r)
 {
     return ns_registry_open(control, &registry_r->z) &&
            ns_registry_read(control, registry_r->z, &registry_r->confs, &registry_r->count);
-}
-
-/* --- list --- */
-
-static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
-{
-    struct pg_params params;
-    struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(database));
-    if (!control_query(control, pg, database,
-                       "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
-                       &result))
-        return false;
-    *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
-    return true;
-}
-
-/* Both numbers come from PostgreSQL's statistics: to count would read the whole table. */
-static bool read_inside(struct control *control, const char *database, int *schema_r, int64_t *documents_r)
-{
-    struct pg *pg;
-    struct pg_result *result;
-    *documents_r = 0;
-    if (control_connect(control, database, &pg) != FAULT_NONE || !migrations_applied(control, pg, schema_r))
-        return false;
-    if (!*schema_r)
-        return true;
-    if (!control_query(
-            control, pg, database,
-            "select greatest(c.reltuples, s.n_live_tup, 0)::bigint from pg_class c "
-            "left join pg_stat_user_tables s on s.relid = c.oid where c.oid = 'stampd.doc'::regclass",
-            NULL, &result))
-        return false;
-    *documents_r = pg_get_i64(result, 0, 0);
-    return true;
-}
-
-static bool list(struct control *control)
-{
-    struct registry registry;
-    struct pg *maintenance;
-    if (!open_registry(control, &registry) || !ns_open_maintenance(control, &maintenance))
-        return false;
-    bool is_whole = true;
-    printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS", "SCHEMA",
-           "ACCESS", "OFF");
-    for (size_t i = 0; i < registry.count; i++) {
-        const struct namespace_conf *conf = &registry.confs[i];
-        int64_t size, documents = 0;
-        int schema = 0;
-        if (!read_size(control, maintenance, conf->database, &size))
-            return false;
-        bool is_there = size >= 0 && read_inside(control, conf->database, &schema, &documents);
-        is_whole = is_whole && is_there;
-        if (is_there)
-            printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %s\n", conf->code, conf->database,
-                   (double)size / 1e6, (long long)documents, schema, conf->access, conf->off);
-        else
-            printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", conf->code, conf->database, "missing", "-",
-                   "-", conf->access, conf->off);
-    }
-    return is_whole;
-}
-
-static int ns_list(struct control *control, int argc, char **argv)
-{
-    static const struct command command = {
-        "ns list", "", 0, 0, "Lists the namespaces: database, size, estimated documents, schema.", NULL};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
-    return list(control) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- migrate, restored, purge: one namespace, or all, z first --- */
@@ -350,7 +276,18 @@ static int ns_access(struct control *control, int argc, char **argv)
     return change_command(control, &command, argc, argv, "access", namespace_is_access);
 }
 
-static bool print_origins(struct control *control, const char *code)
+static void print_origin(struct bytes origin, bool is_json)
+{
+    struct record record = {0};
+    if (is_json) {
+        record_add_text(&record, "origin", origin);
+        record_print(&record);
+    } else {
+        printf("%.*s\n", (int)origin.size, origin.data);
+    }
+}
+
+static bool print_origins(struct control *control, const char *code, bool is_json)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
     struct registry registry;
@@ -363,7 +300,7 @@ static bool print_origins(struct control *control, const char *code)
     const struct json *origins = json_member(root, "origins");
     for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
         if (one->kind == JSON_STRING)
-            printf("%.*s\n", (int)one->value.size, one->value.data);
+            print_origin(one->value, is_json);
     return true;
 }
 
@@ -391,9 +328,10 @@ static int ns_origins(struct control *control, int argc, char **argv)
         "Says which pages of other origins may call; without ORIGIN, tells them.",
         "An origin is https://host or https://host:port, or * for all.  Those named replace the former "
         "ones.\n"};
-    bool is_none = false;
+    bool is_none = false, is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
                                         CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json),
                                         {.name = "none", .help = "No origin any more.", .flag = &is_none}};
     char **words;
     int status;
@@ -408,8 +346,8 @@ static int ns_origins(struct control *control, int argc, char **argv)
         say("ns origins: expected --none or origins, not both");
         return CONTROL_WRONG;
     }
-    bool is_done =
-        words[1] || is_none ? set_origins(control, words[0], words + 1) : print_origins(control, words[0]);
+    bool is_done = words[1] || is_none ? set_origins(control, words[0], words + 1)
+                                       : print_origins(control, words[0], is_json);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 

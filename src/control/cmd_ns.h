@@ -28,5 +28,6 @@ MUST_USE bool ns_database_exists(struct control *control, struct pg *pg, const c
 
 int ns_create(struct control *control, int argc, char **argv);
 int ns_drop(struct control *control, int argc, char **argv);
+int ns_list(struct control *control, int argc, char **argv);
 
 #endif

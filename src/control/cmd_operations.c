@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "control/record.h"
 #include "operation/module/module.h"
 #include "operation/registry.h"
 
@@ -19,6 +20,18 @@ static const char *right_of(const struct operation *operation)
         break;
     }
     return "administrator";
+}
+
+static void write_record(const struct operation *operation, const char *kind)
+{
+    struct record record = {0};
+    record_add_word(&record, "name", operation->name);
+    record_add_word(&record, "kind", kind);
+    record_add_word(&record, "right", right_of(operation));
+    record_add_bool(&record, "reads", operation->is_safe);
+    record_add_bool(&record, "grants", operation->may_grant);
+    record_add_word(&record, "module", operation->task.module);
+    record_print(&record);
 }
 
 static void write_line(const struct operation *operation, const char *kind)
@@ -41,7 +54,8 @@ int control_operations(struct control *control, int argc, char **argv)
         "whether it\n"
         "reads or writes; whether it grants documents to callers who may not read the namespace; its "
         "module.\n"};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
     char **words, problem[1024];
     int count;
     const struct operation *operation;
@@ -54,11 +68,12 @@ int control_operations(struct control *control, int argc, char **argv)
         say("%s", problem);
         return CONTROL_FAILED;
     }
+    void (*write)(const struct operation *, const char *) = is_json ? write_record : write_line;
     for (size_t i = 0; (operation = registry_get_builtin(i)); i++)
-        write_line(operation, "operation");
+        write(operation, "operation");
     for (size_t i = 0; (operation = registry_get_added(i)); i++)
-        write_line(operation, "operation");
+        write(operation, "operation");
     for (int act = RESOURCE_READ; act <= RESOURCE_REMOVE; act++)
-        write_line(registry_get_resource((enum resource_act)act), "resource");
+        write(registry_get_resource((enum resource_act)act), "resource");
     return CONTROL_DONE;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "control/answer.h"
 #include "control/ns_registry.h"
+#include "control/record.h"
 #include "edge/json.h"
 
 struct pinger {
@@ -15,6 +16,7 @@ struct pinger {
     struct http *http;
     const char *url; /* without its last slash */
     int64_t timeout_ms;
+    bool is_json;
 };
 
 /* What is wrong in a namespace's answer; NULL: nothing. */
@@ -44,7 +46,32 @@ static const char *judge(struct arena *arena, const struct http_result *result, 
     return find_trouble(arena, root);
 }
 
-/* `space` "": the server itself. */
+/* `trouble` NULL: it is well, and the answer is JSON. */
+static void print_answer(const char *path, const char *trouble, const struct http_result *result,
+                         int64_t spent_us)
+{
+    printf("%-4s  %-22s  ", trouble ? "FAIL" : "OK", path);
+    if (trouble)
+        printf("%s\n", trouble);
+    else
+        printf("%.*s  %lld.%lld ms\n", (int)result->body.size, result->body.data,
+               (long long)(spent_us / 1000), (long long)(spent_us / 100 % 10));
+}
+
+static void write_answer(const char *path, const char *trouble, const struct http_result *result,
+                         int64_t spent_us)
+{
+    struct record record = {0};
+    record_add_word(&record, "path", path);
+    record_add_word(&record, "problem", trouble);
+    if (!trouble) {
+        record_add_json(&record, "answer", result->body);
+        record_add_i64(&record, "microseconds", spent_us);
+    }
+    record_print(&record);
+}
+
+/* `ns` "": the server itself. */
 static bool ping(struct pinger *pinger, const char *ns)
 {
     struct arena *arena = pinger->control->arena;
@@ -57,12 +84,7 @@ static bool ping(struct pinger *pinger, const char *ns)
     http_ask(pinger->http, &request, &result);
     int64_t spent_us = clock_monotonic_us() - start_us;
     const char *trouble = judge(arena, &result, *ns);
-    printf("%-4s  %-22s  ", trouble ? "FAIL" : "OK", path);
-    if (trouble)
-        printf("%s\n", trouble);
-    else
-        printf("%.*s  %lld.%lld ms\n", (int)result.body.size, result.body.data, (long long)(spent_us / 1000),
-               (long long)(spent_us / 100 % 10));
+    (pinger->is_json ? write_answer : print_answer)(path, trouble, &result, spent_us);
     return !trouble;
 }
 
@@ -114,6 +136,7 @@ int control_ping(struct control *control, int argc, char **argv)
          .help = "Authorities to trust, PEM (default: the system's).",
          .text = &http.ca_file},
         {.name = "insecure", .help = "Trust any certificate.", .flag = &http.is_insecure},
+        RECORD_JSON_LINE(&pinger.is_json),
     };
     char **words;
     int count;

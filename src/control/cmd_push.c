@@ -5,15 +5,28 @@
 #include <stdlib.h>
 
 #include "control/cmd_key.h"
+#include "control/record.h"
 #include "operation/push/push_key.h"
 
 enum { PROBLEM_BYTES = 600 };
 
-static void print_public(const struct curve_key *key)
+/* One value: as a member of that name, or as a line of the settings, or alone. */
+static void print_value(const char *name, struct bytes value, bool is_setting, bool is_json)
+{
+    struct record record = {0};
+    if (is_json) {
+        record_add_text(&record, name, value);
+        record_print(&record);
+    } else {
+        printf("%s%s%.*s\n", is_setting ? name : "", is_setting ? " = " : "", (int)value.size, value.data);
+    }
+}
+
+static void print_public(const struct curve_key *key, bool is_json)
 {
     struct builder line = {0};
     push_key_add_public(&line, key);
-    printf("%.*s\n", (int)line.size, line.data);
+    print_value("applicationServerKey", builder_bytes(&line), false, is_json);
     builder_free(&line);
 }
 
@@ -27,9 +40,11 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
         "Writes a new key to a new file that only its owner can read.",
         "Prints the line for stampd's settings, which need push_contact too.  stampd's user must be able to\n"
         "read the file.  With another key all subscriptions of browsers are void: keep it.\n"};
+    bool is_json = false;
+    const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
     struct curve_key key;
@@ -43,7 +58,7 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
     if (!is_written)
         return CONTROL_FAILED;
     char *path = realpath(words[0], NULL);
-    printf("push_key_file = %s\n", path ? path : words[0]);
+    print_value("push_key_file", bytes_of(path ? path : words[0]), true, is_json);
     free(path);
     return CONTROL_DONE;
 }
@@ -52,9 +67,11 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
 {
     static const struct command command = {
         "push public", "FILE", 1, 1, "Prints what browsers are given as applicationServerKey.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words, problem[PROBLEM_BYTES];
     int count;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
     struct curve_key key;
@@ -63,7 +80,7 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
         return CONTROL_FAILED;
     }
     explicit_bzero(key.secret, sizeof key.secret);
-    print_public(&key);
+    print_public(&key, is_json);
     return CONTROL_DONE;
 }
 

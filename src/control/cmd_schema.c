@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control/ns_registry.h"
+#include "control/record.h"
 #include "control/schema_plan.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
@@ -224,17 +225,36 @@ static bool open_plan(struct control *control, const char *code, bool is_alone, 
            schema_make_plan(control, target->pg, joined, plan);
 }
 
-static void print_fill(struct side_name name)
+/* The SQL of a step; "" when it only waits. */
+static const char *sql_of(struct arena *arena, const struct step *step)
 {
-    if (bytes_equal(name.item, BYTES("~")))
-        printf("select stampd.mutate_documents('%.*s'); -- until it returns 0\n", (int)name.class.size,
-               name.class.data);
-    else if (!name.item.size)
-        printf("select stampd.fill_members('%.*s'); -- until it returns 0\n", (int)name.class.size,
-               name.class.data);
-    else
-        printf("select stampd.fill_side('%.*s', '%.*s'); -- until it returns 0\n", (int)name.class.size,
-               name.class.data, (int)name.item.size, name.item.data);
+    struct bytes class = step->side.class, item = step->side.item;
+    switch (step->kind) {
+    case STEP_WAIT:
+        break;
+    case STEP_ALONE:
+        return step->sql;
+    case STEP_LOCKED:
+        return arena_printf(arena, "begin;\n%scommit;\n", step->sql);
+    case STEP_FILL:
+        if (bytes_equal(item, BYTES("~")))
+            return arena_printf(arena, "select stampd.mutate_documents('%.*s'); -- until it returns 0\n",
+                                (int)class.size, class.data);
+        if (!item.size)
+            return arena_printf(arena, "select stampd.fill_members('%.*s'); -- until it returns 0\n",
+                                (int)class.size, class.data);
+        return arena_printf(arena, "select stampd.fill_side('%.*s', '%.*s'); -- until it returns 0\n",
+                            (int)class.size, class.data, (int)item.size, item.data);
+    }
+    return "";
+}
+
+static void write_step(struct arena *arena, const struct step *step)
+{
+    struct record record = {0};
+    record_add_word(&record, "step", step->what);
+    record_add_word(&record, "sql", sql_of(arena, step));
+    record_print(&record);
 }
 
 static int schema_plan(struct control *control, int argc, char **argv)
@@ -242,7 +262,9 @@ static int schema_plan(struct control *control, int argc, char **argv)
     static const struct command command = {
         "schema plan", "CODE", 1, 1, "Prints the steps that `schema apply` would take, with their SQL.",
         NULL};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
     char **words;
     int status;
     struct ns_target target;
@@ -251,16 +273,13 @@ static int schema_plan(struct control *control, int argc, char **argv)
         return status;
     if (!open_plan(control, words[0], false, &target, &plan))
         return CONTROL_FAILED;
-    if (!plan.count)
+    if (!plan.count && !is_json)
         printf("-- %s: all that is declared is applied\n", words[0]);
     for (const struct step *step = plan.steps; step < plan.steps + plan.count; step++) {
-        printf("-- %s\n", step->what);
-        if (step->kind == STEP_FILL)
-            print_fill(step->side);
-        else if (step->kind == STEP_LOCKED)
-            printf("begin;\n%scommit;\n", step->sql);
-        else if (step->kind == STEP_ALONE)
-            printf("%s", step->sql);
+        if (is_json)
+            write_step(control->arena, step);
+        else
+            printf("-- %s\n%s", step->what, sql_of(control->arena, step));
     }
     return CONTROL_DONE;
 }

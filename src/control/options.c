@@ -22,6 +22,84 @@ void say(const char *format, ...)
     fprintf(stderr, "stampctl: %s\n", line);
 }
 
+/* --- completion --- */
+
+static bool is_completing;
+
+void options_complete(void)
+{
+    is_completing = true;
+}
+
+/* Prints `before` + the word when it begins as `partial` does. */
+static void offer(const char *before, const char *word, size_t size, const char *partial)
+{
+    size_t ahead = strlen(before);
+    const char *rest = strlen(partial) > ahead ? partial + ahead : "";
+    if (strncmp(before, partial, strlen(partial) < ahead ? strlen(partial) : ahead) == 0 &&
+        strlen(rest) <= size && strncmp(word, rest, strlen(rest)) == 0)
+        printf("%s%.*s\n", before, (int)size, word);
+}
+
+/* What an argument may be, from its description in the usage line: "on|off" names words, FILE and FOLDER are
+ * paths. */
+static void offer_argument(const char *argument, const char *partial)
+{
+    argument += strspn(argument, "[");
+    size_t size = strcspn(argument, " .]");
+    if (strncmp(argument, "FILE", strlen("FILE")) == 0 || strncmp(argument, "FOLDER", strlen("FOLDER")) == 0)
+        puts(":files");
+    else if (memchr(argument, '|', size))
+        for (const char *at = argument; at < argument + size; at += strcspn(at, "| .]") + 1)
+            offer("", at, strcspn(at, "| .]"), partial);
+}
+
+/* The description of argument `number`, from 0; the last one may be repeated. */
+static const char *find_argument(const char *arguments, int number)
+{
+    for (const char *blank; number > 0 && (blank = strchr(arguments, ' ')); number--)
+        arguments = blank + 1;
+    return number == 0 || strstr(arguments, "...") ? arguments : "";
+}
+
+/* The option that a word names, of those with an argument that is the next word. */
+static const struct option_line *find_named(const struct option_line *lines, size_t count, const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].argument &&
+            ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, lines[i].name) == 0) ||
+             (lines[i].letter && word[0] == '-' && word[1] == lines[i].letter && !word[2])))
+            return &lines[i];
+    return NULL;
+}
+
+/* The last of argv is completed, argv[0] is the command. */
+static void complete_options(const struct command *command, const struct option_line *lines, size_t count,
+                             int argc, char **argv)
+{
+    const char *partial = argv[argc - 1];
+    const struct option_line *before = NULL;
+    int number = 0;
+    for (int i = 1; i < argc - 1; i++) {
+        bool is_value = before != NULL;
+        before = is_value ? NULL : find_named(lines, count, argv[i]);
+        number += !is_value && argv[i][0] != '-';
+    }
+    if (before) {
+        offer_argument(before->argument, partial);
+        return;
+    }
+    if (partial[0] != '-') {
+        offer_argument(find_argument(command->arguments, number), partial);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        offer("--", lines[i].name, strlen(lines[i].name), partial);
+    offer("--", "help", strlen("help"), partial);
+}
+
+/* --- --help --- */
+
 static void print_option(char letter, const char *name, const char *argument, const char *help)
 {
     char head[64];
@@ -142,6 +220,10 @@ enum options_result options_read(const struct command *command, const struct opt
     char letters[3 * OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 2];
     assert(count <= OPTIONS_MAX - 1);
+    if (is_completing) {
+        complete_options(command, lines, count, argc, argv);
+        return OPTIONS_HELP;
+    }
     describe(lines, count, letters, longs);
     optind = 0; /* start anew: an outer command line was parsed before */
     opterr = 0;
@@ -201,7 +283,20 @@ int options_choose(const char *group, const char *details, const struct choice *
                    struct control *control, int argc, char **argv)
 {
     const char *ns = *group ? " " : "";
-    if (argc > 1 &&
+    if (is_completing && argc == 1) { /* behind -c */
+        puts(":files");
+        return CONTROL_DONE;
+    }
+    if (is_completing && argc == 2) {
+        for (size_t i = 0; i < count; i++)
+            offer("", choices[i].name, strlen(choices[i].name), argv[1]);
+        if (argv[1][0] == '-')
+            offer("--", "help", strlen("help"), argv[1]);
+        if (argv[1][0] == '-' && !*group)
+            offer("--", "version", strlen("version"), argv[1]);
+        return CONTROL_DONE;
+    }
+    if (argc > 1 && !is_completing &&
         (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)) {
         print_choices(group, details, choices, count);
         return CONTROL_DONE;
@@ -209,6 +304,8 @@ int options_choose(const char *group, const char *details, const struct choice *
     for (size_t i = 0; argc > 1 && i < count; i++)
         if (strcmp(argv[1], choices[i].name) == 0)
             return choices[i].run(control, argc - 1, argv + 1);
+    if (is_completing)
+        return CONTROL_DONE;
     if (argc > 1)
         refuse_choice(group, choices, count, argv[1]);
     else

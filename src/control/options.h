@@ -55,6 +55,13 @@ struct choice {
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
                    struct control *control, int argc, char **argv);
 
+/* --- completion, for shells --- */
+
+/* While it is on, options_choose and options_read run nothing and print, one a line, what the last word of
+ * their arguments may become: commands, options, or the words that an argument may have ("on|off"); ":files"
+ * stands for file names.  options_read then returns OPTIONS_HELP. */
+void options_complete(void);
+
 /* One line "stampctl: …" on standard error. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);
 

@@ -1,0 +1,113 @@
+/* cmd_list: `stampctl ns list`: the namespaces and their databases. */
+#include "control/cmd_ns.h"
+
+#include <stdio.h>
+
+#include "control/migrate.h"
+#include "control/record.h"
+
+static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_add_text(&params, bytes_of(database));
+    if (!control_query(control, pg, database,
+                       "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
+                       &result))
+        return false;
+    *size_r = pg_rows(result) ? pg_get_i64(result, 0, 0) : -1; /* -1: there is no such database */
+    return true;
+}
+
+/* Both numbers come from PostgreSQL's statistics: to count would read the whole table. */
+static bool read_inside(struct control *control, const char *database, int *schema_r, int64_t *documents_r)
+{
+    struct pg *pg;
+    struct pg_result *result;
+    *documents_r = 0;
+    if (control_connect(control, database, &pg) != FAULT_NONE || !migrations_applied(control, pg, schema_r))
+        return false;
+    if (!*schema_r)
+        return true;
+    if (!control_query(
+            control, pg, database,
+            "select greatest(c.reltuples, s.n_live_tup, 0)::bigint from pg_class c "
+            "left join pg_stat_user_tables s on s.relid = c.oid where c.oid = 'stampd.doc'::regclass",
+            NULL, &result))
+        return false;
+    *documents_r = pg_get_i64(result, 0, 0);
+    return true;
+}
+
+/* A namespace of the list; `size` -1: its database is missing or cannot be read. */
+struct listed {
+    int64_t size, documents;
+    int schema;
+};
+
+static void print_listed(const struct namespace_conf *conf, const struct listed *listed)
+{
+    if (listed->size >= 0)
+        printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %s\n", conf->code, conf->database,
+               (double)listed->size / 1e6, (long long)listed->documents, listed->schema, conf->access,
+               conf->off);
+    else
+        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", conf->code, conf->database, "missing", "-", "-",
+               conf->access, conf->off);
+}
+
+static void write_listed(const struct namespace_conf *conf, const struct listed *listed)
+{
+    struct record record = {0};
+    record_add_word(&record, "code", conf->code);
+    record_add_word(&record, "database", conf->database);
+    record_add_bool(&record, "exists", listed->size >= 0);
+    if (listed->size >= 0) {
+        record_add_i64(&record, "bytes", listed->size);
+        record_add_i64(&record, "documents", listed->documents);
+        record_add_i64(&record, "schema", listed->schema);
+    }
+    record_add_word(&record, "access", conf->access);
+    record_add_word(&record, "off", *conf->off ? conf->off : NULL);
+    record_print(&record);
+}
+
+static bool list(struct control *control, bool is_json)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    struct pg *z, *maintenance;
+    if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
+        !ns_open_maintenance(control, &maintenance))
+        return false;
+    bool is_whole = true;
+    if (!is_json)
+        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS",
+               "SCHEMA", "ACCESS", "OFF");
+    for (size_t i = 0; i < count; i++) {
+        const struct namespace_conf *conf = &confs[i];
+        struct listed listed = {0};
+        if (!read_size(control, maintenance, conf->database, &listed.size))
+            return false;
+        if (listed.size >= 0 && !read_inside(control, conf->database, &listed.schema, &listed.documents))
+            listed.size = -1;
+        is_whole = is_whole && listed.size >= 0;
+        (is_json ? write_listed : print_listed)(conf, &listed);
+    }
+    return is_whole;
+}
+
+int ns_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns list", "", 0, 0, "Lists the namespaces: database, size, estimated documents, schema.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return list(control, is_json) ? CONTROL_DONE : CONTROL_FAILED;
+}
