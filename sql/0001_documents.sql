@@ -1,7 +1,7 @@
--- Documents, items, zombies and their floor.  README.md in this folder tells the model.
+-- Documents, items, zombies and their floor.  README.md in this folder describes the model.
 --
--- Run in one transaction by the administrator's role, which owns what is made here; the workers' role `stampd`
--- gets what it needs and no more.  A second run fails: the schema is there.
+-- The administrator's role runs each file of this folder in one transaction, and owns what is made; the workers' role `stampd` gets
+-- what it needs and no more.  A second run fails: the schema exists.
 
 do $$
 begin
@@ -10,7 +10,6 @@ begin
   end if;
 exception when duplicate_object then null; -- made meanwhile for another database
 end $$;
-
 create schema stampd;
 comment on schema stampd is 'Documents of one namespace of stampd.';
 grant usage on schema stampd to stampd;
@@ -26,13 +25,19 @@ comment on table stampd.migration is 'Migrations that were applied; stampctl kee
 grant select on stampd.migration to stampd;
 
 create table stampd.space (
-  one   boolean primary key default true check (one),
-  floor bigint not null
+  one    boolean primary key default true check (one),
+  floor  bigint not null,
+  life   bigint not null default (random() * 9007199254740991)::bigint,
+  secret text not null default
+    encode(sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex')
 );
 insert into stampd.space (floor) values (0);
 comment on table stampd.space is 'Exactly one row: what concerns the whole namespace.';
 comment on column stampd.space.floor is
   'No zombie that was purged had a higher version: a document without a row is born above it.';
+comment on column stampd.space.life is 'Tokens of collections are good for one life.';
+comment on column stampd.space.secret is
+  'Seals what clients keep and bring back: cursors, tokens of collections, ids of live events.  With another one all of those are refused.';
 grant select, update on stampd.space to stampd;
 
 create table stampd.doc (
@@ -75,18 +80,10 @@ comment on column stampd.item.version is 'Stamp of the operation that last wrote
 comment on column stampd.item.vop is 'Stamp of the operation that made the content; 0 for a tombstone.';
 comment on column stampd.item.content is 'JSON as it was given, or text when raw; null: a tombstone, the item was removed.';
 comment on column stampd.item.raw is 'The content is text, not JSON; false for a tombstone.';
+-- Where an item is copied to: the documents that hold one of this class and key.  A singleton is no copy.  None of the columns ever
+-- changes, so updates of items stay inside their page.
+create index item_key on stampd.item (iclass, key, class, id) where key <> '';
 grant select, insert, update, delete on stampd.item to stampd;
-
-create table stampd.once (
-  account text collate "C" not null,
-  key     text collate "C" not null,
-  answer  text,
-  at      bigint not null,
-  primary key (account, key)
-);
-comment on table stampd.once is 'Answers kept under an Idempotency-Key, written by the commit of the operation.';
-comment on column stampd.once.at is 'Version of the commit.';
-grant select, insert, delete on stampd.once to stampd;
 
 -- --- refusing a commit ---
 
@@ -96,25 +93,6 @@ begin
 end $$;
 comment on function stampd.fail(text, text) is
   'Refuses the whole commit.  ST001: documents are not at the versions seen, listed in the detail as JSON [class, id, version].';
-
--- --- telling the workers of changes that they did not make ---
-
-create function stampd.tell_change() returns trigger language plpgsql as $$
-begin
-  if tg_op = 'DELETE' then
-    perform pg_notify('stampd', old.class || '.' || old.id);
-  else
-    perform pg_notify('stampd', new.class || '.' || new.id);
-  end if;
-  return null;
-end $$;
-comment on function stampd.tell_change() is 'Trigger: tells the channel stampd the class and id of a document.';
-
-create trigger tell_change after insert or update or delete on stampd.doc
-  for each row when (current_setting('stampd.worker', true) is distinct from 'on')
-  execute function stampd.tell_change();
-comment on trigger tell_change on stampd.doc is
-  'For changes of administrators and other programs: sessions of workers set stampd.worker = on and publish by themselves.';
 
 -- --- stamps ---
 
@@ -127,6 +105,29 @@ create function stampd.stamp_now() returns bigint language sql volatile as $$
   select stampd.stamp_of(clock_timestamp())
 $$;
 comment on function stampd.stamp_now() is 'The present as a stamp.';
+
+create function stampd.present_minute() returns bigint language sql volatile as $$
+  select floor(extract(epoch from clock_timestamp()) / 60)::bigint
+$$;
+comment on function stampd.present_minute() is 'The present, in minutes since 1970.';
+
+create function stampd.stamp_is_valid(stamp bigint) returns boolean
+  language plpgsql immutable set search_path = stampd, pg_temp as $$
+declare
+  year   constant int := 2000 + stamp / 10000000000000;
+  month  constant int := stamp / 100000000000 % 100;
+  day    constant int := stamp / 1000000000 % 100;
+  hour   constant int := stamp / 10000000 % 100;
+  minute constant int := stamp / 100000 % 100;
+  second constant int := stamp / 1000 % 100;
+begin
+  if stamp not between 101000000000 and 991231235959999 or month not between 1 and 12 or day not between 1 and 31
+     or hour > 23 or minute > 59 or second > 59 then
+    return false;
+  end if;
+  return day <= extract(day from make_date(year, month, 1) + interval '1 month - 1 day');
+end $$;
+comment on function stampd.stamp_is_valid(bigint) is 'Is the number a stamp, yymmddhhmmssmmm, of a day that there is?';
 
 create function stampd.version_above(highest bigint) returns bigint language plpgsql volatile as $$
 declare
@@ -144,6 +145,43 @@ end $$;
 comment on function stampd.version_above(bigint) is
   'The version of a change: the present, or the next stamp above the highest version seen when that is later.';
 
+-- --- notifying servers of changes that no worker made ---
+
+create function stampd.tell_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' then
+    perform pg_notify('stampd', old.class || '.' || old.id);
+  else
+    perform pg_notify('stampd', new.class || '.' || new.id);
+  end if;
+  return null;
+end $$;
+comment on function stampd.tell_change() is 'Trigger: tells the channel stampd the class and id of a document.';
+create trigger tell_change after insert or update or delete on stampd.doc
+  for each row when (current_setting('stampd.worker', true) is distinct from 'on')
+  execute function stampd.tell_change();
+comment on trigger tell_change on stampd.doc is
+  'For changes of administrators and other programs: sessions of workers set stampd.worker = on and publish by themselves.';
+
+create function stampd.tell_truncation() returns trigger language plpgsql as $$
+begin
+  if tg_when = 'BEFORE' then
+    update stampd.space set floor = greatest(floor, (select max(d.version) from stampd.doc d)) where one;
+  else
+    perform pg_notify('stampd', 'all');
+  end if;
+  return null;
+end $$;
+comment on function stampd.tell_truncation() is
+  'Trigger: raises the floor over the versions of all documents, and tells the channel stampd that all of them have changed.';
+create trigger floor_over_truncation before truncate on stampd.doc
+  for each statement execute function stampd.tell_truncation();
+comment on trigger floor_over_truncation on stampd.doc is
+  'Documents that are born after TRUNCATE are newer than those of the same name that were there before.';
+create trigger tell_truncation after truncate on stampd.doc
+  for each statement execute function stampd.tell_truncation();
+comment on trigger tell_truncation on stampd.doc is 'TRUNCATE, of doc and item together, is heard by all servers.';
+
 -- --- administrators' functions ---
 
 create function stampd.lock_document(class text, id text) returns stampd.doc
@@ -157,23 +195,31 @@ begin
   end if;
   select * into held from doc d
     where d.class = lock_document.class and d.id = lock_document.id for no key update;
-  if found then
-    return held;
+  if not found then
+    -- Absence is held as workers hold it: by a lock on the name, taken in a statement before the look.
+    perform pg_advisory_xact_lock(hashtextextended(lock_document.class || '.' || lock_document.id, 0));
+    select * into held from doc d
+      where d.class = lock_document.class and d.id = lock_document.id for no key update;
   end if;
-  -- Absence is held as workers hold it: by a lock on the name, taken in a statement before the look.
-  perform pg_advisory_xact_lock(hashtextextended(lock_document.class || '.' || lock_document.id, 0));
-  select * into held from doc d
-    where d.class = lock_document.class and d.id = lock_document.id for no key update;
+  -- Whoever moves its end holds the row that is locked now: this statement sees what it is.
+  perform from ending e join ending_property p on p.class = e.class
+    where e.class = lock_document.class and e.id = lock_document.id and e.until <= present_minute();
+  if found and held.ctime <> 0 then
+    return end_document(held);
+  end if;
   return held;
 end $$;
 comment on function stampd.lock_document(text, text) is
-  'Locks the row of a document, or its absence, until the end of the transaction; null when there is no row.';
+  'Locks the row of a document, or its absence, until the end of the transaction; null when there is no row.  One that has ended '
+  'by itself is deleted first.';
 
 create function stampd.put_item(class text, id text, iclass text, key text, content text, raw boolean default false)
   returns bigint language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   is_raw  constant boolean := coalesce(put_item.raw, false) and put_item.content is not null;
+  rules   constant json := case when not is_raw then mutate_rules(put_item.class, put_item.iclass) end;
+  given   text := put_item.content;
   held    doc;
   present item;
   changed bigint;
@@ -189,17 +235,20 @@ begin
     raise exception 'a key has 0 to 255 bytes' using errcode = '22023';
   end if;
   if not is_raw then
-    perform put_item.content::jsonb; -- refuses what is no JSON
+    perform given::jsonb; -- refuses what is no JSON
+    if rules is not null and given is not null then
+      given := mutate_content(rules, given);
+    end if;
   end if;
 
   held := lock_document(put_item.class, put_item.id);
   if coalesce(held.ctime, 0) <> 0 then
     select * into present from item i
       where i.class = put_item.class and i.id = put_item.id and i.iclass = put_item.iclass and i.key = put_item.key;
-    if present.content is not distinct from put_item.content and coalesce(present.raw, false) = is_raw then
+    if present.content is not distinct from given and coalesce(present.raw, false) = is_raw then
       return held.version; -- the same content is no change
     end if;
-  elsif put_item.content is null then
+  elsif given is null then
     return null;
   end if;
 
@@ -207,7 +256,7 @@ begin
   select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) into volume from item i
     where i.class = put_item.class and i.id = put_item.id and i.content is not null
       and (i.iclass, i.key) <> (put_item.iclass, put_item.key);
-  volume := volume + coalesce(octet_length(put_item.key) + octet_length(put_item.content), 0);
+  volume := volume + coalesce(octet_length(put_item.key) + octet_length(given), 0);
   if held.class is null then
     insert into doc (class, id, version, ctime, dtime, v1, v2)
       values (put_item.class, put_item.id, changed, changed, changed, volume, 0);
@@ -219,15 +268,15 @@ begin
   end if;
   insert into item (class, id, iclass, key, version, vop, content, raw)
     values (put_item.class, put_item.id, put_item.iclass, put_item.key, changed,
-            case when put_item.content is null then 0 else changed end, put_item.content, is_raw)
+            case when given is null then 0 else changed end, given, is_raw)
     on conflict on constraint item_pkey do update
       set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw;
+  perform export_item(put_item.class, put_item.id, put_item.iclass, put_item.key);
   return changed;
 end $$;
 comment on function stampd.put_item(text, text, text, text, text, boolean) is
-  'Sets an item (key empty: a singleton; raw: the content is text, not JSON) and creates the document when it does not '
-  'exist; a null content removes the item.  Returns the version of the document, null when there is none.  Several '
-  'documents in one transaction: in the order of class and id, or it may meet a deadlock with a worker.';
+  'Sets an item; creates the document when there is none; a null content removes the item.  Rules of the class for older releases '
+  'are applied.  Returns the version of the document, null when there is none.';
 
 create function stampd.delete_document(class text, id text) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -244,6 +293,7 @@ begin
   update doc d set version = changed, ctime = 0, dtime = 0, v1 = 0, v2 = 0
     where d.class = delete_document.class and d.id = delete_document.id;
   delete from item i where i.class = delete_document.class and i.id = delete_document.id;
+  perform export_wipe(delete_document.class, delete_document.id);
   return changed;
 end $$;
 comment on function stampd.delete_document(text, text) is
@@ -259,13 +309,14 @@ declare
   purged  bigint;
   -- A zombie stamped in the future waits for its time, so that the floor stays behind the clock.
   before constant bigint := least(older_than_stamp, stamp_now());
+  limits constant jsonb := zombie_limits();
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
   end if;
   select array_agg(z.class), array_agg(z.id) into classes, ids
     from (select d.class, d.id from doc d
-            where d.ctime = 0 and d.version < before
+            where d.ctime = 0 and d.version < coalesce((limits ->> d.class)::bigint, before)
             order by d.class, d.id limit batch for update) z;
   with gone as (
     delete from doc d using unnest(classes, ids) z(class, id) where d.class = z.class and d.id = z.id
@@ -275,11 +326,13 @@ begin
   return purged;
 end $$;
 comment on function stampd.purge_zombies(bigint, int) is
-  'Forgets up to `batch` documents deleted before the stamp and moves the floor over their versions.  Returns how many; call '
-  'again until it returns 0.  The stamp must lie further back than any holder of copies may stay away.';
+  'Forgets up to `batch` documents deleted before the stamp, of classes with zombieDays before so many days, and moves the floor '
+  'over their versions.  Returns how many; call again until it returns 0.  The stamp must lie further back than any holder of '
+  'copies may stay away.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.fail(text, text), stampd.stamp_of(timestamptz), stampd.stamp_now() to stampd;
+grant execute on function stampd.fail(text, text), stampd.stamp_of(timestamptz), stampd.stamp_now(), stampd.present_minute(),
+  stampd.stamp_is_valid(bigint), stampd.version_above(bigint) to stampd;
 
 -- --- the workers' role ---
 

@@ -1,17 +1,19 @@
--- Subscriptions: what sessions want to hear of, found by what a commit has touched.  subscriptions.md tells the model.
-
-alter table stampd.schema add column wakes boolean not null default false;
-comment on column stampd.schema.wakes is
-  'Commits ask for a task `push` for each session that is to be woken; wake_sessions() changes it.';
+-- Subscriptions: what sessions want to be sent, found by what a commit has touched.  doc/subscriptions.md describes the model.
 
 create table stampd.subs (
-  session  text collate "C" primary key check (session ~ '^[A-Za-z0-9_-]{16,64}$'),
-  version  bigint not null,
-  until    bigint not null,
-  endpoint text,
-  p256dh   text,
-  auth     text,
-  context  text,
+  session    text collate "C" primary key check (session ~ '^[A-Za-z0-9_-]{16,64}$'),
+  version    bigint not null,
+  until      bigint not null,
+  endpoint   text,
+  p256dh     text,
+  auth       text,
+  context    text,
+  client     bigint,
+  defs       int not null default 0,
+  bytes      bigint not null default 0,
+  trial_from bigint,
+  asked      bigint,
+  vouched    boolean not null default false,
   check ((endpoint is null) = (p256dh is null) and (endpoint is null) = (auth is null))
 );
 comment on table stampd.subs is 'Subscriptions: one a session.  Its name is a secret of the session.';
@@ -19,7 +21,16 @@ comment on column stampd.subs.version is 'Stamp of its last change.';
 comment on column stampd.subs.until is 'Minutes since 1970, UTC: from this one on there is no such subscription.';
 comment on column stampd.subs.endpoint is 'Where the session is woken (Web Push); null: nowhere.';
 comment on column stampd.subs.context is 'A text of the application.';
+comment on column stampd.subs.client is
+  'Keyed digest of the address that declared it, or added to it last; null: of nobody that is counted.';
+comment on column stampd.subs.defs is 'How many definitions it has.';
+comment on column stampd.subs.bytes is 'Bytes of their texts and keys.';
+comment on column stampd.subs.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
+comment on column stampd.subs.asked is 'Until when it will last once the session has returned.';
+comment on column stampd.subs.vouched is
+  'Declared or changed with the administrator''s key; only such a session gets push messages while the namespace is closed.';
 create index subs_until on stampd.subs (until);
+create index subs_client on stampd.subs (client) where client is not null;
 
 create table stampd.subs_def (
   key     text collate "C" not null,
@@ -51,36 +62,35 @@ grant select, insert, update, delete on stampd.subs, stampd.subs_def, stampd.sub
 create table stampd.subs_count (
   one   boolean primary key default true check (one),
   held  bigint not null,
-  woken bigint not null
+  woken bigint not null,
+  defs  bigint not null default 0,
+  bytes bigint not null default 0
 );
 comment on table stampd.subs_count is 'One row: how many rows subs has, for the limits; triggers keep it.';
 comment on column stampd.subs_count.woken is 'Those with an endpoint: one commit may have to note that many.';
+comment on column stampd.subs_count.defs is 'Definitions of all of them.';
+comment on column stampd.subs_count.bytes is 'Bytes of these.';
 insert into stampd.subs_count (held, woken) values (0, 0);
 grant select, update on stampd.subs_count to stampd;
 
 create function stampd.subs_counted() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 declare
-  more       bigint := 0;
-  more_woken bigint := 0;
-  part       bigint;
-  part_woken bigint;
+  now_sums bigint[] := '{0,0,0,0}';
+  was_sums bigint[] := '{0,0,0,0}';
 begin
   if tg_op = 'TRUNCATE' then
-    update subs_count set held = 0, woken = 0 where one;
+    update subs_count set held = 0, woken = 0, defs = 0, bytes = 0 where one;
     return null;
   end if;
   if tg_op <> 'DELETE' then
-    select count(*), count(endpoint) into part, part_woken from now_there;
-    more := more + part;
-    more_woken := more_woken + part_woken;
+    select array[count(*), count(n.endpoint), coalesce(sum(n.defs), 0), coalesce(sum(n.bytes), 0)] into now_sums from now_there n;
   end if;
   if tg_op <> 'INSERT' then
-    select count(*), count(endpoint) into part, part_woken from was_there;
-    more := more - part;
-    more_woken := more_woken - part_woken;
+    select array[count(*), count(w.endpoint), coalesce(sum(w.defs), 0), coalesce(sum(w.bytes), 0)] into was_sums from was_there w;
   end if;
-  if more <> 0 or more_woken <> 0 then
-    update subs_count set held = held + more, woken = woken + more_woken where one;
+  if now_sums <> was_sums then
+    update subs_count c set held = c.held + now_sums[1] - was_sums[1], woken = c.woken + now_sums[2] - was_sums[2],
+        defs = c.defs + now_sums[3] - was_sums[3], bytes = c.bytes + now_sums[4] - was_sums[4] where c.one;
   end if;
   return null;
 end $$;
@@ -195,16 +205,23 @@ create function stampd.subs_touch(classes text[], ids text[], own text, wakes bo
 declare
   keys     text[];
   versions bigint[];
+  since    bigint;
 begin
   if wakes then
     perform subs_lock(false);
     perform set_config('stampd.touched', 'on', true);
   end if;
   select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(classes, ids) k;
-  if own is not null and exists (select from subs s where s.session = own and s.until > minute) then
-    return query select 'own', null::text, null::bigint;
-    return query select 'def', f.def, k.version from unnest(keys, versions) k(key, version)
-      join subs_def f on f.key = k.key and f.session = own order by f.def collate "C";
+  if own is not null then
+    select coalesce(s.trial_from, minute) into since from subs s where s.session = own and s.until > minute;
+    if found then
+      if since < minute then
+        perform subs_return(own, minute);
+      end if;
+      return query select 'own', null::text, null::bigint;
+      return query select 'def', f.def, k.version from unnest(keys, versions) k(key, version)
+        join subs_def f on f.key = k.key and f.session = own order by f.def collate "C";
+    end if;
   end if;
   if wakes then
     return query select 'task', w.taskid, w.startat from subs_wake(keys, versions, own, minute, start, queue) w;
@@ -219,13 +236,18 @@ create function stampd.subs_follow() returns trigger language plpgsql set search
 declare
   keys     text[];
   versions bigint[];
+  queue    int;
 begin
   if current_setting('stampd.touched', true) = 'on' or not (select s.wakes from schema s where s.one) then
     return null;
   end if;
   perform subs_lock(false);
+  select o.qn into queue from task_operation o where o.opname = 'push';
   select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(array[new.class], array[new.id]) k;
-  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), 3);
+  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), coalesce(queue, 3));
+  if found then
+    perform task_tell(0);
+  end if;
   return null;
 end $$;
 comment on function stampd.subs_follow() is 'Trigger: changes that no worker made wake sessions too.';
@@ -234,32 +256,53 @@ create constraint trigger subs_follow after insert or update on stampd.doc defer
 
 -- --- a session's subscription ---
 
+create function stampd.subs_client(address text) returns bigint language sql stable set search_path = stampd, pg_temp as $$
+  select ('x' || left(encode(sha256(convert_to(s.secret || address, 'UTF8')), 'hex'), 16))::bit(64)::bigint
+    from space s where s.one and address <> ''
+$$;
+comment on function stampd.subs_client(text) is 'What stands for the address of a client in column client.';
+
+create function stampd.subs_return(of_session text, minute bigint) returns void
+  language sql volatile set search_path = stampd, pg_temp as $$
+  update subs s set until = greatest(s.until, s.asked), trial_from = null, asked = null
+    where s.session in (select o.session from subs o where o.session = of_session and o.trial_from < minute and o.until > minute
+                          for no key update skip locked)
+$$;
+comment on function stampd.subs_return(text, bigint) is
+  'The session has shown in a later minute that it is used: its subscription lasts as long as was asked.  Nothing when it is being changed.';
+
 create function stampd.subs_show(of_session text, minute bigint)
-  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text)
+  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
-  return query select null::text, s.version, s.until, s.endpoint, s.p256dh, s.auth, s.context
+  return query select null::text, s.version, s.until, s.endpoint, s.p256dh, s.auth, s.context,
+      case when s.trial_from is null then 0 when s.trial_from < minute then 2 else 1 end
     from subs s where s.session = of_session and s.until > minute;
   if found then
-    return query select f.def, null::bigint, null::bigint, null::text, null::text, null::text, null::text
+    return query select f.def, null::bigint, null::bigint, null::text, null::text, null::text, null::text, null::int
       from subs_def f where f.session = of_session order by f.def collate "C";
   end if;
 end $$;
-comment on function stampd.subs_show(text, bigint) is 'A row of the subscription, then one a definition; none: there is none.';
+comment on function stampd.subs_show(text, bigint) is
+  'A row of the subscription, then one a definition; none: there is none.  trial 1: its session has not returned yet, 2: it may now.';
 
 create function stampd.subs_put(of_session text, minute bigint, present bigint, life bigint, may_create boolean, is_whole boolean,
                                 keys text[], defs text[], drops text[], most bigint, most_held bigint, most_woken bigint,
-                                push text[], with_context boolean, of_context text)
-  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text)
+                                push text[], with_context boolean, of_context text, address text, trial_minutes bigint, mosts bigint[])
+  returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   held    subs;
   counted bigint;
+  weight  bigint;
   counts  subs_count;
   is_new  boolean := false;
+  is_more boolean;
   was_woken boolean;
+  ends    bigint;
+  over    text;
 begin
   loop
     select * into held from subs s where s.session = of_session for no key update;
@@ -275,7 +318,17 @@ begin
     if not may_create then
       return;
     end if;
-    held := row(of_session, held.version, 0, null, null, null, null)::subs;
+    held.until := 0;
+    held.endpoint := null;
+    held.p256dh := null;
+    held.auth := null;
+    held.context := null;
+    held.asked := null;
+    held.trial_from := case when trial_minutes > 0 then minute end;
+  elsif held.trial_from < minute then
+    held.until := greatest(held.until, held.asked);
+    held.asked := null;
+    held.trial_from := null;
   end if;
   if held.until = 0 or is_whole then
     delete from subs_def f where f.session = of_session;
@@ -283,9 +336,14 @@ begin
   delete from subs_def f using unnest(drops) d(key) where f.session = of_session and f.key = d.key;
   insert into subs_def as f (key, session, def) select k.key, of_session, k.def from unnest(keys, defs) k(key, def)
     order by k.key collate "C" on conflict (key, session) do update set def = excluded.def where f.def <> excluded.def;
-  select count(*) into counted from subs_def f where f.session = of_session;
+  select count(*), coalesce(sum(octet_length(f.key) + octet_length(f.def)), 0) into counted, weight
+    from subs_def f where f.session = of_session;
   if counted > most then
     perform fail('ST006', counted::text);
+  end if;
+  is_more := held.until = 0 or counted > held.defs;
+  if is_more then
+    held.client := subs_client(address);
   end if;
   if push is not null then
     held.endpoint := push[1];
@@ -295,27 +353,40 @@ begin
   if with_context then
     held.context := of_context;
   end if;
+  ends := case when life > 0 then minute + life else greatest(held.until, held.asked, minute - life) end;
+  held.asked := case when held.trial_from is not null then ends end;
   update subs s set version = case when held.version < present then present else version_above(held.version) end,
-      until = case when life > 0 then minute + life else greatest(held.until, minute - life) end,
-      endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
+      until = least(ends, held.trial_from + trial_minutes), trial_from = held.trial_from, asked = held.asked, client = held.client,
+      defs = counted, bytes = weight, endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
     where s.session = of_session;
   was_woken := was_woken or held.endpoint is null;
+  if is_more and held.client is not null then
+    select case when count(*) > mosts[1] then 'ST021' when sum(s.defs) > mosts[2] then 'ST022' end into over
+      from subs s where s.client = held.client and s.until > minute;
+    if over is not null then
+      perform fail(over, '');
+    end if;
+  end if;
   for turn in 1 .. 2 loop
     select * into counts from subs_count c where c.one;
-    exit when not (is_new and counts.held > most_held) and (was_woken or counts.woken <= most_woken);
+    over := case when is_new and counts.held > most_held then 'ST007' when not was_woken and counts.woken > most_woken then 'ST008'
+                 when is_more and counts.defs > mosts[3] then 'ST023' when is_more and counts.bytes > mosts[4] then 'ST024' end;
+    exit when over is null;
     if turn = 2 or purge_subs() = 0 then
-      perform fail(case when is_new and counts.held > most_held then 'ST007' else 'ST008' end, '');
+      perform fail(over, '');
     end if;
   end loop;
   perform subs_lock(true);
   return query select * from subs_show(of_session, minute);
 end $$;
 comment on function stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
-  text) is
+  text, text, bigint, bigint[]) is
   'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `life`: the end '
-  'is so many minutes from now; negative: as many at least.  ST006: there would be more definitions than `most`, the detail says how '
-  'many.  ST007, ST008: there would be more than `most_held` subscriptions, more than `most_woken` with an address; those that have ended '
-  'are purged then.  Returns what subs_show does; nothing: there is none and may_create is false.';
+  'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as asked) until its session returns in a later '
+  'minute.  ST006: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
+  'subscriptions, than `most_woken` with an address; ST021, ST022: subscriptions, definitions of the client at `address` (empty: not '
+  'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order.  Those that have ended are purged '
+  'for it.  Returns what subs_show does; nothing: there is none and may_create is false.';
 
 create function stampd.subs_drop(of_session text) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -382,17 +453,10 @@ comment on function stampd.wake_sessions(boolean) is
   'Switches the waking of sessions on or off; false: it was so already.  Commits of workers that do not know it yet are refused and '
   'run again.';
 
-revoke execute on function stampd.subs_counted(), stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
   stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
-  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_follow(), stampd.subs_show(text, bigint),
-  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
-  text),
-  stampd.subs_drop(text), stampd.purge_subs(int), stampd.subs_take(text), stampd.subs_forget(text, bigint),
-  stampd.wake_sessions(boolean) from public;
-grant execute on function stampd.subs_lock(boolean), stampd.purge_subs(int), stampd.subs_keys(text[], text[]),
-  stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
-  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_show(text, bigint),
-  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
-  text),
-  stampd.subs_drop(text), stampd.subs_take(text), stampd.subs_forget(text, bigint), stampd.stamp_now(),
-  stampd.present_minute(), stampd.version_above(bigint), stampd.fail(text, text) to stampd;
+  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_client(text),
+  stampd.subs_return(text, bigint), stampd.subs_show(text, bigint),
+  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean, text, text, bigint, bigint[]),
+  stampd.subs_drop(text), stampd.purge_subs(int), stampd.subs_take(text), stampd.subs_forget(text, bigint) to stampd;

@@ -1,5 +1,5 @@
 /* value: the indexed form of values that documents are found by, so that a value of any length fits into an
- * index.  The same as the SQL functions named here (sql/0018_values.sql, sql/0025_long_values.sql).  Pure. */
+ * index.  The same as the SQL functions named here (0006_schema.sql, 0008_collections.sql in sql/).  Pure. */
 #ifndef STAMPD_MODEL_VALUE_H
 #define STAMPD_MODEL_VALUE_H
 

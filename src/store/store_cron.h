@@ -1,4 +1,4 @@
-/* store_cron: the rules of periodic tasks in PostgreSQL (sql/0010_cron.sql). store_commit ends the runs of
+/* store_cron: the rules of periodic tasks in PostgreSQL (sql/0005_cron.sql). store_commit ends the runs of
  * a rule. */
 #ifndef STAMPD_STORE_STORE_CRON_H
 #define STAMPD_STORE_STORE_CRON_H

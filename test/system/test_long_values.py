@@ -8,7 +8,7 @@ import pytest
 
 from collected import Collected
 from schema import Schemas, check_side, stored
-from stack import SOURCE, Problem
+from stack import Problem
 
 STACK = {'workers': 2}
 FIELDS = {'name': 'string', 'tags': 'string[]'}
@@ -179,25 +179,3 @@ def test_a_definition_of_a_long_value_hears(lab):
     key, = lab.psql('lab', 'select key from subs_def where session = %s', (session,))[0]
     assert lab.psql('lab', "select count(*) from member m join collection c on c.number = m.collection where 'mPage/' || c.name || '@' || m.value = %s",
                     (key,)) == [(1,)]
-
-
-# --- the migration ---
-
-def test_the_migration_finds_what_could_not_be_found(lab):
-    """As the release before has left it: nulls in columns, elements and members that are not there."""
-    text = (SOURCE / 'sql/0025_long_values.sql').read_text()
-    rewriting = re.search(r'^-- --- what is there ---\n(.*?)^-- --- end ---$', text, re.S | re.M).group(1)
-    value = 'o' * 1500
-    put(lab, 'old', {'name': value, 'tags': ['short', value], 'site': value})
-    version, = lab.psql('lab', "select version from doc where id = 'old'")[0]
-    lab.psql('lab', """update "x_Page_Main" set name = null, tags = array['short'] where id = 'old'""")
-    lab.psql('lab', """delete from "x_Page_Main_tags" where id = 'old' and value <> 'short'""")
-    lab.psql('lab', "delete from member where id = 'old' and value <> 'short'")
-    assert find(lab, 'name', 'eq', value) == [] and not members(lab, 'site', value).members
-    held = members(lab, 'tag', value)
-    lab.psql('lab', rewriting)
-    assert find(lab, 'name', 'eq', value) == ['old'] and find(lab, 'tags', 'eq', value) == ['old'] == find(lab, 'tags', 'eq', 'short')
-    assert members(lab, 'site', value).members == {'old': version}
-    held.apply(lab.op('lab', 'collection', {'c': 'Page', 'collection': 'tag', 'value': value, 'want': 'ids', 'token': held.token})['out'])
-    assert held.members == {'old': version}  # holders are told
-    assert lab.psql('lab', "select version from doc where id = 'old'") == [(version,)]

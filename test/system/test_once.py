@@ -464,7 +464,9 @@ def test_a_namespace_of_before_is_migrated(stack, tmp_path):
                                stack.conninfo_of_server()], env={**os.environ, 'STAMPD_SQL': str(sql)}, check=True,
                               capture_output=True, text=True, timeout=60).stdout
 
-    shutil.copy(SOURCE / 'sql/0001_documents.sql', tmp_path)
+    *first, last = sorted((SOURCE / 'sql').glob('0*.sql'))
+    for file in first:
+        shutil.copy(file, tmp_path)
     pid_file = tmp_path / 'nginx.pid'
     pid_file.write_text(f'{stack.pid("nginx")}\n')
     stampctl('ns', 'create', 'former', '--access', 'open', '--nginx-pid', pid_file, sql=tmp_path)
@@ -472,7 +474,8 @@ def test_a_namespace_of_before_is_migrated(stack, tmp_path):
         stack.psql('former', "select put_item('Once', 'a', 'N', '', '1')")
         get = {'param': {'docs': [{'c': 'Once', 'id': 'a'}]}}
         wait_until(lambda: stack.request('POST', '/former/op/get', json=get).json().get('code') == 'ODATABASE')
-        assert 'applied 0002_once.sql' in stampctl('ns', 'migrate', '--all')
+        applied = stampctl('ns', 'migrate', '--all')
+        assert f'applied {last.name}' in applied and applied.count('applied') == 1
         wait_until(lambda: stack.request('POST', '/former/op/get', json=get).ok)
         assert stack.get('former', ('Once', 'a'))['items'][0]['j'] == 1
         answers = [stack.request('POST', '/former/op/put', json={'param': {'docs': [doc(('Once', 'a'), 2)]}},

@@ -219,6 +219,30 @@ def test_a_migration_that_fails_names_its_line_and_leaves_nothing(stack, admin, 
     assert f'expected number {number:04}' in admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path)).error
 
 
+def test_a_later_file_is_applied_alone_and_this_release_refuses_the_database(stack, admin, tmp_path):
+    files = sorted((SOURCE / 'sql').glob('0*.sql'))
+    for file in files:
+        shutil.copy(file, tmp_path)
+    later = tmp_path / f'{len(files) + 1:04}_later.sql'
+    later.write_text("alter table stampd.doc add column colour text not null default 'red';\n")
+    admin('ns', 'create', 'later', '--access', 'open', *reload_words(stack))
+    try:
+        stack.psql('later', "select put_item('P', 'a', 'N', '', '1')")
+        wait_until(lambda: code_of(stack, 'later') is None, what='the namespace')
+        out = admin('ns', 'migrate', 'later', STAMPD_SQL=str(tmp_path)).out
+        assert f'applied {later.name}' in out and out.count('applied') == 1
+        assert stack.psql('later', 'select id, colour from doc') == [('a', 'red')]
+        # Sessions that were open go on; a new one is refused, and stampctl of this release keeps off.
+        stack.psql(None, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'stampd_later'")
+        wait_until(lambda: code_of(stack, 'later') == 'ODATABASE', what='the refusal')
+        assert f'is at migration {len(files) + 1}, this program needs {len(files)}: install the newer release' in stack.log()
+        refused = admin('ns', 'migrate', 'later', status=1).error
+        assert f'has schema {len(files) + 1}, which is newer than this release of stampctl ({len(files)})' in refused
+    finally:
+        stack.connections.pop('later').close()
+        admin('ns', 'drop', 'later', '--yes', *reload_words(stack))
+
+
 # --- load ---
 
 def test_documents_are_loaded_and_the_last_line_wins(stack, load):

@@ -1,4 +1,4 @@
--- What is declared of classes and applied here, and what keeps the side tables of exported fields right.
+-- The declaration of classes that is applied, and what keeps the side tables of exported fields right.
 
 -- --- what is applied ---
 
@@ -6,7 +6,8 @@ create table stampd.schema (
   one      boolean primary key default true check (one),
   number   bigint not null,
   content  text not null,
-  building text not null
+  building text not null,
+  wakes    boolean not null default false
 );
 insert into stampd.schema (number, content, building) values (0, '{"classes":{}}', '');
 comment on table stampd.schema is 'Exactly one row: the declaration of classes that is applied here; stampctl schema apply keeps it.';
@@ -15,6 +16,8 @@ comment on column stampd.schema.number is
 comment on column stampd.schema.content is 'The declaration, JSON.';
 comment on column stampd.schema.building is
   'Exported fields that are written but not to be searched yet: Class.Item.field, separated by blanks.';
+comment on column stampd.schema.wakes is
+  'Commits ask for a task `push` for each session that is to be woken; wake_sessions() changes it.';
 grant select on stampd.schema to stampd;
 
 create table stampd.schema_fill (
@@ -28,12 +31,26 @@ comment on table stampd.schema_fill is
   'Side tables that are being filled from the documents that were there before: how far that has come.';
 comment on column stampd.schema_fill.after is 'Id of the last document done.';
 comment on column stampd.schema_fill.done is 'How many documents are done.';
+grant select on stampd.schema_fill to stampd;
 
 -- --- values of exported fields, out of a member of a content ---
--- What is not of the type, or too long for an index, is as if it were not there: null.
+-- What is not of the type is null, as if it were not there.
+
+create function stampd.field_text(value text) returns text language sql immutable parallel safe as $$
+  select case when octet_length(value) <= 1024 then value
+    else convert_from(substring(o.octets for 1024 -
+        case when get_byte(o.octets, 1024) & 192 <> 128 then 0 when get_byte(o.octets, 1023) & 192 <> 128 then 1
+             when get_byte(o.octets, 1022) & 192 <> 128 then 2 else 3 end), 'UTF8')
+      || U&'\+10FFFF' || encode(sha256(o.octets), 'hex') end
+    from (select convert_to(value, 'UTF8') as octets) o
+$$;
+comment on function stampd.field_text(text) is
+  'What stands for a string in a column of a side table: itself, or, of more than 1,024 bytes, its first characters of up to 1,024 '
+  'bytes, U+10FFFF and its SHA-256 in hexadecimal.  So two are equal when what stands for them is, and a long one compares with a text '
+  'of up to 1,024 bytes as it does itself.';
 
 create function stampd.export_string(value json) returns text language sql immutable parallel safe as $$
-  select case when json_typeof(value) = 'string' and octet_length(value #>> '{}') <= 1024 then value #>> '{}' end
+  select case when json_typeof(value) = 'string' then stampd.field_text(value #>> '{}') end
 $$;
 create function stampd.export_long(value json) returns bigint language sql immutable parallel safe as $$
   select case when json_typeof(value) = 'number' and value::text ~ '^\s*-?[0-9]{1,19}\s*$'
@@ -93,9 +110,10 @@ begin
   if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || class || '_' || iclass || '_write')) is not null then
     execute format('select stampd.%I($1, $2)', 'x_' || class || '_' || iclass || '_write') using array[id], array[key];
   end if;
+  perform stampd.member_write(class, array[id]);
 end $$;
 comment on function stampd.export_item(text, text, text, text) is
-  'Brings the side table of an item to its content; whoever writes an item by SQL calls it behind.';
+  'Brings side tables and collections of a document to the content of an item; whoever writes one by SQL calls it behind.';
 
 create function stampd.export_wipe(class text, id text) returns void language plpgsql volatile as $$
 declare
@@ -105,8 +123,25 @@ begin
       where p.pronamespace = 'stampd'::regnamespace and p.proname ~ ('^x_' || class || '_[A-Z][A-Za-z0-9]*_wipe$') loop
     execute format('select stampd.%I($1)', wipe.proname) using array[id];
   end loop;
+  perform stampd.member_write(class, array[id]);
 end $$;
-comment on function stampd.export_wipe(text, text) is 'Removes a document from all side tables of its class.';
+comment on function stampd.export_wipe(text, text) is 'Removes a document from all side tables and collections of its class.';
+
+create function stampd.export_items(of_class text, of_id text, of_version bigint) returns void language plpgsql volatile as $$
+declare
+  written record;
+begin
+  for written in select i.iclass, array_agg(i.key) as keys from stampd.item i
+      where i.class = of_class and i.id = of_id and i.version = of_version group by i.iclass loop
+    if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || of_class || '_' || written.iclass || '_write')) is not null then
+      execute format('select stampd.%I($1, $2)', 'x_' || of_class || '_' || written.iclass || '_write')
+        using array_fill(of_id, array[cardinality(written.keys)]), written.keys;
+    end if;
+  end loop;
+  perform stampd.member_write(of_class, array[of_id]);
+end $$;
+comment on function stampd.export_items(text, text, bigint) is
+  'Brings side tables and collections of a document to its items of that version.';
 
 create function stampd.fill_side(class text, iclass text, batch int default 200) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
@@ -160,86 +195,8 @@ comment on function stampd.empty_sides() is 'Trigger: with the items their side 
 create trigger empty_sides after truncate on stampd.item
   for each statement execute function stampd.empty_sides();
 
--- --- the functions of 0001, which keep side tables right too ---
-
-create or replace function stampd.put_item(class text, id text, iclass text, key text, content text, raw boolean default false)
-  returns bigint language plpgsql volatile set search_path = stampd, pg_temp as $$
-#variable_conflict use_column
-declare
-  is_raw  constant boolean := coalesce(put_item.raw, false) and put_item.content is not null;
-  held    doc;
-  present item;
-  changed bigint;
-  volume  bigint;
-begin
-  if put_item.class is null or put_item.class !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
-    raise exception 'not a name for a class of documents: %', put_item.class using errcode = '22023';
-  elsif put_item.iclass is null or put_item.iclass !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
-    raise exception 'not a name for a class of items: %', put_item.iclass using errcode = '22023';
-  elsif put_item.id is null or octet_length(put_item.id) not between 1 and 255 then
-    raise exception 'an id has 1 to 255 bytes' using errcode = '22023';
-  elsif put_item.key is null or octet_length(put_item.key) > 255 then
-    raise exception 'a key has 0 to 255 bytes' using errcode = '22023';
-  end if;
-  if not is_raw then
-    perform put_item.content::jsonb; -- refuses what is no JSON
-  end if;
-
-  held := lock_document(put_item.class, put_item.id);
-  if coalesce(held.ctime, 0) <> 0 then
-    select * into present from item i
-      where i.class = put_item.class and i.id = put_item.id and i.iclass = put_item.iclass and i.key = put_item.key;
-    if present.content is not distinct from put_item.content and coalesce(present.raw, false) = is_raw then
-      return held.version; -- the same content is no change
-    end if;
-  elsif put_item.content is null then
-    return null;
-  end if;
-
-  changed := version_above(coalesce(held.version, (select floor from space where one)));
-  select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) into volume from item i
-    where i.class = put_item.class and i.id = put_item.id and i.content is not null
-      and (i.iclass, i.key) <> (put_item.iclass, put_item.key);
-  volume := volume + coalesce(octet_length(put_item.key) + octet_length(put_item.content), 0);
-  if held.class is null then
-    insert into doc (class, id, version, ctime, dtime, v1, v2)
-      values (put_item.class, put_item.id, changed, changed, changed, volume, 0);
-  else
-    update doc d set version = changed, v1 = volume,
-        ctime = case when d.ctime = 0 then changed else d.ctime end,
-        dtime = case when d.ctime = 0 then changed else d.dtime end
-      where d.class = put_item.class and d.id = put_item.id;
-  end if;
-  insert into item (class, id, iclass, key, version, vop, content, raw)
-    values (put_item.class, put_item.id, put_item.iclass, put_item.key, changed,
-            case when put_item.content is null then 0 else changed end, put_item.content, is_raw)
-    on conflict on constraint item_pkey do update
-      set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw;
-  perform export_item(put_item.class, put_item.id, put_item.iclass, put_item.key);
-  return changed;
-end $$;
-
-create or replace function stampd.delete_document(class text, id text) returns bigint
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
-#variable_conflict use_column
-declare
-  held    doc;
-  changed bigint;
-begin
-  held := lock_document(delete_document.class, delete_document.id);
-  if coalesce(held.ctime, 0) = 0 then
-    return null;
-  end if;
-  changed := version_above(held.version);
-  update doc d set version = changed, ctime = 0, dtime = 0, v1 = 0, v2 = 0
-    where d.class = delete_document.class and d.id = delete_document.id;
-  delete from item i where i.class = delete_document.class and i.id = delete_document.id;
-  perform export_wipe(delete_document.class, delete_document.id);
-  return changed;
-end $$;
-
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.export_string(json), stampd.export_long(json), stampd.export_int(json),
-  stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json), stampd.export_is_list(json),
-  stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json), stampd.export_doubles(json),
-  stampd.export_object(text) to stampd;
+grant execute on function stampd.field_text(text), stampd.export_string(json), stampd.export_long(json),
+  stampd.export_int(json), stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json),
+  stampd.export_is_list(json), stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json),
+  stampd.export_doubles(json), stampd.export_object(text) to stampd;

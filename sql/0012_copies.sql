@@ -1,4 +1,4 @@
--- Deferred copies: items that are replicated to the documents that hold them.  copies.md tells the model.
+-- Deferred copies: items that are replicated to the documents that hold them.  doc/copies.md describes the model.
 
 create table stampd.copy_due (
   class  text collate "C" not null,
@@ -12,10 +12,6 @@ comment on table stampd.copy_due is
   'Items that have changed, or are no more, and whose copies in other documents are older; a task of their document copies them.';
 comment on column stampd.copy_due.number is 'Another one for each change: who has copied a state takes off the note of that state only.';
 grant select, insert, update, delete on stampd.copy_due to stampd;
-
--- Where an item is copied to: who holds one of this class and key.  A singleton is no copy.  None of the columns ever changes,
--- so updates of items stay inside their page.
-create index item_key on stampd.item (iclass, key, class, id) where key <> '';
 
 create function stampd.copy_again(class text, id text) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -47,6 +43,4 @@ comment on function stampd.forget_copies_due() is 'Trigger: with all items gone,
 create trigger forget_copies_due after truncate on stampd.item
   for each statement execute function stampd.forget_copies_due();
 
-revoke execute on function stampd.copy_again(text, text), stampd.forget_copies_due() from public;
--- COPY_WRITE: the version of a document whose version lies in the future.
-grant execute on function stampd.version_above(bigint) to stampd;
+revoke execute on all functions in schema stampd from public;

@@ -1,5 +1,16 @@
--- Contents of older releases become those of the newest: by rules of the schema, which change nothing in a content that is
--- of the newest release.  Workers do the same as they read, until all documents of a class are rewritten.
+-- Contents of older releases become those of the newest: by rules of the schema, which change nothing in a content that is of the
+-- newest release.  Workers do the same as they read, until all documents of a class are rewritten; contents that are put by SQL are
+-- brought to the newest release too.
+
+-- --- the rules ---
+
+create function stampd.mutate_rules(of_class text, of_iclass text) returns json
+  language sql stable set search_path = stampd, pg_temp as $$
+  select json_agg(r.value order by r.n) from schema s
+    cross join json_array_elements(s.content::json #> array['classes', of_class, 'mutations']) with ordinality r(value, n)
+    where s.one and r.value ->> 'item' = of_iclass
+$$;
+comment on function stampd.mutate_rules(text, text) is 'The rules for the contents of a class of items; null: there are none.';
 
 create function stampd.mutate_content(rules json, content text) returns text language plpgsql immutable parallel safe as $$
 declare
@@ -53,10 +64,12 @@ end $$;
 comment on function stampd.mutate_content(json, text) is
   'A content in the newest release: the rules, in their order, rename, give and drop members of the object.';
 
+-- --- rewriting a class ---
+
 create function stampd.mutate_documents(of_class text, batch int default 200) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
-  set enable_mergejoin = off set jit = off as $$
+  set enable_mergejoin = off set jit = off set stampd.rewrites = 'on' as $$
 #variable_conflict use_column
 declare
   rules    constant json := (select s.content::json #> array['classes', of_class, 'mutations'] from schema s where s.one);
@@ -101,21 +114,64 @@ end $$;
 comment on function stampd.mutate_documents(text, int) is
   'Rewrites the next documents of a class in its newest release; stampctl schema apply calls it until it returns 0.';
 
-create function stampd.export_items(of_class text, of_id text, of_version bigint) returns void language plpgsql volatile as $$
+create function stampd.mutate_items(of_class text, batch int) returns table (id text, iclass text, key text, content text, counted bigint)
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+  set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
 declare
-  written record;
+  last_id text;
+  ids     text[];
 begin
-  for written in select i.iclass, array_agg(i.key) as keys from stampd.item i
-      where i.class = of_class and i.id = of_id and i.version = of_version group by i.iclass loop
-    if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || of_class || '_' || written.iclass || '_write')) is not null then
-      execute format('select stampd.%I($1, $2)', 'x_' || of_class || '_' || written.iclass || '_write')
-        using array_fill(of_id, array[cardinality(written.keys)]), written.keys;
-    end if;
-  end loop;
-  perform stampd.member_write(of_class, array[of_id]);
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = '~' for update;
+  -- Whoever writes an item holds the lock of its document; the items are looked at in a later statement.
+  select array_agg(o.id order by o.id) into ids from (
+    select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
+      order by d.id limit batch for no key update) o;
+  update schema_fill f set after = ids[cardinality(ids)], done = f.done + cardinality(ids)
+    where f.class = of_class and f.iclass = '~' and ids is not null;
+  return query select null::text, null::text, null::text, null::text, coalesce(cardinality(ids), 0)::bigint;
+  return query select i.id, i.iclass, i.key, i.content, null::bigint from unnest(ids) u(id) cross join lateral (
+    select t.id, t.iclass, t.key, t.content from item t
+      where t.class = of_class and t.id = u.id and t.content is not null and not t.raw offset 0) i;
 end $$;
-comment on function stampd.export_items(text, text, bigint) is
-  'Brings side tables and collections of a document to its items of that version.';
+comment on function stampd.mutate_items(text, int) is
+  'Locks the next documents of a class that is being rewritten and returns their contents; how many documents stands in the first row.';
 
-revoke execute on function stampd.mutate_content(json, text), stampd.mutate_documents(text, int),
-  stampd.export_items(text, text, bigint) from public;
+create function stampd.mutate_store(of_class text, ids text[], iclasses text[], keys text[], contents text[]) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp set stampd.rewrites = 'on' as $$
+#variable_conflict use_column
+declare
+  held    doc;
+  changed bigint;
+begin
+  for held in select d.* from doc d where d.class = of_class and d.id = any (ids) order by d.id for no key update loop
+    changed := version_above(held.version);
+    -- Not vop: whoever reads has seen it like this since the release, and a copy still waits for what is newer.
+    update item i set content = u.content, version = changed from unnest(ids, iclasses, keys, contents) u(id, iclass, key, content)
+      where u.id = held.id and i.class = of_class and i.id = held.id and i.iclass = u.iclass and i.key = u.key;
+    update doc d set version = changed, v1 = (
+        select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) from item i
+          where i.class = of_class and i.id = held.id and i.content is not null)
+      where d.class = of_class and d.id = held.id;
+    perform export_items(of_class, held.id, changed);
+  end loop;
+end $$;
+comment on function stampd.mutate_store(text, text[], text[], text[], text[]) is
+  'Writes contents that were mutated, of documents that mutate_items has locked in this transaction.';
+
+create function stampd.mutate_end(of_class text) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  delete from schema_fill f where f.class = of_class and f.iclass = '~';
+  if found then
+    update schema s set number = s.number + 1,
+      building = array_to_string(array_remove(string_to_array(s.building, ' '), '~' || of_class), ' ') where s.one;
+  end if;
+end $$;
+comment on function stampd.mutate_end(text) is 'All documents of the class are of its newest release.';
+
+revoke execute on all functions in schema stampd from public;

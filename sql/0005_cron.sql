@@ -1,8 +1,8 @@
--- Periodic tasks: operations that are run again and again.  tasks.md tells the rules.
+-- Periodic tasks: operations that are run again and again.  doc/tasks.md has the rules.
 --
 -- A row of `cron` is a rule.  It has at most one task, a row of `taskqueue` that bears its name: the commit that ends one
 -- turn of the rule makes that same row wait for the next.  Scans make what is missing and follow rules that have changed.
--- Whoever needs both rows locks the rule first.
+-- A transaction that needs both rows locks the rule first.
 
 create table stampd.cron (
   name    text collate "C" primary key check (name ~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$'),
@@ -28,12 +28,6 @@ comment on column stampd.cron.dropped is 'A module declares it, an administrator
 comment on column stampd.cron.since is 'Stamp of the declaration, or of its last change.';
 comment on column stampd.cron.taskid is 'Its task, or the last one that it had; null: none yet.';
 grant select, insert, update, delete on stampd.cron to stampd;
-
-alter table stampd.taskqueue add column cron text collate "C", add column plan text collate "C",
-  add constraint taskqueue_plan check ((cron is null) = (plan is null));
-comment on column stampd.taskqueue.cron is 'The rule of which it is the task; null: it is not periodic.';
-comment on column stampd.taskqueue.plan is 'Period and time zone by which its start was chosen.';
-create unique index taskqueue_cron on stampd.taskqueue (cron) where cron is not null;
 
 -- --- what workers do ---
 
@@ -232,9 +226,19 @@ begin
 end $$;
 comment on function stampd.cron_restore(text) is 'Takes cron_drop back, of a rule that a module declares.  False: it was not dropped.';
 
-revoke execute on function stampd.cron_follow(text[], text[], text[]), stampd.cron_scan(text, text[], text[], text[]),
-  stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text),
-  stampd.cron_forget_task(text), stampd.cron_set(text, text, text, text, text), stampd.cron_drop(text),
-  stampd.cron_restore(text) from public;
+-- --- waking the queue managers ---
+
+create function stampd.cron_tell() returns trigger
+  language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  if session_user <> 'stampd' then
+    perform task_tell(0);
+  end if;
+  return null;
+end $$;
+create trigger cron_tell after insert or update or delete on stampd.cron for each statement execute function stampd.cron_tell();
+
+revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.cron_follow(text[], text[], text[]), stampd.cron_scan(text, text[], text[], text[]),
-  stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text) to stampd;
+  stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text),
+  stampd.cron_tell() to stampd;

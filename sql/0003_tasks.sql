@@ -1,32 +1,140 @@
--- Tasks: strict order in a domain, tasks of strangers apart, alerts that are not lost, wake-ups after changes by psql, and a
--- look at what is due that does not read what is done.  tasks.md tells the rules.
+-- Tasks: operations to be run later, and what became of them.  doc/tasks.md describes the model and who does what.
+--
+-- A task waits (starttime null) or runs (starttime set).  One that waits until the end of the century is parked: only an
+-- administrator starts it.  Claiming is an update by primary key; queries for due tasks read indexes whose predicates leave out
+-- what runs, what is parked, and tasks that wait for the turn of their domain.
 
-alter table stampd.taskqueue
-  add column strict boolean not null default false,
-  add column asker  bigint,
-  add column latest bigint,
-  add column parked bigint,
-  add column told   smallint not null default 0;
+create sequence stampd.task_number;
+comment on sequence stampd.task_number is 'Order of creation, for tasks with equal starts.';
+
+-- Without checks: every statement that writes a row would parse them anew.  The writers keep the rules.
+create table stampd.taskqueue (
+  taskid     text collate "C" primary key,
+  number     bigint not null default nextval('stampd.task_number'),
+  opname     text collate "C" not null,
+  param      text not null,
+  info       text collate "C" not null default '',
+  retry      int not null default 0,
+  startat    bigint not null,
+  starttime  bigint,
+  holder     text collate "C",
+  qn         smallint not null default 0,
+  priority   smallint not null default 20,
+  batch      smallint not null default 1,
+  resource   text collate "C",
+  domain     text collate "C",
+  step       int not null default 0,
+  checkpoint text,
+  exc        text,
+  report     text,
+  created    bigint not null,
+  cron       text collate "C",
+  plan       text collate "C",
+  strict     boolean not null default false,
+  asker      bigint,
+  latest     bigint,
+  parked     bigint,
+  told       smallint not null default 0
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 10000);
+comment on table stampd.taskqueue is
+  'Tasks: operations to be run later.  A task is written by the commit of the operation that asks for it, and deleted by its '
+  'own.  Do not write it by hand: use the functions task_….';
+comment on column stampd.taskqueue.taskid is 'Name of the task, drawn at random.';
+comment on column stampd.taskqueue.opname is 'The operation to run.';
+comment on column stampd.taskqueue.param is 'Its argument param: a JSON object.';
+comment on column stampd.taskqueue.info is 'Words by which administrators find the task.';
+comment on column stampd.taskqueue.retry is 'How many attempts have failed, or were lost.';
+comment on column stampd.taskqueue.startat is 'Stamp before which it does not start; 991231235959999: parked.';
+comment on column stampd.taskqueue.starttime is 'Stamp of the present attempt''s claim; null: it waits.';
+comment on column stampd.taskqueue.holder is 'Which process has claimed it: installation-generation-slot.';
+comment on column stampd.taskqueue.qn is 'Number of its queue.';
+comment on column stampd.taskqueue.priority is 'Smaller is sooner.';
+comment on column stampd.taskqueue.batch is 'How many of its operation may share a request and a commit.';
+comment on column stampd.taskqueue.resource is 'What it works on: of an operation at most one task waits for a resource.';
+comment on column stampd.taskqueue.domain is 'Tasks of a domain run one at a time, by priority and start.';
+comment on column stampd.taskqueue.step is 'Commits that it has made so far, in all its attempts.';
+comment on column stampd.taskqueue.checkpoint is 'What its last commit left for the next cycle: JSON; null: nothing.';
+comment on column stampd.taskqueue.exc is 'Code of the exception that ended the last attempt; LOST; HELD; null: none.';
+comment on column stampd.taskqueue.report is 'Words about it.';
+comment on column stampd.taskqueue.created is 'Stamp of its creation.';
+comment on column stampd.taskqueue.cron is 'The rule of which it is the task; null: it is not periodic.';
+comment on column stampd.taskqueue.plan is 'Period and time zone by which its start was chosen.';
 comment on column stampd.taskqueue.strict is 'In its domain it starts after all that were created before it with strict order.';
 comment on column stampd.taskqueue.asker is 'The limited client that asked for it: its address, hashed; null: none did.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.told is 'The administrators were told of its failures: 0: not since the first, or since it was parked.';
 
-drop index stampd.taskqueue_domain;
+-- Discovery, in the order in which tasks are started.
+create index taskqueue_due on stampd.taskqueue (qn, priority, startat, number)
+  where starttime is null and domain is null and startat < 991231235959999;
 create index taskqueue_domain on stampd.taskqueue (domain, priority, startat, number)
   where starttime is null and domain is not null and startat < 991231235959999 and not strict;
 create index taskqueue_strict on stampd.taskqueue (domain, number) where strict;
-create index taskqueue_asker on stampd.taskqueue (asker) where asker is not null;
+create index taskqueue_domain_due on stampd.taskqueue (startat, domain)
+  where starttime is null and domain is not null and startat < 991231235959999;
+-- Rules that the database itself keeps.
+create unique index taskqueue_resource on stampd.taskqueue (opname, resource)
+  where starttime is null and resource is not null;
+create unique index taskqueue_turn on stampd.taskqueue (domain)
+  where starttime is not null and domain is not null;
+create unique index taskqueue_cron on stampd.taskqueue (cron) where cron is not null;
+-- Small ones: what runs, what has failed, what is to be reported, what a client has asked for.  And what administrators search by.
+create index taskqueue_running on stampd.taskqueue (starttime) where starttime is not null;
+create index taskqueue_failing on stampd.taskqueue (retry, startat) where starttime is null and retry > 0;
 create index taskqueue_parked on stampd.taskqueue (parked)
   where starttime is null and startat = 991231235959999 and parked is not null;
 create index taskqueue_untold_parked on stampd.taskqueue (parked)
   where starttime is null and startat = 991231235959999 and parked is not null and told = 0;
 create index taskqueue_untold on stampd.taskqueue (retry) where starttime is null and retry > 0 and told = 0;
+create index taskqueue_asker on stampd.taskqueue (asker) where asker is not null;
+create index taskqueue_start on stampd.taskqueue (startat, number) where starttime is null;
+create index taskqueue_info on stampd.taskqueue (info, number) where info <> '';
+grant select, insert, update, delete on stampd.taskqueue to stampd;
+grant usage on sequence stampd.task_number to stampd;
+
+create table stampd.task_history (
+  number    bigint generated always as identity primary key,
+  taskid    text collate "C" not null,
+  opname    text collate "C" not null,
+  info      text collate "C" not null,
+  qn        smallint not null,
+  retry     int not null,
+  step      int not null,
+  startat   bigint not null,
+  starttime bigint not null,
+  stoptime  bigint not null,
+  exc       text,
+  report    text
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+comment on table stampd.task_history is 'Attempts at tasks that have ended, in the order of their ends; forgotten after task_history_s.';
+comment on column stampd.task_history.retry is 'Which attempt it was, from 0.';
+comment on column stampd.task_history.step is 'Commits that the task had made when the attempt ended.';
+comment on column stampd.task_history.startat is 'Before which it was not to start.';
+comment on column stampd.task_history.starttime is 'Stamp of the claim.';
+comment on column stampd.task_history.stoptime is 'Stamp of the end.';
+comment on column stampd.task_history.exc is 'Code of the exception; LOST; MORE: time was up between two cycles, it goes on; DROPPED; null: done.';
+create index task_history_task on stampd.task_history (taskid);
+create index task_history_info on stampd.task_history (info, number) where info <> '';
+create index task_history_failed on stampd.task_history (number) where exc is not null;
+grant select, insert, delete on stampd.task_history to stampd;
+
+create table stampd.task_operation (
+  opname      text collate "C" primary key,
+  qn          smallint not null,
+  batch       smallint not null,
+  param_bytes int not null
+);
+comment on table stampd.task_operation is
+  'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param.';
+grant select, insert, update, delete on stampd.task_operation to stampd;
 
 -- --- what is due ---
+--
+-- The plans are index scans whatever the statistics are: a queue fills and empties faster than it is analysed.
 
-create or replace function stampd.task_next(of_domain text, before bigint) returns text
+create function stampd.task_next(of_domain text, before bigint) returns text
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
@@ -58,10 +166,8 @@ end $$;
 comment on function stampd.task_next(text, bigint) is
   'The task of a domain whose turn it is: of those that may start at `before`, the first by priority, start, creation; of those '
   'with strict order only the first created can be it.';
-
-drop function stampd.tasks_due(int, bigint);
-drop function stampd.tasks_due_of_domains(int, bigint);
-
+create type stampd.task_due as (
+  taskid text, opname text, qn smallint, priority smallint, startat bigint, retry int, batch smallint, domain text);
 create function stampd.tasks_due_of_domains(most int, before bigint, since bigint) returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -161,6 +267,13 @@ comment on function stampd.tasks_due(int, bigint, bigint) is
   'Tasks that may start at the stamp `before` (null: now), in the order queue, priority, start: at most `most` a queue, of each '
   'domain the one whose turn it is; those with starts before `since` are left out.  Locks nothing.';
 
+create function stampd.tasks_running() returns setof stampd.taskqueue
+  language sql stable set search_path = stampd, pg_temp
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+  select t.* from taskqueue t where t.starttime is not null order by t.starttime
+$$;
+comment on function stampd.tasks_running() is 'Tasks under way, the oldest claims first.';
+
 create function stampd.tasks_oldest(since bigint) returns bigint
   language sql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -212,7 +325,7 @@ comment on function stampd.task_expire(bigint, int) is
 
 -- --- ends that are no success ---
 
-create or replace function stampd.task_put_back(id text, started bigint, attempt int, again bigint, is_failure boolean,
+create function stampd.task_put_back(id text, started bigint, attempt int, again bigint, is_failure boolean,
                                      code text, words text, stopped bigint) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 declare
@@ -252,6 +365,9 @@ begin
     end;
   end loop;
 end $$;
+comment on function stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint) is
+  'For workers: ends the attempt of a task that is still the one named (claim `started`, retry `attempt`) without its success; '
+  'it waits again, until `again`.  Returns the start of what waits now; null: the attempt was over.';
 
 -- --- what clients ask for ---
 
@@ -264,25 +380,22 @@ $$;
 comment on function stampd.tasks_asked(bigint, int, int) is
   'For workers: how many tasks that clients have asked for there are, of one client and of all, counted so far.';
 
--- --- administrators' functions ---
-
-create table stampd.task_operation (
-  opname      text collate "C" primary key,
-  qn          smallint not null,
-  batch       smallint not null,
-  param_bytes int not null
-);
-comment on table stampd.task_operation is
-  'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param.';
-grant select, insert, update, delete on stampd.task_operation to stampd;
+-- --- what scans bring ---
 
 create function stampd.task_operations(names text[], queues int[], batches int[], bytes int) returns void
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
+  language plpgsql volatile set search_path = stampd, pg_temp
+  set enable_seqscan = on set enable_sort = on set enable_hashagg = on set enable_indexscan = off set enable_indexonlyscan = off
+  set enable_bitmapscan = off set jit = off as $$
+declare
+  declared constant text[] := array(
+    select w.words from (
+      select concat_ws(' ', d.name, d.qn, d.batch, bytes) as words from unnest(names, queues, batches) d(name, qn, batch)) w
+      order by w.words collate "C");
 begin
   -- Nearly always everything is as declared, and nothing is locked.
-  if exists (select from unnest(names, queues, batches) d(name, qn, batch) left join task_operation o on o.opname = d.name
-               where (o.qn, o.batch, o.param_bytes) is distinct from (d.qn::smallint, d.batch::smallint, bytes))
-     or (select count(*) from task_operation) <> cardinality(names) then
+  if declared is distinct from array(
+      select w.words from (select concat_ws(' ', o.opname, o.qn, o.batch, o.param_bytes) as words from task_operation o) w
+        order by w.words collate "C") then
     lock table task_operation in share row exclusive mode;
     delete from task_operation o where o.opname <> all (names);
     insert into task_operation (opname, qn, batch, param_bytes)
@@ -292,208 +405,9 @@ begin
 end $$;
 comment on function stampd.task_operations(text[], int[], int[], int) is 'For workers: what they declare, for task_create.';
 
-create function stampd.stamp_is_valid(stamp bigint) returns boolean
-  language plpgsql immutable set search_path = stampd, pg_temp as $$
-declare
-  year   constant int := 2000 + stamp / 10000000000000;
-  month  constant int := stamp / 100000000000 % 100;
-  day    constant int := stamp / 1000000000 % 100;
-  hour   constant int := stamp / 10000000 % 100;
-  minute constant int := stamp / 100000 % 100;
-  second constant int := stamp / 1000 % 100;
-begin
-  if stamp not between 101000000000 and 991231235959999 or month not between 1 and 12 or day not between 1 and 31
-     or hour > 23 or minute > 59 or second > 59 then
-    return false;
-  end if;
-  return day <= extract(day from make_date(year, month, 1) + interval '1 month - 1 day');
-end $$;
-comment on function stampd.stamp_is_valid(bigint) is 'Is the number a stamp, yymmddhhmmssmmm, of a day that there is?';
-
-create function stampd.task_tell(start bigint) returns void
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
-begin
-  if start <= stamp_of(now() + interval '1 hour') then
-    notify stampd_task;
-  end if;
-end $$;
-comment on function stampd.task_tell(bigint) is 'Wakes the queue managers at the end of the transaction, when the start is near.';
-
-create function stampd.task_check_text(name text, value text, most int) returns void
-  language plpgsql immutable set search_path = stampd, pg_temp as $$
-begin
-  if octet_length(value) > most then
-    raise exception '% has % bytes, at most % are allowed', name, octet_length(value), most using errcode = '22023';
-  end if;
-end $$;
-
-create function stampd.task_check_param(param text, most int) returns void
-  language plpgsql immutable set search_path = stampd, pg_temp as $$
-declare
-  brackets text;
-begin
-  perform task_check_text('param', param, most);
-  if param is null or jsonb_typeof(param::jsonb) <> 'object' then -- as jsonb, which refuses \u0000 as the server does
-    raise exception 'param is a JSON object' using errcode = '22023';
-  end if;
-  brackets := regexp_replace(regexp_replace(param, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
-  for level in 1 .. 32 loop
-    exit when brackets = '';
-    brackets := replace(replace(brackets, '[]', ''), '{}', '');
-  end loop;
-  if brackets <> '' then
-    raise exception 'param is nested deeper than 32 levels' using errcode = '22023';
-  end if;
-end $$;
-
-drop function stampd.task_create(text, text, bigint, text, int, int, text, text, int);
-create function stampd.task_create(opname text, param text default '{}', startat bigint default null, info text default '',
-                                   qn int default null, priority int default 20, resource text default null,
-                                   domain text default null, batch int default null, strict boolean default false) returns text
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
-#variable_conflict use_column
-declare
-  made  constant bigint := stamp_now();
-  start constant bigint := coalesce(task_create.startat, made);
-  known task_operation;
-  kept  text;
-begin
-  select * into known from task_operation o where o.opname = task_create.opname;
-  if task_create.opname !~ '^[A-Za-z][A-Za-z0-9_.-]{0,31}$' then
-    raise exception 'not a name of an operation: %', task_create.opname using errcode = '22023';
-  elsif task_create.qn not between 0 and 15 or task_create.priority not between 0 and 255
-        or task_create.batch not between 1 and 1000 then
-    raise exception 'qn is 0 to 15, priority 0 to 255, batch 1 to 1000' using errcode = '22023';
-  elsif start >= 991231235959999 or not stamp_is_valid(start) then
-    raise exception 'startat is no stamp (yymmddhhmmssmmm, UTC) before the end of the century: %', start using errcode = '22023';
-  elsif task_create.strict and task_create.domain is null then
-    raise exception 'strict order is that of a domain' using errcode = '22023';
-  end if;
-  perform task_check_param(task_create.param, coalesce(known.param_bytes, 65536)),
-    task_check_text('info', task_create.info, 272), task_check_text('resource', task_create.resource, 272),
-    task_check_text('domain', task_create.domain, 255); -- 272: the name of a document with its class
-  insert into taskqueue as t (taskid, opname, param, info, startat, qn, priority, resource, domain, batch, created, strict)
-    values (substr(translate(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 1, 40), task_create.opname,
-            task_create.param, coalesce(task_create.info, ''), start, coalesce(task_create.qn, known.qn, 0),
-            coalesce(task_create.priority, 20), task_create.resource, task_create.domain,
-            case when task_create.domain is null then coalesce(task_create.batch, known.batch, 1) else 1 end, made,
-            coalesce(task_create.strict, false))
-    on conflict (opname, resource) where starttime is null and resource is not null do update
-      set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),
-          startat = case when t.startat < 991231235959999 or t.exc = 'HELD'
-                         then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))
-                         else excluded.startat end,
-          retry = case when t.startat = 991231235959999 and t.exc is distinct from 'HELD' then 0 else t.retry end,
-          exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,
-          report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end
-    returning t.taskid into kept;
-  perform task_tell(start);
-  return kept;
-end $$;
-comment on function stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean) is
-  'A new task; startat null: at once; qn and batch null: as the server declares the operation.  When one of the operation waits for '
-  'the resource already, that one takes the new param, the later start and the smaller priority.  Returns the taskid.';
-
-create or replace function stampd.task_move(taskid text, startat bigint) returns bigint
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
-#variable_conflict use_column
-declare
-  held taskqueue;
-begin
-  if task_move.startat >= 991231235959999 or not stamp_is_valid(task_move.startat) then
-    raise exception 'not a stamp before the end of the century: %', task_move.startat using errcode = '22023';
-  end if;
-  select * into held from taskqueue t where t.taskid = task_move.taskid for update;
-  if not found or held.starttime is not null then
-    return null;
-  end if;
-  -- Who takes a task out of the park wants it tried as often as a new one.
-  update taskqueue t
-    set startat = task_move.startat,
-        retry = case when held.startat = 991231235959999 then 0 else t.retry end,
-        exc = case when held.startat = 991231235959999 then null else t.exc end,
-        report = case when held.startat = 991231235959999 then null else t.report end
-    where t.taskid = task_move.taskid;
-  perform task_tell(task_move.startat);
-  return task_move.startat;
-end $$;
-
-create or replace function stampd.task_drop(taskid text) returns boolean
-  language plpgsql volatile set search_path = stampd, pg_temp as $$
-#variable_conflict use_column
-declare
-  held taskqueue;
-begin
-  delete from taskqueue t where t.taskid = task_drop.taskid returning t.* into held;
-  if not found then
-    return false;
-  end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report)
-    values (held.taskid, held.opname, held.info, held.qn, held.retry, held.step, held.startat, coalesce(held.starttime, stamp_now()),
-            stamp_now(), 'DROPPED', held.report);
-  if held.domain is not null then
-    perform task_tell(0); -- another may have waited behind it
-  end if;
-  return true;
-end $$;
-
-create or replace function stampd.task_attempts(taskid text default null, opname text default null, info text default null,
-                                     failures boolean default false, since bigint default 0,
-                                     until bigint default 991231235959999, most int default 100, before_number bigint default null)
-  returns setof stampd.task_history
-  language plpgsql stable set search_path = stampd, pg_temp
-  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-declare
-  info_end constant text := task_attempts.info || repeat(chr(1114111), 64);
-  behind constant bigint := coalesce(before_number, 9223372036854775807);
-  ends constant text[] := '{MORE,DROPPED,EXPIRED}'; -- that are no failures
-begin
-  if task_attempts.taskid is not null then
-    return query select h.* from (select t.* from task_history t where t.taskid = task_attempts.taskid offset 0) h
-      where h.number < behind
-        and (task_attempts.opname is null or h.opname = task_attempts.opname)
-        and (coalesce(task_attempts.info, '') = '' or starts_with(h.info, task_attempts.info))
-        and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
-      order by h.number desc limit most;
-  elsif task_attempts.info <> '' then
-    return query select h.* from (
-      select t.* from task_history t
-        where t.info <> '' and t.info >= task_attempts.info and t.info < info_end and starts_with(t.info, task_attempts.info)
-        offset 0) h
-      where h.number < behind
-        and (task_attempts.opname is null or h.opname = task_attempts.opname)
-        and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
-      order by h.number desc limit most;
-  elsif failures then
-    return query select h.* from task_history h
-      where h.exc is not null and h.exc <> all (ends) and h.number < behind
-        and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
-      order by h.number desc limit most;
-  else
-    return query select h.* from task_history h
-      where h.number < behind
-        and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
-      order by h.number desc limit most;
-  end if;
-end $$;
-
-create function stampd.cron_tell() returns trigger
-  language plpgsql set search_path = stampd, pg_temp as $$
-begin
-  if session_user <> 'stampd' then
-    perform task_tell(0);
-  end if;
-  return null;
-end $$;
-create trigger cron_tell after insert or update or delete on stampd.cron for each statement execute function stampd.cron_tell();
-
-revoke execute on function stampd.tasks_due_of_domains(int, bigint, bigint), stampd.tasks_due(int, bigint, bigint),
-  stampd.tasks_oldest(bigint), stampd.tasks_untold(int, int), stampd.task_told(text, int), stampd.task_expire(bigint, int),
-  stampd.tasks_asked(bigint, int, int), stampd.task_operations(text[], int[], int[], int), stampd.stamp_is_valid(bigint),
-  stampd.task_tell(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int), stampd.cron_tell(),
-  stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean) from public;
-grant execute on function stampd.tasks_due_of_domains(int, bigint, bigint), stampd.tasks_due(int, bigint, bigint),
-  stampd.tasks_oldest(bigint), stampd.tasks_untold(int, int), stampd.task_told(text, int), stampd.task_expire(bigint, int),
-  stampd.tasks_asked(bigint, int, int), stampd.task_operations(text[], int[], int[], int), stampd.stamp_is_valid(bigint),
-  stampd.task_tell(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int), stampd.cron_tell(),
-  stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean) to stampd;
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
+  stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_untold(int, int),
+  stampd.task_told(text, int), stampd.task_expire(bigint, int),
+  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.tasks_asked(bigint, int, int),
+  stampd.task_operations(text[], int[], int[], int) to stampd;

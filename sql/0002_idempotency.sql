@@ -1,15 +1,14 @@
--- Answers kept under an Idempotency-Key.  No release before this one wrote to the table, so it is made anew.
-
-drop table stampd.once;
+-- Answers kept under an Idempotency-Key.
 
 create table stampd.once (
-  account text collate "C" not null,
-  key     text collate "C" not null,
-  digest  text not null,
-  mime    text not null,
-  answer  bytea not null,
-  version bigint not null,
-  at      bigint not null,
+  account   text collate "C" not null,
+  key       text collate "C" not null,
+  digest    text not null,
+  mime      text not null,
+  answer    bytea not null,
+  version   bigint not null,
+  at        bigint not null,
+  standings text not null default '',
   primary key (account, key)
 );
 comment on table stampd.once is
@@ -21,6 +20,9 @@ comment on column stampd.once.mime is 'Type of the answer.';
 comment on column stampd.once.answer is 'What the work of the operation gave; what follows the commit is added anew.';
 comment on column stampd.once.version is 'Version of the commit; 0: nothing was changed.';
 comment on column stampd.once.at is 'Stamp of the moment of the commit, by the clock of the worker: the age of the row.';
+comment on column stampd.once.standings is
+  'How the documents that the operation looked at stood after the commit: JSON [[class, id, version]…]; null in place of the '
+  'version: that of the commit; 0: it does not exist.  Empty: nobody asks for it.';
 -- For the rows that are too old; rows are written once, so no update pays for it.
 create index once_at on stampd.once (at);
 grant select, insert, update, delete on stampd.once to stampd;
@@ -36,4 +38,5 @@ $$;
 comment on function stampd.purge_once(bigint, int) is
   'Forgets up to `batch` answers kept since before the stamp.  Returns how many; call again until it returns 0.  The server '
   'does the same little by little, with each answer that it keeps.';
-revoke execute on function stampd.purge_once(bigint, int) from public;
+
+revoke execute on all functions in schema stampd from public;

@@ -1,0 +1,311 @@
+-- Collections: the documents of a class that share the value of a property.  doc/collections.md describes the model.  What is declared
+-- is in the schema; this keeps the rows right, for workers and administrators alike.
+
+-- --- what is declared ---
+
+create table stampd.collection (
+  number     bigint generated always as identity primary key,
+  class      text collate "C" not null,
+  name       text collate "C" not null,
+  keys       text[] not null,
+  is_list    boolean not null,
+  is_ready   boolean not null default false,
+  floor      xid8 not null default '0',
+  is_mutable boolean not null default true,
+  unique (class, name)
+);
+comment on table stampd.collection is 'The collections of the schema that is applied; a trigger of table schema keeps it.';
+comment on column stampd.collection.number is 'Another declaration under the same name has another number: its members are others.';
+comment on column stampd.collection.keys is 'Properties, each Item.member, of singletons.';
+comment on column stampd.collection.is_list is 'The property is a list; the document is a member under each of its elements.';
+comment on column stampd.collection.is_ready is 'The documents that were there before are members too.';
+comment on column stampd.collection.floor is 'Departures of this transaction and older ones may be forgotten.';
+comment on column stampd.collection.is_mutable is 'Documents that live on may leave it; else their commit is refused.';
+grant select on stampd.collection to stampd;
+grant update (floor) on stampd.collection to stampd;
+
+create table stampd.member (
+  collection bigint not null,
+  id         text collate "C" not null,
+  value      text collate "C" not null,
+  version    bigint not null,
+  xid        xid8 not null,
+  has_left   boolean not null,
+  until      bigint,
+  primary key (collection, id, value)
+) with (fillfactor = 90);
+comment on table stampd.member is 'Documents in collections, and those that have left them.';
+comment on column stampd.member.value is
+  'Value of the property, of more than 255 bytes a hash of it; joined from several: octets, a colon, the value, each.';
+comment on column stampd.member.version is 'Version of the document when it last changed or left.';
+comment on column stampd.member.xid is 'The transaction that wrote the row.';
+comment on column stampd.member.has_left is 'The document is here no more, or is no more; kept so that holders of copies learn it.';
+comment on column stampd.member.until is 'The end of the document; null: it has none.';
+-- Synchronisation: what one collection has seen since a transaction.
+create index member_changed on stampd.member (collection, value, xid, id);
+-- Those that have ended since a synchronisation.
+create index member_ends on stampd.member (collection, value, until, id) where until is not null and not has_left;
+-- Purging, the oldest first.
+create index member_left on stampd.member (collection, version) where has_left;
+grant select, insert, update, delete on stampd.member to stampd;
+
+-- Tokens of collections after a crash of PostgreSQL.
+--
+-- A token says up to which number of a transaction its holder knows a collection.  PostgreSQL gives numbers again of which it
+-- had written nothing to the disk when it crashed: those of transactions that were undone just before.  A token that is beyond
+-- them would miss what is done under them now.  So tokens are good for one life of the server: what is not logged is empty
+-- after a crash, and on a standby that takes over.
+create unlogged table stampd.since_crash (
+  one  boolean primary key default true check (one),
+  mark bigint not null default (random() * 9007199254740991)::bigint
+);
+comment on table stampd.since_crash is 'One row, gone after a crash of PostgreSQL: then a worker makes another.';
+comment on column stampd.since_crash.mark is 'With the life of table space: tokens of collections are good for as long as both stay.';
+insert into stampd.since_crash default values;
+grant select, insert on stampd.since_crash to stampd;
+
+-- --- unique properties ---
+
+create table stampd.unique_property (
+  number    bigint generated always as identity primary key,
+  class     text collate "C" not null,
+  name      text collate "C" not null,
+  keys      text[] not null,
+  is_ready  boolean not null default false,
+  is_global boolean not null default false,
+  unique (class, name)
+);
+comment on table stampd.unique_property is 'The unique properties of the schema that is applied; a trigger of table schema keeps it.';
+comment on column stampd.unique_property.is_global is 'Unique in all namespaces that declare it so.';
+grant select on stampd.unique_property to stampd;
+
+-- --- following the schema ---
+
+create function stampd.follow_schema() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  create temp table declared on commit drop as
+    select c.key as class, kind.key as kind, p.key as name, coalesce((p.value ->> 'list')::boolean, false) as is_list,
+           coalesce((p.value ->> 'mutable')::boolean, false) as is_mutable, coalesce((p.value ->> 'global')::boolean, false) as is_global,
+           array(select json_array_elements_text(p.value -> 'key')) as keys
+      from json_each(new.content::json -> 'classes') c
+      cross join lateral (values ('collections'), ('unique')) kind(key)
+      cross join lateral json_each(coalesce(c.value -> kind.key, '{}')) p;
+  delete from collection o where not exists (select from declared d where d.kind = 'collections' and d.class = o.class
+    and d.name = o.name and d.keys = o.keys and d.is_list = o.is_list);
+  insert into collection (class, name, keys, is_list, is_mutable)
+    select d.class, d.name, d.keys, d.is_list, d.is_mutable from declared d where d.kind = 'collections' order by d.class, d.name
+    on conflict (class, name) do update set is_mutable = excluded.is_mutable where collection.is_mutable <> excluded.is_mutable;
+  delete from unique_property o where not exists (select from declared d where d.kind = 'unique' and d.class = o.class
+    and d.name = o.name and d.keys = o.keys and d.is_global = o.is_global);
+  insert into unique_property (class, name, keys, is_global)
+    select d.class, d.name, d.keys, d.is_global from declared d where d.kind = 'unique' order by d.class, d.name
+    on conflict (class, name) do nothing;
+  -- What is new must be filled from the start.
+  insert into schema_fill (class, iclass, after, done)
+    select c.class, '', '', 0 from collection c where not c.is_ready
+    union select u.class, '', '', 0 from unique_property u where not u.is_ready
+    on conflict (class, iclass) do update set after = '', done = 0;
+  drop table declared;
+  return null;
+end $$;
+comment on function stampd.follow_schema() is 'Trigger: collections and unique properties are those of the schema.';
+create trigger follow_schema after update of content on stampd.schema
+  for each row execute function stampd.follow_schema();
+
+create function stampd.tell_collection() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('stampd', 'all'); -- as with doc: anything may have changed; many in one transaction are one
+  return null;
+end $$;
+comment on function stampd.tell_collection() is 'Trigger: tells the channel stampd that a collection is declared, filled or dropped.';
+create trigger tell_collection after insert or delete or update of is_ready on stampd.collection
+  for each row execute function stampd.tell_collection();
+
+-- --- values ---
+
+create function stampd.unique_text(value json) returns text language sql immutable parallel safe as $$
+  select case
+    when json_typeof(value) not in ('string', 'number', 'boolean') then null
+    when octet_length(value #>> '{}') <= 255 then value #>> '{}'
+    else rpad(octet_length(value #>> '{}') || ' bytes, sha256 ' || encode(sha256(convert_to(value #>> '{}', 'UTF8')), 'hex'), 256)
+  end
+$$;
+comment on function stampd.unique_text(json) is
+  'What stands for a value that is unique: itself as text, or, of more than 255 bytes, a hash of it; that has 256 bytes, so it is no '
+  'value itself.  Null: it has none.';
+
+create function stampd.property_text(value json) returns text language sql immutable parallel safe as $$
+  select stampd.unique_text(value)
+$$;
+comment on function stampd.property_text(json) is
+  'What stands for a value under which a document is a member: of a string its characters, of a number or a truth value how it is '
+  'written, of more than 255 bytes a hash, as of unique values; null: it has none.';
+
+create function stampd.property_json(class text, id text, property text) returns json
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  content text;
+begin
+  select i.content into content from item i
+    where i.class = property_json.class and i.id = property_json.id
+      and i.iclass = split_part(property_json.property, '.', 1) and i.key = '' and i.content is not null and not i.raw;
+  return export_object(content) -> substr(property, strpos(property, '.') + 1);
+end $$;
+comment on function stampd.property_json(text, text, text) is 'The member Item.member of a document; null: there is none.';
+
+create function stampd.property_joined(class text, id text, keys text[]) returns text
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+declare
+  value  text;
+  joined text := '';
+begin
+  for place in 1 .. cardinality(keys) loop
+    value := property_text(property_json(class, id, keys[place]));
+    if value is null then
+      return null;
+    end if;
+    joined := joined || octet_length(value) || ':' || value;
+  end loop;
+  return case when cardinality(keys) = 1 then value else joined end;
+end $$;
+comment on function stampd.property_joined(text, text, text[]) is
+  'The value under which a document is found; null when a property has none.';
+
+-- --- keeping the rows right ---
+
+create function stampd.member_values(of_class text, ids text[]) returns table (collection bigint, id text, value text, version bigint)
+  language sql stable rows 10 as $$
+  select c.number, d.id, v.value, d.version
+    from unnest(ids) u(id) join stampd.doc d on d.class = of_class and d.id = u.id and d.ctime <> 0
+    join stampd.collection c on c.class = of_class
+    cross join lateral (
+      select stampd.property_joined(of_class, d.id, c.keys) as value where not c.is_list
+      union
+      select stampd.property_text(e) from stampd.export_elements(stampd.property_json(of_class, d.id, c.keys[1])) e where c.is_list
+    ) v where v.value is not null
+$$;
+comment on function stampd.member_values(text, text[]) is 'In which collections these documents are, by their present contents.';
+-- What a document has left is found in a table of what it is in: one lookup for each of its values.  Comparing each with all of them
+-- took 13 s for a list of 8,000 values, in every commit of the document.
+--
+-- A list gives a collection as many values as it has elements, and each is a row.  How many a document may have is a setting of the
+-- server, limit_collection_values, which its sessions pass in stampd.collection_values; sessions of administrators have no limit.
+create function stampd.member_write(of_class text, ids text[], minute bigint default stampd.present_minute()) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  ends_here boolean := ending_write(of_class, ids);
+  most      bigint := nullif(current_setting('stampd.collection_values', true), '');
+  too_many  json;
+  fixed     json;
+begin
+  with present as materialized (select * from member_values(of_class, ids)
+  ), too_long as materialized (
+    select count(*) as number from present p group by p.collection, p.id having count(*) > most
+  ), stays as (
+    insert into member (collection, id, value, version, xid, has_left, until)
+      select p.collection, p.id, p.value, p.version, pg_current_xact_id(), false, e.until
+        from present p left join ending e on ends_here and e.class = of_class and e.id = p.id
+        where not exists (select from too_long)
+      on conflict (collection, id, value) do update
+        set version = excluded.version, xid = excluded.xid, has_left = false, until = excluded.until
+  ), gone as (
+    update member m set has_left = true, version = d.version, xid = pg_current_xact_id(), until = null
+      from collection c, doc d
+      where c.class = of_class and m.collection = c.number and m.id = any (ids) and not m.has_left
+        and d.class = of_class and d.id = m.id
+        and (m.collection, m.id, m.value) not in (select p.collection, p.id, p.value from present p)
+      -- It lives on: neither deleted nor born by this commit.
+      returning not c.is_mutable and d.ctime <> 0 and d.ctime < d.version as is_fixed, c.name, m.id, m.value
+  ) select (select json_build_array('limit_collection_values', most::text, max(l.number)::text) from too_long l having count(*) > 0),
+           (select json_build_array(g.name, of_class, g.id, g.value) from gone g where g.is_fixed order by g.name, g.id limit 1)
+      into too_many, fixed;
+  if too_many is not null then
+    perform fail('ST025', too_many::text);
+  end if;
+  if fixed is not null and coalesce(current_setting('stampd.rewrites', true), '') <> 'on' then
+    perform fail('ST009', fixed::text);
+  end if;
+  perform unique_write(of_class, ids, minute, ends_here);
+end $$;
+comment on function stampd.member_write(text, text[], bigint) is
+  'Brings members of collections, ends and unique values to the contents of documents that were written or deleted; behind all '
+  'that writes their items.  ST005: a value is taken.  ST009: a document would leave a collection that is not mutable; the detail is JSON '
+  '[collection, class, document, value].  ST025: a document would have more values in a collection than stampd.collection_values; '
+  'the detail is JSON [limit, its value, values].';
+
+create function stampd.fill_members(of_class text, batch int default 200) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  last_id text;
+  ids     text[];
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  insert into schema_fill (class, iclass, after, done) values (of_class, '', '', 0) on conflict (class, iclass) do nothing;
+  select after into last_id from schema_fill f where f.class = of_class and f.iclass = '' for update;
+  -- Whoever changes a document holds its lock; contents are looked at in a later statement.
+  select array_agg(o.id order by o.id) into ids from (
+    select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
+      order by d.id limit batch for share) o;
+  if ids is null then
+    return 0;
+  end if;
+  perform member_write(of_class, ids);
+  update schema_fill f set after = ids[cardinality(ids)], done = f.done + cardinality(ids)
+    where f.class = of_class and f.iclass = '';
+  return cardinality(ids);
+end $$;
+comment on function stampd.fill_members(text, int) is
+  'Takes the next documents of a class into its new collections; stampctl schema apply calls it until it returns 0.';
+
+create function stampd.purge_members(older_than_stamp bigint, batch int default 1000) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  one     record;
+  purged  bigint := 0;
+  removed bigint;
+  highest xid8;
+  limits  constant jsonb := zombie_limits();
+begin
+  for one in select c.number, coalesce((limits ->> c.class)::bigint, older_than_stamp) as before from collection c order by c.number loop
+    with old as (
+      select m.id, m.value from member m where m.collection = one.number and m.has_left and m.version < one.before
+        order by m.version limit batch - purged for update skip locked
+    ), gone as (
+      delete from member m using old o where m.collection = one.number and m.id = o.id and m.value = o.value returning m.xid
+    ) select count(*), max(g.xid) into removed, highest from gone g;
+    update collection c set floor = highest where c.number = one.number and c.floor < highest;
+    purged := purged + removed;
+    exit when purged >= batch;
+  end loop;
+  if purged < batch then -- of declarations that are no more
+    delete from member m where (m.collection, m.id, m.value) in (
+      select o.collection, o.id, o.value from member o
+        where not exists (select from collection c where c.number = o.collection) limit batch - purged);
+    get diagnostics removed = row_count;
+    purged := purged + removed;
+  end if;
+  return purged;
+end $$;
+comment on function stampd.purge_members(bigint, int) is
+  'Forgets up to `batch` departures from collections that are older than the stamp, of classes with zombieDays older than so many '
+  'days.  Returns how many; call again until it returns 0.  Holders of older tokens get their collections complete.';
+
+create function stampd.renew_life() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  truncate member, unique_value, ending;
+  update space set life = (random() * 9007199254740991)::bigint where one;
+  return null;
+end $$;
+comment on function stampd.renew_life() is 'Trigger: with all documents gone, collections begin anew.';
+create trigger renew_life after truncate on stampd.doc
+  for each statement execute function stampd.renew_life();
+
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.unique_text(json), stampd.property_text(json), stampd.property_json(text, text, text),
+  stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
+  to stampd;

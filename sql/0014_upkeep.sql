@@ -1,0 +1,115 @@
+-- What is done to all documents of a namespace: purging what is too old, and beginning anew after a restore.
+
+-- --- the keeper: a process of each host that calls these again and again for each namespace, with the rights of the owner ---
+
+create function stampd.keep(what text, batch int, age_s bigint) returns bigint
+  language plpgsql volatile security definer set search_path = stampd, pg_temp as $$
+declare
+  before constant bigint := stamp_of(now() - make_interval(secs => age_s));
+begin
+  -- Somebody else's batch is under way, on another host or by `stampctl ns purge`: the next round is soon enough.
+  if not pg_try_advisory_xact_lock(hashtextextended('stampd keeper', 0)) then
+    return 0;
+  end if;
+  return case what
+    when 'ended' then end_documents(batch)
+    when 'departures' then purge_members(before, batch)
+    when 'zombies' then purge_zombies(before, batch)
+    when 'subscriptions' then purge_subs(batch)
+    when 'answers' then purge_once(before, batch)
+    when 'attempts' then task_purge_history(before, batch)
+    when 'values' then purge_values(batch)
+  end;
+end $$;
+comment on function stampd.keep(text, int, bigint) is
+  'Deletes up to `batch` of what is too old: documents that have ended, departures from collections, zombies, subscriptions that have '
+  'ended, answers under an Idempotency-Key, attempts at tasks, unique values of declarations that are no more.  Returns how many.';
+
+create function stampd.keep_items(of_class text, batch int) returns table (id text, iclass text, key text, content text, counted bigint)
+  language sql volatile security definer set search_path = stampd, pg_temp as $$ select * from mutate_items(of_class, batch) $$;
+create function stampd.keep_store(of_class text, ids text[], iclasses text[], keys text[], contents text[]) returns void
+  language sql volatile security definer set search_path = stampd, pg_temp as $$ select mutate_store(of_class, ids, iclasses, keys, contents) $$;
+create function stampd.keep_end(of_class text) returns void
+  language sql volatile security definer set search_path = stampd, pg_temp as $$ select mutate_end(of_class) $$;
+
+create function stampd.keep_ends(batch int, out ended bigint, out is_declared boolean, out has_more boolean, out minute_ms bigint)
+  language plpgsql volatile security definer set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+  set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+  present bigint;
+  kind    record;
+  ids     text[];
+  one     text;
+begin
+  ended := 0;
+  is_declared := false;
+  has_more := false;
+  if exists (select from ending_property p) then
+    -- Somebody else's batch, on another host, is waited for: then there is less to do.
+    perform pg_advisory_xact_lock(hashtextextended('stampd ends', 0));
+    is_declared := true;
+    present := present_minute();
+    for kind in select p.class from ending_property p order by p.class loop
+      -- Those that others have locked at this moment wait for the next call.
+      select array_agg(o.id order by o.id) into ids from (
+        select d.id from (select e.id from ending e where e.class = kind.class and e.until <= present order by e.until, e.id offset 0) e
+          cross join lateral (select t.id from doc t where t.class = kind.class and t.id = e.id for no key update skip locked) d
+          limit batch - ended) o;
+      foreach one in array coalesce(ids, '{}') loop
+        perform lock_document(kind.class, one);
+        ended := ended + 1;
+      end loop;
+      has_more := has_more or exists (
+        select from ending e where e.class = kind.class and e.until <= present
+          and exists (select from doc d where d.class = e.class and d.id = e.id));
+      exit when ended >= batch;
+    end loop;
+  end if;
+  minute_ms := ceil(60000 - extract(epoch from clock_timestamp()) * 1000 % 60000);
+end $$;
+comment on function stampd.keep_ends(int) is
+  'Deletes up to `batch` documents that have ended by themselves, but none that is locked: how many; does any class have ends; are there '
+  'more; milliseconds to the next minute.';
+
+-- --- after a restore ---
+
+create function stampd.after_restore() returns bigint language plpgsql volatile set search_path = stampd, pg_temp
+  set stampd.worker = 'on' as $$
+declare
+  present bigint;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+  lock table doc in exclusive mode; -- whoever commits meanwhile would be overlooked
+  present := version_above(greatest((select max(d.version) from doc d), (select s.floor from space s where s.one)));
+  delete from item i where i.content is null;
+  update doc d set version = present,
+    ctime = case d.ctime when 0 then 0 else present end, dtime = case d.ctime when 0 then 0 else present end;
+  delete from member m where m.has_left;
+  update member m set version = present, xid = pg_current_xact_id();
+  update collection c set floor = '0';
+  -- Other namespaces may have taken values meanwhile: stampctl schema apply takes them again, or says which it cannot have.
+  delete from unique_value v using unique_property u where u.number = v.property and u.is_global;
+  insert into schema_fill (class, iclass, after, done) select distinct u.class, '', '', 0 from unique_property u where u.is_global
+    on conflict (class, iclass) do update set after = '', done = 0;
+  update unique_property u set is_ready = false where u.is_global;
+  -- Numbers of transactions are those of another cluster: what was taken and not told is taken once more.
+  insert into subs_touched (session, key, version)
+    select t.session, t.key, min(t.version) from subs_touched t where t.taken <> 0 group by t.session, t.key
+    on conflict (session, taken, key) do update set version = least(subs_touched.version, excluded.version);
+  delete from subs_touched t where t.taken <> 0;
+  update space set floor = present, life = (random() * 9007199254740991)::bigint where one;
+  perform pg_notify('stampd', 'all');
+  return present;
+end $$;
+comment on function stampd.after_restore() is
+  'After a restore: all documents begin a new life now, so that no holder of a copy, whatever it has seen since the backup, '
+  'takes it for a good one; the floor rises; running servers forget their proofs.  Returns the version of it.  The clock must '
+  'be right.  Run vacuum afterwards: each row has been written anew.';
+
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.keep(text, int, bigint), stampd.keep_items(text, int),
+  stampd.keep_store(text, text[], text[], text[], text[]), stampd.keep_end(text), stampd.keep_ends(int) to stampd;
