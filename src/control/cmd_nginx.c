@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fault.h"
 #include "control/homes.h"
+#include "control/nginx_refusals.h"
 #include "control/ns_registry.h"
 #include "control/site.h"
 #include "control/template.h"
@@ -30,101 +30,6 @@ struct nginx_options {
     struct map_options map;
     int64_t workers;
 };
-
-/* What nginx refuses by itself, in the form of a worker's answer. */
-static const struct refusal {
-    int status;
-    const char *listed; /* as error_page takes it */
-    enum fault fault;
-    const char *detail;
-    const char *args; /* variables of the template */
-    bool is_unknown;  /* whether the request was done */
-} refusals[] = {
-    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", "", false},
-    {401, "401", FAULT_SKEY, "The key in the header Authorization is not the right one.", "", false},
-    {403, "403", FAULT_SCLOSED,
-     "Neither this address nor a body above limit_anonymous_body_bytes is for requests without a key that "
-     "permits it in the header Authorization.",
-     "", false},
-    {404, "404", FAULT_NPATH, NULL, "", false},
-    {405, "405", FAULT_AMETHOD, NULL, "", false},
-    {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
-    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
-    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
-    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
-    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
-    {500, "500", FAULT_XINTERNAL, NULL, "", false},
-    {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
-    {503, "503", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
-    {504, "504", FAULT_XUNKNOWN, "The server did not answer in time.", "", true},
-};
-
-/* The texts contain nothing that is special in JSON or nginx: a test of the configuration would fail. */
-static void add_return(struct builder *builder, const struct refusal *refusal)
-{
-    const char *words = fault_words(refusal->fault);
-    builder_printf(builder,
-                   "return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
-                   "\"code\":\"%s\",\"major\":%d,%s\"message\":\"%s%s%s\",\"args\":[%s]",
-                   refusal->status, words, refusal->status, fault_code(refusal->fault),
-                   fault_major(refusal->fault), refusal->is_unknown ? "" : "\"phase\":0,", words,
-                   refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
-    if (refusal->detail)
-        builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
-    builder_add_text(builder, "}';\n");
-}
-
-static const char *retry_of(const struct refusal *refusal)
-{
-    if (refusal->status == 502)
-        return "            add_header Retry-After $stampd_unreached always;\n";
-    return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
-                                                            : "";
-}
-
-/* When no process was reached the request was certainly not executed. */
-static void add_unreached(struct builder *builder)
-{
-    static const struct refusal unreached = {
-        503, "", FAULT_OSTOPPING, "No process of the server can be reached.", "", false};
-    builder_add_text(builder, "            if ($stampd_unreached) {\n                ");
-    add_return(builder, &unreached);
-    builder_add_text(builder, "            }\n");
-}
-
-static void add_refusal(struct builder *builder, const struct refusal *refusal, const char *hsts)
-{
-    builder_printf(builder,
-                   "        location = /.stampd/%d {\n"
-                   "            internal;\n"
-                   "            client_max_body_size 0;\n"
-                   "            add_header Cache-Control no-store always;\n"
-                   "            add_header X-Content-Type-Options nosniff always;\n"
-                   "            add_header X-Request-Id $stampd_request_id always;\n"
-                   "%s%s"
-                   "            default_type application/problem+json;\n",
-                   refusal->status, hsts, retry_of(refusal));
-    if (refusal->status == 502)
-        add_unreached(builder);
-    builder_add_text(builder, "            ");
-    add_return(builder, refusal);
-    builder_add_text(builder, "        }");
-}
-
-static const char *compose_refusals(struct arena *arena, const struct site *site)
-{
-    struct builder builder = {0};
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
-        builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
-                       refusals[i].status);
-    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
-        add_refusal(&builder, &refusals[i], site_hsts(arena, site, "            "));
-        builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
-    }
-    const char *text = arena_copy(arena, builder.data, builder.size);
-    builder_free(&builder);
-    return text;
-}
 
 static const char *compose_servers(struct control *control)
 {
@@ -299,7 +204,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"CLIENT_ZONES", compose_zones(arena, settings)},
         {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
         {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
-        {"ERRORS", compose_refusals(arena, &options->site)},
+        {"ERRORS", nginx_refusals(arena, settings, &options->site)},
         {"ERROR_LOG", options->error_log},
         {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
         {"FOLDER", options->folder},

@@ -201,7 +201,7 @@ void live_answer(struct exchange *exchange, struct live_opening *opening, struct
     enum { STATUS_TOO_MANY = 429, STATUS_UNAVAILABLE = 503 };
     struct builder head = {0};
     if (reply->fault)
-        reply->fault_status = fault_status(reply->fault, true);
+        reply->fault_status = response_status(&opening->form, reply);
     if (opening->comes_again &&
         (reply->fault_status == STATUS_UNAVAILABLE || reply->fault_status == STATUS_TOO_MANY))
         answer_later(reply);

@@ -266,6 +266,8 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
     if (fault && fault != FAULT_OOFF)
         return fault;
     reply->fault = FAULT_NONE;
+    enum access_level needed = operation ? level_needed(operation) : LEVEL_READ;
+    call->barred = fault ? fault : call->level < needed ? FAULT_SCLOSED : FAULT_NONE;
     call->body_most = !fault && operation && takes_much(call, operation) ? settings->limit_body_bytes
                                                                          : settings_anonymous_body(settings);
     return FAULT_NONE;

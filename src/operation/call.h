@@ -97,9 +97,10 @@ struct call {
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
-    bool is_foreign; /* the page that sends it has none of the namespace's origins; set by access_enter */
-    int64_t body_most, body; /* most bytes of its body, set by operation_admit; CALL_MAY: bytes it has */
-    int64_t dhop_stamp;      /* dhop, checked before the operation; 0: absent */
+    bool is_foreign;    /* the page that sends it has none of the namespace's origins; set by access_enter */
+    int64_t body_most;  /* most bytes of its body, set by operation_admit */
+    enum fault barred;  /* why access is refused, unless a key stands in the body; set by operation_admit */
+    int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */

@@ -269,18 +269,28 @@ static enum fault begin_manager(const struct settings *settings, const struct re
 
 /* --- body and arguments --- */
 
+/* A body above call->body_most; no key can stand in it. */
+static enum fault refuse_body(const struct settings *settings, struct call *call, int64_t size,
+                              struct reply *reply)
+{
+    static const char wish[] = "A larger body needs a key in the header Authorization.";
+    bool is_whole = call->body_most == settings->limit_body_bytes;
+    if (call->barred)
+        return reply_fault(call, reply, call->barred, wish,
+                           arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
+    return reply_fault(call, reply, FAULT_ALIMIT, is_whole ? NULL : wish,
+                       is_whole ? "limit_body_bytes" : "limit_anonymous_body_bytes",
+                       arena_printf(call->arena, "%lld", (long long)call->body_most),
+                       arena_printf(call->arena, "%lld", (long long)size), NULL);
+}
+
 static enum fault read_body(const struct settings *settings, const struct request_source *source,
                             struct call *call, struct builder *body, struct reply *reply)
 {
     int64_t size = 0;
-    bool is_whole = call->body_most == settings->limit_body_bytes;
     enum fault fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
     if (fault == FAULT_ALIMIT)
-        return reply_fault(call, reply, fault,
-                           is_whole ? NULL : "A larger body needs a key in the header Authorization.",
-                           is_whole ? "limit_body_bytes" : "limit_anonymous_body_bytes",
-                           arena_printf(call->arena, "%lld", (long long)call->body_most),
-                           arena_printf(call->arena, "%lld", (long long)size), NULL);
+        return refuse_body(settings, call, size, reply);
     return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;
 }
 
@@ -362,24 +372,29 @@ static void read_asker(const struct request_source *source, struct call *call)
         call->admin = call->bearer;
 }
 
-/* nginx sends a subrequest before it accepts a large body; it handles 401 and 403. */
+/* nginx sends a subrequest before it accepts a large body.  It handles 401, no key, and 403, another fault,
+ * whose code is in the header X-Stampd-Judged. */
 static bool is_question(const struct request_source *source)
 {
     return bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("body"));
 }
 
 static enum fault answer_question(const struct settings *settings, const struct request_source *source,
-                                  struct call *call, struct reply *reply, enum fault fault)
+                                  struct request *request, struct reply *reply, enum fault fault)
 {
+    struct call *call = &request->call;
     int64_t size;
-    if (fault) {
-        reply->fault_status = fault == FAULT_SKEY ? 401 : 403;
-        return fault;
-    }
     /* A body of unknown length may be as large as allowed; nginx enforces the limit. */
-    call->body = bytes_to_i64(parameter(source, "STAMPD_BODY"), &size) ? size : settings->limit_body_bytes;
+    if (!bytes_to_i64(parameter(source, "STAMPD_BODY"), &size))
+        size = settings->limit_body_bytes;
+    if (!fault && size > call->body_most)
+        fault = refuse_body(settings, call, size, reply);
     call->route = CALL_MAY;
-    return FAULT_NONE;
+    if (!fault)
+        return FAULT_NONE;
+    reply->fault_status = fault == FAULT_SCLOSED ? 401 : 403;
+    request->form.judged = fault_code(fault);
+    return fault;
 }
 
 static enum fault admit(const struct request_source *source, struct call *call, struct reply *reply)
@@ -420,7 +435,7 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     if (!fault)
         fault = admit(source, call, reply);
     if (is_question(source))
-        return answer_question(settings, source, call, reply, fault);
+        return answer_question(settings, source, request_r, reply, fault);
     if (!fault)
         fault = read_body(settings, source, call, body, reply);
     return fault ? fault : read_arguments(settings, source, call, resource, builder_bytes(body), reply);

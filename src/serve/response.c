@@ -317,6 +317,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     add_timing(reply, head);
     add_name(head, "X-Request-Id: ", form->request_id);
     add_name(head, "X-Stampd-Build: ", form->build);
+    if (form->judged)
+        add_header(head, "X-Stampd-Judged", form->judged);
     builder_add_text(head, "\r\n");
 }
 

@@ -19,7 +19,8 @@ struct response_form {
     const char *build;      /* the setting; "": not sent */
     bool has_origins;       /* the answer depends on the origin of the request */
     const char *origin;     /* whose pages may read the answer, or "*"; NULL: no other origin's */
-    const char *location;   /* path of the document that a PUT may create; NULL: another method */
+    const char *judged; /* the code of the fault, for nginx, that asks about a large body; NULL: not asked */
+    const char *location; /* path of the document that a PUT may create; NULL: another method */
 };
 
 /* The reply's own status, or that of its fault in the table of faults; 413 for a body over its limit, 401 for

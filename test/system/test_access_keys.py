@@ -8,7 +8,7 @@ import pytest
 from fastcgi import Connection
 from stack import Problem, wait_until
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open'},
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'},
          'settings': {'limit_anonymous_body_bytes': 262144}}
 SECRET = 'the-word-that-nobody-else-may-know'
 LARGE = 2_000_000
@@ -137,19 +137,35 @@ def refused_without_body(stack, path, headers, size=LARGE):
         while more := door.recv(65536):
             answer += more
     head, _, body = answer.partition(b'\r\n\r\n')
-    return int(head.split()[1]), json.loads(body)
+    fields = dict(line.split(': ', 1) for line in head.decode().lower().split('\r\n')[1:])
+    return int(head.split()[1]), json.loads(body), fields
 
 
 @pytest.mark.parametrize('path, headers, status, code', [
-    ('/shut/op/put', {}, 403, 'SCLOSED'), ('/demo/op/put', {}, 403, 'SCLOSED'), ('/z/op/put', {}, 403, 'SCLOSED'),
-    ('/shut/op/pushkey', {}, 403, 'SCLOSED'), ('/shut/op/nothing', {}, 403, 'SCLOSED'), ('/demo/op/get', {}, 403, 'SCLOSED'),
-    ('/lab/op/get', {}, 403, 'SCLOSED'), ('/lab/op/put', {'Authorization': 'Bearer wrong'}, 401, 'SKEY'),
-    ('/shut/op/put', {'Authorization': 'Bearer wrong'}, 401, 'SKEY'), ('/shut/doc/Doc/x', {}, 403, 'SCLOSED'),
-    ('/nowhere/op/put', {}, 403, 'SCLOSED'), ('/demo/od', {}, 413, 'ALIMIT'),
+    ('/shut/op/put', {}, 401, 'SCLOSED'), ('/demo/op/put', {}, 401, 'SCLOSED'), ('/z/op/put', {}, 401, 'SCLOSED'),
+    ('/shut/op/pushkey', {}, 413, 'ALIMIT'), ('/shut/op/nothing', {}, 401, 'SCLOSED'), ('/demo/op/get', {}, 413, 'ALIMIT'),
+    ('/lab/op/get', {}, 413, 'ALIMIT'), ('/lab/op/put', {'Authorization': 'Bearer wrong'}, 403, 'SKEY'),
+    ('/shut/op/put', {'Authorization': 'Bearer wrong'}, 403, 'SKEY'), ('/shut/doc/Doc/x', {}, 405, 'AMETHOD'),
+    ('/nowhere/op/put', {}, 404, 'NNAMESPACE'), ('/demo/od', {}, 413, 'ALIMIT'),
 ])
 def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, code):
     answer = refused_without_body(door, path, headers)
-    assert answer[0] == status and answer[1]['code'] == code, answer
+    assert answer[0] == answer[1]['status'] == status and answer[1]['code'] == code, answer
+    assert answer[2].get('www-authenticate') == ('bearer realm="stampd"' if status == 401 else None)
+
+
+@pytest.mark.parametrize('path, headers', [
+    ('/shut/op/put', {}), ('/demo/op/put', {}), ('/z/op/put', {}), ('/shut/op/nothing', {}), ('/shut/op/put', {'Authorization': 'Bearer wrong'}),
+    ('/lab/op/put', {'Authorization': 'Bearer wrong'}), ('/nowhere/op/put', {}), ('/rest/op/put', {}), ('/shut/doc/Doc/x', {}),
+])
+def test_a_large_body_is_refused_as_a_small_one_is(door, path, headers):
+    if path.startswith('/rest'):
+        door.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'off': 'closed'}}]}, admin=True)
+    small = door.http.post(f'{door.url}{path}', json=doc('x'), headers=headers, timeout=30)
+    status, problem, fields = refused_without_body(door, path, headers)
+    assert (status, problem['code']) == (small.status_code, small.json()['code'])
+    assert fields.get('www-authenticate') == (small.headers.get('WWW-Authenticate') or '').lower() or status != 401
+    assert ('retry-after' in fields) == ('Retry-After' in small.headers)
 
 
 def test_large_bodies_of_those_who_may_write(door):
@@ -180,10 +196,10 @@ def test_between_the_limits(door):
 
 def test_a_worker_judges_before_it_reads(door):
     """At its own socket, where nginx does not stand before it."""
-    for ns, status in (('shut', 413), ('demo', 413), ('z', 413), ('lab', 200)):
+    for ns, operation, status in (('shut', 'put', 401), ('demo', 'put', 401), ('z', 'put', 401), ('lab', 'get', 413), ('lab', 'put', 200)):
         with Connection(door.path / 'run/stampd/worker-0.sock') as worker:
             body = json.dumps(doc('direct', items=[{'c': 'Line', 'k': '1', 'j': 'x' * 500_000}])).encode()
-            answer = worker.ask(f'/{ns}/op/put', method='POST', body=body, CONTENT_TYPE='application/json', STAMPD_NS=ns, STAMPD_DATABASE=f'stampd_{ns}')
+            answer = worker.ask(f'/{ns}/op/{operation}', method='POST', body=body, CONTENT_TYPE='application/json', STAMPD_NS=ns, STAMPD_DATABASE=f'stampd_{ns}')
             assert answer.status == status, answer.body
             if status == 413:
                 assert json.loads(answer.body)['args'][:2] == ['limit_anonymous_body_bytes', '262144']

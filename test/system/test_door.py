@@ -70,8 +70,8 @@ def judge(answer, status, code, args=()):
 
 REFUSALS = {
     400: ('AARG', lambda door: ask(door, 'Host: other')),
-    401: ('SKEY', lambda door: ask(door, 'Content-Length: 9999999', 'Authorization: Bearer wrong', method='POST', path='/lab/op/put')),
-    403: ('SCLOSED', lambda door: ask(door, 'Content-Length: 9999999', method='POST', path='/demo/op/put')),
+    401: ('SCLOSED', lambda door: ask(door, 'Content-Length: 9999999', method='POST', path='/demo/op/put')),
+    403: ('SKEY', lambda door: ask(door, 'Content-Length: 9999999', 'Authorization: Bearer wrong', method='POST', path='/lab/op/put'), 'Authorization'),
     404: ('NPATH', lambda door: ask(door, path='/nothing/here')),
     405: ('AMETHOD', lambda door: ask(door, method='TRACE')),
     413: ('ALIMIT', lambda door: ask(door, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
@@ -84,8 +84,8 @@ REFUSALS = {
 
 @pytest.mark.parametrize('status', REFUSALS)
 def test_nginx_speaks_as_the_server_does(door, status):
-    code, provoke = REFUSALS[status]
-    judge(provoke(door), status, code)
+    code, provoke, *args = REFUSALS[status]
+    judge(provoke(door), status, code, args)
 
 
 def test_429_when_an_address_asks_too_much(door):

@@ -473,7 +473,7 @@ def test_rules_are_asked_and_asked_again(lab):
     wait_until(lambda: not listener.is_open)
     assert keeper.is_open
     problem = refused(lab, 'A', ns='demo')
-    assert (problem.status, problem.code) == (403, 'SCLOSED')
+    assert (problem.status, problem.code) == (401, 'SCLOSED')
     rule(access='read', off='a pause')
     problem = refused(lab, 'A', ns='demo')
     assert (problem.status, problem.code) == (503, 'OOFF')

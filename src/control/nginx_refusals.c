@@ -1,0 +1,135 @@
+/* nginx_refusals: one page a status.  A large body is refused by a worker before nginx accepts it; the page
+ * takes the fault from the variable $stampd_judged. */
+#include "control/nginx_refusals.h"
+
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/fault.h"
+
+struct refusal {
+    int status;
+    const char *listed; /* as error_page takes it */
+    enum fault fault;
+    const char *detail;
+    const char *args; /* may contain variables of nginx */
+    bool is_unknown;  /* whether the request was done */
+};
+
+static const struct refusal refusals[] = {
+    {400, "400 421 495 496 497 501 505 =400", FAULT_AARG, "The request is not understood.", "", false},
+    {401, "401", FAULT_SCLOSED, "Here, a body of this size needs a key in the header Authorization.", "",
+     false},
+    {403, "403 =", FAULT_SCLOSED, "This address is not for this client.", "", false},
+    {404, "404", FAULT_NPATH, NULL, "", false},
+    {405, "405", FAULT_AMETHOD, NULL, "", false},
+    {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
+    {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
+    {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
+    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
+    {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
+    {500, "500", FAULT_XINTERNAL, NULL, "", false},
+    {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
+    {503, "503", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
+    {504, "504", FAULT_XUNKNOWN, "The server did not answer in time.", "", true},
+};
+
+/* The texts contain nothing that is special in JSON or nginx: a test of the configuration would fail. */
+static void add_return(struct builder *builder, const struct refusal *refusal)
+{
+    const char *words = fault_words(refusal->fault);
+    builder_printf(builder,
+                   "return %d '{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,"
+                   "\"code\":\"%s\",\"major\":%d,%s\"message\":\"%s%s%s\",\"args\":[%s]",
+                   refusal->status, words, refusal->status, fault_code(refusal->fault),
+                   fault_major(refusal->fault), refusal->is_unknown ? "" : "\"phase\":0,", words,
+                   refusal->detail ? " " : "", refusal->detail ? refusal->detail : "", refusal->args);
+    if (refusal->detail)
+        builder_printf(builder, ",\"detail\":\"%s\"", refusal->detail);
+    builder_add_text(builder, "}';\n");
+}
+
+static const char *retry_of(const struct refusal *refusal)
+{
+    if (refusal->status == 403)
+        return "            add_header Retry-After $stampd_judged_retry always;\n";
+    if (refusal->status == 502)
+        return "            add_header Retry-After $stampd_unreached always;\n";
+    return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
+                                                            : "";
+}
+
+/* When no process was reached the request was certainly not executed. */
+static void add_unreached(struct builder *builder)
+{
+    static const struct refusal unreached = {
+        503, "", FAULT_OSTOPPING, "No process of the server can be reached.", "", false};
+    builder_add_text(builder, "            if ($stampd_unreached) {\n                ");
+    add_return(builder, &unreached);
+    builder_add_text(builder, "            }\n");
+}
+
+/* The worker's judgement of a large body, when it is another fault than SCLOSED.  auth_request knows 401 and
+ * 403 only. */
+static void add_judged(struct builder *builder, const struct settings *settings)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, "\"limit_anonymous_body_bytes\",\"%lld\",\"$content_length\"",
+             (long long)settings_anonymous_body(settings));
+    const struct refusal judged[] = {
+        {403, "", FAULT_SKEY, NULL, "\"Authorization\"", false},
+        {404, "", FAULT_NNAMESPACE, NULL, "\"$stampd_ns\"", false},
+        {405, "", FAULT_AMETHOD, NULL, "\"$request_method\"", false},
+        {413, "", FAULT_ALIMIT, "A larger body needs a key in the header Authorization.", limit, false},
+        {503, "", FAULT_OOFF, NULL, "", false},
+        {503, "", FAULT_XAWAY, NULL, "", false},
+        {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(judged); i++) {
+        if (i + 1 < COUNT_OF(judged))
+            builder_printf(builder, "            if ($stampd_judged = \"%s\") {\n",
+                           fault_code(judged[i].fault));
+        else
+            builder_add_text(builder, "            if ($stampd_judged) {\n");
+        builder_add_text(builder, "                ");
+        add_return(builder, &judged[i]);
+        builder_add_text(builder, "            }\n");
+    }
+}
+
+static void add_refusal(struct builder *builder, const struct refusal *refusal,
+                        const struct settings *settings, const char *hsts)
+{
+    builder_printf(builder,
+                   "        location = /.stampd/%d {\n"
+                   "            internal;\n"
+                   "            client_max_body_size 0;\n"
+                   "            add_header Cache-Control no-store always;\n"
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "            add_header X-Request-Id $stampd_request_id always;\n"
+                   "%s%s"
+                   "            default_type application/problem+json;\n",
+                   refusal->status, hsts, retry_of(refusal));
+    if (refusal->status == 403)
+        add_judged(builder, settings);
+    if (refusal->status == 502)
+        add_unreached(builder);
+    builder_add_text(builder, "            ");
+    add_return(builder, refusal);
+    builder_add_text(builder, "        }");
+}
+
+const char *nginx_refusals(struct arena *arena, const struct settings *settings, const struct site *site)
+{
+    struct builder builder = {0};
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        builder_printf(&builder, "        error_page %s /.stampd/%d;\n", refusals[i].listed,
+                       refusals[i].status);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        add_refusal(&builder, &refusals[i], settings, site_hsts(arena, site, "            "));
+        builder_printf(&builder, "%s", i + 1 < COUNT_OF(refusals) ? "\n" : "");
+    }
+    const char *text = arena_copy(arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
