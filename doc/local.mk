@@ -1,6 +1,16 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
 dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8
 
+# The installed pages name the address of bug reports when the build has one (configure --with-bug-address).
+install-data-hook: report-bugs
+.PHONY: report-bugs
+report-bugs:
+	@test -z '$(BUG_ADDRESS)' || for page in $(dist_man_MANS); do \
+		name=$$(basename "$$page") && section=$${name##*.} && file="$(DESTDIR)$(mandir)/man$$section/$$name" && \
+		sed 's|^Report bugs where you got stampd from\.$$|Report bugs to $(BUG_ADDRESS).|' "$$file" >"$$file.new" && \
+		mv "$$file.new" "$$file" || exit 1; \
+	done
+
 # Installed as they stand here, so that their links lead somewhere: README.md, and doc/ with a folder for each kind.
 nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/freshness.md doc/explanation/performance.md \

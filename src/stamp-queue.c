@@ -12,18 +12,19 @@
 
 static void print_help(void)
 {
-    puts("Usage: stamp-queue [options]\n"
-         "Starts the tasks of stampd, the document database server, when they are due; runs in the "
-         "foreground.\n"
-         "\n"
-         "  -c, --config FILE    the settings, those of stampd; " CONFIG_DEFAULT " when not given\n"
-         "  -t, --test           says what is wrong with the settings and what they name, and ends\n"
-         "      --version\n"
-         "  -h, --help\n"
-         "\n"
-         "SIGHUP looks for tasks and namespaces at once; SIGTERM stops when the tasks under way have ended; "
-         "a\n"
-         "second one, or SIGQUIT, at once: they go on without it.");
+    puts(
+        "Usage: stamp-queue [options]\n"
+        "Starts the tasks of stampd, the document database server, when they are due; runs in the "
+        "foreground.\n"
+        "\n"
+        "  -c, --config FILE    Read the settings, those of stampd, from FILE (default: " CONFIG_DEFAULT
+        ").\n"
+        "  -t, --test           Check the settings and what they name, and exit.\n"
+        "      --version        Show the version and exit.\n"
+        "  -h, --help           Show this and exit.\n"
+        "\n"
+        "SIGHUP scans for tasks and namespaces at once.  SIGTERM stops when the running tasks have ended; a\n"
+        "second one, or SIGQUIT, stops at once: they continue without it." BUG_LINE);
 }
 
 enum { OPTION_VERSION = 256 };
@@ -66,7 +67,7 @@ static struct request read_options(int argc, char **argv)
         }
     }
     if (request.status < 0 && optind < argc) {
-        fprintf(stderr, "stamp-queue: %s: no words but options are expected\n", argv[optind]);
+        fprintf(stderr, "stamp-queue: %s: unexpected argument\n", argv[optind]);
         request.status = 2;
     }
     return request;

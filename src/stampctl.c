@@ -11,7 +11,7 @@
 
 static int version(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {"version", "", 0, 0, "Shows the version.", NULL};
+    static const struct command command = {"version", "", 0, 0, "Show the version.", NULL};
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     struct record record = {0};
@@ -32,21 +32,21 @@ static int version(struct control *control UNUSED, int argc, char **argv)
 static int run(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"ns", "Makes, drops, lists, migrates namespaces.", control_ns},
-        {"schema", "Declares and applies classes of documents.", control_schema},
-        {"task", "Looks at tasks and what became of them; starts, moves, holds, drops them.", control_task},
-        {"load", "Stores documents, one JSON text a line.", control_load},
-        {"dump", "Writes documents, one JSON text a line, as load takes them.", control_dump},
-        {"cron", "Periodic tasks of a namespace.", control_cron},
-        {"operations", "Lists the operations that the server has.", control_operations},
-        {"ping", "Asks a server and its namespaces how they are.", control_ping},
-        {"check-config", "Finds out whether settings, databases and nginx agree.", control_check_config},
-        {"key", "Makes the administrator's key.", control_key},
-        {"push", "Makes the key by which push services know the server.", control_push},
-        {"nginx", "Writes nginx's configuration.", control_nginx},
-        {"version", "Shows the version.", version},
+        {"ns", "Create, drop, list, migrate and configure namespaces.", control_ns},
+        {"schema", "Declare and apply classes of documents.", control_schema},
+        {"task", "List, start, move, hold and drop tasks; show their history.", control_task},
+        {"load", "Store documents, one JSON text a line.", control_load},
+        {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
+        {"cron", "Set, list and drop periodic tasks.", control_cron},
+        {"operations", "List the operations of the server.", control_operations},
+        {"ping", "Check a server and its namespaces.", control_ping},
+        {"check-config", "Check that settings, databases and nginx agree.", control_check_config},
+        {"key", "Create keys of administrators and queue managers.", control_key},
+        {"push", "Create the key that identifies the server to push services.", control_push},
+        {"nginx", "Write nginx's configuration.", control_nginx},
+        {"version", "Show the version.", version},
     };
-    static const char details[] = "Administers stampd, the document database server.\n";
+    static const char details[] = "Administer stampd, the document database server." BUG_LINE "\n";
     if (argc > 2 && strcmp(argv[1], "--complete") == 0) { /* what a shell asks for */
         options_complete();
         argc--;

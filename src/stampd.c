@@ -19,16 +19,16 @@ static void print_help(void)
     puts("Usage: stampd [options]\n"
          "The document database server; runs in the foreground.\n"
          "\n"
-         "  -c, --config FILE    the settings; " CONFIG_DEFAULT " when not given\n"
-         "  -t, --test           says what is wrong with the settings and what they name, and ends\n"
-         "  -p, --pidfile FILE   writes the master's process id there\n"
-         "      --settings       shows all settings with their limits and defaults\n"
-         "      --version\n"
-         "  -h, --help\n"
+         "  -c, --config FILE    Read the settings from FILE (default: " CONFIG_DEFAULT ").\n"
+         "  -t, --test           Check the settings and what they name, and exit.\n"
+         "  -p, --pidfile FILE   Write the master's process id to FILE.\n"
+         "      --settings       Show all settings with their limits and defaults, and exit.\n"
+         "      --version        Show the version and exit.\n"
+         "  -h, --help           Show this and exit.\n"
          "\n"
-         "SIGHUP reads the settings again; SIGUSR2 starts the program anew and leaves when that one serves; "
-         "SIGTERM stops when nginx lets go; a second one, or SIGQUIT, at "
-         "once.");
+         "SIGHUP reloads the settings.  SIGUSR2 starts the program anew and exits when the new process "
+         "serves.\n"
+         "SIGTERM drains and stops; a second one, or SIGQUIT, stops at once." BUG_LINE);
 }
 
 static void print_line(const char *line)
@@ -86,7 +86,7 @@ static struct request read_options(int argc, char **argv)
         }
     }
     if (request.status < 0 && optind < argc) {
-        fprintf(stderr, "stampd: %s: no words but options are expected\n", argv[optind]);
+        fprintf(stderr, "stampd: %s: unexpected argument\n", argv[optind]);
         request.status = 2;
     }
     return request;

@@ -47,7 +47,7 @@ static bool give_up_root(const struct passwd *user, int64_t socket_group, char *
 static void decide_core_dumps(const struct settings *settings)
 {
     static const struct rlimit none = {0, 0};
-    if (strcmp(settings->debug_core, "on") == 0)
+    if (settings->debug_core)
         prctl(PR_SET_DUMPABLE, 1);
     else if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0))
         log_warning("core dumps cannot be forbidden: %m");

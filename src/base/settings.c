@@ -17,9 +17,11 @@
 
 enum setting {
 #define TEXT(name, value, description)                      SETTING_##name,
+#define CHOICE(name, value, words, description)             SETTING_##name,
 #define NUMBER(name, value, least, most, unit, description) SETTING_##name,
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
     SETTING_COUNT
 };
@@ -45,12 +47,27 @@ static char *duplicate(const char *text)
     return copy;
 }
 
+/* The number of a word in a list of words separated by blanks; -1: it is none of them. */
+static int64_t find_choice(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    for (int64_t number = 0; *words; number++) {
+        size_t length = strcspn(words, " ");
+        if (length == size && memcmp(words, word, size) == 0)
+            return number;
+        words += length + strspn(words + length, " ");
+    }
+    return -1;
+}
+
 static void set_defaults(struct settings *settings)
 {
 #define TEXT(name, value, description)                      settings->name = duplicate(value);
+#define CHOICE(name, value, words, description)             settings->name = find_choice(words, value);
 #define NUMBER(name, value, least, most, unit, description) settings->name = value;
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 }
 
@@ -59,9 +76,11 @@ void settings_free(struct settings *settings)
 #define TEXT(name, value, description)                                                                       \
     free(settings->name);                                                                                    \
     settings->name = NULL;
+#define CHOICE(name, value, words, description)
 #define NUMBER(name, value, least, most, unit, description)
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 }
 
@@ -93,6 +112,31 @@ static bool set_number(struct reading *reading, int64_t *field, const char *name
     return true;
 }
 
+/* "error, warning, info or debug" */
+static const char *list_choices(const char *words, char *text, size_t size)
+{
+    size_t used = 0;
+    while (*words && used < size) {
+        size_t length = strcspn(words, " ");
+        bool is_last = !words[length], is_next_last = !is_last && !strchr(words + length + 1, ' ');
+        used += (size_t)snprintf(text + used, size - used, "%.*s%s", (int)length, words,
+                                 is_last        ? ""
+                                 : is_next_last ? " or "
+                                                : ", ");
+        words += length + strspn(words + length, " ");
+    }
+    return text;
+}
+
+static bool set_choice(struct reading *reading, int64_t *field, const char *name, const char *value,
+                       const char *words)
+{
+    char choices[128] = "";
+    *field = find_choice(words, value);
+    return *field >= 0 ||
+           refuse(reading, "%s = %s: expected %s", name, value, list_choices(words, choices, sizeof choices));
+}
+
 static bool set_text(char **field, const char *value)
 {
     free(*field);
@@ -121,12 +165,17 @@ static int take_pair(void *context, const char *section, const char *name, const
         return reading->is_continued                                                                         \
                    ? continue_text(&reading->settings->field, value)                                         \
                    : is_first(reading, SETTING_##field, name) && set_text(&reading->settings->field, value);
+#define CHOICE(field, standard, words, description)                                                          \
+    if (strcmp(name, #field) == 0)                                                                           \
+        return is_first(reading, SETTING_##field, name) &&                                                   \
+               set_choice(reading, &reading->settings->field, name, value, words);
 #define NUMBER(field, standard, least, most, unit, description)                                              \
     if (strcmp(name, #field) == 0)                                                                           \
         return is_first(reading, SETTING_##field, name) &&                                                   \
                set_number(reading, &reading->settings->field, name, value, least, most, unit);
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
     return *name ? refuse(reading, "%s: there is no such setting", name)
                  : refuse(reading, "expected name = value");
@@ -169,14 +218,6 @@ static char *next_line(char *buffer, int size, void *context)
     return memcpy(buffer, reading->line, (size_t)length + 1);
 }
 
-static bool is_one_of(const char *value, const char *const *choices)
-{
-    for (; *choices; choices++)
-        if (strcmp(value, *choices) == 0)
-            return true;
-    return false;
-}
-
 /* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes).
  */
 enum { RUN_DIRECTORY_MAX = 90, SOCKET_PATH_MAX = 107 };
@@ -208,7 +249,6 @@ static bool is_server(const char *url, const char *scheme, const char *secure)
 
 static bool check_manager(struct reading *reading)
 {
-    static const char *const switches[] = {"off", "on", NULL};
     const struct settings *settings = reading->settings;
     int concurrency[SCHEDULE_QUEUES];
     if (!is_manager_code(settings->queue_code))
@@ -221,8 +261,6 @@ static bool check_manager(struct reading *reading)
         return refuse(reading, "queue_url = %s: expected https://host:port", settings->queue_url);
     if (!is_server(settings->mail_server, "smtp", "smtps"))
         return refuse(reading, "mail_server = %s: expected smtp://host:port", settings->mail_server);
-    if (!is_one_of(settings->mail_tls, switches))
-        return refuse(reading, "mail_tls = %s: expected off or on", settings->mail_tls);
     return (!*settings->mail_to || *settings->mail_from) || refuse(reading, "mail_to needs mail_from");
 }
 
@@ -263,10 +301,7 @@ static bool check_clients(struct reading *reading)
 
 static bool check_push(struct reading *reading)
 {
-    static const char *const switches[] = {"off", "on", NULL};
     const struct settings *settings = reading->settings;
-    if (!is_one_of(settings->debug_push_local, switches))
-        return refuse(reading, "debug_push_local = %s: expected off or on", settings->debug_push_local);
     if (*settings->push_contact && !is_contact(settings->push_contact))
         return refuse(reading, "push_contact = %s: expected mailto:address or https://address",
                       settings->push_contact);
@@ -322,37 +357,16 @@ static bool check_tasks(struct reading *reading)
 /* Checks beyond type and limits: choices, formats, powers of two. */
 static bool check_whole(struct reading *reading)
 {
-    static const char *const hosts[] = {"one", "many", NULL};
-    static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
-    static const char *const statuses[] = {"http", "seed", NULL};
-    static const char *const switches[] = {"off", "on", NULL};
-    static const char *const logs[] = {"stderr", "syslog", NULL};
     const struct settings *settings = reading->settings;
     const char *wrong;
     size_t wrong_size;
     if (!crash_is_list(settings->debug_die_at, &wrong, &wrong_size))
         return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
-    if (!is_one_of(settings->debug_core, switches))
-        return refuse(reading, "debug_core = %s: expected off or on", settings->debug_core);
-    if (!is_one_of(settings->get_writes, switches))
-        return refuse(reading, "get_writes = %s: expected off or on", settings->get_writes);
-    if (!is_one_of(settings->hosts, hosts))
-        return refuse(reading, "hosts = %s: expected one or many", settings->hosts);
-    if (!is_one_of(settings->fault_status, statuses))
-        return refuse(reading, "fault_status = %s: expected http or seed", settings->fault_status);
-    if (!is_one_of(settings->live, switches))
-        return refuse(reading, "live = %s: expected on or off", settings->live);
-    if (!is_one_of(settings->log_level, levels))
-        return refuse(reading, "log_level = %s: expected error, warning, info or debug", settings->log_level);
-    if (!is_one_of(settings->log_to, logs))
-        return refuse(reading, "log_to = %s: expected stderr or syslog", settings->log_to);
     if (!is_digest(settings->admin_key_sha256))
         return refuse(reading, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->run_directory != '/' || strlen(settings->run_directory) > RUN_DIRECTORY_MAX)
         return refuse(reading, "run_directory = %s: expected an absolute path of at most %d bytes",
                       settings->run_directory, RUN_DIRECTORY_MAX);
-    if (!is_one_of(settings->server_timing, switches))
-        return refuse(reading, "server_timing = %s: expected off or on", settings->server_timing);
     if (*settings->segment && *settings->segment != '/')
         return refuse(reading, "segment = %s: expected an absolute path", settings->segment);
     if (settings->limit_answer_bytes <= settings->limit_document_bytes)
@@ -401,12 +415,19 @@ bool settings_load(struct settings *settings, const char *path, char *problem, s
 
 void settings_describe(void (*write_line)(const char *line))
 {
-    char line[1024];
+    char line[1024], choices[128];
 #define TEXT(name, value, description)                                                                       \
     write_line("");                                                                                          \
     snprintf(line, sizeof line, "# %s", description);                                                        \
     write_line(line);                                                                                        \
     snprintf(line, sizeof line, "#%s =%s%s", #name, sizeof(value) > 1 ? " " : "", value);                    \
+    write_line(line);
+#define CHOICE(name, value, words, description)                                                              \
+    write_line("");                                                                                          \
+    snprintf(line, sizeof line, "# %s  Values: %s.", description,                                            \
+             list_choices(words, choices, sizeof choices));                                                  \
+    write_line(line);                                                                                        \
+    snprintf(line, sizeof line, "#%s = %s", #name, value);                                                   \
     write_line(line);
 #define NUMBER(name, value, least, most, unit, description)                                                  \
     write_line("");                                                                                          \
@@ -417,17 +438,14 @@ void settings_describe(void (*write_line)(const char *line))
     write_line(line);
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 }
 
 void settings_open_log(const struct settings *settings, const char *program)
 {
-    static const char *const levels[] = {"error", "warning", "info", "debug"};
-    enum log_level level = LOG_LEVEL_INFO;
-    for (size_t i = 0; i < COUNT_OF(levels); i++)
-        if (strcmp(settings->log_level, levels[i]) == 0)
-            level = (enum log_level)i;
-    log_open(program, level, strcmp(settings->log_to, "syslog") == 0);
+    /* log_level has the words of enum log_level, in its order. */
+    log_open(program, (enum log_level)settings->log_level, settings->log_to == LOG_TO_SYSLOG);
 }
 
 int64_t settings_anonymous_body(const struct settings *settings)

@@ -9,11 +9,19 @@
 
 #include "base/base.h"
 
+/* The values of settings that are one of a few words, in the order of the words in the table. */
+enum { SETTING_OFF, SETTING_ON };
+enum { FAULT_STATUS_HTTP, FAULT_STATUS_SEED };
+enum { HOSTS_ONE, HOSTS_MANY };
+enum { LOG_TO_STDERR, LOG_TO_SYSLOG };
+
 struct settings {
 #define TEXT(name, value, description)                      char *name;
+#define CHOICE(name, value, words, description)             int64_t name;
 #define NUMBER(name, value, least, most, unit, description) int64_t name;
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 };
 

@@ -361,20 +361,17 @@ int control_check_config(struct control *control, int argc, char **argv)
         "",
         0,
         0,
-        "Finds out whether settings, databases, folders and nginx agree.",
+        "Check that settings, databases, folders and nginx agree.",
         "Run it as the user of stampd: it connects to PostgreSQL as the workers do.\n"};
     const char *nginx = NULL, *map_file = NULL;
     struct check check = {.control = control, .is_well = true};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         RECORD_JSON_LINE(&check.is_json),
-        {.name = "nginx",
-         .argument = "FILE",
-         .help = "nginx's configuration, looked at too.",
-         .text = &nginx},
+        {.name = "nginx", .argument = "FILE", .help = "Check nginx's configuration too.", .text = &nginx},
         {.name = "map",
          .argument = "FILE",
-         .help = "Map of namespaces (default: namespaces.map beside the settings).",
+         .help = "Read the map of namespaces from FILE (default: namespaces.map beside the settings).",
          .text = &map_file},
     };
     char **words;

@@ -227,10 +227,10 @@ int ns_create(struct control *control, int argc, char **argv)
         "CODE",
         1,
         1,
-        "Makes a namespace: database, schema, rights, configuration, nginx's map.",
-        "Begin with the namespace z, which holds the configurations of all.  The command may be run again: "
-        "it\n"
-        "completes what was interrupted.  It connects to PostgreSQL as setting `database` says, but as the\n"
+        "Create a namespace: database, schema, rights, configuration, nginx's map.",
+        "Begin with the namespace z, which holds the configurations of all others.  Running the command "
+        "again\n"
+        "completes an interrupted run.  It connects to PostgreSQL by the setting `database`, but as the\n"
         "administrator: the user is PGUSER or the system's, the password PGPASSWORD or that of ~/.pgpass.\n"};
     struct creation creation = {.control = control};
     struct map_options map = {0};
@@ -238,11 +238,12 @@ int ns_create(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         {.name = "database",
          .argument = "NAME",
-         .help = "Its database (default: stampd_CODE).",
+         .help = "Use this database (default: stampd_CODE).",
          .text = &creation.database},
         {.name = "access",
          .argument = "closed|read|open",
-         .help = "closed (default): every call needs a key; read: reading is free; open.",
+         .help = "Set who may call without a key: nobody (closed, the default), readers (read), everybody "
+                 "(open).",
          .text = &creation.access},
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
@@ -311,12 +312,12 @@ static bool drop(struct control *control, const char *code, const struct map_opt
 int ns_drop(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns drop", "CODE", 1, 1, "Destroys a namespace with all its documents.", NULL};
+        "ns drop", "CODE", 1, 1, "Destroy a namespace with all its documents.", NULL};
     struct map_options map = {0};
     bool is_sure = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "yes", .help = "Yes, all its documents are to be destroyed.", .flag = &is_sure},
+        {.name = "yes", .help = "Confirm that all its documents are to be destroyed.", .flag = &is_sure},
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };

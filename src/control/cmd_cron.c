@@ -111,7 +111,7 @@ static int cron_add(struct control *control, int argc, char **argv)
         "CODE NAME PERIOD OPERATION",
         4,
         4,
-        "Makes or changes a periodic task of a namespace.",
+        "Create or change a periodic task of a namespace.",
         "PERIOD is " PERIODS ",\nin the time zone of the setting zone.  The next scan of the queue manager "
         "plans the task.\n"};
     const char *param = "{}", *info = "";
@@ -120,9 +120,12 @@ static int cron_add(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control),
         {.name = "param",
          .argument = "JSON",
-         .help = "Argument of the operation: an object (default: {}).",
+         .help = "Set the argument of the operation, an object (default: {}).",
          .text = &param},
-        {.name = "info", .argument = "WORDS", .help = "To find its task by.", .text = &info},
+        {.name = "info",
+         .argument = "WORDS",
+         .help = "Set the info of its tasks, by which they can be found.",
+         .text = &info},
     };
     enum { WORD_CODE, WORD_NAME, WORD_PERIOD, WORD_OPERATION };
     struct pg_params params;
@@ -216,7 +219,7 @@ static void print_rule(const struct pg_result *rows, int row)
 static int cron_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "cron list", "CODE", 1, 1, "Shows the periodic tasks of a namespace and when each is next.", NULL};
+        "cron list", "CODE", 1, 1, "List the periodic tasks of a namespace, with their next times.", NULL};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
@@ -272,10 +275,10 @@ static int cron_drop(struct control *control, int argc, char **argv)
                                            "CODE NAME",
                                            2,
                                            2,
-                                           "Ends a periodic task and takes back what waits of it.",
-                                           "One that a module declares stays ended until `cron restore`; one "
-                                           "that `cron add` made in the place of\n"
-                                           "a module's gives way to that again.\n"};
+                                           "End a periodic task, and delete its waiting task.",
+                                           "A rule of a module stays ended until `cron restore`.  Where "
+                                           "`cron add` has replaced a module's rule, the\n"
+                                           "module's rule takes effect again.\n"};
     return change(control, &command, "select stampd.cron_drop($1::text)", "there is no such periodic task",
                   argc, argv);
 }
@@ -283,12 +286,7 @@ static int cron_drop(struct control *control, int argc, char **argv)
 static int cron_restore(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "cron restore",
-        "CODE NAME",
-        2,
-        2,
-        "Takes `cron drop` back, of a periodic task that a module declares.",
-        NULL};
+        "cron restore", "CODE NAME", 2, 2, "Restore a periodic task of a module after `cron drop`.", NULL};
     return change(control, &command, "select stampd.cron_restore($1::text)",
                   "there is no such periodic task of a module that was dropped", argc, argv);
 }
@@ -298,7 +296,7 @@ static int cron_restore(struct control *control, int argc, char **argv)
 static int cron_next(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "cron next", "PERIOD", 1, 1, "Shows the next times of a period.", "PERIOD is " PERIODS ".\n"};
+        "cron next", "PERIOD", 1, 1, "Show the next times of a period.", "PERIOD is " PERIODS ".\n"};
     int64_t many = 5, moment = clock_wall_ms();
     bool is_json = false;
     const char *zone = NULL;
@@ -306,11 +304,11 @@ static int cron_next(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         {.name = "zone",
          .argument = "ZONE",
-         .help = "As Europe/Paris (default: the setting zone).",
+         .help = "Use this time zone, as Europe/Paris (default: the setting zone).",
          .text = &zone},
         {.name = "count",
          .argument = "N",
-         .help = "How many (default: 5).",
+         .help = "Show N times (default: 5).",
          .number = &many,
          .least = 1,
          .most = 1000},
@@ -347,12 +345,12 @@ static int cron_next(struct control *control, int argc, char **argv)
 int control_cron(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"add", "Makes or changes one.", cron_add},
-        {"list", "Shows them and when each is next.", cron_list},
-        {"drop", "Ends one.", cron_drop},
-        {"restore", "Takes back the end of one that a module declares.", cron_restore},
-        {"next", "Shows the next times of a period.", cron_next},
+        {"add", "Create or change a periodic task.", cron_add},
+        {"list", "List periodic tasks, with their next times.", cron_list},
+        {"drop", "End a periodic task.", cron_drop},
+        {"restore", "Restore a periodic task of a module.", cron_restore},
+        {"next", "Show the next times of a period.", cron_next},
     };
-    return options_choose("cron", "Periodic tasks of a namespace.\n", choices, COUNT_OF(choices), control,
-                          argc, argv);
+    return options_choose("cron", "Set, list and drop the periodic tasks of a namespace.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
 }

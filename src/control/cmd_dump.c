@@ -149,48 +149,46 @@ static bool are_right(const struct dump_options *options)
 
 int control_dump(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "dump",
-        "URL",
-        1,
-        1,
-        "Writes documents, one JSON text a line, as load takes them.",
-        "The documents of a namespace in the order of class and id, as the operation get gives them.  Each "
-        "is "
-        "of\n"
-        "one instant; the whole is not: while others write, a later line may know what an earlier one does "
-        "not.\n"
-        "Removed items and deleted documents are not in it.\n"};
+    static const struct command command = {"dump",
+                                           "URL",
+                                           1,
+                                           1,
+                                           "Write documents, one JSON text a line, as load reads them.",
+                                           "Writes the documents of a namespace in the order of class and "
+                                           "id, as the operation get returns them.\n"
+                                           "Each document is of one instant; the whole is not: while others "
+                                           "write, a later line may be of a later\n"
+                                           "instant.  Removed items and deleted documents are left out.\n"};
     struct dump_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
         {.name = "class",
          .argument = "NAME",
-         .help = "Only documents of this class.",
+         .help = "Write only documents of this class.",
          .text = &options.class},
         {.name = "prefix",
          .argument = "TEXT",
-         .help = "Only documents whose id begins so.",
+         .help = "Write only documents whose id begins with TEXT.",
          .text = &options.prefix},
         {.name = "after",
          .argument = "VERSION",
-         .help = "Only documents of a later version.",
+         .help = "Write only documents of a later version.",
          .number = &options.after,
          .least = 0,
          .most = STAMP_MAX},
         {.name = "cursor",
          .argument = "CLASS.ID",
-         .help = "Go on behind this document.",
+         .help = "Continue after this document.",
          .text = &options.cursor},
         {.name = "output",
          .letter = 'o',
          .argument = "FILE",
-         .help = "Write there, with --cursor behind what is there (default: standard output).",
+         .help = "Write to FILE, with --cursor at its end (default: standard output).",
          .text = &options.output},
         {.name = "config",
          .letter = 'c',
          .argument = "FILE",
-         .help = "Settings of stampd; not needed here.",
+         .help = "Read stampd's settings from FILE; not needed here.",
          .text = &control->config},
     };
     char **words;

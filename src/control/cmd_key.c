@@ -83,11 +83,11 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
         "FILE",
         1,
         1,
-        "Writes a random key to a new file that only its owner can read.",
-        "Prints the line for stampd's settings: the server knows the digest only.\n"};
+        "Write a random key to a new file that only its owner can read.",
+        "Prints the line for stampd's settings, which contain only the digest.\n"};
     bool is_queue = false, is_json = false;
     const struct option_line lines[] = {
-        {.name = "queue", .help = "The key of queue managers (queue_key_file).", .flag = &is_queue},
+        {.name = "queue", .help = "Create the key of queue managers (queue_key_file).", .flag = &is_queue},
         RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;
@@ -113,8 +113,8 @@ static int key_hash(struct control *control, int argc, char **argv)
         "FILE",
         1,
         1,
-        "Prints the digest of a key, for admin_key_sha256 or queue_key_sha256.",
-        "Refuses a key of less than 20 characters, and a file that everybody may read.\n"};
+        "Print the digest of a key, for admin_key_sha256 or queue_key_sha256.",
+        "Refuses a key of fewer than 20 characters, and a file that everybody may read.\n"};
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
@@ -137,9 +137,9 @@ static int key_hash(struct control *control, int argc, char **argv)
 int control_key(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"new", "Makes a key, of an administrator or of queue managers.", key_new},
-        {"hash", "Prints the digest of a key.", key_hash},
+        {"new", "Create a key.", key_new},
+        {"hash", "Print the digest of a key.", key_hash},
     };
-    return options_choose("key", "The keys of administrators and queue managers.\n", choices,
+    return options_choose("key", "Create keys of administrators and queue managers.\n", choices,
                           COUNT_OF(choices), control, argc, argv);
 }

@@ -101,7 +101,8 @@ static bool list(struct control *control, bool is_json)
 int ns_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns list", "", 0, 0, "Lists the namespaces: database, size, estimated documents, schema.", NULL};
+        "ns list", "", 0, 0, "List the namespaces: database, size, estimated number of documents, schema.",
+        NULL};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};

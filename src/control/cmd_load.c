@@ -127,45 +127,45 @@ int control_load(struct control *control, int argc, char **argv)
         "URL FILE",
         2,
         2,
-        "Stores documents, one JSON text a line, through the operation put.",
+        "Store documents, one JSON text a line, through the operation put.",
         "A line is {\"c\":class,\"id\":id,\"items\":[{\"c\":class,\"k\":key,\"j\":value}...]}; \"s\":text in "
         "place of\n"
-        "\"j\" for raw items, no \"k\" for singletons; v, ct and dt of a dump are left out.  FILE - is "
+        "\"j\" for raw items, no \"k\" for singletons; v, ct and dt of a dump are ignored.  FILE - is "
         "standard input.\n"
-        "Items that a line does not name stay as they are.  To send a line twice does no harm.\n"
-        "What the server cannot do at present is tried again; a line that it refuses ends the load.\n"};
+        "Items that a line does not name stay as they are.  Sending a line twice does no harm.\n"
+        "Transient faults are retried; a line that the server refuses ends the load.\n"};
     struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
         {.name = "batch",
          .argument = "N",
-         .help = "Documents in a request (default: 32).",
+         .help = "Send N documents in a request (default: 32).",
          .number = &options.batch,
          .least = 1,
          .most = LOADER_BATCH_MAX},
         {.name = "batch-bytes",
          .argument = "N",
-         .help = "Most bytes in a request of several (default: 1048576).",
+         .help = "Send at most N bytes in a request of several documents (default: 1048576).",
          .number = &options.batch_bytes,
          .least = 1024,
          .most = 1 << 30},
         {.name = "from",
          .argument = "LINE",
-         .help = "Begin with this line (default: 1).",
+         .help = "Begin at this line (default: 1).",
          .number = &options.from,
          .least = 1,
          .most = INT64_MAX},
         {.name = "state",
          .argument = "FILE",
-         .help = "Keep there how far it has come; go on from there.",
+         .help = "Record the progress in FILE, and continue from there.",
          .text = &options.state},
         {.name = "keep-going",
-         .help = "Go on after lines that are wrong or refused.",
+         .help = "Continue after lines that are invalid or refused.",
          .flag = &options.keep_going},
         {.name = "config",
          .letter = 'c',
          .argument = "FILE",
-         .help = "Settings of stampd; not needed here.",
+         .help = "Read stampd's settings from FILE; not needed here.",
          .text = &control->config},
     };
     char **words;

@@ -77,11 +77,11 @@ static int visit_command(struct control *control, const struct command *command,
     bool is_all = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "all", .help = "All namespaces, z first.", .flag = &is_all},
+        {.name = "all", .help = "Do it for all namespaces, z first.", .flag = &is_all},
         CONTROL_ADMIN_LINE(control),
         {.name = "days",
          .argument = "DAYS",
-         .help = "How long deletions are remembered, of classes that do not say it (default: 60).",
+         .help = "Keep deletions for DAYS, in classes without zombieDays (default: 60).",
          .number = days,
          .least = PURGE_DAYS_LEAST,
          .most = SCHEMA_ZOMBIE_DAYS_MOST},
@@ -109,7 +109,12 @@ static bool migrate(struct control *control, struct pg *pg, const struct namespa
 static int ns_migrate(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns migrate", "[CODE]", 0, 1, "Brings the schema of a namespace, or of all, to this release.", NULL};
+        "ns migrate",
+        "[CODE]",
+        0,
+        1,
+        "Upgrade the database schema of a namespace, or of all, to this release.",
+        NULL};
     return visit_command(control, &command, argc, argv, migrate, NULL);
 }
 
@@ -131,11 +136,9 @@ static int ns_restored(struct control *control, int argc, char **argv)
         "[CODE]",
         0,
         1,
-        "After a restore of its database: holders of copies fetch all anew.",
-        "All documents begin a new life, above all versions that were given since the backup.  The clock "
-        "must "
-        "be\n"
-        "right.\n"};
+        "Make every client fetch its copies anew, after a restore of the database.",
+        "Every document becomes a new incarnation, with a version above all that were assigned since the\n"
+        "backup.  The clock must be right.\n"};
     return visit_command(control, &command, argc, argv, renew, NULL);
 }
 
@@ -173,15 +176,14 @@ static bool purge(struct control *control, struct pg *pg, const struct namespace
 
 static int ns_purge(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns purge",
-        "[CODE]",
-        0,
-        1,
-        "Deletes the documents that have ended by themselves, and forgets old deletions.",
-        "In batches.  The server does it by itself, every keep_interval_s.  Classes with zombieDays are "
-        "remembered so "
-        "long.\n"};
+    static const struct command command = {"ns purge",
+                                           "[CODE]",
+                                           0,
+                                           1,
+                                           "Delete expired documents and purge old deletions.",
+                                           "Works in batches.  The server does the same every "
+                                           "keep_interval_s.  zombieDays of a class takes precedence\n"
+                                           "over --days.\n"};
     int64_t days = PURGE_DAYS;
     return visit_command(control, &command, argc, argv, purge, &days);
 }
@@ -202,14 +204,14 @@ static bool switch_waking(struct control *control, struct pg *pg, const struct n
 
 static int ns_push(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns push",
-        "CODE on|off",
-        2,
-        2,
-        "Says whether commits wake sessions by Web Push.",
-        "Commits of a namespace where it is on ask for a task `push` for each session that has\n"
-        "subscribed to what they change and told where it is woken.\n"};
+    static const struct command command = {"ns push",
+                                           "CODE on|off",
+                                           2,
+                                           2,
+                                           "Turn Web Push notifications on or off.",
+                                           "In a namespace where they are on, a commit creates a task `push` "
+                                           "for each session that has subscribed\n"
+                                           "to what it changes and has registered a push address.\n"};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -271,7 +273,7 @@ static int ns_access(struct control *control, int argc, char **argv)
                                            "CODE closed|read|open",
                                            2,
                                            2,
-                                           "Says who may call without a key: nobody, who reads, everybody.",
+                                           "Set who may call without a key: nobody, readers, or everybody.",
                                            NULL};
     return change_command(control, &command, argc, argv, "access", namespace_is_access);
 }
@@ -320,19 +322,18 @@ static bool set_origins(struct control *control, const char *code, char **origin
 
 static int ns_origins(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ns origins",
-        "CODE [ORIGIN...]",
-        1,
-        1 + ORIGINS_MOST,
-        "Says which pages of other origins may call; without ORIGIN, tells them.",
-        "An origin is https://host or https://host:port, or * for all.  Those named replace the former "
-        "ones.\n"};
+    static const struct command command = {"ns origins",
+                                           "CODE [ORIGIN...]",
+                                           1,
+                                           1 + ORIGINS_MOST,
+                                           "Set the allowed CORS origins; without ORIGIN, list them.",
+                                           "An origin is https://host or https://host:port, or * for all.  "
+                                           "The given origins replace the former ones.\n"};
     bool is_none = false, is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
                                         CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json),
-                                        {.name = "none", .help = "No origin any more.", .flag = &is_none}};
+                                        {.name = "none", .help = "Allow no other origin.", .flag = &is_none}};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
@@ -354,15 +355,14 @@ static int ns_origins(struct control *control, int argc, char **argv)
 static int ns_off(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns off", "CODE WORDS", 2, 2, "Closes a namespace for maintenance; callers are told the words.",
+        "ns off", "CODE WORDS", 2, 2, "Close a namespace for maintenance; every answer contains the words.",
         NULL};
     return change_command(control, &command, argc, argv, "off", is_words);
 }
 
 static int ns_on(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns on", "CODE", 1, 1, "Opens a namespace again after `ns off`.",
-                                           NULL};
+    static const struct command command = {"ns on", "CODE", 1, 1, "Reopen a namespace after `ns off`.", NULL};
     return change_command(control, &command, argc, argv, "off", NULL);
 }
 
@@ -370,8 +370,7 @@ static int ns_on(struct control *control, int argc, char **argv)
 
 static int ns_map(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns map", "", 0, 0, "Writes nginx's map of the namespaces again.",
-                                           NULL};
+    static const struct command command = {"ns map", "", 0, 0, "Rewrite nginx's map of namespaces.", NULL};
     struct map_options map = {0};
     struct registry registry;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
@@ -389,19 +388,21 @@ static int ns_map(struct control *control, int argc, char **argv)
 int control_ns(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"create", "Makes a namespace.", ns_create},
-        {"drop", "Destroys a namespace with all its documents.", ns_drop},
-        {"list", "Lists the namespaces.", ns_list},
-        {"migrate", "Brings schemas to this release.", ns_migrate},
-        {"restored", "Makes holders fetch all anew after a restore.", ns_restored},
-        {"purge", "Deletes what has ended, forgets old deletions.", ns_purge},
-        {"push", "Says whether commits wake sessions.", ns_push},
-        {"access", "Says who may call without a key.", ns_access},
-        {"origins", "Says which pages of other origins may call.", ns_origins},
-        {"off", "Closes a namespace for maintenance.", ns_off},
-        {"on", "Opens a namespace again.", ns_on},
-        {"map", "Writes nginx's map again.", ns_map},
+        {"create", "Create a namespace.", ns_create},
+        {"drop", "Destroy a namespace with all its documents.", ns_drop},
+        {"list", "List the namespaces.", ns_list},
+        {"migrate", "Upgrade schemas to this release.", ns_migrate},
+        {"restored", "Make every client fetch its copies anew after a restore.", ns_restored},
+        {"purge", "Delete expired documents and purge old deletions.", ns_purge},
+        {"push", "Turn Web Push notifications on or off.", ns_push},
+        {"access", "Set who may call without a key.", ns_access},
+        {"origins", "Set or list the allowed CORS origins.", ns_origins},
+        {"off", "Close a namespace for maintenance.", ns_off},
+        {"on", "Reopen a namespace.", ns_on},
+        {"map", "Rewrite nginx's map of namespaces.", ns_map},
     };
-    return options_choose("ns", "Namespaces: one application's documents, in one PostgreSQL database.\n",
-                          choices, COUNT_OF(choices), control, argc, argv);
+    return options_choose(
+        "ns",
+        "Manage namespaces.  A namespace holds one application's documents, in one PostgreSQL database.\n",
+        choices, COUNT_OF(choices), control, argc, argv);
 }

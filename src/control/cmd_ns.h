@@ -8,10 +8,10 @@
 #define NS_MAP_LINES(map)                                                                                    \
     {.name = "map",                                                                                          \
      .argument = "FILE",                                                                                     \
-     .help = "nginx's map of namespaces (default: namespaces.map beside the settings).",                     \
+     .help = "Write nginx's map of namespaces to FILE (default: namespaces.map beside the settings).",       \
      .text = &(map)->path},                                                                                  \
     {                                                                                                        \
-        .name = "nginx-pid", .argument = "FILE", .help = "File with nginx's process id: tell it to reload.", \
+        .name = "nginx-pid", .argument = "FILE", .help = "Make nginx reload; FILE has its process id.",      \
         .text = &(map)->nginx_pid                                                                            \
     }
 

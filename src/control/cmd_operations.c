@@ -48,11 +48,10 @@ int control_operations(struct control *control, int argc, char **argv)
         "",
         0,
         0,
-        "Lists the operations that the server has, those of its modules too.",
+        "List the operations of the server, including those of its modules.",
         "Columns: name (a method for documents as resources); operation or resource; the right that it "
-        "needs; "
-        "whether it\n"
-        "reads or writes; whether it grants documents to callers who may not read the namespace; its "
+        "needs; whether it\n"
+        "reads or writes; whether it grants documents to callers that may not read the namespace; its "
         "module.\n"};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};

@@ -111,15 +111,14 @@ static bool ping_known(struct pinger *pinger)
 
 int control_ping(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "ping",
-        "[URL [CODE...]]",
-        0,
-        100,
-        "Asks a server and its namespaces how they are.",
-        "URL is https://localhost when it is left out.  Without a CODE, the namespaces are those that z "
-        "knows:\n"
-        "stampd's settings must be here.  With `-` as CODE the server alone is asked.\n"};
+    static const struct command command = {"ping",
+                                           "[URL [CODE...]]",
+                                           0,
+                                           100,
+                                           "Check a server and its namespaces.",
+                                           "URL defaults to https://localhost.  Without a CODE, all "
+                                           "namespaces of z are checked, which needs stampd's\n"
+                                           "settings.  With `-` as CODE only the server is checked.\n"};
     struct pinger pinger = {.control = control};
     struct http_options http = {.parallel = 1};
     int64_t timeout_s = 10;
@@ -127,13 +126,13 @@ int control_ping(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         {.name = "timeout",
          .argument = "SECONDS",
-         .help = "For each answer (default: 10).",
+         .help = "Wait so long for each answer (default: 10).",
          .number = &timeout_s,
          .least = 1,
          .most = 3600},
         {.name = "ca",
          .argument = "FILE",
-         .help = "Authorities to trust, PEM (default: the system's).",
+         .help = "Trust these certificate authorities, PEM (default: the system's).",
          .text = &http.ca_file},
         {.name = "insecure", .help = "Trust any certificate.", .flag = &http.is_insecure},
         RECORD_JSON_LINE(&pinger.is_json),

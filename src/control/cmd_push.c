@@ -37,9 +37,9 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
         "FILE",
         1,
         1,
-        "Writes a new key to a new file that only its owner can read.",
+        "Write a new key to a new file that only its owner can read.",
         "Prints the line for stampd's settings, which need push_contact too.  stampd's user must be able to\n"
-        "read the file.  With another key all subscriptions of browsers are void: keep it.\n"};
+        "read the file.  Keep the key: a new one invalidates all subscriptions of browsers.\n"};
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;
@@ -66,7 +66,7 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
 static int push_public(struct control *control UNUSED, int argc, char **argv)
 {
     static const struct command command = {
-        "push public", "FILE", 1, 1, "Prints what browsers are given as applicationServerKey.", NULL};
+        "push public", "FILE", 1, 1, "Print the applicationServerKey for browsers.", NULL};
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words, problem[PROBLEM_BYTES];
@@ -87,9 +87,9 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
 int control_push(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"key", "Makes a key.", push_key},
-        {"public", "Prints the public half of a key.", push_public},
+        {"key", "Create a key.", push_key},
+        {"public", "Print the public half of a key.", push_public},
     };
-    return options_choose("push", "The key by which push services know the server.\n", choices,
+    return options_choose("push", "Create the key that identifies the server to push services.\n", choices,
                           COUNT_OF(choices), control, argc, argv);
 }

@@ -29,8 +29,12 @@ static bool read_file(struct control *control, const char *path, struct bytes *t
 
 static int schema_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema check", "FILE", 1, 1, "Reads a declaration of classes and says what is wrong with it.", NULL};
+    static const struct command command = {"schema check",
+                                           "FILE",
+                                           1,
+                                           1,
+                                           "Check a declaration of classes, and print what is wrong with it.",
+                                           NULL};
     char **words;
     int count;
     struct bytes text;
@@ -69,8 +73,9 @@ static int schema_set(struct control *control, int argc, char **argv)
         "CODE FILE",
         2,
         2,
-        "Declares the classes of a namespace; `schema apply` then applies it.",
-        "FILE - is standard input.  The declaration is kept in the namespace z, as document Schema/CODE.\n"};
+        "Declare the classes of a namespace; `schema apply` then applies the declaration.",
+        "FILE - is standard input.  The declaration is stored in the namespace z, as document "
+        "Schema/CODE.\n"};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -171,13 +176,13 @@ static bool show_rest(struct control *control, struct pg *pg)
 static int schema_show(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "schema show", "CODE", 1, 1, "Shows the schema that is applied in a namespace.", NULL};
+        "schema show", "CODE", 1, 1, "Show the schema that is applied in a namespace.", NULL};
     bool is_declared = false, is_json = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "declared", .help = "Print what is declared, as JSON.", .flag = &is_declared},
-        {.name = "json", .help = "Print what is applied, as JSON.", .flag = &is_json},
+        {.name = "declared", .help = "Print the declaration, as JSON.", .flag = &is_declared},
+        {.name = "json", .help = "Print the applied schema, as JSON.", .flag = &is_json},
     };
     char **words;
     int status;
@@ -260,8 +265,7 @@ static void write_step(struct arena *arena, const struct step *step)
 static int schema_plan(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "schema plan", "CODE", 1, 1, "Prints the steps that `schema apply` would take, with their SQL.",
-        NULL};
+        "schema plan", "CODE", 1, 1, "Print the steps that `schema apply` would take, with their SQL.", NULL};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json)};
@@ -286,23 +290,24 @@ static int schema_plan(struct control *control, int argc, char **argv)
 
 static int schema_apply(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "schema apply",
-        "CODE",
-        1,
-        1,
-        "Applies what is declared, while the server goes on.",
-        "Tables and indexes are made without stopping anybody.  Interrupted, it goes on where it was when it "
-        "is started again.\n"};
+    static const struct command command = {"schema apply",
+                                           "CODE",
+                                           1,
+                                           1,
+                                           "Apply the declaration while the server is running.",
+                                           "Creates tables and indexes without blocking requests.  After an "
+                                           "interruption, run it again: it continues\n"
+                                           "where it stopped.\n"};
     int64_t batch = 200;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
-                                        CONTROL_ADMIN_LINE(control),
-                                        {.name = "batch",
-                                         .argument = "DOCUMENTS",
-                                         .help = "Documents of one transaction when a table is filled (200).",
-                                         .number = &batch,
-                                         .least = 1,
-                                         .most = 10000}};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "batch",
+         .argument = "DOCUMENTS",
+         .help = "Fill tables in transactions of so many documents (default: 200).",
+         .number = &batch,
+         .least = 1,
+         .most = 10000}};
     char **words;
     int status;
     struct ns_target target;
@@ -319,12 +324,13 @@ static int schema_apply(struct control *control, int argc, char **argv)
 int control_schema(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"check", "Says what is wrong with a declaration.", schema_check},
-        {"set", "Declares the classes of a namespace.", schema_set},
-        {"show", "Shows what is applied.", schema_show},
-        {"plan", "Prints what apply would do.", schema_plan},
-        {"apply", "Applies what is declared.", schema_apply},
+        {"check", "Check a declaration.", schema_check},
+        {"set", "Declare the classes of a namespace.", schema_set},
+        {"show", "Show the applied schema.", schema_show},
+        {"plan", "Print what apply would do.", schema_plan},
+        {"apply", "Apply the declaration.", schema_apply},
     };
-    return options_choose("schema", "Classes of documents: what is declared of them, and applied.\n", choices,
-                          COUNT_OF(choices), control, argc, argv);
+    return options_choose("schema",
+                          "Manage the schema of a namespace: declare classes, and apply the declaration.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
 }

@@ -79,16 +79,16 @@ static struct bytes optional(const char *text)
 
 /* clang-format off */
 #define FILTER_LINES(words, filter, work, what)                                                              \
-    {.name = "op", .argument = "NAME", .help = "Only of this operation.", .text = &(words)->operation},      \
-    {.name = "info", .argument = "TEXT", .help = "Only those whose info begins so.",                         \
+    {.name = "op", .argument = "NAME", .help = "List only those of this operation.", .text = &(words)->operation},      \
+    {.name = "info", .argument = "TEXT", .help = "List only those whose info begins with TEXT.",                         \
      .text = &(words)->info},                                                                                \
-    {.name = "from", .argument = "STAMP", .help = "Only with " what " from then on.",                        \
+    {.name = "from", .argument = "STAMP", .help = "List only " what " from this stamp on.",                        \
      .number = &(filter)->since, .most = STAMP_MAX},                                                         \
-    {.name = "to", .argument = "STAMP", .help = "Only with " what " until then.",                            \
+    {.name = "to", .argument = "STAMP", .help = "List only " what " up to this stamp.",                            \
      .number = &(filter)->until, .most = STAMP_MAX},                                                         \
-    {.name = "limit", .argument = "N", .help = "At most so many (default: 100).",                            \
+    {.name = "limit", .argument = "N", .help = "List at most N (default: 100).",                            \
      .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
-    {.name = "json", .help = "Print each as JSON, with all it has.", .flag = &(work)->as_json},              \
+    {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(work)->as_json},              \
     CONTROL_CONFIG_LINE((work)->control), CONTROL_ADMIN_LINE((work)->control)
 /* clang-format on */
 
@@ -117,16 +117,15 @@ static int task_list(struct control *control, int argc, char **argv)
                                            "CODE",
                                            1,
                                            1,
-                                           "Lists the tasks of a namespace in the order of their starts.",
-                                           "A start of 991231235959999 is that of a task that is parked or "
-                                           "held.\n"};
+                                           "List the tasks of a namespace in the order of their starts.",
+                                           "A task that is parked or held has the start 991231235959999.\n"};
     struct work work = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
     const struct option_line lines[] = {
         {.name = "retry",
          .argument = "N",
-         .help = "Only those that have failed at least so often.",
+         .help = "List only tasks that have failed at least N times.",
          .number = &filter.retry,
          .most = INT32_MAX},
         FILTER_LINES(&words, &filter, &work, "starts"),
@@ -196,16 +195,18 @@ static int task_history(struct control *control, int argc, char **argv)
         "CODE",
         1,
         1,
-        "Lists attempts at tasks that have ended, the newest first.",
-        "What was done, failed, was LOST with its worker, was DROPPED; MORE: time was up between two steps "
-        "of\n"
-        "a task.  How long they are remembered is the setting task_history_s.\n"};
+        "List attempts at tasks that have ended, newest first.",
+        "An attempt succeeded, failed with a code, was LOST with its worker, was DROPPED, or ran out of "
+        "time\n"
+        "between two steps (MORE).  Attempts are kept for task_history_s.\n"};
     struct work work = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
     const struct option_line lines[] = {
-        {.name = "id", .argument = "ID", .help = "Only at this task.", .text = &words.id},
-        {.name = "failures", .help = "Only those that failed or were lost.", .flag = &filter.only_failures},
+        {.name = "id", .argument = "ID", .help = "List only attempts at this task.", .text = &words.id},
+        {.name = "failures",
+         .help = "List only attempts that failed or were lost.",
+         .flag = &filter.only_failures},
         FILTER_LINES(&words, &filter, &work, "ends"),
     };
     int status;
@@ -232,7 +233,7 @@ static void print_text(const char *name, struct bytes text)
 static int task_show(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "task show", "CODE ID", 2, 2, "Shows a task with all it has, and the attempts at it.", NULL};
+        "task show", "CODE ID", 2, 2, "Show a task with all its columns, and the attempts at it.", NULL};
     struct work work = {.control = control};
     const struct option_line lines[] = {
         {.name = "json", .help = "Print task and attempts as JSON, one a line.", .flag = &work.as_json},
@@ -278,8 +279,8 @@ static int task_backlog(struct control *control, int argc, char **argv)
         "CODE",
         1,
         1,
-        "Counts the tasks of a namespace, by queue.",
-        "No number is counted beyond 10000 of a priority; OLDEST is the start of the first that is due.\n"};
+        "Count the tasks of a namespace, by queue.",
+        "Counts at most 10000 tasks of a priority.  OLDEST is the start of the first task that is due.\n"};
     struct work work = {.control = control};
     const struct option_line lines[] = {
         {.name = "json", .help = "Print each queue as JSON.", .flag = &work.as_json},
@@ -359,8 +360,8 @@ static int task_run(struct control *control, int argc, char **argv)
         "CODE ID...",
         2,
         1 + TASKS_MOST,
-        "Makes tasks start as soon as possible.",
-        "One that was parked or held begins anew, as if it had never failed.\n"};
+        "Start tasks as soon as possible.",
+        "A task that was parked or held begins anew, as if it had never failed.\n"};
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_MOVE, "starts now");
 }
 
@@ -371,8 +372,8 @@ static int task_move(struct control *control, int argc, char **argv)
         "CODE ID STAMP",
         3,
         3,
-        "Gives a task another start: a stamp, yymmddhhmmssmmm, UTC.",
-        "One that was parked or held begins anew, as if it had never failed.\n"};
+        "Move the start of a task to a stamp, yymmddhhmmssmmm, UTC.",
+        "A task that was parked or held begins anew, as if it had never failed.\n"};
     struct work work = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;
@@ -392,8 +393,8 @@ static int task_hold(struct control *control, int argc, char **argv)
                                            "CODE ID...",
                                            2,
                                            1 + TASKS_MOST,
-                                           "Parks tasks until `task run` or `task move`.",
-                                           "One that runs goes on, and is not held.\n"};
+                                           "Park tasks until `task run` or `task move`.",
+                                           "A running task continues, and is not held.\n"};
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_HOLD, "held");
 }
 
@@ -403,23 +404,23 @@ static int task_drop(struct control *control, int argc, char **argv)
                                            "CODE ID...",
                                            2,
                                            1 + TASKS_MOST,
-                                           "Deletes tasks; their history says so.",
-                                           "One that runs will not commit what it does.\n"};
+                                           "Delete tasks; their history records it.",
+                                           "A running task will not be committed.\n"};
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_DROP, "dropped");
 }
 
 int control_task(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"list", "Lists tasks.", task_list},
-        {"show", "Shows a task with all it has.", task_show},
-        {"history", "Lists attempts that have ended.", task_history},
-        {"backlog", "Counts tasks by queue.", task_backlog},
-        {"run", "Makes tasks start as soon as possible.", task_run},
-        {"move", "Gives a task another start.", task_move},
-        {"hold", "Parks tasks.", task_hold},
-        {"drop", "Deletes tasks.", task_drop},
+        {"list", "List tasks.", task_list},
+        {"show", "Show a task with all its columns.", task_show},
+        {"history", "List attempts that have ended.", task_history},
+        {"backlog", "Count tasks by queue.", task_backlog},
+        {"run", "Start tasks as soon as possible.", task_run},
+        {"move", "Move the start of a task.", task_move},
+        {"hold", "Park tasks.", task_hold},
+        {"drop", "Delete tasks.", task_drop},
     };
-    static const char details[] = "Administers tasks: operations that run later.\n";
+    static const char details[] = "Administer tasks: operations that run later.\n";
     return options_choose("task", details, choices, COUNT_OF(choices), control, argc, argv);
 }

@@ -23,13 +23,15 @@ struct control {
 /* Entries for the options that many commands share. */
 #define CONTROL_CONFIG_LINE(control)                                                                         \
     {                                                                                                        \
-        .name = "config", .letter = 'c', .argument = "FILE", .help = "Settings of stampd.",                  \
+        .name = "config", .letter = 'c', .argument = "FILE",                                                 \
+        .help = "Read stampd's settings from FILE (default: /etc/stampd/stampd.conf).",                      \
         .text = &(control)->config                                                                           \
     }
 #define CONTROL_ADMIN_LINE(control)                                                                          \
     {                                                                                                        \
         .name = "admin-conninfo", .argument = "CONNINFO",                                                    \
-        .help = "Connect to PostgreSQL as administrator with this.", .text = &(control)->admin_conninfo      \
+        .help = "Connect to PostgreSQL as administrator with this string.",                                  \
+        .text = &(control)->admin_conninfo                                                                   \
     }
 
 /* Reads the settings at `config`; on failure reports why. */

@@ -261,7 +261,9 @@ static void print_choices(const char *group, const char *details, const struct c
            details);
     for (size_t i = 0; i < count; i++)
         printf("  %-14s  %s\n", choices[i].name, choices[i].summary);
-    printf("\n`stampctl %s%sCOMMAND --help` tells more of each.\n", group, *group ? " " : "");
+    printf("\n"
+           "`stampctl %s%sCOMMAND --help` describes each command.\n",
+           group, *group ? " " : "");
 }
 
 static void refuse_choice(const char *group, const struct choice *choices, size_t count, const char *word)

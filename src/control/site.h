@@ -16,33 +16,35 @@ struct site {
 #define SITE_LINES(site)                                                                                     \
     {.name = "listen",                                                                                       \
      .argument = "ADDRESS:PORT",                                                                             \
-     .help = "HTTPS (default: 443); a port alone: of all addresses, IPv4 and IPv6.  May be repeated.",       \
+     .help = "Listen here for HTTPS (default: 443); a port alone: on all addresses, IPv4 and IPv6.  May be " \
+             "repeated.",                                                                                    \
      .words = &(site)->listen},                                                                              \
         {.name = "http",                                                                                     \
          .argument = "ADDRESS:PORT",                                                                         \
-         .help = "Plain HTTP, which leads to HTTPS (default: none, 80 with --acme).  May be repeated.",      \
+         .help = "Listen here for HTTP, which redirects to HTTPS (default: none, 80 with --acme).  May be "  \
+                 "repeated.",                                                                                \
          .words = &(site)->http},                                                                            \
         {.name = "acme",                                                                                     \
          .argument = "FOLDER",                                                                               \
-         .help = "Folder of what proves the name, /.well-known/acme-challenge/.",                            \
+         .help = "Serve /.well-known/acme-challenge/ from FOLDER.",                                          \
          .text = &(site)->acme},                                                                             \
         {.name = "hsts",                                                                                     \
          .argument = "SECONDS",                                                                              \
-         .help = "Browsers are to use HTTPS only, for so long.",                                             \
+         .help = "Make browsers use HTTPS only, for so long.",                                               \
          .number = &(site)->hsts_s,                                                                          \
          .least = 1,                                                                                         \
          .most = 315360000},                                                                                 \
         {.name = "root",                                                                                     \
          .argument = "FOLDER",                                                                               \
-         .help = "Files for all addresses that are no namespace's.",                                         \
+         .help = "Serve files from FOLDER at every path that is not a namespace's.",                         \
          .text = &(site)->root},                                                                             \
         {.name = "include",                                                                                  \
          .argument = "FILES",                                                                                \
-         .help = "Own directives for the public server, as /etc/nginx/stampd.d/*.conf.",                     \
+         .help = "Include your own directives for the public server, as /etc/nginx/stampd.d/*.conf.",        \
          .text = &(site)->include},                                                                          \
     {                                                                                                        \
-        .name = "name", .argument = "HOST", .help = "Name of the server (default: any).  May be repeated.",  \
-        .words = &(site)->names                                                                              \
+        .name = "name", .argument = "HOST",                                                                  \
+        .help = "Set the name of the server (default: any).  May be repeated.", .words = &(site)->names      \
     }
 
 /* The directives `listen` of the public endpoint. */

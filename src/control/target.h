@@ -16,14 +16,14 @@ struct target {
     }
 /* clang-format off */
 #define TARGET_LINES(target)                                                                                 \
-    {.name = "ns", .argument = "CODE", .help = "Namespace.  Needed.", .text = &(target)->ns},             \
-    {.name = "key-file", .argument = "FILE", .help = "File with the administrator's key.",                   \
+    {.name = "ns", .argument = "CODE", .help = "Use this namespace.  Required.", .text = &(target)->ns},             \
+    {.name = "key-file", .argument = "FILE", .help = "Read the administrator's key from FILE.",                   \
      .text = &(target)->key_file},                                                                           \
-    {.name = "parallel", .argument = "N", .help = "Requests in flight (default: 4).",                        \
+    {.name = "parallel", .argument = "N", .help = "Keep N requests in flight (default: 4).",                        \
      .number = &(target)->parallel, .least = 1, .most = 64},                                                 \
-    {.name = "patience", .argument = "SECONDS", .help = "How long to try again (default: 300).",             \
+    {.name = "patience", .argument = "SECONDS", .help = "Retry for so long (default: 300).",             \
      .number = &(target)->patience_s, .least = 0, .most = 1000000},                                          \
-    {.name = "ca", .argument = "FILE", .help = "Authorities to trust, PEM (default: the system's).",         \
+    {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
      .text = &(target)->ca_file},                                                                            \
     {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
 /* clang-format on */

@@ -24,7 +24,7 @@ struct documents *documents_create(const struct settings *settings, struct segme
     documents->publisher = publisher_create(segment);
     documents->pulse = metrics_pulse(segment, segment_index(segment));
     documents->deadline_ms = INT64_MAX;
-    documents->other_hosts = strcmp(settings->hosts, "many") == 0;
+    documents->other_hosts = settings->hosts == HOSTS_MANY;
     documents_rest(documents);
     return documents;
 }

@@ -198,7 +198,7 @@ static enum fault check_room(struct asking *asking, struct reply *reply)
 {
     const struct live *live = asking->live;
     size_t memory = (size_t)live->settings->live_memory_mb << 20;
-    if (strcmp(live->settings->live, "off") == 0)
+    if (!live->settings->live)
         return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
     if (live->is_leaving)
         return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);

@@ -98,7 +98,7 @@ static bool is_needed(const struct live_namespace *ns)
 
 static void want_news(struct live_namespace *ns, bool is_wanted)
 {
-    if (strcmp(ns->live->settings->hosts, "many") != 0) /* else notifications cover everything */
+    if (ns->live->settings->hosts != HOSTS_MANY) /* else notifications cover everything */
         subscriber_want(ns->live->subscriber, ns->ns, is_wanted);
 }
 

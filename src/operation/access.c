@@ -277,8 +277,8 @@ enum fault access_check_method(struct worker_context *worker_context, struct cal
                                const struct operation *operation)
 {
     static const char *const names[] = {[CALL_POST] = "POST", [CALL_GET] = "GET", [CALL_HEAD] = "HEAD"};
-    bool may_get = call->method == CALL_POST ||
-                   (call->method == CALL_GET && strcmp(worker_context->settings->get_writes, "on") == 0);
+    bool may_get =
+        call->method == CALL_POST || (call->method == CALL_GET && worker_context->settings->get_writes);
     if (operation->is_safe)
         return FAULT_NONE;
     if (!call->resource && !may_get) {

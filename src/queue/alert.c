@@ -342,7 +342,7 @@ static void send(struct alert *alert, struct http *http, const struct alert_caus
         .to = alert->to,
         .user = *settings->mail_user ? settings->mail_user : NULL,
         .password = alert->password.text ? alert->password.text : "",
-        .needs_tls = strcmp(settings->mail_tls, "on") == 0,
+        .needs_tls = settings->mail_tls,
         .ca_file = *settings->mail_ca_file ? settings->mail_ca_file : NULL,
         .text = builder_bytes(&text),
         .timeout_ms = TIMEOUT_MS,

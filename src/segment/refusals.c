@@ -4,12 +4,14 @@
 #include <string.h>
 
 #define TEXT(name, standard, description)                      #name,
+#define CHOICE(name, standard, words, description)             #name,
 #define NUMBER(name, standard, least, most, unit, description) #name,
 static const char *const names[] = {
 #include "base/settings_table.h"
 #include "segment/segment.h"
 };
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 
 enum { OTHERS = REFUSALS_MOST - 1 };

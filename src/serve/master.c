@@ -298,6 +298,14 @@ static void keep_text(const char *name, char **next, const char *present)
         log_fatal("out of memory reading settings");
 }
 
+static void keep_switch(const char *name, int64_t *next, int64_t present)
+{
+    if (*next != present)
+        log_warning("%s = %s: holds from the next start on; %s stays", name, *next ? "on" : "off",
+                    present ? "on" : "off");
+    *next = present;
+}
+
 static void keep_number(const char *name, int64_t *next, int64_t present)
 {
     if (*next != present)
@@ -309,7 +317,7 @@ static void keep_number(const char *name, int64_t *next, int64_t present)
 /* Keeps the settings that the present segment, sockets, user and code depend on. */
 static void keep_what_is_made(struct settings *next, const struct settings *present)
 {
-    keep_text("debug_core", &next->debug_core, present->debug_core);
+    keep_switch("debug_core", &next->debug_core, present->debug_core);
     keep_text("modules", &next->modules, present->modules);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);

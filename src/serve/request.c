@@ -62,7 +62,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
                       : token.size ? request_id_make(arena, token)
                                    : NULL,
         .build = settings->build,
-        .has_seed_status = strcmp(settings->fault_status, "seed") == 0,
+        .has_seed_status = settings->fault_status == FAULT_STATUS_SEED,
     };
     request->origin = parameter(source, "HTTP_ORIGIN");
 }

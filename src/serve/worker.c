@@ -88,7 +88,7 @@ static void open_worker(struct worker *worker, int wake)
     const struct heritage *heritage = worker->heritage;
     worker->settings = heritage->settings;
     worker->pulse = metrics_pulse(heritage->segment, heritage->index);
-    worker->is_timing = strcmp(heritage->settings->server_timing, "on") == 0;
+    worker->is_timing = heritage->settings->server_timing;
     worker->arena = arena_create("request");
     worker->worker_context = (struct worker_context){
         .settings = heritage->settings,

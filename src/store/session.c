@@ -111,7 +111,7 @@ static enum fault connect(struct entering *entering)
     /* Plans: commit.md 1.6.  Keepalives: the server too must detect that our host is gone, or the lock
      * stays.  Where live events are on, other hosts' relays and listeners receive our changes as they
      * receive those of psql: notifications serialise commits. */
-    bool tells_others = strcmp(settings->hosts, "many") == 0 && strcmp(settings->live, "on") == 0;
+    bool tells_others = settings->hosts == HOSTS_MANY && settings->live;
     int size =
         snprintf(role_settings, sizeof role_settings,
                  "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off"
@@ -230,7 +230,7 @@ static enum fault verify(struct entering *entering)
 
 enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r)
 {
-    struct entering entering = start_entering(settings, segment, ns, strcmp(settings->hosts, "one") == 0);
+    struct entering entering = start_entering(settings, segment, ns, settings->hosts == HOSTS_ONE);
     enum fault fault = enter(&entering, SESSION_STATEMENTS);
     if (!fault)
         fault = verify(&entering);

@@ -13,11 +13,13 @@ const char fuzz_target[] = "settings";
 
 static void check_settings(const struct settings *settings)
 {
-#define TEXT(name, value, description) assert(settings->name);
+#define TEXT(name, value, description)          assert(settings->name);
+#define CHOICE(name, value, words, description) assert(settings->name >= 0 && settings->name < 4);
 #define NUMBER(name, value, least, most, unit, description)                                                  \
     assert(settings->name >= (least) && settings->name <= (most));
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
 }
 

@@ -54,7 +54,7 @@ END
 /* clang-format off */
 TEXT(database, "", "Where, exactly.")
 NUMBER(limit_name_bytes, 255, 16, 255, "bytes", "Longest name.")
-TEXT(log_to, "stderr", "stderr or syslog.")
+CHOICE(log_to, "stderr", "stderr syslog", "Where to log.")
 /* clang-format on */
 END
     put src/base/fault_table.h <<'END'
@@ -129,7 +129,7 @@ Default: 255 bytes; from 16 to 255.
 .B log_to
 Target.
 .br
-Default: stderr.
+Default: stderr; values: stderr or syslog.
 .SH FILES
 END
     put doc/reference/protocol.md <<'END'
@@ -262,6 +262,8 @@ plant 'settings out of order' check-settings 'settings_table.h:4: alpha stands b
     'insert src/base/settings_table.h 3 "TEXT(alpha, \"\", \"First.\")"'
 plant 'default outside the limits' check-settings 'the default 300 is outside' \
     'replace src/base/settings_table.h ", 255, 16" ", 300, 16"'
+plant 'default that is no choice' check-settings 'log_to: the default file is none of its words' \
+    'replace src/base/settings_table.h "\"stderr\", \"stderr syslog\"" "\"file\", \"stderr syslog\""'
 plant 'setting without manual' check-settings 'settings_table.h:[0-9]*: zeta is not in the section SETTINGS' \
     'insert src/base/settings_table.h 5 "TEXT(zeta, \"\", \"Last.\")"; scripts/check-settings --write-sample'
 plant 'manual of no setting' check-settings 'stampd.conf.5:[0-9]*: zeta: there is no such setting' \
@@ -270,11 +272,11 @@ plant 'manual of no setting' check-settings 'stampd.conf.5:[0-9]*: zeta: there i
 None.
 .br
 Default: empty."'
-plant 'manual with another default' check-settings '"Default: syslog." should be "Default: stderr."' \
+plant 'manual with another default' check-settings '"Default: syslog; .*should be "Default: stderr; values: stderr or syslog."' \
     'replace doc/stampd.conf.5 "Default: stderr" "Default: syslog"'
 plant 'manual with other limits' check-settings 'should be "Default: 255 bytes; from 16 to 255."' \
     'replace doc/stampd.conf.5 "from 16" "from 17"'
-plant 'manual without default' check-settings 'log_to: the line "Default: stderr." is missing' \
+plant 'manual without default' check-settings 'log_to: the line "Default: stderr; .* is missing' \
     'replace doc/stampd.conf.5 "Default: stderr" "stderr"'
 plant 'stale sample' check-settings 'stampd.conf.sample:[0-9]*: this is not what .* says' \
     'replace doc/stampd.conf.sample "#log_to = stderr" "#log_to = syslog"'

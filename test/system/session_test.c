@@ -31,8 +31,7 @@
 
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 
-static char database[40], workers_conninfo[1000], hosts_one[] = "one", hosts_many[] = "many",
-                                                  live_on[] = "on", queue_off[] = "off", no_remotes[] = "";
+static char database[40], workers_conninfo[1000], queue_off[] = "off", no_remotes[] = "";
 static struct settings settings;
 static struct segment *segment;
 static int ns;
@@ -59,7 +58,7 @@ static int open_house(void **state)
     ns = namespaces_find(segment, bytes_of(database));
     admin = connect_admin(database);
     tell(admin, "delete from doc");
-    settings.hosts = hosts_one;
+    settings.hosts = HOSTS_ONE;
     settings.database = workers_conninfo;
     return 0;
 }
@@ -227,10 +226,10 @@ static void another_installation_is_refused(void **state)
     assert_int_equal(fault_of_open(twin, 1, ns), FAULT_OTWIN);
     assert_int_equal(fault_of_open(twin, 2, ns), FAULT_OTWIN);
     assert_true(pg_is_alive(pg));
-    settings.hosts = hosts_many;
+    settings.hosts = HOSTS_MANY;
     assert_int_equal(fault_of_open(twin, 1, ns), FAULT_NONE);
     assert_true(pg_is_alive(pg));
-    settings.hosts = hosts_one;
+    settings.hosts = HOSTS_ONE;
     tell(admin, "select pg_advisory_lock(1, 2), pg_advisory_lock(%d)",
          0x53000001); /* an application's: no matter */
     int backend = pg_backend_pid(pg);
@@ -553,7 +552,7 @@ int main(void)
     log_open("session_test", getenv("STAMPD_TEST_VERBOSE") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, false);
     snprintf(database, sizeof database, "session_test_%d", (int)getpid());
     snprintf(workers_conninfo, sizeof workers_conninfo, "%s user=stampd", server);
-    settings = (struct settings){.live = live_on,
+    settings = (struct settings){.live = SETTING_ON,
                                  .queue_socket = queue_off,
                                  .queue_remotes = no_remotes,
                                  .connect_timeout_s = 2,

@@ -423,9 +423,11 @@ static void the_sample_is_the_table(void **state)
     assert_true(load(&settings, sample, problem, sizeof problem));
     assert_true(load(&standard, "", problem, sizeof problem));
 #define TEXT(name, value, description)                      assert_string_equal(settings.name, standard.name);
+#define CHOICE(name, value, words, description)             assert_int_equal(settings.name, standard.name);
 #define NUMBER(name, value, least, most, unit, description) assert_int_equal(settings.name, standard.name);
 #include "base/settings_table.h"
 #undef TEXT
+#undef CHOICE
 #undef NUMBER
     settings_free(&settings);
     settings_free(&standard);

@@ -18,8 +18,9 @@
 #include "operation/push/push_send.h"
 
 static struct arena *arena;
-static char contact[] = "mailto:ops@example.net", on[] = "on", off[] = "off";
-static const struct settings local = {.push_contact = contact, .debug_push_local = on, .push_ttl_s = 77};
+static char contact[] = "mailto:ops@example.net";
+static const struct settings local = {
+    .push_contact = contact, .debug_push_local = SETTING_ON, .push_ttl_s = 77};
 
 /* --- a service that answers each connection by the next text, and hands on what it was asked --- */
 
@@ -194,10 +195,10 @@ static void only_services_of_the_list_are_sent_to(void **state)
 {
     (void)state;
     static char list[] = "fcm.googleapis.com  *.push.apple.com", all[] = "*", none[] = "";
-    static const struct settings listed = {.push_services = list, .debug_push_local = off},
-                                 any = {.push_services = all, .debug_push_local = off},
-                                 nobody = {.push_services = none, .debug_push_local = off},
-                                 tried = {.push_services = none, .debug_push_local = on};
+    static const struct settings listed = {.push_services = list, .debug_push_local = SETTING_OFF},
+                                 any = {.push_services = all, .debug_push_local = SETTING_OFF},
+                                 nobody = {.push_services = none, .debug_push_local = SETTING_OFF},
+                                 tried = {.push_services = none, .debug_push_local = SETTING_ON};
     static const char *const good[] = {"https://fcm.googleapis.com", "https://web.push.apple.com",
                                        "https://a.b.push.apple.com"};
     static const char *const wrong[] = {"https://push.apple.com",          "https://xpush.apple.com",
@@ -251,7 +252,7 @@ static void services_rest_for_themselves(void **state)
 
 static void send_into_ourselves(void *argument)
 {
-    static const struct settings strict = {.push_contact = contact, .debug_push_local = off};
+    static const struct settings strict = {.push_contact = contact, .debug_push_local = SETTING_OFF};
     static const char *const closed[] = {"https://127.0.0.1:1/x", "https://localhost:1/x",
                                          "https://[::1]:1/x"};
     (void)argument;

@@ -24,10 +24,10 @@ static struct bytes kept[] = {{"Note", 4}, {"Note/a", 6}};
 static int start(void **state)
 {
     (void)state;
-    static char off[] = "off", all[] = "*";
+    static char all[] = "*";
     static const struct settings limits = {.limit_items = 1000,
                                            .limit_tombstones = 1000,
-                                           .debug_push_local = off,
+                                           .debug_push_local = SETTING_OFF,
                                            .push_services = all,
                                            .limit_content_bytes = 100,
                                            .limit_definitions = 3,

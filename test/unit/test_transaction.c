@@ -279,7 +279,7 @@ static void with_other_hosts_the_database_verifies(void **state)
 {
     (void)state;
     int64_t version;
-    settings.hosts = many_hosts;
+    settings.hosts = HOSTS_MANY;
     documents_destroy(documents);
     documents = documents_create(&settings, segment);
     documents_begin_request(documents, INT64_MAX);

@@ -17,7 +17,6 @@
 #include "segment/processes.h"
 #include "segment/slots.h"
 
-char one_host[] = "one", many_hosts[] = "many";
 struct settings settings;
 struct segment *segment;
 struct documents *documents, *others; /* of this worker, and of another */
@@ -35,7 +34,7 @@ int world_start(void **state)
     settings = (struct settings){.limit_tombstones = 1000,
                                  .cache_mb = 1,
                                  .cache_age_s = 1000,
-                                 .hosts = one_host,
+                                 .hosts = HOSTS_ONE,
                                  .limit_documents = 32,
                                  .tombstone_s = 100};
     if (!segment_open_with_shared_cache(&segment, path, 1024, 1 << 20, problem, sizeof problem))

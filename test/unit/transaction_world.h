@@ -10,7 +10,6 @@
 #define A ((struct name){BYTES("Doc"), BYTES("a")})
 #define B ((struct name){BYTES("Doc"), BYTES("b")})
 
-extern char one_host[], many_hosts[];
 extern struct settings settings;
 extern struct segment *segment;
 extern struct documents *documents, *others; /* of this worker, and of another */

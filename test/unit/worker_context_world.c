@@ -20,7 +20,7 @@
 
 enum { SLOTS = 1024 };
 
-static char build[] = "test", hosts[] = "one", z_database[] = "z", key_digest[CRYPTO_SHA256_HEX + 1];
+static char build[] = "test", z_database[] = "z", key_digest[CRYPTO_SHA256_HEX + 1];
 struct settings settings;
 struct segment *segment;
 struct worker_context worker_context;
@@ -40,7 +40,7 @@ int worker_context_world_open(const struct settings *limits)
     settings.build = build;
     settings.cache_age_s = 1000;
     settings.cache_mb = 1;
-    settings.hosts = hosts;
+    settings.hosts = HOSTS_ONE;
     settings.tombstone_s = 100;
     settings.z_database = z_database;
     if (!segment_open(&segment, path, SLOTS, problem, sizeof problem))

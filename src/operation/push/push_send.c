@@ -19,7 +19,7 @@ enum {
 
 bool push_may_be_local(const struct settings *settings)
 {
-    return strcmp(settings->debug_push_local, "on") == 0;
+    return settings->debug_push_local == SETTING_ON;
 }
 
 /* --- which services ------------------------------------------------------------------------------ */

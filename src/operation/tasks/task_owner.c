@@ -50,8 +50,7 @@ void task_owner_end(struct segment *segment)
 /* An owner of another installation, or an invalid name: time alone decides. */
 static bool is_old(const struct settings *settings, int64_t claim)
 {
-    return strcmp(settings->hosts, "one") == 0 ||
-           claim < stamp_add_ms(stamp_now(), -1000 * settings->task_lost_s);
+    return settings->hosts == HOSTS_ONE || claim < stamp_add_ms(stamp_now(), -1000 * settings->task_lost_s);
 }
 
 static void explain(const struct segment *segment, int index, int64_t claim, struct bytes task,

@@ -196,7 +196,7 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
     struct task *tasks;
     size_t count;
     struct backlog *backlog = backlog_of(scan->worker_context->segment, scan->ns);
-    bool is_alone = strcmp(scan->worker_context->settings->hosts, "one") == 0;
+    bool is_alone = scan->worker_context->settings->hosts == HOSTS_ONE;
     int64_t since = is_alone ? backlog_begin_scan(backlog, clock_monotonic_ms()) : 0, oldest = 0;
     enum fault fault =
         store_due_tasks(scan->store, scan->ns, scan->arena, limit, before, since, &tasks, &count);
