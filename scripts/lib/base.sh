@@ -4,6 +4,8 @@
 # after a reboot too.  So each runs as the leader of a session of its own, and <name>.pid holds
 # "<pid> <start time> <boot id>": together they name one process for ever, where a bare pid may be somebody else's.
 # All children (stampd's workers, nginx's) stay in the session, so what a killed leader left behind is found as well.
+# A process that has taken over from another (process_succeed) is not the leader of its session: two more words,
+# "<session> <start time of its leader>", name that.
 # Only files of /proc that everybody may read are used: root in a container may not read the others.
 
 umask 022
@@ -91,10 +93,19 @@ process_start() {
     mv "$file.new" "$file"
 }
 
-# process_read FILE: sets noted_pid and noted_start; false when there is no note, or one of before a reboot.
+# process_read FILE: sets noted_pid and noted_start, noted_session and noted_since; false when there is no note, or one
+# of before a reboot.
 process_read() {
     local boot
-    [ -s "$1" ] && read -r noted_pid noted_start boot <"$1" && [ "$boot" = "$BOOT" ]
+    [ -s "$1" ] && read -r noted_pid noted_start boot noted_session noted_since <"$1" && [ "$boot" = "$BOOT" ] || return 1
+    noted_session=${noted_session:-$noted_pid} noted_since=${noted_since:-$noted_start}
+}
+
+# process_succeed FILE PID: notes a process of the same session in place of the one that is noted.
+process_succeed() {
+    process_read "$1" && process_look "$2" || return 1
+    echo "$2 $seen_start $BOOT $noted_session $noted_since" >"$1.new"
+    mv "$1.new" "$1"
 }
 
 process_runs() {
@@ -111,12 +122,12 @@ process_pid() { process_runs "$1" && echo "$noted_pid"; }
 process_session() {
     local pid
     process_read "$1" || return 0
-    if process_look "$noted_pid" && [ "$seen_start" != "$noted_start" ]; then return 0; fi
+    if process_look "$noted_session" && [ "$seen_start" != "$noted_since" ]; then return 0; fi
     for pid in /proc/[0-9]*; do
         process_look "${pid#/proc/}" || continue
         case $seen_session:$seen_state:$seen_name in
             *:Z:*) ;;
-            "$noted_pid":?:"$2"*) echo "${pid#/proc/}" ;;
+            "$noted_session":?:"$2"*) echo "${pid#/proc/}" ;;
         esac
     done
 }

@@ -7,6 +7,7 @@
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
 #   STACK_ACCESS_LOG  nginx's (off)
 #   STACK_DATABASE folder of PostgreSQL's socket (its own)
+#   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start anew when it cannot enter the build
 #
 # In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log.
 # Started by root, each part has the user of its own that it would have in production; else all run as the caller.
@@ -293,10 +294,57 @@ stampd_start() {
     process_stop "$file" stampd || fail "processes of a former stampd do not end: $(process_session "$file" stampd)"
     rm -f "$STACK"/run/stampd/worker-*.sock # those of one that was killed would say that the new one listens
     : >>"$log"
-    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stampd" --config "$STACK/etc/stampd.conf" || true
+    stack_note_program stampd
+    process_start "$file" "$log" / "$ME" "$(stampd_program)" --config "$STACK/etc/stampd.conf" \
+        --pidfile "$STACK/run/stampd/stampd.pid" || true
     wait_until 20 stampd_is_decided || true
     stampd_listens || stack_why "$log" "stampd does not start"
 }
+
+# stampd_program: prints the path of what is started, and is to be found there by a SIGUSR2.
+stampd_program() {
+    local copy=$STACK/bin/stampd
+    if [ "${STACK_COPIES:-no}" != yes ]; then echo "$STACK_BUILD/src/stampd"; return; fi
+    mkdir -p "$STACK/bin" && cp "$STACK_BUILD/src/stampd" "$copy.new" && mv "$copy.new" "$copy" ||
+        fail "$copy cannot be written"
+    echo "$copy"
+}
+
+# stampd_replace: the program as it is now, with the settings of now, takes over the sockets of the running one; no request
+# fails.  False: it cannot (log/stampd.log has the reason), and the running one goes on.
+stampd_replace() {
+    local file=$STACK/run/stampd.pid log=$STACK/log/stampd.log size old
+    [ -s "$STACK/run/stampd/stampd.pid" ] && process_runs "$file" || return 1
+    stampd_program >/dev/null
+    old=$noted_pid
+    size=$(stat -c %s "$log")
+    kill -USR2 "$old" 2>/dev/null || return 1
+    wait_until 60 stampd_has_decided "$old" "$log" "$size" || return 1
+    stampd_is_replaced "$old" || return 1
+    process_succeed "$file" "$(cat "$STACK/run/stampd/stampd.pid")" || return 1
+    stack_note_program stampd
+    wait_until 60 process_is_over "$old" || true # it lets the connections of nginx end
+}
+
+# stampd_is_replaced OLD: another master serves.
+stampd_is_replaced() {
+    local now=
+    { read -r now <"$STACK/run/stampd/stampd.pid"; } 2>/dev/null
+    [ -n "$now" ] && [ "$now" != "$1" ]
+}
+
+# stampd_has_decided OLD LOG SIZE: so it is, or the log says behind SIZE bytes that none comes.
+stampd_has_decided() {
+    stampd_is_replaced "$1" || grep -q 'the successor has not started' < <(tail -c "+$(($3 + 1))" "$2") || ! process_look "$1"
+}
+
+process_is_over() { ! process_look "$1" || [ "$seen_state" = Z ]; }
+
+# stack_program NAME: file, time and path of a program of the build; stack_note_program keeps it for the running one.
+stack_program() { stat -c '%i %Y %n' "$STACK_BUILD/src/$1"; }
+stack_note_program() { stack_program "$1" >"$STACK/run/$1.program"; }
+# stack_is_current NAME: was what runs started from what is there now?
+stack_is_current() { [ "$(cat "$STACK/run/$1.program" 2>/dev/null)" = "$(stack_program "$1")" ]; }
 
 stampd_listens() { [ -S "$STACK/run/stampd/worker-$((STACK_WORKERS - 1)).sock" ] && process_runs "$STACK/run/stampd.pid"; }
 stampd_is_decided() { stampd_listens || ! process_runs "$STACK/run/stampd.pid"; }
@@ -349,6 +397,16 @@ nginx_start() {
     nginx_listens || stack_why "$log" "nginx does not start"
 }
 
+# nginx_refresh: writes its configuration again, and tells it when there is something new.
+nginx_refresh() {
+    local before
+    before=$(cat "$STACK/etc/nginx.conf")
+    stampctl_admin ns map >>"$STACK/log/namespaces.log" 2>&1 ||
+        stack_why "$STACK/log/namespaces.log" "nginx's map of namespaces could not be written"
+    nginx_configure
+    [ "$before" = "$(cat "$STACK/etc/nginx.conf")" ] || kill -HUP "$(process_pid "$STACK/run/nginx.pid")"
+}
+
 nginx_listens() { port_is_taken "$STACK_PORT" && process_runs "$STACK/run/nginx.pid"; }
 nginx_is_decided() { nginx_listens || ! process_runs "$STACK/run/nginx.pid"; }
 nginx_stop() { process_stop "$STACK/run/nginx.pid" nginx QUIT:5 TERM:5; }
@@ -361,6 +419,7 @@ queue_start() {
     process_stop "$file" stamp-queue || fail "a former stamp-queue does not end: $(process_session "$file" stamp-queue)"
     rm -f "$STACK/run/stampd/qm.sock"
     : >>"$log"
+    stack_note_program stamp-queue
     process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stamp-queue" --config "$STACK/etc/stampd.conf" || true
     wait_until 20 queue_is_decided || true
     queue_listens || stack_why "$log" "stamp-queue does not start"

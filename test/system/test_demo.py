@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,65 @@ def test_stampctl_and_a_module_there(running):
         (running.home / 'settings').unlink()
     running.good('restart')
     assert running.get('lab', 'FoundAsso', param={}, admin=admin)[1]['code'] == 'NOPERATION'
+
+
+def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory):
+    """Clients that come all the time, over kept connections and new ones, see 200 and nothing else.  The servers' users may
+    not enter the folder of the build."""
+    build = Path(tempfile.mkdtemp(prefix='stampd-build-', dir=ROOM))
+    (build / 'src').mkdir()
+    statuses, over = [], threading.Event()
+
+    def give():
+        for program in ('stampd', 'stampctl', 'stamp-queue'):
+            shutil.copy(BUILD / 'src' / program, build / 'src' / f'{program}.new')
+            (build / 'src' / f'{program}.new').rename(build / 'src' / program)
+
+    def ask(kept):
+        with requests.Session() as own:
+            own.verify = False
+            while not over.is_set():
+                answer = (own if kept else requests).post(f'https://localhost:{running.port}/demo/op/get', verify=False, timeout=60,
+                                                          json={'param': {'docs': [{'c': 'Package', 'id': 'libc6'}]}})
+                statuses.append(answer.status_code)
+
+    give()
+    threads = [threading.Thread(target=ask, args=(number % 2,)) for number in range(4)]
+    masters = lambda: [running.pid(part) for part in ('stampd', 'queue', 'nginx')]  # noqa: E731
+    try:
+        for thread in threads:
+            thread.start()
+        for word in ('restart', 'start'):
+            before, asked = masters(), len(statuses)
+            if word == 'start':
+                give()
+            assert 'was replaced' in running.good(word, STAMPD_BUILD=str(build))
+            after = masters()
+            assert after[0] != before[0] and after[1] != before[1] and after[2] == before[2] and not is_alive(before[0])
+            assert 'was replaced' not in running.good('start', STAMPD_BUILD=str(build)) and masters() == after
+            wait_until(lambda: len(statuses) > asked + 20, what='answers of the new one')
+        running.good('status')
+    finally:
+        over.set()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+    assert set(statuses) == {200}, [one for one in statuses if one != 200][:5]
+    pids = running.pids()
+    running.good('stop')
+    assert gone(pids)
+    shutil.rmtree(build)
+    running.good('start')
+
+
+def test_a_successor_that_cannot_start_leaves_the_old_one_to_a_restart(running):
+    """Fewer workers: the sockets of the others cannot be taken over."""
+    before = running.pid('stampd')
+    assert 'stopped and started' in running.good('restart', STAMPD_WORKERS='2')
+    assert running.pid('stampd') != before
+    running.good('status')
+    assert 'was replaced' in running.good('restart', STAMPD_WORKERS='3')
+    running.good('status')
 
 
 def test_a_cluster_that_somebody_else_has_restarted_is_taken_over(running):
