@@ -200,29 +200,56 @@ static size_t next_round(const struct pg_result *sizes, size_t asked)
     return count ? count : 1;
 }
 
-/* `ahead`: the number of further documents whose sizes are queried; `next_r`: how many of them to load
- * next. */
-static enum fault load_round(struct store *store, struct store_session *session, struct arena *arena,
-                             struct load *loads, size_t count, size_t ahead, size_t *next_r)
+/* Documents that are loaded together. */
+struct round {
+    struct load *loads;
+    size_t count;
+    size_t ahead; /* of the loads that follow: how many sizes are queried */
+    bool is_long;
+};
+
+static enum fault send_round(struct store *store, struct store_session *session, struct arena *arena,
+                             const struct round *round, int64_t limit_ms, struct pg_result ***results_r)
 {
+    struct pg_verdict verdict;
     enum fault fault = pg_pipeline_begin(session->pg, arena);
     if (fault)
         return fault;
-    for (size_t i = 0; i < count; i++) {
+    if (limit_ms)
+        store_add_limit(session, arena, limit_ms);
+    for (size_t i = 0; i < round->count; i++) {
         struct pg_params params;
-        const struct pg_statement *statement = statement_of(session, &loads[i], &params, arena);
+        const struct pg_statement *statement = statement_of(session, &round->loads[i], &params, arena);
         pg_pipeline_add(session->pg, statement, &params);
     }
-    if (ahead)
-        add_sizes(session, arena, loads + count, ahead);
-    struct pg_verdict verdict;
+    if (round->ahead)
+        add_sizes(session, arena, round->loads + round->count, round->ahead);
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
-    for (size_t i = 0; i < count && !fault; i++)
-        fault = read_document(session, verdict.results[i], arena, &loads[i]);
-    if (ahead && !fault)
-        *next_r = next_round(verdict.results[count], ahead);
+    *results_r = verdict.results + (limit_ms ? 1 : 0);
+    return FAULT_NONE;
+}
+
+/* `next_r`: how many of those ahead to load next. */
+static enum fault load_round(struct store *store, int ns, struct arena *arena, const struct round *round,
+                             size_t *next_r)
+{
+    struct store_session *session = &store->sessions[ns];
+    struct pg_result **results;
+    struct long_read read = {0};
+    enum fault fault;
+    bool again;
+    do {
+        fault = round->is_long ? store_long_begin(store, ns, 0, &read) : FAULT_NONE;
+        if (!fault)
+            fault = send_round(store, session, arena, round, read.limit_ms, &results);
+        again = round->is_long && store_long_end(store, ns, &read, &fault);
+    } while (again);
+    for (size_t i = 0; i < round->count && !fault; i++)
+        fault = read_document(session, results[i], arena, &round->loads[i]);
+    if (round->ahead && !fault)
+        *next_r = next_round(results[round->count], round->ahead);
     return fault;
 }
 
@@ -231,39 +258,45 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static enum fault load_rounds(struct store *store, struct store_session *session, struct arena *arena,
-                              struct load *loads, size_t count)
+static enum fault load_rounds(struct store *store, int ns, struct arena *arena, struct load *loads,
+                              size_t count, bool is_long)
 {
     enum fault fault = FAULT_NONE;
-    for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND)
-        fault =
-            load_round(store, session, arena, loads + done, min_size(count - done, LOADS_A_ROUND), 0, NULL);
+    for (size_t done = 0; done < count && !fault; done += LOADS_A_ROUND) {
+        const struct round round = {
+            .loads = loads + done, .count = min_size(count - done, LOADS_A_ROUND), .is_long = is_long};
+        fault = load_round(store, ns, arena, &round, NULL);
+    }
     return fault;
 }
 
 /* Each round has an arena of its own, so that the rows are freed once their documents are built. */
-static enum fault load_bounded(struct store *store, struct store_session *session, struct load *loads,
-                               size_t count, size_t bytes_most)
+static enum fault load_bounded(struct store *store, int ns, struct load *loads, size_t count, bool is_long,
+                               size_t bytes_most)
 {
     enum fault fault = FAULT_NONE;
-    size_t bytes = 0, round = min_size(count, LOADS_OF_UNKNOWN_SIZE), next = 0;
-    for (size_t done = 0; done < count && bytes < bytes_most && !fault; done += round, round = next) {
+    size_t bytes = 0, size = min_size(count, LOADS_OF_UNKNOWN_SIZE), next = 0;
+    for (size_t done = 0; done < count && bytes < bytes_most && !fault; done += size, size = next) {
+        const struct round round = {.loads = loads + done,
+                                    .count = size,
+                                    .ahead = min_size(count - done - size, LOADS_A_ROUND),
+                                    .is_long = is_long};
         struct arena *arena = arena_create("round of loads");
-        fault = load_round(store, session, arena, loads + done, round,
-                           min_size(count - done - round, LOADS_A_ROUND), &next);
+        fault = load_round(store, ns, arena, &round, &next);
         arena_destroy(arena);
-        for (size_t i = done; i < done + round && !fault; i++)
+        for (size_t i = done; i < done + size && !fault; i++)
             bytes += loads[i].document->block_bytes;
     }
     return fault;
 }
 
-static enum fault load_all(struct store *store, struct store_session *session, struct arena *arena,
-                           struct load *loads, size_t count, size_t bytes_most)
+static enum fault load_all(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count,
+                           bool is_long, size_t bytes_most)
 {
-    enum fault fault = count == 1               ? load_one(session, arena, loads)
-                       : bytes_most == SIZE_MAX ? load_rounds(store, session, arena, loads, count)
-                                                : load_bounded(store, session, loads, count, bytes_most);
+    enum fault fault = count == 1 && !is_long ? load_one(&store->sessions[ns], arena, loads)
+                       : count == 1 || bytes_most == SIZE_MAX
+                           ? load_rounds(store, ns, arena, loads, count, is_long)
+                           : load_bounded(store, ns, loads, count, is_long, bytes_most);
     for (size_t i = 0; i < count && fault; i++) {
         document_release(loads[i].document);
         loads[i].document = NULL;
@@ -275,6 +308,7 @@ enum fault store_load_part(struct store *store, int ns, struct arena *arena, str
                            size_t bytes_most)
 {
     struct store_session *session = &store->sessions[ns];
+    bool is_long = store_count_loads(store, count);
     for (size_t i = 0; i < count; i++)
         loads[i].document = NULL;
     for (int attempt = 0, schemas = 0;;) {
@@ -283,7 +317,7 @@ enum fault store_load_part(struct store *store, int ns, struct arena *arena, str
         if (!fault)
             fault = store_read_schema(session);
         if (!fault)
-            fault = load_all(store, session, arena, loads, count, bytes_most);
+            fault = load_all(store, ns, arena, loads, count, is_long, bytes_most);
         bool has_moved = fault == FAULT_STALE && !session->schema;
         if (has_moved && ++schemas < SCHEMAS_MOST)
             continue;

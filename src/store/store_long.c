@@ -14,6 +14,9 @@
 /* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };
 
+/* A request that loads more documents than this reads long. */
+enum { LOADS_SHORT = 64 };
+
 static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
 {
     return setting ? setting : workers / part ? workers / part : 1;
@@ -137,13 +140,26 @@ bool store_long_end(struct store *store, int ns, const struct long_read *read, e
     return !*fault;
 }
 
+bool store_count_loads(struct store *store, size_t count)
+{
+    store->reading.loads += count;
+    return store->reading.is_limited && store->reading.loads > LOADS_SHORT;
+}
+
 /* --- statements --- */
+
+void store_add_limit(struct store_session *session, struct arena *arena, int64_t limit_ms)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, limit_ms)));
+    pg_pipeline_add(session->pg, &statements[STATEMENT_READ_LIMIT], &params);
+}
 
 enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
                              const struct pg_statement *statement, const struct pg_params *params,
                              struct pg_result **result_r)
 {
-    struct pg_params limits;
     struct pg_verdict verdict;
     if (!limit_ms)
         return pg_run(session->pg, statement, params, result_r);
@@ -152,9 +168,7 @@ enum fault store_run_limited(struct store_session *session, int64_t limit_ms, in
     enum fault fault = pg_pipeline_begin(session->pg, params->arena);
     if (fault)
         return fault;
-    pg_params_start(&limits, params->arena);
-    pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%" PRId64, limit_ms)));
-    pg_pipeline_add(session->pg, &statements[STATEMENT_READ_LIMIT], &limits);
+    store_add_limit(session, params->arena, limit_ms);
     pg_pipeline_add(session->pg, statement, params);
     pg_pipeline_run(session->pg, answer_ms, &verdict);
     if (verdict.outcome != PG_COMMITTED)

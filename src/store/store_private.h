@@ -32,6 +32,7 @@ struct reading {
     enum { READING_NOT, READING_ON_TRIAL, READING_FULLY } state; /* of this worker in reads.h */
     uint64_t client;
     int64_t left_ms, trial_ms;
+    size_t loads;        /* documents loaded for it */
     const char *refused; /* the limit that has refused it, with this fault; NULL: none */
     enum fault refused_fault;
     int64_t refused_value;
@@ -145,8 +146,13 @@ struct long_read {
     bool is_ours; /* the limit is that of long reads */
 };
 MUST_USE enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct long_read *read_r);
-/* Called after it, also if it failed.  True: a trial was too short, and there is room now: repeat. */
+/* Counts documents to be loaded for the present request; true: with them, its loads are a long read. */
+bool store_count_loads(struct store *store, size_t count);
+/* Called after a long read, also if it failed.  True: a trial was too short, and there is room now: repeat.
+ */
 MUST_USE bool store_long_end(struct store *store, int ns, const struct long_read *read, enum fault *fault);
+/* Adds to a pipeline the time limit of each of the statements that follow in it. */
+void store_add_limit(struct store_session *session, struct arena *arena, int64_t limit_ms);
 /* Runs one statement with a time limit of `limit_ms` (FAULT_XTIME); 0: the general limit. */
 MUST_USE enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
                                       const struct pg_statement *statement, const struct pg_params *params,

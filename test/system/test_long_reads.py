@@ -1,6 +1,7 @@
 """Long reads without the administrator's key: the time that they may take, and the workers that may be at them.  Tables are locked so
 that what reads them waits for as long as a test wants: nothing depends on how fast the machine is."""
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -77,11 +78,21 @@ def refused(stack, limit):
     return metric(stack, f'stampd_refused_total{{limit="{limit}"}}')
 
 
+FRESH = itertools.count()
+
+
+def absent(count=200):
+    """Documents that nobody has asked for: no worker knows yet that they are absent."""
+    return [{'c': 'Absent', 'id': f'a{next(FRESH)}'} for _ in range(count)]
+
+
 READS = {
     'find': ('x_Word_Main', lambda client: client.op('demo', 'find', {'c': 'Word', 'i': 'Main', 'want': 'items'})),
     'list': ('doc', lambda client: client.op('demo', 'list', {'c': 'Word'})),
     'classes': ('doc', lambda client: client.op('demo', 'list')),
     'page': ('member', lambda client: client.op('demo', 'collection', {'c': 'Word', 'collection': 'all', 'value': 'x'})),
+    'sync': ('doc', lambda client: client.op('demo', 'sync', syncs=absent())),
+    'beside': ('doc', lambda client: client.op('demo', 'get', {'docs': []}, syncs=absent())),
     'stream': ('member', lambda client: client.op('demo', 'collection', {'c': 'Word', 'collection': 'all', 'value': 'x', 'stream': True})),
 }
 
@@ -131,6 +142,39 @@ def test_one_client_has_a_share_of_the_workers(trusted):
     assert set(results) == {TIMED_OUT, OF_CLIENT}
     assert results.count(OF_CLIENT) > results.count(TIMED_OUT)
     assert refused(trusted, 'limit_client_reads') == before + results.count(OF_CLIENT)
+
+
+def test_documents_that_must_be_loaded_are_a_long_read(trusted):
+    """A sync of 1,000 absent documents held a worker for as long as the database took, and sixteen of them held all."""
+    with beside(trusted, ns='app', least=20), locked(trusted, 'doc'):
+        results = attack(trusted, lambda client, _: outcome(client.op('lab', 'sync', syncs=absent(1000))), 40, clients=8)
+    assert set(results) == {TIMED_OUT, OF_CLIENT}
+    assert results.count(OF_CLIENT) > results.count(TIMED_OUT)
+
+
+def test_documents_that_are_loaded_one_by_one_are_a_long_read(trusted):
+    """A tolerance lets an operation read 1,000 documents, each with a query of its own."""
+    trusted.set(limit_read_ms=10)
+    try:
+        with Client(trusted, ATTACKER) as client:
+            results = [outcome(client.op('demo', 'get', {'docs': [{**one, 'age': 60} for one in absent(1000)]})) for _ in range(3)]
+            few = [outcome(client.op('demo', 'get', {'docs': [{**one, 'age': 60} for one in absent(60)]})) for _ in range(3)]
+    finally:
+        trusted.set(limit_read_ms=1000)
+    assert set(few) == {'ok'} and set(results) == {('XTIME', 'limit_read_ms', '10')}, 'a thousand queries take more than 10 ms'
+
+
+def test_documents_that_are_cached_are_none(trusted):
+    documents = [{'c': 'Kept', 'id': f'k{n}', 'items': [{'c': 'Line', 'j': n}]} for n in range(200)]
+    for first in range(0, len(documents), 32):
+        trusted.op('lab', 'put', {'docs': documents[first:first + 32]}, admin=True)
+    with Client(trusted, ATTACKER) as client:
+        held = client.op('lab', 'sync', syncs=[{'c': 'Kept', 'id': document['id']} for document in documents]).json['syncs']
+        held = [{'c': 'Kept', **{name: one[name] for name in ('id', 'v', 'ct', 'dt')}} for one in held]
+        assert client.op('lab', 'sync', syncs=held).status == 200
+        with locked(trusted, 'doc'):
+            for _ in range(8):
+                assert client.op('lab', 'sync', syncs=held).status == 200
 
 
 def test_one_namespace_has_a_share_of_the_workers(trusted):
