@@ -19,6 +19,21 @@ def bare(text):
     return ''.join(text[place] for place in places), places
 
 
+def missing_test(words, source):
+    """What the test named by `words`, as after "by", lacks in the tree at `source`; None when it is there."""
+    kind, name, *more = [*words.split(), '']
+    path = {'unit': f'test/unit/test_{name}.c', 'system': f'test/system/{name}', 'program': f'test/system/{name}.c'}.get(kind)
+    if path is None:
+        return None
+    if not (source / path).is_file():
+        return f'there is no {path}'
+    if kind == 'system' and more[0] == '-k' and re.fullmatch(r'\w+', more[1]):
+        tests = re.findall(r'^def (test_\w+)', (source / path).read_text(), re.MULTILINE)
+        if not any(more[1] in test for test in tests):
+            return f'{path} has no test {more[1]!r}'
+    return None
+
+
 class Change:
     """In one file: a text that stands there once, behind an anchor perhaps, and what stands there instead."""
 
@@ -59,6 +74,8 @@ class Mutation:
 
     def edit(self, source):
         """{file: its text with the mutation}, of the tree at `source`."""
+        for missing in filter(None, (missing_test(test, source) for test in self.tests)):
+            raise Problem(missing)
         return self.apply([change for one in (*self.harms, self) for change in one.changes], source)
 
     def apply(self, changes, source=None):
