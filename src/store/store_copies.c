@@ -1,8 +1,7 @@
 /* store_copies: deferred copies: which are due, their targets, and their part of a commit. */
-#include "store/store_private.h"
+#include "store/commit_part.h"
 
 #include "model/mutation.h"
-#include "store/statements.h"
 
 /* --- due copies ---------------------------------------------------------------------------------- */
 
@@ -262,46 +261,35 @@ static void add_done(struct pg_params *params, const struct copy_batch *batch)
     pg_add_i64_array(params, numbers, count);
 }
 
-void store_add_copies(struct copy_params *params, struct arena *arena, const struct commit *commit)
+/* --- parts of a commit ---------------------------------------------------------------------------- */
+
+/* Locks the documents and writes their items; side tables and collections follow. */
+static enum fault plan_copies(struct commit_run *run)
 {
-    const struct copy_batch *batch = commit->copies;
-    struct pg_params *const all[] = {&params->note, &params->lock, &params->write, &params->done};
-    for (size_t i = 0; i < COUNT_OF(all); i++)
-        pg_params_start(all[i], arena);
-    if (commit->notes.count)
-        add_notes(&params->note, &commit->notes, commit->version);
+    const struct copy_batch *batch = run->commit->copies;
     if (!batch)
-        return;
-    assert(!commit->count && batch->source_count);
-    add_lock(&params->lock, batch, commit->stop);
-    add_done(&params->done, batch);
-    if (!batch->target_count)
-        return;
-    add_targets(&params->write, batch);
-    add_sources(&params->write, batch);
+        return FAULT_NONE;
+    assert(!run->commit->count && batch->source_count);
+    add_lock(commit_part_add(run, &statements[STATEMENT_COPY_LOCK]), batch, run->commit->stop);
+    if (batch->target_count) {
+        struct pg_params *params = commit_part_add(run, &statements[STATEMENT_COPY_WRITE]);
+        add_targets(params, batch);
+        add_sources(params, batch);
+    }
+    return FAULT_NONE;
 }
 
-bool store_copies_fit(const struct copy_params *params)
-{
-    return pg_params_fit(&params->note) && pg_params_fit(&params->lock) && pg_params_fit(&params->write) &&
-           pg_params_fit(&params->done);
-}
+const struct commit_part commit_part_copies = {.plan = plan_copies};
 
-/* --- the pipeline --------------------------------------------------------------------------------- */
-
-void store_send_copies(struct pg *pg, const struct copy_params *params, const struct commit *commit)
+/* Removes the notes that are done, adds those due; after all statements that write documents. */
+static enum fault plan_notes(struct commit_run *run)
 {
-    if (!commit->copies)
-        return;
-    pg_pipeline_add(pg, &statements[STATEMENT_COPY_LOCK], &params->lock);
-    if (commit->copies->target_count)
-        pg_pipeline_add(pg, &statements[STATEMENT_COPY_WRITE], &params->write);
-}
-
-void store_send_notes(struct pg *pg, const struct copy_params *params, const struct commit *commit)
-{
+    const struct commit *commit = run->commit;
     if (commit->copies)
-        pg_pipeline_add(pg, &statements[STATEMENT_COPY_DONE], &params->done);
+        add_done(commit_part_add(run, &statements[STATEMENT_COPY_DONE]), commit->copies);
     if (commit->notes.count)
-        pg_pipeline_add(pg, &statements[STATEMENT_COPY_NOTE], &params->note);
+        add_notes(commit_part_add(run, &statements[STATEMENT_COPY_NOTE]), &commit->notes, commit->version);
+    return FAULT_NONE;
 }
+
+const struct commit_part commit_part_copy_notes = {.plan = plan_notes};

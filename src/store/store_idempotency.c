@@ -4,8 +4,7 @@
 #include "store/store.h"
 
 #include "model/stamp.h"
-#include "store/statements.h"
-#include "store/store_private.h"
+#include "store/commit_part.h"
 
 /* Columns of IDEMPOTENCY_FIND. */
 enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
@@ -50,20 +49,34 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     return FAULT_NONE;
 }
 
-void store_idempotency_add(struct idempotency_params *params, const struct store *store, struct arena *arena,
-                           const struct idempotency *idempotency)
+/* --- parts of a commit --------------------------------------------------------------------------- */
+
+static enum fault plan_answer(struct commit_run *run)
 {
-    int64_t now = stamp_now();
-    pg_params_start(&params->keep, arena);
-    pg_add_text(&params->keep, idempotency->account);
-    pg_add_text(&params->keep, idempotency->key);
-    pg_add_text(&params->keep, idempotency->digest);
-    pg_add_text(&params->keep, idempotency->mime);
-    pg_add_text(&params->keep, idempotency->answer);
-    pg_add_i64(&params->keep, idempotency->version);
-    pg_add_i64(&params->keep, now);
-    pg_add_i64(&params->keep, oldest(store, idempotency->now));
-    pg_add_text(&params->keep, idempotency->standings.data ? idempotency->standings : BYTES(""));
-    pg_params_start(&params->purge, arena);
-    pg_add_i64(&params->purge, stamp_add_ms(now, -1000 * store_once_purge_s(store->settings)));
+    const struct idempotency *idempotency = run->commit->idempotency;
+    if (!idempotency)
+        return FAULT_NONE;
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY]);
+    pg_add_text(params, idempotency->account);
+    pg_add_text(params, idempotency->key);
+    pg_add_text(params, idempotency->digest);
+    pg_add_text(params, idempotency->mime);
+    pg_add_text(params, idempotency->answer);
+    pg_add_i64(params, idempotency->version);
+    pg_add_i64(params, stamp_now());
+    pg_add_i64(params, oldest(run->store, idempotency->now));
+    pg_add_text(params, idempotency->standings.data ? idempotency->standings : BYTES(""));
+    return FAULT_NONE;
 }
+
+const struct commit_part commit_part_idempotency = {.plan = plan_answer};
+
+static enum fault plan_purge(struct commit_run *run)
+{
+    if (run->commit->idempotency)
+        pg_add_i64(commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY_PURGE]),
+                   stamp_add_ms(stamp_now(), -1000 * store_once_purge_s(run->store->settings)));
+    return FAULT_NONE;
+}
+
+const struct commit_part commit_part_old_answers = {.plan = plan_purge};

@@ -6,13 +6,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/statements.h"
-#include "store/store_private.h"
+#include "store/commit_part.h"
 
 /* Columns of COLLECTION. */
 enum { LIFE, NUMBER, IS_READY, FLOOR, XID, XID_NEXT, ID, VERSION, HAS_LEFT };
 
-/* --- what a commit writes ------------------------------------------------------------------------ */
+/* --- a part of a commit --------------------------------------------------------------------------- */
 
 static bool is_followed(const struct schema *schema, const struct commit_document *document)
 {
@@ -22,8 +21,8 @@ static bool is_followed(const struct schema *schema, const struct commit_documen
     return class && (class->collection_count || class->unique_count || class->max_life.item);
 }
 
-static bool is_sent(const struct commit *commit, const struct schema *schema, size_t before,
-                    struct bytes class)
+static bool is_planned(const struct commit *commit, const struct schema *schema, size_t before,
+                       struct bytes class)
 {
     for (size_t i = 0; i < before; i++)
         if (bytes_equal(commit->documents[i].base->header.class, class) &&
@@ -32,54 +31,55 @@ static bool is_sent(const struct commit *commit, const struct schema *schema, si
     return false;
 }
 
-static void send_members(struct pg *pg, struct arena *arena, struct bytes class, const struct bytes *ids,
-                         size_t count)
+static void add_members(struct commit_run *run, struct bytes class, const struct bytes *ids, size_t count)
 {
-    struct pg_params params;
-    pg_params_start(&params, arena);
-    pg_add_text(&params, class);
-    pg_add_text_array(&params, ids, count);
-    pg_add_i64(&params, clock_present_minute());
-    pg_pipeline_add(pg, &statements[STATEMENT_MEMBERS], &params);
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_MEMBERS]);
+    pg_add_text(params, class);
+    pg_add_text_array(params, ids, count);
+    pg_add_i64(params, clock_present_minute());
 }
 
 /* The documents that copies are written to, in the order of their classes. */
-static void send_copied(struct pg *pg, struct arena *arena, const struct schema *schema,
-                        const struct copy_batch *batch)
+static void add_copied(struct commit_run *run, const struct copy_batch *batch)
 {
     for (size_t i = 0, end; i < batch->target_count; i = end) {
         struct bytes name = batch->targets[i].class;
-        const struct schema_class *class = schema_find_class(schema, name);
-        struct bytes *ids = ARENA_ARRAY(arena, struct bytes, batch->target_count - i);
+        const struct schema_class *class = schema_find_class(run->schema, name);
+        struct bytes *ids = ARENA_ARRAY(run->arena, struct bytes, batch->target_count - i);
         size_t count = 0;
         for (end = i; end < batch->target_count && bytes_equal(batch->targets[end].class, name); end++)
             if (copies_is_first(batch, end))
                 ids[count++] = batch->targets[end].id;
         if (class && class->collection_count)
-            send_members(pg, arena, name, ids, count);
+            add_members(run, name, ids, count);
     }
 }
 
-void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
-                        const struct commit *commit)
+/* After all statements that write items. */
+static enum fault plan_members(struct commit_run *run)
 {
-    if (!schema->class_count)
-        return;
+    const struct schema *schema = run->schema;
+    const struct commit *commit = run->commit;
+    if (!schema || !schema->class_count)
+        return FAULT_NONE;
     if (commit->copies)
-        send_copied(pg, arena, schema, commit->copies);
+        add_copied(run, commit->copies);
     for (size_t i = 0; i < commit->count; i++) {
         struct bytes class = commit->documents[i].base->header.class;
-        if (!is_followed(schema, &commit->documents[i]) || is_sent(commit, schema, i, class))
+        if (!is_followed(schema, &commit->documents[i]) || is_planned(commit, schema, i, class))
             continue;
-        struct bytes *ids = ARENA_ARRAY(arena, struct bytes, commit->count - i);
+        struct bytes *ids = ARENA_ARRAY(run->arena, struct bytes, commit->count - i);
         size_t count = 0;
         for (size_t k = i; k < commit->count; k++)
             if (bytes_equal(commit->documents[k].base->header.class, class) &&
                 is_followed(schema, &commit->documents[k]))
                 ids[count++] = commit->documents[k].base->header.id;
-        send_members(pg, arena, class, ids, count);
+        add_members(run, class, ids, count);
     }
+    return FAULT_NONE;
 }
+
+const struct commit_part commit_part_members = {.plan = plan_members};
 
 /* --- pages --------------------------------------------------------------------------------------- */
 

@@ -55,13 +55,6 @@ MUST_USE enum fault store_use(struct store *store, int ns, struct pg **pg_r);
 bool store_reads_again(struct store *store, int ns, enum fault fault, int attempt);
 void store_close(struct store *store, int ns);
 
-/* The first and the last statement of a commit that stores an answer. */
-struct idempotency_params {
-    struct pg_params keep, purge;
-};
-void store_idempotency_add(struct idempotency_params *params, const struct store *store, struct arena *arena,
-                           const struct idempotency *idempotency);
-
 /* Reads the schema applied in the namespace, unless it is cached. */
 MUST_USE enum fault store_read_schema(struct store_session *session);
 void store_forget_schema(struct store_session *session);
@@ -71,18 +64,6 @@ const struct schema *store_present_schema(const struct store_session *session);
  * `fault`. */
 enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault);
 
-/* The changes of a commit in side tables; prepares their statements.  FAULT_STALE: the schema has changed. */
-struct store_sides;
-MUST_USE enum fault store_collect_sides(struct store_session *session, struct arena *arena,
-                                        const struct commit *commit, struct store_sides **sides_r);
-/* Sent after all statements that write items. */
-void store_send_sides(struct pg *pg, const struct store_sides *sides);
-
-/* Updates collections and unique properties from what was written; sent after all statements that write
- * items. */
-void store_send_members(struct pg *pg, struct arena *arena, const struct schema *schema,
-                        const struct commit *commit);
-
 /* Whether the commit may take or give up values that are unique in all namespaces.  If so, it is a
  * transaction of its own, begun before the pipeline and ended after it; the verdict becomes that of the
  * whole. */
@@ -90,25 +71,6 @@ bool store_has_reservations(const struct schema *schema, const struct commit *co
 MUST_USE enum fault store_begin_reservations(struct store_session *session);
 void store_end_reservations(struct store *store, int ns, struct arena *arena, struct pg_verdict *verdict,
                             struct commit *commit);
-
-/* Statements of a commit that notes or writes copies. */
-struct copy_params {
-    struct pg_params note, lock, write, done;
-};
-void store_add_copies(struct copy_params *params, struct arena *arena, const struct commit *commit);
-MUST_USE bool store_copies_fit(const struct copy_params *params);
-/* Locks the documents and writes their items; side tables and collections follow. */
-void store_send_copies(struct pg *pg, const struct copy_params *params, const struct commit *commit);
-/* Removes the notes that are done, adds those due; sent after all statements that write documents. */
-void store_send_notes(struct pg *pg, const struct copy_params *params, const struct commit *commit);
-
-/* The statement that finds the subscriptions that the commit matches; sent after all statements that write
- * documents and members.  False: none is needed. */
-MUST_USE bool store_add_match(struct pg_params *params, const struct store *store, struct arena *arena,
-                              const struct commit *commit, const struct schema *schema);
-/* After the commit: takes its result. */
-void store_take_match(const struct pg_result *rows, const struct store *store, struct arena *arena,
-                      struct match *match);
 
 /* Called before a session ends. */
 void store_forget_statements(struct store_session *session);
@@ -118,17 +80,6 @@ void store_forget_searches(struct store_session *session);
  * flags those documents of the commit and returns their number; 0 also if it is not such a list. */
 size_t store_flag_listed(struct commit *commit, struct arena *arena, const char *detail);
 
-/* Statements of a commit that creates or ends tasks. */
-struct task_params {
-    struct pg_params end, make, next;
-};
-void store_add_tasks(struct task_params *params, struct arena *arena, const struct commit *commit);
-MUST_USE bool store_tasks_fit(const struct task_params *params);
-/* The first statements of the pipeline (after that of an answer), and the last (before that of an answer). */
-void store_send_ends(struct pg *pg, const struct task_params *params, const struct commit *commit);
-void store_send_tasks(struct pg *pg, const struct task_params *params, const struct commit *commit);
-/* After the commit: takes their results; `results` begins with the first of them. */
-void store_take_tasks(struct pg_result *const *results, struct commit *commit);
 /* A row with the columns of TASK_DUE. */
 struct task store_read_due(const struct pg_result *rows, int row);
 /* Flags the fences listed in the detail of ST002; all if it is unknown which. */

@@ -10,8 +10,7 @@
 #include "base/log.h"
 #include "model/expiry.h"
 #include "model/mutation.h"
-#include "store/statements.h"
-#include "store/store_private.h"
+#include "store/commit_part.h"
 #include "edge/json.h"
 
 /* Columns of SCHEMA. */
@@ -276,7 +275,7 @@ enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena
     return FAULT_STALE;
 }
 
-/* --- what a commit writes ------------------------------------------------------------------------ */
+/* --- a part of a commit --------------------------------------------------------------------------- */
 
 /* Names of items in one side table. */
 struct matched {
@@ -287,14 +286,14 @@ struct matched {
     size_t wiped_count;
 };
 
-struct store_sides {
+struct sides {
     struct arena *arena;
     const struct commit *commit;
     struct matched *list;
     size_t count;
 };
 
-static struct matched *match(struct store_sides *sides, struct side *side)
+static struct matched *match(struct sides *sides, struct side *side)
 {
     for (size_t i = 0; i < sides->count; i++)
         if (sides->list[i].side == side)
@@ -304,7 +303,7 @@ static struct matched *match(struct store_sides *sides, struct side *side)
     return matched;
 }
 
-static void add_item(struct store_sides *sides, struct side *side, struct bytes id, struct bytes key)
+static void add_item(struct sides *sides, struct side *side, struct bytes id, struct bytes key)
 {
     struct matched *matched = match(sides, side);
     if (matched->count == matched->capacity) {
@@ -323,7 +322,7 @@ static void add_item(struct store_sides *sides, struct side *side, struct bytes 
     matched->keys[matched->count++] = key.data ? key : BYTES("");
 }
 
-static void add_wiped(struct store_sides *sides, struct side *side, struct bytes id)
+static void add_wiped(struct sides *sides, struct side *side, struct bytes id)
 {
     struct matched *matched = match(sides, side);
     if (!matched->wiped)
@@ -355,8 +354,7 @@ static bool is_same_export(struct arena *arena, const struct schema_item *item, 
     return old && new;
 }
 
-static void collect_document(struct store_sides *sides, struct side *side,
-                             const struct commit_document *document)
+static void collect_document(struct sides *sides, struct side *side, const struct commit_document *document)
 {
     struct bytes id = document->base->header.id;
     bool goes_on = document->act == DRAFT_WRITE && document_exists(document->base);
@@ -375,7 +373,7 @@ static void collect_document(struct store_sides *sides, struct side *side,
 }
 
 /* Items that may be written as copies: for those that are not, the side table gets their present state. */
-static void collect_copies(struct store_sides *sides, struct side *side, const struct copy_batch *batch)
+static void collect_copies(struct sides *sides, struct side *side, const struct copy_batch *batch)
 {
     for (size_t i = 0; i < batch->target_count; i++) {
         const struct copy_target *target = &batch->targets[i];
@@ -394,15 +392,21 @@ static enum fault refuse_side(struct store_session *session, struct side *side, 
     return fault;
 }
 
-enum fault store_collect_sides(struct store_session *session, struct arena *arena,
-                               const struct commit *commit, struct store_sides **sides_r)
+static enum fault prepare_side(struct store_session *session, struct arena *arena, struct side *side)
 {
-    struct known_schema *known = session->schema;
-    struct store_sides *sides = ARENA_NEW(arena, struct store_sides);
-    *sides = (struct store_sides){.arena = arena, .commit = commit};
-    *sides_r = sides;
-    if (known->side_count)
-        sides->list = ARENA_ARRAY(arena, struct matched, known->side_count);
+    const struct pg_statement both[] = {side->write, side->wipe};
+    if (side->is_prepared)
+        return FAULT_NONE;
+    if (session->left.size)
+        deallocate_left(session, arena);
+    side->is_prepared = true; /* the first of them, even if the second is refused */
+    enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
+    return fault ? refuse_side(session, side, fault) : FAULT_NONE;
+}
+
+static void collect_sides(struct sides *sides, struct known_schema *known)
+{
+    const struct commit *commit = sides->commit;
     for (size_t s = 0; s < known->side_count; s++) {
         struct side *side = &known->sides[s];
         if (commit->copies)
@@ -414,39 +418,37 @@ enum fault store_collect_sides(struct store_session *session, struct arena *aren
             collect_document(sides, side, document);
         }
     }
-    for (size_t i = 0; i < sides->count; i++) {
-        struct side *side = sides->list[i].side;
-        const struct pg_statement both[] = {side->write, side->wipe};
-        if (side->is_prepared)
-            continue;
-        if (session->left.size)
-            deallocate_left(session, arena);
-        side->is_prepared = true; /* the first of them, even if the second is refused */
-        enum fault fault = pg_prepare(session->pg, both, COUNT_OF(both));
+}
+
+/* Prepares the statements of side tables; after all statements that write items. */
+static enum fault plan_sides(struct commit_run *run)
+{
+    struct known_schema *known = run->session->schema;
+    if (!run->schema || !known->side_count)
+        return FAULT_NONE;
+    struct sides sides = {.arena = run->arena, .commit = run->commit};
+    sides.list = ARENA_ARRAY(run->arena, struct matched, known->side_count);
+    collect_sides(&sides, known);
+    for (size_t i = 0; i < sides.count; i++) {
+        enum fault fault = prepare_side(run->session, run->arena, sides.list[i].side);
         if (fault)
-            return refuse_side(session, side, fault);
+            return fault;
+    }
+    for (size_t i = 0; i < sides.count; i++) {
+        const struct matched *matched = &sides.list[i];
+        if (matched->wiped_count)
+            pg_add_text_array(commit_part_add(run, &matched->side->wipe), matched->wiped,
+                              matched->wiped_count);
+        if (matched->count) {
+            struct pg_params *params = commit_part_add(run, &matched->side->write);
+            pg_add_text_array(params, matched->ids, matched->count);
+            pg_add_text_array(params, matched->keys, matched->count);
+        }
     }
     return FAULT_NONE;
 }
 
-void store_send_sides(struct pg *pg, const struct store_sides *sides)
-{
-    for (size_t i = 0; i < sides->count; i++) {
-        const struct matched *matched = &sides->list[i];
-        struct pg_params params;
-        if (matched->wiped_count) {
-            pg_params_start(&params, sides->arena);
-            pg_add_text_array(&params, matched->wiped, matched->wiped_count);
-            pg_pipeline_add(pg, &matched->side->wipe, &params);
-        }
-        if (matched->count) {
-            pg_params_start(&params, sides->arena);
-            pg_add_text_array(&params, matched->ids, matched->count);
-            pg_add_text_array(&params, matched->keys, matched->count);
-            pg_pipeline_add(pg, &matched->side->write, &params);
-        }
-    }
-}
+const struct commit_part commit_part_side_tables = {.plan = plan_sides};
 
 enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault)
 {

@@ -7,8 +7,7 @@
 #include "base/clock.h"
 #include "base/schedule.h"
 #include "model/stamp.h"
-#include "store/statements.h"
-#include "store/store_private.h"
+#include "store/commit_part.h"
 
 enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
 
@@ -201,7 +200,7 @@ enum fault store_forget_push(struct store *store, int ns, struct arena *arena, s
     return fault;
 }
 
-/* --- matches of a commit ------------------------------------------------------------------------- */
+/* --- a part of a commit ------------------------------------------------------------------------- */
 
 static int push_queue(const struct store *store)
 {
@@ -228,36 +227,37 @@ static size_t list_written(const struct commit *commit, struct bytes *classes, s
     return count;
 }
 
-bool store_add_match(struct pg_params *params, const struct store *store, struct arena *arena,
-                     const struct commit *commit, const struct schema *schema)
+static enum fault plan_match(struct commit_run *run)
 {
-    pg_params_start(params, arena);
-    if (!commit->match.own.data && !schema->wakes)
-        return false;
+    const struct commit *commit = run->commit;
+    if (!run->schema || (!commit->match.own.data && !run->schema->wakes))
+        return FAULT_NONE;
     size_t most = commit->count + (commit->copies ? commit->copies->target_count : 0);
-    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, most),
-                 *ids = ARENA_ARRAY(arena, struct bytes, most);
+    struct bytes *classes = ARENA_ARRAY(run->arena, struct bytes, most),
+                 *ids = ARENA_ARRAY(run->arena, struct bytes, most);
     size_t count = list_written(commit, classes, ids);
     if (!count)
-        return false;
+        return FAULT_NONE;
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SUBSCRIPTIONS_MATCH]);
     pg_add_text_array(params, classes, count);
     pg_add_text_array(params, ids, count);
     pg_add_text(params, commit->match.own);
-    pg_add_i32(params, schema->wakes);
+    pg_add_i32(params, run->schema->wakes);
     pg_add_i64(params, clock_present_minute());
     pg_add_i64(params, commit->stop);
-    pg_add_i32(params, push_queue(store));
-    return true;
+    pg_add_i32(params, push_queue(run->store));
+    return FAULT_NONE;
 }
 
-void store_take_match(const struct pg_result *rows, const struct store *store, struct arena *arena,
-                      struct match *match)
+static void take_match(struct commit_run *run, struct pg_result *const *results)
 {
     enum { KIND, NAME, NUMBER };
+    const struct pg_result *rows = *results;
+    struct match *match = &run->commit->match;
     size_t count = (size_t)pg_rows(rows);
     match->is_known = true;
-    match->definitions = ARENA_ARRAY(arena, struct matched_definition, count);
-    match->woken = ARENA_ARRAY(arena, struct task, count);
+    match->definitions = ARENA_ARRAY(run->arena, struct matched_definition, count);
+    match->woken = ARENA_ARRAY(run->arena, struct task, count);
     for (int row = 0; row < pg_rows(rows); row++) {
         struct bytes kind = pg_get_text(rows, row, KIND), name = pg_get_text(rows, row, NAME);
         int64_t number = pg_get_i64(rows, row, NUMBER);
@@ -268,9 +268,11 @@ void store_take_match(const struct pg_result *rows, const struct store *store, s
         else
             match->woken[match->woken_count++] = (struct task){.id = name,
                                                                .operation = BYTES(PUSH_OPERATION),
-                                                               .queue = push_queue(store),
+                                                               .queue = push_queue(run->store),
                                                                .start = number,
                                                                .priority = TASK_PRIORITY,
                                                                .batch = 1};
     }
 }
+
+const struct commit_part commit_part_matches = {.plan = plan_match, .take = take_match};

@@ -2,8 +2,7 @@
 #include "store/store_tasks.h"
 
 #include "model/cron.h"
-#include "store/statements.h"
-#include "store/store_private.h"
+#include "store/commit_part.h"
 #include "edge/json.h"
 
 /* --- parameters --- */
@@ -141,50 +140,40 @@ static bool has_domain(const struct commit *commit)
     return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->domain.data;
 }
 
-void store_add_tasks(struct task_params *params, struct arena *arena, const struct commit *commit)
+static enum fault plan_ends(struct commit_run *run)
 {
-    pg_params_start(&params->end, arena);
-    if (is_periodic(commit))
-        add_periodic_end(&params->end, commit);
-    else if (commit->fence_count)
-        add_end(&params->end, commit);
-    pg_params_start(&params->make, arena);
+    const struct commit *commit = run->commit;
+    if (!commit->fence_count)
+        return FAULT_NONE;
+    bool is_period = is_periodic(commit);
+    struct pg_params *params =
+        commit_part_add(run, &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
+                                         : is_period               ? STATEMENT_CRON_END
+                                         : commit->fence_count > 1 ? STATEMENT_TASK_END
+                                                                   : STATEMENT_TASK_END_ONE]);
+    if (is_period)
+        add_periodic_end(params, commit);
+    else
+        add_end(params, commit);
+    return FAULT_NONE;
+}
+
+const struct commit_part commit_part_task_ends = {.plan = plan_ends};
+
+static enum fault plan_new(struct commit_run *run)
+{
+    const struct commit *commit = run->commit;
     if (is_lone(commit))
-        add_lone(&params->make, commit->tasks, commit->stop);
+        add_lone(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_ONE]), commit->tasks, commit->stop);
     else if (commit->task_count)
-        add_made(&params->make, commit->tasks, commit->task_count, commit->stop);
-    pg_params_start(&params->next, arena);
+        add_made(commit_part_add(run, &statements[STATEMENT_TASK_MAKE]), commit->tasks, commit->task_count,
+                 commit->stop);
     if (has_domain(commit)) {
-        pg_add_text(&params->next, commit->fences->domain);
-        pg_add_i64(&params->next, commit->stop);
+        struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_NEXT]);
+        pg_add_text(params, commit->fences->domain);
+        pg_add_i64(params, commit->stop);
     }
-}
-
-bool store_tasks_fit(const struct task_params *params)
-{
-    return pg_params_fit(&params->end) && pg_params_fit(&params->make);
-}
-
-/* --- the pipeline --- */
-
-void store_send_ends(struct pg *pg, const struct task_params *params, const struct commit *commit)
-{
-    if (commit->fence_count)
-        pg_pipeline_add(pg,
-                        &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
-                                    : is_periodic(commit)     ? STATEMENT_CRON_END
-                                    : commit->fence_count > 1 ? STATEMENT_TASK_END
-                                                              : STATEMENT_TASK_END_ONE],
-                        &params->end);
-}
-
-void store_send_tasks(struct pg *pg, const struct task_params *params, const struct commit *commit)
-{
-    if (commit->task_count)
-        pg_pipeline_add(pg, &statements[is_lone(commit) ? STATEMENT_TASK_MAKE_ONE : STATEMENT_TASK_MAKE],
-                        &params->make);
-    if (has_domain(commit))
-        pg_pipeline_add(pg, &statements[STATEMENT_TASK_NEXT], &params->next);
+    return FAULT_NONE;
 }
 
 /* --- the answers --- */
@@ -233,14 +222,16 @@ struct task store_read_due(const struct pg_result *rows, int row)
     };
 }
 
-void store_take_tasks(struct pg_result *const *results, struct commit *commit)
+static void take_new(struct commit_run *run, struct pg_result *const *results)
 {
+    struct commit *commit = run->commit;
     if (commit->task_count)
         take_made(*results++, commit); /* no rows for a lone one: it is as requested */
-    commit->next = (struct task){0};
     if (has_domain(commit) && pg_rows(*results))
         commit->next = store_read_due(*results, 0);
 }
+
+const struct commit_part commit_part_new_tasks = {.plan = plan_new, .take = take_new};
 
 void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail)
 {

@@ -354,6 +354,44 @@ plant 'claim without a test' check-docs '^SECURITY.md:3: the claim names no test
 plant 'private path' check-docs "a path of somebody's machine" \
     'printf "\nSee /home/%s/x.\n" joe >>README.md'
 
+plant_commit()
+{
+    plant "$1" check-docs "$2" 'mkdir src/store
+cat >src/store/statements_table.h <<"X"
+/* Every statement. */
+STATEMENT(ONCE, "once", 1, "select $1")
+STATEMENT(
+    CORE, "core", 1, "select $1")
+X
+cat >src/store/commit_table.h <<"X"
+/* The parts. */
+PART(idempotency, "once")
+PART(main_part, "core x_…_write")
+X
+cat >doc/commit.md <<"X"
+# Commit
+
+| part | statements | when |
+| --- | --- | --- |
+| idempotency | `once` | always |
+| main part | `core` `x_…_write` | always |
+X
+'"$3"
+}
+plant_commit 'parts of a commit in another order' \
+    '^doc/commit.md:5: part 1 of a commit is "main part" .src/store/commit_table.h:2., not "idempotency"' \
+    'printf "/* The parts. */\nPART(main_part, \"core\")\nPART(idempotency, \"once\")\n" >src/store/commit_table.h'
+plant_commit 'part of a commit that no page has' \
+    '^doc/commit.md:1: the table of the parts of a commit lacks "late" .src/store/commit_table.h:4.' \
+    'printf "PART(late, \"core\")\n" >>src/store/commit_table.h'
+plant_commit 'statement of a part that no page has' \
+    '^doc/commit.md:5: "idempotency" sends once core .src/store/commit_table.h:2.' \
+    'replace src/store/commit_table.h "\"once\"" "\"once core\""'
+plant_commit 'statement of a part that is none' '^src/store/commit_table.h:2: onse is no statement' \
+    'replace src/store/commit_table.h "\"once\"" "\"onse\""'
+cases=$((cases + 1))
+[ -f "$root/src/store/commit_table.h" ] || fail 'the parts of a commit are not checked: src/store/commit_table.h is elsewhere'
+
 # --- check-dist ---
 if git --version >/dev/null 2>&1; then
     cases=$((cases + 3))

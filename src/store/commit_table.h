@@ -1,0 +1,22 @@
+/* The parts of a commit: PART(NAME, "statements").  Their order is the order of the pipeline, and so the
+ * order of locks; change it only together with every other writer (doc/commit.md, whose table lists the same
+ * parts in the same order: scripts/check-docs compares the two).
+ *
+ * The statements are those of statements_table.h that the part may send; x_…: side tables, whose statements
+ * depend on the schema. */
+/* clang-format off */
+PART(idempotency, "once")
+PART(task_ends, "task_end_one task_end task_step cron_end")
+PART(absences, "absent")
+PART(core, "core_one core")
+PART(births, "born")
+PART(wipe, "wipe")
+PART(purge, "purge")
+PART(copies, "copy_lock copy_write")
+PART(side_tables, "x_…_wipe x_…_write")
+PART(members, "members")
+PART(copy_notes, "copy_done copy_note")
+PART(matches, "subs_touch")
+PART(new_tasks, "task_make_one task_make task_next")
+PART(old_answers, "once_purge")
+/* clang-format on */
