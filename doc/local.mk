@@ -15,10 +15,12 @@ report-bugs:
 nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/freshness.md doc/explanation/performance.md \
 	doc/explanation/reliability.md \
-	doc/how-to/operating.md doc/how-to/release.md \
+	doc/how-to/follow-changes-in-a-browser.md doc/how-to/model-data.md doc/how-to/operating.md doc/how-to/release.md \
+	doc/how-to/task-does-not-run.md doc/explanation/not-for-you-if.md \
 	doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
 	doc/reference/glossary.md doc/reference/live.md doc/reference/modules.md doc/reference/protocol.md doc/reference/push.md \
-	doc/reference/schema.md doc/reference/subscriptions.md doc/reference/tasks.md
+	doc/reference/schema.md doc/reference/subscriptions.md doc/reference/tasks.md \
+	doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/bench/ratios.svg doc/bench/latency.svg
 EXTRA_DIST += HACKING.md src/segment/README.md
 
 # A module, described and built: modules.md

@@ -1,0 +1,115 @@
+"""The tutorials, typed from top to bottom: each command of doc/tutorial is run as it stands there, and prints what stands
+behind it.  A block `sh terminal` runs beside the others, and what is shown of it later is awaited; `…` stands for any text."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from stack import BUILD, SOURCE, Stack
+from test_protocol import DEMONSTRATION, learn
+
+PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
+SECONDS = 120
+
+
+class Shell:
+    """One bash that is given a block after the other."""
+
+    def __init__(self, folder, environment):
+        self.end, self.number = 'end-of-block', 0
+        self.process = subprocess.Popen(['bash', '-e'], cwd=folder, env=environment, stdin=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=1, start_new_session=True)
+
+    def run(self, block):
+        """What the block prints."""
+        self.number += 1
+        mark = f'{self.end}-{self.number}'
+        self.process.stdin.write(f'{block}\necho {mark}\n')
+        self.process.stdin.flush()
+        lines = []
+        for line in self.process.stdout:
+            if line.strip() == mark:
+                return ''.join(lines)
+            lines.append(line)
+        raise AssertionError(f'the shell ended:\n{block}\n{"".join(lines)}')
+
+    def close(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def is_shown(told, printed):
+    """Are the lines of the page there, in their order and one behind the other; `…` is any text?"""
+    pattern = '\n'.join(re.escape(line).replace('…', '.*') for line in told.strip().splitlines())
+    return re.search(rf'^{pattern}$', printed, re.M)
+
+
+def wrong_answer(told, printed, stamps):
+    if '…' in told:
+        pattern = re.escape(re.sub(r'\s+', '', told)).replace('…', '[^,}]*')
+        return None if re.fullmatch(pattern, re.sub(r'\s+', '', printed)) else f'{told} is told, {printed} is given'
+    return learn(told, printed.strip(), stamps)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder that looks like that of the sources, with the demonstration's programs in it; and its server."""
+    with Stack('tutorial', workers=3) as stack:
+        stack.step('queue', 'start')
+        (tmp_path / 'doc').symlink_to(SOURCE / 'doc')
+        home = tmp_path / 'var/demo'
+        home.mkdir(parents=True)
+        (home / 'stampctl').write_text(f"#!/bin/sh\nexec '{BUILD}/src/stampctl' -c '{stack.path}/etc/stampd.conf' \"$@\"\n")
+        (home / 'stampctl').chmod(0o755)
+        environment = {**os.environ, 'PGUSER': 'postgres', 'STAMPD_SQL': str(SOURCE / 'sql'), 'PYTHONUNBUFFERED': '1'}
+        yield tmp_path, environment, stack
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_a_tutorial_can_be_typed(page, place):
+    folder, environment, stack = place
+    text = (SOURCE / 'doc/tutorial' / page).read_text().replace(DEMONSTRATION, stack.url)
+    shell, beside, printed, stamps, ran = Shell(folder, environment), [], '', {}, 0
+    try:
+        for match in BLOCK_OF_TUTORIAL.finditer(text):
+            kind, more, block = match.groups()
+            where = f'doc/tutorial/{page}:{text.count(chr(10), 0, match.start()) + 1}'
+            if kind == 'sh' and more == ' terminal':
+                output = folder / f'terminal-{len(beside)}'
+                beside.append((subprocess.Popen(['bash', '-ec', block], cwd=folder, env=environment, start_new_session=True,
+                                                stdin=subprocess.DEVNULL, stdout=output.open('w'), stderr=subprocess.STDOUT), output))
+                printed = None
+            elif kind == 'sh' and not block.startswith('scripts/demo'):
+                assert not re.search(r'(?<!\d)\d{15}(?!\d)', block), f"{where}: a stamp of somebody else's server cannot be typed"
+                printed, ran = shell.run(block), ran + 1
+            elif kind == 'json':
+                wrong = wrong_answer(block, printed, stamps)
+                assert not wrong, f'{where}: {wrong}'
+            elif kind == 'text' and printed and is_shown(block, printed):
+                continue
+            elif kind == 'text':  # of the terminal beside
+                assert beside, f'{where}: not printed, but:\n{printed}'
+                end = time.monotonic() + SECONDS
+                while not is_shown(block, beside[-1][1].read_text()):
+                    assert time.monotonic() < end, f'{where}: the terminal shows:\n{beside[-1][1].read_text()}'
+                    time.sleep(0.1)
+        assert ran >= 3
+    finally:
+        shell.close()
+        for process, _ in beside:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+BLOCK_OF_TUTORIAL = re.compile(r'^```(\w+)( \w+)?\n(.*?)^```$', re.M | re.S)
+
+
+def test_what_is_shown_is_compared():
+    assert is_shown('a\n… b', 'x\na\n17 b\n')
+    assert not is_shown('a\nb', 'a\nc\nb\n')
+    assert not wrong_answer('{"id":"…","n":…}', '{"id":"k2v","n":17}\n', {})
+    assert wrong_answer('{"id":"…","n":…}', '{"id":"k2v","n":17,"x":1}\n', {})
+    assert wrong_answer('{"a":1}', '{"a":2}', {})
