@@ -103,6 +103,7 @@ struct call {
     int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     int64_t deadline_ms; /* monotonic */
+    const char *misuse;  /* the line of the log about a module's misuse that was written last; NULL: none */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */
 };
 

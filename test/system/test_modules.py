@@ -226,7 +226,9 @@ def test_deep_arguments_are_stored_as_they_came(stack):
     assert answer.status_code == 200, answer.text
     answer = stack.request('POST', '/demo/op/get', json={'param': {'docs': [{'c': 'Trial', 'id': 'carry'}]}})
     assert f'"j":{text}' in answer.text
+    size = len(stack.log())
     refused(stack, 'BMODULE', 'Carry', {'class': 'Many', 'value': 1})
+    assert stack.log()[size:].count('operation=Carry') == 1, 'one misuse, however often the operation is tried, is one line'
     refused(stack, 'ALIMIT', 'Carry', {'class': 'Count', 'value': 'x' * 1048576})
 
 

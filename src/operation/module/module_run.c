@@ -44,14 +44,24 @@ void module_unwatch_call(const struct stampd_call *call)
 
 /* --- failures --- */
 
+/* Each try of a request makes the same mistake: one line. */
+static void log_misuse(struct stampd_call *call, const char *detail, const char *argument)
+{
+    struct call *request = call->attempt->call;
+    const char *line = arena_printf(arena_of(call), "operation=%s: %s%s%s", call->operation->name, detail,
+                                    argument ? " " : "", argument ? argument : "");
+    if (!request->misuse || strcmp(request->misuse, line) != 0)
+        log_warning("%s", line);
+    request->misuse = line;
+}
+
 void module_fail(struct stampd_call *call, enum fault fault, const char *detail, const char *argument)
 {
     if (call->fault)
         return;
     call->fault = fault;
     if (fault == FAULT_BMODULE)
-        log_warning("operation=%s: %s%s%s", call->operation->name, detail, argument ? " " : "",
-                    argument ? argument : "");
+        log_misuse(call, detail, argument);
     if (detail || argument)
         reply_fault(call->attempt->call, call->attempt->reply, fault, detail, argument, NULL);
 }
