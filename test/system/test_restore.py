@@ -1,5 +1,6 @@
 """What moves all documents at once: a restore from a backup, made known; TRUNCATE, heard."""
 import os
+import re
 import subprocess
 import threading
 
@@ -116,6 +117,67 @@ def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
         assert copy.items == items_of(stack.get('lab', copy.name))
     assert items_of(stack.get('lab', ('Note', 'one kept'))) == {('Line', 'a'): 1} == items_of(stack.get('lab', ('Note', 'one gone')))
     assert stack.put('lab', doc('one late', ('a', 3))) > latest
+
+
+PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
+BACKUP, ONE, ALL = re.findall(r'^```sh\n(.*?)^```$', PAGE[PAGE.index('## Backup and restore'):PAGE.index('## Upgrade')], re.M | re.S)[:3]
+
+
+def type_lines(stack, lines, folder):
+    """As the administrator, in a shell that stops at the first error."""
+    programs = folder / 'programs'
+    programs.mkdir(exist_ok=True)
+    (programs / 'stampctl').write_text(f'#!/bin/sh\nexec {BUILD}/src/stampctl --config {stack.path}/etc/stampd.conf "$@"\n')
+    (programs / 'stampctl').chmod(0o755)
+    done = subprocess.run(['bash', '-eu', '-c', lines.replace('z demo', 'z demo lab')], cwd=folder, capture_output=True, text=True, timeout=300, env={
+        **os.environ, 'PATH': f'{programs}:/usr/lib/postgresql/15/bin:{os.environ["PATH"]}', 'STAMPD_SQL': str(SOURCE / 'sql'),
+        'PGHOST': str(stack.database), 'PGUSER': 'postgres'})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_all_namespaces_are_restored_onto_a_new_cluster(stack, tmp_path):
+    """By the commands of the page.  Holders, tasks, subscriptions and the configurations of the namespaces are as at the backup."""
+    assert 'createuser stampd' in ALL and 'pg_dump' in BACKUP and 'z demo' in ALL and 'z demo' in BACKUP and 'dropdb' in ONE
+    stack.put('lab', doc('cluster kept', ('a', 1)), doc('cluster gone', ('a', 1)))
+    stack.put('demo', doc('cluster', ('a', 1)))
+    run(stack, 'ns', 'origins', 'lab', 'https://a.example')
+    later = {'op': 'put', 'start': 400101000000000, 'info': 'later', 'param': {'docs': [doc('by task', ('a', 1))]}}
+    stack.op('lab', 'task', later, admin=True)
+    type_lines(stack, BACKUP, tmp_path)
+    latest = stack.put('lab', doc('cluster kept', ('a', 2)), doc('cluster late', ('a', 2)))
+    stack.put('lab', {'c': 'Note', 'id': 'cluster gone', 'delete': True})
+    copies = [copy_of(stack, id_) for id_ in ('cluster kept', 'cluster gone', 'cluster late')]
+
+    stack.step('stampd', 'stop', 'now')
+    stack.stop_postgres()
+    (stack.path / 'pg').rename(stack.path / 'pg.former')
+    stack.step('postgres', 'create')
+    stack.step('postgres', 'start')
+    type_lines(stack, ALL, tmp_path)
+    stack.step('stampd', 'start')
+
+    listed = [line.split()[:2] for line in run(stack, 'ns', 'list').splitlines()[1:]]
+    assert listed == [['demo', 'stampd_demo'], ['lab', 'stampd_lab'], ['z', 'stampd_z']]
+    assert run(stack, 'ns', 'origins', 'lab').split() == ['https://a.example']
+    assert 'later' in run(stack, 'task', 'list', 'lab')
+    assert items_of(stack.get('demo', ('Note', 'cluster'))) == {('Line', 'a'): 1}
+    assert version_of(stack, 'cluster kept') > latest and version_of(stack, 'cluster late') == 0
+    for copy in copies:
+        synchronise(stack, copy)
+        assert copy.items == items_of(stack.get('lab', copy.name))
+    assert stack.put('lab', doc('cluster late', ('a', 3))) > latest
+    rights = "select has_table_privilege('stampd', 'stampd.doc', 'select'), has_table_privilege('stampd', 'stampd.doc', 'truncate')," \
+             " (select rolsuper or rolcreatedb or rolcreaterole from pg_roles where rolname = 'stampd')"
+    assert stack.psql('lab', rights) == [(True, False, False)]
+    connection = psycopg2.connect(stack.conninfo('lab', user='stampd'))
+    try:
+        with connection.cursor() as cursor, pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute('select stampd.after_restore()')
+    finally:
+        connection.close()
+    done = subprocess.run([BUILD / 'src/stampctl', 'check-config', '--config', stack.path / 'etc/stampd.conf'], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0 and 'FAIL' not in done.stdout, done.stdout
 
 
 def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
