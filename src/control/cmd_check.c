@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -306,7 +307,7 @@ static void check_access_log(struct check *check, struct bytes text)
         warn(check, "nginx: access_log is off: nobody can say later what was asked");
 }
 
-enum { RENEWAL_DAYS = 14 };
+enum { RENEWAL_DAYS = 14, TMPFS = 0x01021994, RAMFS = 0x858458f6 /* statfs(2) */ };
 
 static const char *first_word(struct check *check, struct bytes value)
 {
@@ -314,6 +315,27 @@ static const char *first_word(struct check *check, struct bytes value)
     while (size < value.size && !strchr(" \t;", value.data[size]))
         size++;
     return arena_printf(check->control->arena, "%.*s", (int)size, value.data);
+}
+
+/* nginx writes the bodies of requests and answers to files: in memory they are another limit for what
+ * strangers can fill. */
+static void check_temporary(struct check *check, struct bytes text)
+{
+    struct bytes value;
+    struct statfs status;
+    size_t position = 0;
+    if (!directive_next(text, "client_body_temp_path", &position, &value))
+        return;
+    char *path =
+        arena_copy(check->control->arena, first_word(check, value), strlen(first_word(check, value)));
+    const char *folder = path;
+    for (char *slash; statfs(path, &status) != 0; *slash = '\0') /* nginx makes it when it starts */
+        if (!(slash = strrchr(path, '/')) || slash == path)
+            return;
+    if ((uint32_t)status.f_type == TMPFS || (uint32_t)status.f_type == RAMFS)
+        warn(check,
+             "nginx: its temporary files are in memory, in %s (stampctl nginx --folder FOLDER on a disk)",
+             folder);
 }
 
 static void check_certificate(struct check *check, struct bytes text)
@@ -351,6 +373,7 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
     check_map(check, map_file);
     check_listen(check, text);
     check_access_log(check, text);
+    check_temporary(check, text);
     check_certificate(check, text);
 }
 

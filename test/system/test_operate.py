@@ -124,6 +124,15 @@ def test_check_config_tells_what_may_be_wanted(stack):
         stack.step('queue', 'stop')
 
 
+def test_check_config_looks_where_temporary_files_are(stack, tmp_path):
+    nginx = (stack.path / 'etc/nginx.conf').read_text()
+    changed = tmp_path / 'nginx.conf'
+    for folder, is_told in (('/dev/shm/none/yet', True), (tmp_path, False)):
+        changed.write_text(re.sub(r'client_body_temp_path .*;', f'client_body_temp_path {folder}/body;', nginx))
+        said = stampctl(stack, 'check-config', '--nginx', changed, prefix=WORKER)
+        assert ('temporary files are in memory' in said) == is_told, said
+
+
 def test_check_config_looks_at_the_certificate(stack):
     key, certificate = stack.path / 'etc/certificate.key', stack.path / 'etc/certificate.pem'
     kept = certificate.read_bytes()
