@@ -1,4 +1,4 @@
-/* idempotency: prevents a request from being executed twice (protocol.md, "Sending a request again").
+/* idempotency: prevents a request from being executed twice (protocol.md, "Idempotency").
  *
  * dhop, the session's stamp of the operation, is checked here and passed to operations.  Under the header
  * Idempotency-Key an operation that may write is executed once: its commit stores the answer, and the same
