@@ -24,21 +24,21 @@ create table stampd.migration (
 comment on table stampd.migration is 'Migrations that were applied; stampctl keeps it.';
 grant select on stampd.migration to stampd;
 
-create table stampd.space (
+create table stampd.namespace (
   one    boolean primary key default true check (one),
   floor  bigint not null,
-  life   bigint not null default (random() * 9007199254740991)::bigint,
+  epoch  bigint not null default (random() * 9007199254740991)::bigint,
   secret text not null default
     encode(sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex')
 );
-insert into stampd.space (floor) values (0);
-comment on table stampd.space is 'Exactly one row: what concerns the whole namespace.';
-comment on column stampd.space.floor is
+insert into stampd.namespace (floor) values (0);
+comment on table stampd.namespace is 'Exactly one row: what concerns the whole namespace.';
+comment on column stampd.namespace.floor is
   'No zombie that was purged had a higher version: a document without a row is born above it.';
-comment on column stampd.space.life is 'Tokens of collections are good for one life.';
-comment on column stampd.space.secret is
+comment on column stampd.namespace.epoch is 'Tokens of collections are valid in one epoch.';
+comment on column stampd.namespace.secret is
   'Seals what clients keep and bring back: cursors, tokens of collections, ids of live events.  With another one all of those are refused.';
-grant select, update on stampd.space to stampd;
+grant select, update on stampd.namespace to stampd;
 
 create table stampd.doc (
   class   text collate "C" not null,
@@ -53,8 +53,8 @@ create table stampd.doc (
 comment on table stampd.doc is
   'Headers of documents.  A row with ctime 0 is a zombie: the document was deleted.  Never delete a row by hand.';
 comment on column stampd.doc.version is 'Stamp of the last operation that changed the document; of a zombie, that of its deletion.';
-comment on column stampd.doc.ctime is 'Stamp of the birth of this life; 0: the document does not exist.';
-comment on column stampd.doc.dtime is 'Removals of items later than this stamp are known as tombstones; 0 for a zombie.';
+comment on column stampd.doc.ctime is 'Stamp of the birth of this incarnation; 0: the document does not exist.';
+comment on column stampd.doc.dtime is 'Removals of items later than this stamp are kept as tombstones; 0 for a zombie.';
 comment on column stampd.doc.v1 is 'Bytes of the keys and contents of its items, tombstones left out.';
 comment on column stampd.doc.v2 is 'Bytes of its attachments.';
 -- The predicate changes at birth and death only, so other commits stay heap-only updates.
@@ -73,7 +73,7 @@ create table stampd.item (
   primary key (class, id, iclass, key)
 ) with (fillfactor = 80);
 comment on table stampd.item is
-  'Items of documents.  No foreign key: whoever writes an item holds the lock of its document''s row.';
+  'Items of documents.  No foreign key: a writer of an item holds the lock of its document''s row.';
 comment on column stampd.item.iclass is 'Class of the item.';
 comment on column stampd.item.key is 'Key in its class; empty: a singleton.';
 comment on column stampd.item.version is 'Stamp of the operation that last wrote or removed it in this document.';
@@ -92,7 +92,7 @@ begin
   raise exception using errcode = state, message = 'commit refused', detail = what;
 end $$;
 comment on function stampd.fail(text, text) is
-  'Refuses the whole commit.  ST001: documents are not at the versions seen, listed in the detail as JSON [class, id, version].';
+  'Refuses the whole commit with a state of src/store/refusal_table.h.';
 
 -- --- stamps ---
 
@@ -147,7 +147,7 @@ comment on function stampd.version_above(bigint) is
 
 -- --- notifying servers of changes that no worker made ---
 
-create function stampd.tell_change() returns trigger language plpgsql as $$
+create function stampd.notify_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' then
     perform pg_notify('stampd', old.class || '.' || old.id);
@@ -156,31 +156,31 @@ begin
   end if;
   return null;
 end $$;
-comment on function stampd.tell_change() is 'Trigger: tells the channel stampd the class and id of a document.';
-create trigger tell_change after insert or update or delete on stampd.doc
+comment on function stampd.notify_change() is 'Trigger: sends the class and id of a document on the channel stampd.';
+create trigger notify_change after insert or update or delete on stampd.doc
   for each row when (current_setting('stampd.worker', true) is distinct from 'on')
-  execute function stampd.tell_change();
-comment on trigger tell_change on stampd.doc is
+  execute function stampd.notify_change();
+comment on trigger notify_change on stampd.doc is
   'For changes of administrators and other programs: sessions of workers set stampd.worker = on and publish by themselves.';
 
-create function stampd.tell_truncation() returns trigger language plpgsql as $$
+create function stampd.notify_truncation() returns trigger language plpgsql as $$
 begin
   if tg_when = 'BEFORE' then
-    update stampd.space set floor = greatest(floor, (select max(d.version) from stampd.doc d)) where one;
+    update stampd.namespace set floor = greatest(floor, (select max(d.version) from stampd.doc d)) where one;
   else
     perform pg_notify('stampd', 'all');
   end if;
   return null;
 end $$;
-comment on function stampd.tell_truncation() is
-  'Trigger: raises the floor over the versions of all documents, and tells the channel stampd that all of them have changed.';
+comment on function stampd.notify_truncation() is
+  'Trigger: raises the floor over the versions of all documents, and sends `all` on the channel stampd.';
 create trigger floor_over_truncation before truncate on stampd.doc
-  for each statement execute function stampd.tell_truncation();
+  for each statement execute function stampd.notify_truncation();
 comment on trigger floor_over_truncation on stampd.doc is
   'Documents that are born after TRUNCATE are newer than those of the same name that were there before.';
-create trigger tell_truncation after truncate on stampd.doc
-  for each statement execute function stampd.tell_truncation();
-comment on trigger tell_truncation on stampd.doc is 'TRUNCATE, of doc and item together, is heard by all servers.';
+create trigger notify_truncation after truncate on stampd.doc
+  for each statement execute function stampd.notify_truncation();
+comment on trigger notify_truncation on stampd.doc is 'Notifies all servers of a TRUNCATE, of doc and item together.';
 
 -- --- administrators' functions ---
 
@@ -196,16 +196,16 @@ begin
   select * into held from doc d
     where d.class = lock_document.class and d.id = lock_document.id for no key update;
   if not found then
-    -- Absence is held as workers hold it: by a lock on the name, taken in a statement before the look.
+    -- Absence is held as workers hold it: by a lock on the name, taken in a statement before the one that reads.
     perform pg_advisory_xact_lock(hashtextextended(lock_document.class || '.' || lock_document.id, 0));
     select * into held from doc d
       where d.class = lock_document.class and d.id = lock_document.id for no key update;
   end if;
-  -- Whoever moves its end holds the row that is locked now: this statement sees what it is.
-  perform from ending e join ending_property p on p.class = e.class
+  -- A transaction that moves its expiry holds the row that is locked now: this statement sees the result.
+  perform from expiry e join expiry_property p on p.class = e.class
     where e.class = lock_document.class and e.id = lock_document.id and e.until <= present_minute();
   if found and held.ctime <> 0 then
-    return end_document(held);
+    return expire_document(held);
   end if;
   return held;
 end $$;
@@ -252,7 +252,7 @@ begin
     return null;
   end if;
 
-  changed := version_above(coalesce(held.version, (select floor from space where one)));
+  changed := version_above(coalesce(held.version, (select floor from namespace where one)));
   select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) into volume from item i
     where i.class = put_item.class and i.id = put_item.id and i.content is not null
       and (i.iclass, i.key) <> (put_item.iclass, put_item.key);
@@ -322,12 +322,12 @@ begin
     delete from doc d using unnest(classes, ids) z(class, id) where d.class = z.class and d.id = z.id
     returning d.version
   ) select count(*), max(version) into purged, highest from gone;
-  update space set floor = highest where one and floor < highest;
+  update namespace set floor = highest where one and floor < highest;
   return purged;
 end $$;
 comment on function stampd.purge_zombies(bigint, int) is
-  'Forgets up to `batch` documents deleted before the stamp, of classes with zombieDays before so many days, and moves the floor '
-  'over their versions.  Returns how many; call again until it returns 0.  The stamp must lie further back than any holder of '
+  'Purges up to `batch` documents deleted before the stamp, of classes with zombieDays before so many days, and moves the floor '
+  'over their versions.  Returns how many; call again until it returns 0.  The stamp must lie further back than any client with '
   'copies may stay away.';
 
 revoke execute on all functions in schema stampd from public;

@@ -1,6 +1,6 @@
 -- Answers kept under an Idempotency-Key.
 
-create table stampd.once (
+create table stampd.idempotency (
   account   text collate "C" not null,
   key       text collate "C" not null,
   digest    text not null,
@@ -11,32 +11,32 @@ create table stampd.once (
   standings text not null default '',
   primary key (account, key)
 );
-comment on table stampd.once is
+comment on table stampd.idempotency is
   'Answers kept under an Idempotency-Key, each written by the commit of its operation.';
-comment on column stampd.once.account is 'Account of the caller; empty: the request named none.';
-comment on column stampd.once.digest is
+comment on column stampd.idempotency.account is 'Account of the caller; empty: the request named none.';
+comment on column stampd.idempotency.digest is
   'SHA-256 of what was asked for: another request under the same key is refused.';
-comment on column stampd.once.mime is 'Type of the answer.';
-comment on column stampd.once.answer is 'What the work of the operation gave; what follows the commit is added anew.';
-comment on column stampd.once.version is 'Version of the commit; 0: nothing was changed.';
-comment on column stampd.once.at is 'Stamp of the moment of the commit, by the clock of the worker: the age of the row.';
-comment on column stampd.once.standings is
-  'How the documents that the operation looked at stood after the commit: JSON [[class, id, version]…]; null in place of the '
-  'version: that of the commit; 0: it does not exist.  Empty: nobody asks for it.';
--- For the rows that are too old; rows are written once, so no update pays for it.
-create index once_at on stampd.once (at);
-grant select, insert, update, delete on stampd.once to stampd;
+comment on column stampd.idempotency.mime is 'Type of the answer.';
+comment on column stampd.idempotency.answer is 'The result of the operations work; what follows the commit is added anew.';
+comment on column stampd.idempotency.version is 'Version of the commit; 0: nothing was changed.';
+comment on column stampd.idempotency.at is 'Stamp of the moment of the commit, by the clock of the worker: the age of the row.';
+comment on column stampd.idempotency.standings is
+  'The versions of the documents that the operation read, after the commit: JSON [[class, id, version]…]; null in place of the '
+  'version: that of the commit; 0: it does not exist.  Empty: no operation needs it.';
+-- For the rows that are too old; rows are never updated, so no update pays for it.
+create index idempotency_at on stampd.idempotency (at);
+grant select, insert, update, delete on stampd.idempotency to stampd;
 
-create function stampd.purge_once(older_than_stamp bigint, batch int default 1000) returns bigint
+create function stampd.purge_idempotency(older_than_stamp bigint, batch int default 1000) returns bigint
   language sql volatile set search_path = stampd, pg_temp as $$
   with gone as (
-    delete from once where ctid = any (array(
-      select o.ctid from once o where o.at < older_than_stamp order by o.at limit batch for update skip locked))
+    delete from idempotency where ctid = any (array(
+      select o.ctid from idempotency o where o.at < older_than_stamp order by o.at limit batch for update skip locked))
     returning 1
   ) select count(*) from gone
 $$;
-comment on function stampd.purge_once(bigint, int) is
-  'Forgets up to `batch` answers kept since before the stamp.  Returns how many; call again until it returns 0.  The server '
+comment on function stampd.purge_idempotency(bigint, int) is
+  'Purges up to `batch` answers kept since before the stamp.  Returns how many; call again until it returns 0.  The server '
   'does the same little by little, with each answer that it keeps.';
 
 revoke execute on all functions in schema stampd from public;

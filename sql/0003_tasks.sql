@@ -34,7 +34,7 @@ create table stampd.taskqueue (
   asker      bigint,
   latest     bigint,
   parked     bigint,
-  told       smallint not null default 0
+  reported   smallint not null default 0
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 10000);
 comment on table stampd.taskqueue is
@@ -64,7 +64,7 @@ comment on column stampd.taskqueue.strict is 'In its domain it starts after all 
 comment on column stampd.taskqueue.asker is 'The limited client that asked for it: its address, hashed; null: none did.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
-comment on column stampd.taskqueue.told is 'The administrators were told of its failures: 0: not since the first, or since it was parked.';
+comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
 
 -- Discovery, in the order in which tasks are started.
 create index taskqueue_due on stampd.taskqueue (qn, priority, startat, number)
@@ -85,9 +85,9 @@ create index taskqueue_running on stampd.taskqueue (starttime) where starttime i
 create index taskqueue_failing on stampd.taskqueue (retry, startat) where starttime is null and retry > 0;
 create index taskqueue_parked on stampd.taskqueue (parked)
   where starttime is null and startat = 991231235959999 and parked is not null;
-create index taskqueue_untold_parked on stampd.taskqueue (parked)
-  where starttime is null and startat = 991231235959999 and parked is not null and told = 0;
-create index taskqueue_untold on stampd.taskqueue (retry) where starttime is null and retry > 0 and told = 0;
+create index taskqueue_unreported_parked on stampd.taskqueue (parked)
+  where starttime is null and startat = 991231235959999 and parked is not null and reported = 0;
+create index taskqueue_unreported on stampd.taskqueue (retry) where starttime is null and retry > 0 and reported = 0;
 create index taskqueue_asker on stampd.taskqueue (asker) where asker is not null;
 create index taskqueue_start on stampd.taskqueue (startat, number) where starttime is null;
 create index taskqueue_info on stampd.taskqueue (info, number) where info <> '';
@@ -108,7 +108,7 @@ create table stampd.task_history (
   exc       text,
   report    text
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
-comment on table stampd.task_history is 'Attempts at tasks that have ended, in the order of their ends; forgotten after task_history_s.';
+comment on table stampd.task_history is 'Attempts at tasks that have ended, in the order of their ends; purged after task_history_s.';
 comment on column stampd.task_history.retry is 'Which attempt it was, from 0.';
 comment on column stampd.task_history.step is 'Commits that the task had made when the attempt ended.';
 comment on column stampd.task_history.startat is 'Before which it was not to start.';
@@ -180,15 +180,15 @@ declare
   is_whole constant boolean := cardinality(first_due) < 1000;
   domains  constant text[] := array(select distinct f.domain from unnest(first_due) f(domain) order by f.domain);
   name  text := '';
-  place int := 0;
+  nth   int := 0;
   given int := 0;
   chosen task_due;
 begin
-  -- Few are due: their domains are known.  Many: step from domain to domain along the indexes.
+  -- Few are due: their domains are in the list.  Many: step from domain to domain along the indexes.
   while given < most loop
     if is_whole then
-      place := place + 1;
-      name := domains[place];
+      nth := nth + 1;
+      name := domains[nth];
     else
       name := (select min(d.domain) from (
         (select t.domain from taskqueue t
@@ -239,18 +239,18 @@ begin
   end if;
   -- Many wait: along each queue and priority.
   return query
-  with recursive place(qn, priority) as (
+  with recursive level(qn, priority) as (
     (select t.qn, t.priority from taskqueue t
        where t.starttime is null and t.domain is null and t.startat < 991231235959999
        order by t.qn, t.priority limit 1)
     union all
-    select n.qn, n.priority from place p cross join lateral (
+    select n.qn, n.priority from level p cross join lateral (
       select t.qn, t.priority from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and (t.qn, t.priority) > (p.qn, p.priority)
         order by t.qn, t.priority limit 1) n
   ), due as (
-    select d.* from place p cross join lateral (
+    select d.* from level p cross join lateral (
       select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and t.qn = p.qn and t.priority = p.priority and t.startat >= since and t.startat <= until
@@ -283,27 +283,27 @@ comment on function stampd.tasks_oldest(bigint) is 'The earliest start, from `si
 
 -- --- alerts ---
 
-create function stampd.tasks_untold(failures int, most int)
+create function stampd.tasks_unreported(failures int, most int)
   returns table (taskid text, opname text, info text, retry int, startat bigint, exc text, report text)
   language sql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
   (select t.taskid, t.opname, t.info, t.retry, t.startat, t.exc, t.report from taskqueue t
-     where t.starttime is null and t.startat = 991231235959999 and t.parked is not null and t.told = 0
+     where t.starttime is null and t.startat = 991231235959999 and t.parked is not null and t.reported = 0
        and t.exc is distinct from 'HELD'
      order by t.parked limit most)
   union all
   (select t.taskid, t.opname, t.info, t.retry, t.startat, t.exc, t.report from taskqueue t
-     where t.starttime is null and t.retry > 0 and t.told = 0 and t.retry >= failures and t.startat < 991231235959999
+     where t.starttime is null and t.retry > 0 and t.reported = 0 and t.retry >= failures and t.startat < 991231235959999
      order by t.retry limit most)
 $$;
-comment on function stampd.tasks_untold(int, int) is
-  'For workers: tasks that are parked after failures, or have failed at least `failures` times, and of which nobody was told.';
+comment on function stampd.tasks_unreported(int, int) is
+  'For workers: tasks that are parked after failures, or have failed at least `failures` times, and were not reported.';
 
-create function stampd.task_told(id text, failures int) returns void
+create function stampd.task_reported(id text, failures int) returns void
   language sql volatile set search_path = stampd, pg_temp as $$
-  update taskqueue t set told = 1 where t.taskid = id and t.retry = failures and t.told = 0
+  update taskqueue t set reported = 1 where t.taskid = id and t.retry = failures and t.reported = 0
 $$;
-comment on function stampd.task_told(text, int) is 'For workers: the administrators have been told that it has failed so often.';
+comment on function stampd.task_reported(text, int) is 'For workers: these failures have been reported to the administrators.';
 
 create function stampd.task_expire(older_than_stamp bigint, most int default 1000) returns bigint
   language sql volatile set search_path = stampd, pg_temp as $$
@@ -358,7 +358,7 @@ begin
             retry = t.retry + is_failure::int,
             exc = case when is_failure then code end, report = case when is_failure then words end,
             parked = case when again = 991231235959999 then stopped end,
-            told = case when again = 991231235959999 or t.retry = 0 then 0 else t.told end
+            reported = case when again = 991231235959999 or t.retry = 0 then 0 else t.reported end
         where t.taskid = id;
       return again;
     exception when unique_violation then null; -- one has begun to wait for the resource just now
@@ -407,7 +407,7 @@ comment on function stampd.task_operations(text[], int[], int[], int) is 'For wo
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
-  stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_untold(int, int),
-  stampd.task_told(text, int), stampd.task_expire(bigint, int),
+  stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
+  stampd.task_reported(text, int), stampd.task_expire(bigint, int),
   stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.tasks_asked(bigint, int, int),
   stampd.task_operations(text[], int[], int[], int) to stampd;

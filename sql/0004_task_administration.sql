@@ -5,14 +5,14 @@
 
 -- --- waking the queue managers ---
 
-create function stampd.task_tell(start bigint) returns void
+create function stampd.task_notify(start bigint) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 begin
   if start <= stamp_of(now() + interval '1 hour') then
     notify stampd_task;
   end if;
 end $$;
-comment on function stampd.task_tell(bigint) is 'Wakes the queue managers at the end of the transaction, when the start is near.';
+comment on function stampd.task_notify(bigint) is 'Wakes the queue managers at the end of the transaction, when the start is near.';
 
 -- --- one task ---
 
@@ -51,10 +51,10 @@ create function stampd.task_create(opname text, param text default '{}', startat
 declare
   made  constant bigint := stamp_now();
   start constant bigint := coalesce(task_create.startat, made);
-  known task_operation;
+  declared task_operation;
   kept  text;
 begin
-  select * into known from task_operation o where o.opname = task_create.opname;
+  select * into declared from task_operation o where o.opname = task_create.opname;
   if task_create.opname !~ '^[A-Za-z][A-Za-z0-9_.-]{0,31}$' then
     raise exception 'not a name of an operation: %', task_create.opname using errcode = '22023';
   elsif task_create.qn not between 0 and 15 or task_create.priority not between 0 and 255
@@ -65,14 +65,14 @@ begin
   elsif task_create.strict and task_create.domain is null then
     raise exception 'strict order is that of a domain' using errcode = '22023';
   end if;
-  perform task_check_param(task_create.param, coalesce(known.param_bytes, 65536)),
+  perform task_check_param(task_create.param, coalesce(declared.param_bytes, 65536)),
     task_check_text('info', task_create.info, 272), task_check_text('resource', task_create.resource, 272),
     task_check_text('domain', task_create.domain, 255); -- 272: the name of a document with its class
   insert into taskqueue as t (taskid, opname, param, info, startat, qn, priority, resource, domain, batch, created, strict)
     values (substr(translate(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 1, 40), task_create.opname,
-            task_create.param, coalesce(task_create.info, ''), start, coalesce(task_create.qn, known.qn, 0),
+            task_create.param, coalesce(task_create.info, ''), start, coalesce(task_create.qn, declared.qn, 0),
             coalesce(task_create.priority, 20), task_create.resource, task_create.domain,
-            case when task_create.domain is null then coalesce(task_create.batch, known.batch, 1) else 1 end, made,
+            case when task_create.domain is null then coalesce(task_create.batch, declared.batch, 1) else 1 end, made,
             coalesce(task_create.strict, false))
     on conflict (opname, resource) where starttime is null and resource is not null do update
       set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),
@@ -83,7 +83,7 @@ begin
           exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,
           report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end
     returning t.taskid into kept;
-  perform task_tell(start);
+  perform task_notify(start);
   return kept;
 end $$;
 comment on function stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean) is
@@ -103,14 +103,14 @@ begin
   if not found or held.starttime is not null then
     return null;
   end if;
-  -- Who takes a task out of the park wants it tried as often as a new one.
+  -- A task that an administrator starts again is tried as often as a new one.
   update taskqueue t
     set startat = task_move.startat,
         retry = case when held.startat = 991231235959999 then 0 else t.retry end,
         exc = case when held.startat = 991231235959999 then null else t.exc end,
         report = case when held.startat = 991231235959999 then null else t.report end
     where t.taskid = task_move.taskid;
-  perform task_tell(task_move.startat);
+  perform task_notify(task_move.startat);
   return task_move.startat;
 end $$;
 comment on function stampd.task_move(text, bigint) is
@@ -151,7 +151,7 @@ begin
     values (held.taskid, held.opname, held.info, held.qn, held.retry, held.step, held.startat, coalesce(held.starttime, stamp_now()),
             stamp_now(), 'DROPPED', held.report);
   if held.domain is not null then
-    perform task_tell(0); -- another may have waited behind it
+    perform task_notify(0); -- another may have waited behind it
   end if;
   return true;
 end $$;
@@ -168,7 +168,7 @@ create function stampd.task_purge_history(older_than_stamp bigint, batch int def
   ) select count(*) from gone
 $$;
 comment on function stampd.task_purge_history(bigint, int) is
-  'Forgets attempts that ended before the stamp, out of the `batch` oldest.  Returns how many; call again until it returns 0.  '
+  'Purges attempts that ended before the stamp, out of the `batch` oldest.  Returns how many; call again until it returns 0.  '
   'The server does it at each scan.';
 
 -- --- lists and numbers ---
@@ -274,12 +274,12 @@ create function stampd.task_backlog(most int default 10000)
   returns table (qn smallint, due bigint, later bigint, running bigint, parked bigint, failing bigint, oldest bigint)
   language sql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-  with recursive place(qn, priority) as (
+  with recursive level(qn, priority) as (
     (select t.qn, t.priority from taskqueue t
        where t.starttime is null and t.domain is null and t.startat < 991231235959999
        order by t.qn, t.priority limit 1)
     union all
-    select n.qn, n.priority from place p cross join lateral (
+    select n.qn, n.priority from level p cross join lateral (
       select t.qn, t.priority from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and (t.qn, t.priority) > (p.qn, p.priority)
@@ -299,7 +299,7 @@ create function stampd.task_backlog(most int default 10000)
          where t.starttime is null and t.domain is null and t.startat < 991231235959999
            and t.qn = p.qn and t.priority = p.priority and t.startat <= n.stamp
          order by t.startat, t.number limit 1) as oldest
-      from place p cross join present n
+      from level p cross join present n
     union all
     select t.qn, count(*), 0, 0, 0, 0, min(t.startat) from (select w.qn, w.startat from taskqueue w cross join present n
         where w.starttime is null and w.domain is not null and w.startat < 991231235959999 and w.startat <= n.stamp
@@ -326,7 +326,7 @@ comment on function stampd.task_backlog(int) is
   'of all that have a domain.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.task_tell(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int),
+grant execute on function stampd.task_notify(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int),
   stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean), stampd.task_move(text, bigint),
   stampd.task_run(text), stampd.task_hold(text), stampd.task_drop(text), stampd.task_purge_history(bigint, int),
   stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint),

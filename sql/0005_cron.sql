@@ -1,7 +1,7 @@
 -- Periodic tasks: operations that are run again and again.  doc/tasks.md has the rules.
 --
 -- A row of `cron` is a rule.  It has at most one task, a row of `taskqueue` that bears its name: the commit that ends one
--- turn of the rule makes that same row wait for the next.  Scans make what is missing and follow rules that have changed.
+-- run of the rule makes that same row wait for the next.  Scans make what is missing and follow rules that have changed.
 -- A transaction that needs both rows locks the rule first.
 
 create table stampd.cron (
@@ -107,7 +107,7 @@ begin
     update cron c set taskid = task.taskid where c.name = rule;
     return task.taskid;
   elsif task.starttime is not null then
-    return null; -- the end of this turn plans the next
+    return null; -- the end of this run plans the next
   end if;
   anew := (task.opname, task.param) is distinct from (held.opname, held.param)
           or (task.startat = 991231235959999 and task.exc is distinct from 'HELD');
@@ -213,13 +213,13 @@ begin
   return is_there;
 end $$;
 comment on function stampd.cron_drop(text) is
-  'Ends a rule and takes back its task, unless that runs: then it is its last turn.  A rule that a module declares stays ended '
+  'Ends a rule and takes back its task, unless that runs: then it is its last run.  A rule that a module declares stays ended '
   'until cron_restore.  False: there is none.';
 
 create function stampd.cron_restore(rule text) returns boolean
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 begin
-  -- Its last turn may still run: then that is its task again.
+  -- Its last run may not have ended: then that is its task again.
   update cron c set dropped = false, since = stamp_now(), taskid = (select t.taskid from taskqueue t where t.cron = rule)
     where c.name = rule and c.dropped;
   return found;
@@ -228,17 +228,17 @@ comment on function stampd.cron_restore(text) is 'Takes cron_drop back, of a rul
 
 -- --- waking the queue managers ---
 
-create function stampd.cron_tell() returns trigger
+create function stampd.cron_notify() returns trigger
   language plpgsql set search_path = stampd, pg_temp as $$
 begin
   if session_user <> 'stampd' then
-    perform task_tell(0);
+    perform task_notify(0);
   end if;
   return null;
 end $$;
-create trigger cron_tell after insert or update or delete on stampd.cron for each statement execute function stampd.cron_tell();
+create trigger cron_notify after insert or update or delete on stampd.cron for each statement execute function stampd.cron_notify();
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.cron_follow(text[], text[], text[]), stampd.cron_scan(text, text[], text[], text[]),
   stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text),
-  stampd.cron_tell() to stampd;
+  stampd.cron_notify() to stampd;

@@ -159,7 +159,7 @@ begin
   end if;
   select * into progress from schema_fill f
     where f.class = fill_side.class and f.iclass = fill_side.iclass for update;
-  -- Whoever writes an item holds the lock of its document; the items are looked at in a later statement.
+  -- A writer of an item holds the lock of its document; the items are read in a later statement.
   select array_agg(o.id order by o.id) into batch_ids from (
     select d.id from doc d where d.class = fill_side.class and d.id > progress.after and d.ctime <> 0
       order by d.id limit fill_side.batch for share) o;

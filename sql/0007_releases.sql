@@ -18,7 +18,7 @@ declare
   texts      text[];
   rule       json;
   change     record;
-  place      int;
+  index      int;
   is_changed boolean := false;
 begin
   if json_typeof(content::json) <> 'object' then
@@ -28,14 +28,14 @@ begin
     into names, texts from json_each(content::json) with ordinality m(key, value, n);
   for rule in select r.value from json_array_elements(rules) with ordinality r(value, n) order by r.n loop
     for change in select r.key, r.value #>> '{}' as name from json_each(coalesce(rule -> 'rename', '{}')) with ordinality r(key, value, n) order by r.n loop
-      place := array_position(names, change.key);
-      if place is null then
+      index := array_position(names, change.key);
+      if index is null then
         continue;
       elsif array_position(names, change.name) is null then
-        names[place] := change.name;
+        names[index] := change.name;
       else -- of two the newer one stays
-        names := names[:place - 1] || names[place + 1:];
-        texts := texts[:place - 1] || texts[place + 1:];
+        names := names[:index - 1] || names[index + 1:];
+        texts := texts[:index - 1] || texts[index + 1:];
       end if;
       is_changed := true;
     end loop;
@@ -47,10 +47,10 @@ begin
       end if;
     end loop;
     for change in select r.value as key from json_array_elements_text(coalesce(rule -> 'drop', '[]')) r(value) loop
-      place := array_position(names, change.key);
-      if place is not null then
-        names := names[:place - 1] || names[place + 1:];
-        texts := texts[:place - 1] || texts[place + 1:];
+      index := array_position(names, change.key);
+      if index is not null then
+        names := names[:index - 1] || names[index + 1:];
+        texts := texts[:index - 1] || texts[index + 1:];
         is_changed := true;
       end if;
     end loop;
@@ -96,7 +96,7 @@ begin
           where i.class = of_class and i.id = held.id and i.content is not null and not i.raw
             and m.content is distinct from i.content and m.content is not null loop
       changed := coalesce(changed, version_above(held.version));
-      -- Not vop: whoever reads has seen it like this since the release, and a copy still waits for what is newer.
+      -- Not vop: readers have seen it like this since the release, and a copy still waits for what is newer.
       update item i set content = old.mutated, version = changed
         where i.class = of_class and i.id = held.id and i.iclass = old.iclass and i.key = old.key;
     end loop;
@@ -127,7 +127,7 @@ begin
     raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
   end if;
   select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = '~' for update;
-  -- Whoever writes an item holds the lock of its document; the items are looked at in a later statement.
+  -- A writer of an item holds the lock of its document; the items are read in a later statement.
   select array_agg(o.id order by o.id) into ids from (
     select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
       order by d.id limit batch for no key update) o;
@@ -150,7 +150,7 @@ declare
 begin
   for held in select d.* from doc d where d.class = of_class and d.id = any (ids) order by d.id for no key update loop
     changed := version_above(held.version);
-    -- Not vop: whoever reads has seen it like this since the release, and a copy still waits for what is newer.
+    -- Not vop: readers have seen it like this since the release, and a copy still waits for what is newer.
     update item i set content = u.content, version = changed from unnest(ids, iclasses, keys, contents) u(id, iclass, key, content)
       where u.id = held.id and i.class = of_class and i.id = held.id and i.iclass = u.iclass and i.key = u.key;
     update doc d set version = changed, v1 = (

@@ -19,7 +19,7 @@ comment on column stampd.collection.number is 'Another declaration under the sam
 comment on column stampd.collection.keys is 'Properties, each Item.member, of singletons.';
 comment on column stampd.collection.is_list is 'The property is a list; the document is a member under each of its elements.';
 comment on column stampd.collection.is_ready is 'The documents that were there before are members too.';
-comment on column stampd.collection.floor is 'Departures of this transaction and older ones may be forgotten.';
+comment on column stampd.collection.floor is 'Departures of this transaction and older ones may be purged.';
 comment on column stampd.collection.is_mutable is 'Documents that live on may leave it; else their commit is refused.';
 grant select on stampd.collection to stampd;
 grant update (floor) on stampd.collection to stampd;
@@ -39,28 +39,28 @@ comment on column stampd.member.value is
   'Value of the property, of more than 255 bytes a hash of it; joined from several: octets, a colon, the value, each.';
 comment on column stampd.member.version is 'Version of the document when it last changed or left.';
 comment on column stampd.member.xid is 'The transaction that wrote the row.';
-comment on column stampd.member.has_left is 'The document is here no more, or is no more; kept so that holders of copies learn it.';
+comment on column stampd.member.has_left is 'The document is here no more, or is no more; kept so that clients with a copy get it.';
 comment on column stampd.member.until is 'The end of the document; null: it has none.';
 -- Synchronisation: what one collection has seen since a transaction.
 create index member_changed on stampd.member (collection, value, xid, id);
 -- Those that have ended since a synchronisation.
-create index member_ends on stampd.member (collection, value, until, id) where until is not null and not has_left;
+create index member_expiry on stampd.member (collection, value, until, id) where until is not null and not has_left;
 -- Purging, the oldest first.
 create index member_left on stampd.member (collection, version) where has_left;
 grant select, insert, update, delete on stampd.member to stampd;
 
 -- Tokens of collections after a crash of PostgreSQL.
 --
--- A token says up to which number of a transaction its holder knows a collection.  PostgreSQL gives numbers again of which it
+-- A token has the number of the transaction up to which a client has the collection.  PostgreSQL gives numbers again of which it
 -- had written nothing to the disk when it crashed: those of transactions that were undone just before.  A token that is beyond
--- them would miss what is done under them now.  So tokens are good for one life of the server: what is not logged is empty
+-- them would miss what is done under them now.  So tokens are valid in one epoch: what is not logged is empty
 -- after a crash, and on a standby that takes over.
 create unlogged table stampd.since_crash (
   one  boolean primary key default true check (one),
   mark bigint not null default (random() * 9007199254740991)::bigint
 );
 comment on table stampd.since_crash is 'One row, gone after a crash of PostgreSQL: then a worker makes another.';
-comment on column stampd.since_crash.mark is 'With the life of table space: tokens of collections are good for as long as both stay.';
+comment on column stampd.since_crash.mark is 'With the epoch of table namespace: tokens of collections are valid for as long as both stay.';
 insert into stampd.since_crash default values;
 grant select, insert on stampd.since_crash to stampd;
 
@@ -112,14 +112,14 @@ comment on function stampd.follow_schema() is 'Trigger: collections and unique p
 create trigger follow_schema after update of content on stampd.schema
   for each row execute function stampd.follow_schema();
 
-create function stampd.tell_collection() returns trigger language plpgsql as $$
+create function stampd.notify_collection() returns trigger language plpgsql as $$
 begin
   perform pg_notify('stampd', 'all'); -- as with doc: anything may have changed; many in one transaction are one
   return null;
 end $$;
-comment on function stampd.tell_collection() is 'Trigger: tells the channel stampd that a collection is declared, filled or dropped.';
-create trigger tell_collection after insert or delete or update of is_ready on stampd.collection
-  for each row execute function stampd.tell_collection();
+comment on function stampd.notify_collection() is 'Trigger: sends `all` on the channel stampd when a collection is declared, filled or dropped.';
+create trigger notify_collection after insert or delete or update of is_ready on stampd.collection
+  for each row execute function stampd.notify_collection();
 
 -- --- values ---
 
@@ -160,8 +160,8 @@ declare
   value  text;
   joined text := '';
 begin
-  for place in 1 .. cardinality(keys) loop
-    value := property_text(property_json(class, id, keys[place]));
+  for nth in 1 .. cardinality(keys) loop
+    value := property_text(property_json(class, id, keys[nth]));
     if value is null then
       return null;
     end if;
@@ -195,7 +195,7 @@ create function stampd.member_write(of_class text, ids text[], minute bigint def
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
-  ends_here boolean := ending_write(of_class, ids);
+  ends_here boolean := expiry_write(of_class, ids);
   most      bigint := nullif(current_setting('stampd.collection_values', true), '');
   too_many  json;
   fixed     json;
@@ -206,7 +206,7 @@ begin
   ), stays as (
     insert into member (collection, id, value, version, xid, has_left, until)
       select p.collection, p.id, p.value, p.version, pg_current_xact_id(), false, e.until
-        from present p left join ending e on ends_here and e.class = of_class and e.id = p.id
+        from present p left join expiry e on ends_here and e.class = of_class and e.id = p.id
         where not exists (select from too_long)
       on conflict (collection, id, value) do update
         set version = excluded.version, xid = excluded.xid, has_left = false, until = excluded.until
@@ -216,7 +216,7 @@ begin
       where c.class = of_class and m.collection = c.number and m.id = any (ids) and not m.has_left
         and d.class = of_class and d.id = m.id
         and (m.collection, m.id, m.value) not in (select p.collection, p.id, p.value from present p)
-      -- It lives on: neither deleted nor born by this commit.
+      -- It goes on: neither deleted nor born by this commit.
       returning not c.is_mutable and d.ctime <> 0 and d.ctime < d.version as is_fixed, c.name, m.id, m.value
   ) select (select json_build_array('limit_collection_values', most::text, max(l.number)::text) from too_long l having count(*) > 0),
            (select json_build_array(g.name, of_class, g.id, g.value) from gone g where g.is_fixed order by g.name, g.id limit 1)
@@ -247,7 +247,7 @@ begin
   end if;
   insert into schema_fill (class, iclass, after, done) values (of_class, '', '', 0) on conflict (class, iclass) do nothing;
   select after into last_id from schema_fill f where f.class = of_class and f.iclass = '' for update;
-  -- Whoever changes a document holds its lock; contents are looked at in a later statement.
+  -- A transaction that changes a document holds its lock; contents are read in a later statement.
   select array_agg(o.id order by o.id) into ids from (
     select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
       order by d.id limit batch for share) o;
@@ -292,18 +292,18 @@ begin
   return purged;
 end $$;
 comment on function stampd.purge_members(bigint, int) is
-  'Forgets up to `batch` departures from collections that are older than the stamp, of classes with zombieDays older than so many '
+  'Purges up to `batch` departures from collections that are older than the stamp, of classes with zombieDays older than so many '
   'days.  Returns how many; call again until it returns 0.  Holders of older tokens get their collections complete.';
 
-create function stampd.renew_life() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+create function stampd.renew_epoch() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 begin
-  truncate member, unique_value, ending;
-  update space set life = (random() * 9007199254740991)::bigint where one;
+  truncate member, unique_value, expiry;
+  update namespace set epoch = (random() * 9007199254740991)::bigint where one;
   return null;
 end $$;
-comment on function stampd.renew_life() is 'Trigger: with all documents gone, collections begin anew.';
-create trigger renew_life after truncate on stampd.doc
-  for each statement execute function stampd.renew_life();
+comment on function stampd.renew_epoch() is 'Trigger: with all documents gone, collections begin anew.';
+create trigger renew_epoch after truncate on stampd.doc
+  for each statement execute function stampd.renew_epoch();
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.unique_text(json), stampd.property_text(json), stampd.property_json(text, text, text),

@@ -16,8 +16,8 @@ declare
   value  text;
   joined text := '';
 begin
-  for place in 1 .. cardinality(keys) loop
-    value := unique_text(property_json(class, id, keys[place]));
+  for nth in 1 .. cardinality(keys) loop
+    value := unique_text(property_json(class, id, keys[nth]));
     if value is null then
       return null;
     end if;
@@ -38,7 +38,7 @@ begin
     select e.id from unique_property u join doc d on d.class = of_class and d.id = any (ids) and d.ctime <> 0
       cross join lateral (select unique_joined(of_class, d.id, u.keys) as value) t
       join unique_value v on v.property = u.number and v.value = t.value and v.id <> d.id
-      join ending e on e.class = of_class and e.id = v.id and e.until <= minute
+      join expiry e on e.class = of_class and e.id = v.id and e.until <= minute
       where u.class = of_class order by e.id for update of e) l;
   if ended is not null then
     delete from unique_value v using unique_property u where u.class = of_class and v.property = u.number and v.id = any (ended);
@@ -76,7 +76,7 @@ begin
         on conflict (property, value) do nothing returning property, value
     ) select coalesce(held, '[]') || coalesce(jsonb_agg(jsonb_build_array(f.property, f.value)), '[]') into held
         from fresh f join unique_property u on u.number = f.property and u.is_global;
-    -- Who came later has waited for the first; this statement sees what that one left.
+    -- A later transaction has waited for the first; this statement sees what that one left.
     select json_build_array(u.name, of_class, t.id, rtrim(t.value), v.id) into twice from unique_property u
       join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
       cross join lateral (select d.id, unique_joined(of_class, d.id, u.keys) as value) t

@@ -10,7 +10,7 @@ create table stampd.copy_due (
 ) with (fillfactor = 80);
 comment on table stampd.copy_due is
   'Items that have changed, or are no more, and whose copies in other documents are older; a task of their document copies them.';
-comment on column stampd.copy_due.number is 'Another one for each change: who has copied a state takes off the note of that state only.';
+comment on column stampd.copy_due.number is 'Another one for each change: a task that has copied a state deletes the note of that state only.';
 grant select, insert, update, delete on stampd.copy_due to stampd;
 
 create function stampd.copy_again(class text, id text) returns bigint
@@ -34,13 +34,13 @@ comment on function stampd.copy_again(text, text) is
   'Has all items of a document copied to where the declarations say, those that are no more included: after a change by SQL, or a '
   'declaration that came later.  Returns how many items are noted.';
 
-create function stampd.forget_copies_due() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+create function stampd.clear_copies_due() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 begin
   truncate copy_due;
   return null;
 end $$;
-comment on function stampd.forget_copies_due() is 'Trigger: with all items gone, nothing of them is due.';
-create trigger forget_copies_due after truncate on stampd.item
-  for each statement execute function stampd.forget_copies_due();
+comment on function stampd.clear_copies_due() is 'Trigger: with all items gone, nothing of them is due.';
+create trigger clear_copies_due after truncate on stampd.item
+  for each statement execute function stampd.clear_copies_due();
 
 revoke execute on all functions in schema stampd from public;

@@ -1,6 +1,6 @@
--- Subscriptions: what sessions want to be sent, found by what a commit has touched.  doc/subscriptions.md describes the model.
+-- Subscriptions: what sessions want to be sent, found by what a commit has written.  doc/subscriptions.md describes the model.
 
-create table stampd.subs (
+create table stampd.subscription (
   session    text collate "C" primary key check (session ~ '^[A-Za-z0-9_-]{16,64}$'),
   version    bigint not null,
   until      bigint not null,
@@ -16,70 +16,70 @@ create table stampd.subs (
   vouched    boolean not null default false,
   check ((endpoint is null) = (p256dh is null) and (endpoint is null) = (auth is null))
 );
-comment on table stampd.subs is 'Subscriptions: one a session.  Its name is a secret of the session.';
-comment on column stampd.subs.version is 'Stamp of its last change.';
-comment on column stampd.subs.until is 'Minutes since 1970, UTC: from this one on there is no such subscription.';
-comment on column stampd.subs.endpoint is 'Where the session is woken (Web Push); null: nowhere.';
-comment on column stampd.subs.context is 'A text of the application.';
-comment on column stampd.subs.client is
-  'Keyed digest of the address that declared it, or added to it last; null: of nobody that is counted.';
-comment on column stampd.subs.defs is 'How many definitions it has.';
-comment on column stampd.subs.bytes is 'Bytes of their texts and keys.';
-comment on column stampd.subs.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
-comment on column stampd.subs.asked is 'Until when it will last once the session has returned.';
-comment on column stampd.subs.vouched is
+comment on table stampd.subscription is 'Subscriptions: one a session.  Its name is a secret of the session.';
+comment on column stampd.subscription.version is 'Stamp of its last change.';
+comment on column stampd.subscription.until is 'Minutes since 1970, UTC: from this one on there is no such subscription.';
+comment on column stampd.subscription.endpoint is 'Where the session is woken (Web Push); null: nowhere.';
+comment on column stampd.subscription.context is 'A text of the application.';
+comment on column stampd.subscription.client is
+  'Keyed digest of the address that declared it, or added to it last; null: the address is not counted.';
+comment on column stampd.subscription.defs is 'How many definitions it has.';
+comment on column stampd.subscription.bytes is 'Bytes of their texts and keys.';
+comment on column stampd.subscription.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
+comment on column stampd.subscription.asked is 'Until when it will last once the session has returned.';
+comment on column stampd.subscription.vouched is
   'Declared or changed with the administrator''s key; only such a session gets push messages while the namespace is closed.';
-create index subs_until on stampd.subs (until);
-create index subs_client on stampd.subs (client) where client is not null;
+create index subscription_until on stampd.subscription (until);
+create index subscription_client on stampd.subscription (client) where client is not null;
 
-create table stampd.subs_def (
+create table stampd.subscription_definition (
   key     text collate "C" not null,
   session text collate "C" not null,
   def     text not null,
   primary key (key, session)
 );
-comment on table stampd.subs_def is 'Definitions of subscriptions; the primary key is the reverse index.';
-comment on column stampd.subs_def.key is
-  'What can be touched, in one form: cClass/@, dClass/@id, mClass/collection@value, the value as in table member.';
-comment on column stampd.subs_def.def is 'The definition, as the session wrote it.';
-create index subs_def_session on stampd.subs_def (session, key);
+comment on table stampd.subscription_definition is 'Definitions of subscriptions; the primary key is the reverse index.';
+comment on column stampd.subscription_definition.key is
+  'What can match, in one form: cClass/@, dClass/@id, mClass/collection@value, the value as in table member.';
+comment on column stampd.subscription_definition.def is 'The definition, as the session wrote it.';
+create index subscription_definition_session on stampd.subscription_definition (session, key);
 
-create table stampd.subs_touched (
+create table stampd.subscription_matched (
   session text collate "C" not null,
   taken   bigint not null default 0,
   key     text collate "C" not null,
   version bigint not null,
   primary key (session, taken, key)
 );
-comment on table stampd.subs_touched is 'Definitions that were touched and are not told yet.';
-comment on column stampd.subs_touched.taken is 'The transaction in which a task has taken it to tell it; 0: none has.';
-comment on column stampd.subs_touched.version is 'Version of the first commit that touched it since it was last told.';
+comment on table stampd.subscription_matched is 'Definitions that matched a commit and are not sent yet.';
+comment on column stampd.subscription_matched.taken is 'The transaction in which a task has taken it to send it; 0: none has.';
+comment on column stampd.subscription_matched.version is 'Version of the first commit that it matched since it was last sent.';
 
-grant select, insert, update, delete on stampd.subs, stampd.subs_def, stampd.subs_touched to stampd;
+grant select, insert, update, delete on stampd.subscription, stampd.subscription_definition, stampd.subscription_matched to stampd;
 
 -- --- how many there are ---
 
-create table stampd.subs_count (
+create table stampd.subscription_count (
   one   boolean primary key default true check (one),
   held  bigint not null,
   woken bigint not null,
   defs  bigint not null default 0,
   bytes bigint not null default 0
 );
-comment on table stampd.subs_count is 'One row: how many rows subs has, for the limits; triggers keep it.';
-comment on column stampd.subs_count.woken is 'Those with an endpoint: one commit may have to note that many.';
-comment on column stampd.subs_count.defs is 'Definitions of all of them.';
-comment on column stampd.subs_count.bytes is 'Bytes of these.';
-insert into stampd.subs_count (held, woken) values (0, 0);
-grant select, update on stampd.subs_count to stampd;
+comment on table stampd.subscription_count is 'One row: how many rows subscription has, for the limits; triggers keep it.';
+comment on column stampd.subscription_count.woken is 'Those with an endpoint: one commit may have to note that many.';
+comment on column stampd.subscription_count.defs is 'Definitions of all of them.';
+comment on column stampd.subscription_count.bytes is 'Bytes of these.';
+insert into stampd.subscription_count (held, woken) values (0, 0);
+grant select, update on stampd.subscription_count to stampd;
 
-create function stampd.subs_counted() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+create function stampd.subscription_counted() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 declare
   now_sums bigint[] := '{0,0,0,0}';
   was_sums bigint[] := '{0,0,0,0}';
 begin
   if tg_op = 'TRUNCATE' then
-    update subs_count set held = 0, woken = 0, defs = 0, bytes = 0 where one;
+    update subscription_count set held = 0, woken = 0, defs = 0, bytes = 0 where one;
     return null;
   end if;
   if tg_op <> 'DELETE' then
@@ -89,30 +89,30 @@ begin
     select array[count(*), count(w.endpoint), coalesce(sum(w.defs), 0), coalesce(sum(w.bytes), 0)] into was_sums from was_there w;
   end if;
   if now_sums <> was_sums then
-    update subs_count c set held = c.held + now_sums[1] - was_sums[1], woken = c.woken + now_sums[2] - was_sums[2],
+    update subscription_count c set held = c.held + now_sums[1] - was_sums[1], woken = c.woken + now_sums[2] - was_sums[2],
         defs = c.defs + now_sums[3] - was_sums[3], bytes = c.bytes + now_sums[4] - was_sums[4] where c.one;
   end if;
   return null;
 end $$;
-comment on function stampd.subs_counted() is 'Trigger: keeps subs_count.';
-create trigger subs_counted_insert after insert on stampd.subs referencing new table as now_there
-  for each statement execute function stampd.subs_counted();
-create trigger subs_counted_update after update on stampd.subs referencing old table as was_there new table as now_there
-  for each statement execute function stampd.subs_counted();
-create trigger subs_counted_delete after delete on stampd.subs referencing old table as was_there
-  for each statement execute function stampd.subs_counted();
-create trigger subs_counted_truncate after truncate on stampd.subs
-  for each statement execute function stampd.subs_counted();
+comment on function stampd.subscription_counted() is 'Trigger: keeps subscription_count.';
+create trigger subscription_counted_insert after insert on stampd.subscription referencing new table as now_there
+  for each statement execute function stampd.subscription_counted();
+create trigger subscription_counted_update after update on stampd.subscription referencing old table as was_there new table as now_there
+  for each statement execute function stampd.subscription_counted();
+create trigger subscription_counted_delete after delete on stampd.subscription referencing old table as was_there
+  for each statement execute function stampd.subscription_counted();
+create trigger subscription_counted_truncate after truncate on stampd.subscription
+  for each statement execute function stampd.subscription_counted();
 
 -- --- the moment in which no commit is under way ---
 --
--- Commits share this lock from their look at the definitions to their end.  Who takes it alone, at the end of changing
--- definitions or before reading what was noted, knows that all who looked before have ended, and that all others will see
--- what is committed now.  It is taken in a statement before the look.
+-- Commits share this lock from reading the definitions to their end.  When a transaction has it alone, at the end of changing
+-- definitions or before reading what was noted, all commits that read before have ended, and all others will see what is committed
+-- now.  It is taken in a statement before the one that reads.
 
-create function stampd.subs_lock(is_alone boolean) returns void language plpgsql volatile as $$
+create function stampd.subscription_lock(is_alone boolean) returns void language plpgsql volatile as $$
 declare
-  patience int := (select s.setting from pg_settings s where s.name = 'lock_timeout'); -- ms; 0: without end
+  wait_ms int := (select s.setting from pg_settings s where s.name = 'lock_timeout'); -- ms; 0: without end
   start    timestamptz := clock_timestamp();
 begin
   if not is_alone then
@@ -123,23 +123,23 @@ begin
     begin
       perform set_config('lock_timeout', '50ms', true);
       perform pg_advisory_xact_lock(hashtextextended('stampd subscriptions', 0));
-      perform set_config('lock_timeout', patience::text, true);
+      perform set_config('lock_timeout', wait_ms::text, true);
       return;
     exception when lock_not_available then
-      if patience > 0 and clock_timestamp() >= start + patience * interval '1 ms' then
+      if wait_ms > 0 and clock_timestamp() >= start + wait_ms * interval '1 ms' then
         raise;
       end if;
       perform pg_sleep(0.02 + random() * 0.06);
     end;
   end loop;
 end $$;
-comment on function stampd.subs_lock(boolean) is
-  'Until the end of the transaction: with other commits, or alone.  Who waits to be alone lets commits pass again and again, so that '
+comment on function stampd.subscription_lock(boolean) is
+  'Until the end of the transaction: with other commits, or alone.  A transaction that waits to be alone lets commits pass again and again, so that '
   'a long one does not make all others stand behind it; up to lock_timeout in all.';
 
--- --- what a commit touches ---
+-- --- what a commit matches ---
 
-create function stampd.subs_keys(classes text[], ids text[]) returns table (key text, version bigint)
+create function stampd.subscription_keys(classes text[], ids text[]) returns table (key text, version bigint)
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -157,10 +157,10 @@ begin
         join member m on m.collection = c.number and m.id = w.id and m.xid = pg_current_xact_id()
     ) t group by t.key order by t.key collate "C";
 end $$;
-comment on function stampd.subs_keys(text[], text[]) is
-  'What is touched by the present transaction, which has written or deleted these documents.';
+comment on function stampd.subscription_keys(text[], text[]) is
+  'The keys that the present transaction can match, which has written or deleted these documents.';
 
-create function stampd.subs_wake(keys text[], versions bigint[], own text, minute bigint, start bigint, queue int)
+create function stampd.subscription_wake(keys text[], versions bigint[], own text, minute bigint, start bigint, queue int)
   returns table (taskid text, startat bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -168,10 +168,10 @@ declare
 begin
   with woken as materialized (
     select f.session, k.key, k.version from unnest(keys, versions) k(key, version)
-      join subs_def f on f.key = k.key join subs s on s.session = f.session
+      join subscription_definition f on f.key = k.key join subscription s on s.session = f.session
       where s.endpoint is not null and s.until > minute and s.session is distinct from own
   ), noted as (
-    insert into subs_touched (session, key, version) select w.session, w.key, w.version from woken w
+    insert into subscription_matched (session, key, version) select w.session, w.key, w.version from woken w
       order by w.session, w.key on conflict (session, taken, key) do nothing
   )
   select array_agg(distinct w.session order by w.session) into sessions from woken w;
@@ -196,10 +196,10 @@ begin
     update taskqueue t set startat = start, retry = 0, exc = null, report = null
       from parked p where t.taskid = p.taskid returning t.taskid, t.startat;
 end $$;
-comment on function stampd.subs_wake(text[], bigint[], text, bigint, bigint, int) is
-  'Notes what was touched for sessions that are to be woken, all but one, makes the tasks that do not wait yet and starts those that were parked.';
+comment on function stampd.subscription_wake(text[], bigint[], text, bigint, bigint, int) is
+  'Notes what matched for sessions that are to be woken, all but one, makes the tasks that do not wait yet and starts those that were parked.';
 
-create function stampd.subs_touch(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int)
+create function stampd.subscription_match(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int)
   returns table (kind text, name text, number bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -208,96 +208,96 @@ declare
   since    bigint;
 begin
   if wakes then
-    perform subs_lock(false);
-    perform set_config('stampd.touched', 'on', true);
+    perform subscription_lock(false);
+    perform set_config('stampd.matched', 'on', true);
   end if;
-  select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(classes, ids) k;
+  select array_agg(k.key), array_agg(k.version) into keys, versions from subscription_keys(classes, ids) k;
   if own is not null then
-    select coalesce(s.trial_from, minute) into since from subs s where s.session = own and s.until > minute;
+    select coalesce(s.trial_from, minute) into since from subscription s where s.session = own and s.until > minute;
     if found then
       if since < minute then
-        perform subs_return(own, minute);
+        perform subscription_return(own, minute);
       end if;
       return query select 'own', null::text, null::bigint;
       return query select 'def', f.def, k.version from unnest(keys, versions) k(key, version)
-        join subs_def f on f.key = k.key and f.session = own order by f.def collate "C";
+        join subscription_definition f on f.key = k.key and f.session = own order by f.def collate "C";
     end if;
   end if;
   if wakes then
-    return query select 'task', w.taskid, w.startat from subs_wake(keys, versions, own, minute, start, queue) w;
+    return query select 'task', w.taskid, w.startat from subscription_wake(keys, versions, own, minute, start, queue) w;
   end if;
 end $$;
-comment on function stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int) is
-  'For commits of workers, behind all that writes documents and members: which definitions of the session `own` the commit touches '
+comment on function stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int) is
+  'For commits of workers, behind all that writes documents and members: which definitions of the session `own` the commit matches '
   '(rows own, def); with `wakes` it wakes the others (rows task).';
 
--- Whoever else changes documents: at the end of the transaction, when members of collections are right.
-create function stampd.subs_follow() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+-- For all other changes of documents: at the end of the transaction, when members of collections are right.
+create function stampd.subscription_follow() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 declare
   keys     text[];
   versions bigint[];
   queue    int;
 begin
-  if current_setting('stampd.touched', true) = 'on' or not (select s.wakes from schema s where s.one) then
+  if current_setting('stampd.matched', true) = 'on' or not (select s.wakes from schema s where s.one) then
     return null;
   end if;
-  perform subs_lock(false);
+  perform subscription_lock(false);
   select o.qn into queue from task_operation o where o.opname = 'push';
-  select array_agg(k.key), array_agg(k.version) into keys, versions from subs_keys(array[new.class], array[new.id]) k;
-  perform subs_wake(keys, versions, null, present_minute(), stamp_now(), coalesce(queue, 3));
+  select array_agg(k.key), array_agg(k.version) into keys, versions from subscription_keys(array[new.class], array[new.id]) k;
+  perform subscription_wake(keys, versions, null, present_minute(), stamp_now(), coalesce(queue, 3));
   if found then
-    perform task_tell(0);
+    perform task_notify(0);
   end if;
   return null;
 end $$;
-comment on function stampd.subs_follow() is 'Trigger: changes that no worker made wake sessions too.';
-create constraint trigger subs_follow after insert or update on stampd.doc deferrable initially deferred
-  for each row when (current_setting('stampd.worker', true) is distinct from 'on') execute function stampd.subs_follow();
+comment on function stampd.subscription_follow() is 'Trigger: changes that no worker made wake sessions too.';
+create constraint trigger subscription_follow after insert or update on stampd.doc deferrable initially deferred
+  for each row when (current_setting('stampd.worker', true) is distinct from 'on') execute function stampd.subscription_follow();
 
 -- --- a session's subscription ---
 
-create function stampd.subs_client(address text) returns bigint language sql stable set search_path = stampd, pg_temp as $$
+create function stampd.subscription_client(address text) returns bigint language sql stable set search_path = stampd, pg_temp as $$
   select ('x' || left(encode(sha256(convert_to(s.secret || address, 'UTF8')), 'hex'), 16))::bit(64)::bigint
-    from space s where s.one and address <> ''
+    from namespace s where s.one and address <> ''
 $$;
-comment on function stampd.subs_client(text) is 'What stands for the address of a client in column client.';
+comment on function stampd.subscription_client(text) is 'What stands for the address of a client in column client.';
 
-create function stampd.subs_return(of_session text, minute bigint) returns void
+create function stampd.subscription_return(of_session text, minute bigint) returns void
   language sql volatile set search_path = stampd, pg_temp as $$
-  update subs s set until = greatest(s.until, s.asked), trial_from = null, asked = null
-    where s.session in (select o.session from subs o where o.session = of_session and o.trial_from < minute and o.until > minute
+  update subscription s set until = greatest(s.until, s.asked), trial_from = null, asked = null
+    where s.session in (select o.session from subscription o where o.session = of_session and o.trial_from < minute and o.until > minute
                           for no key update skip locked)
 $$;
-comment on function stampd.subs_return(text, bigint) is
+comment on function stampd.subscription_return(text, bigint) is
   'The session has shown in a later minute that it is used: its subscription lasts as long as was asked.  Nothing when it is being changed.';
 
-create function stampd.subs_show(of_session text, minute bigint)
+create function stampd.subscription_show(of_session text, minute bigint)
   returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
   return query select null::text, s.version, s.until, s.endpoint, s.p256dh, s.auth, s.context,
       case when s.trial_from is null then 0 when s.trial_from < minute then 2 else 1 end
-    from subs s where s.session = of_session and s.until > minute;
+    from subscription s where s.session = of_session and s.until > minute;
   if found then
     return query select f.def, null::bigint, null::bigint, null::text, null::text, null::text, null::text, null::int
-      from subs_def f where f.session = of_session order by f.def collate "C";
+      from subscription_definition f where f.session = of_session order by f.def collate "C";
   end if;
 end $$;
-comment on function stampd.subs_show(text, bigint) is
+comment on function stampd.subscription_show(text, bigint) is
   'A row of the subscription, then one a definition; none: there is none.  trial 1: its session has not returned yet, 2: it may now.';
 
-create function stampd.subs_put(of_session text, minute bigint, present bigint, life bigint, may_create boolean, is_whole boolean,
+create function stampd.subscription_put(of_session text, minute bigint, present bigint, lifetime bigint, may_create boolean, is_whole boolean,
                                 keys text[], defs text[], drops text[], most bigint, most_held bigint, most_woken bigint,
                                 push text[], with_context boolean, of_context text, address text, trial_minutes bigint, mosts bigint[])
   returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
-  held    subs;
+  held    subscription;
   counted bigint;
   weight  bigint;
-  counts  subs_count;
+  counts  subscription_count;
   is_new  boolean := false;
   is_more boolean;
   was_woken boolean;
@@ -305,12 +305,12 @@ declare
   over    text;
 begin
   loop
-    select * into held from subs s where s.session = of_session for no key update;
+    select * into held from subscription s where s.session = of_session for no key update;
     exit when found;
     if not may_create then
       return;
     end if;
-    insert into subs (session, version, until) values (of_session, 0, 0) on conflict (session) do nothing;
+    insert into subscription (session, version, until) values (of_session, 0, 0) on conflict (session) do nothing;
     is_new := found;
   end loop;
   was_woken := held.endpoint is not null;
@@ -331,19 +331,19 @@ begin
     held.trial_from := null;
   end if;
   if held.until = 0 or is_whole then
-    delete from subs_def f where f.session = of_session;
+    delete from subscription_definition f where f.session = of_session;
   end if;
-  delete from subs_def f using unnest(drops) d(key) where f.session = of_session and f.key = d.key;
-  insert into subs_def as f (key, session, def) select k.key, of_session, k.def from unnest(keys, defs) k(key, def)
+  delete from subscription_definition f using unnest(drops) d(key) where f.session = of_session and f.key = d.key;
+  insert into subscription_definition as f (key, session, def) select k.key, of_session, k.def from unnest(keys, defs) k(key, def)
     order by k.key collate "C" on conflict (key, session) do update set def = excluded.def where f.def <> excluded.def;
   select count(*), coalesce(sum(octet_length(f.key) + octet_length(f.def)), 0) into counted, weight
-    from subs_def f where f.session = of_session;
+    from subscription_definition f where f.session = of_session;
   if counted > most then
-    perform fail('ST006', counted::text);
+    perform fail('ST020', counted::text);
   end if;
   is_more := held.until = 0 or counted > held.defs;
   if is_more then
-    held.client := subs_client(address);
+    held.client := subscription_client(address);
   end if;
   if push is not null then
     held.endpoint := push[1];
@@ -353,93 +353,93 @@ begin
   if with_context then
     held.context := of_context;
   end if;
-  ends := case when life > 0 then minute + life else greatest(held.until, held.asked, minute - life) end;
+  ends := case when lifetime > 0 then minute + lifetime else greatest(held.until, held.asked, minute - lifetime) end;
   held.asked := case when held.trial_from is not null then ends end;
-  update subs s set version = case when held.version < present then present else version_above(held.version) end,
+  update subscription s set version = case when held.version < present then present else version_above(held.version) end,
       until = least(ends, held.trial_from + trial_minutes), trial_from = held.trial_from, asked = held.asked, client = held.client,
       defs = counted, bytes = weight, endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
     where s.session = of_session;
   was_woken := was_woken or held.endpoint is null;
   if is_more and held.client is not null then
     select case when count(*) > mosts[1] then 'ST021' when sum(s.defs) > mosts[2] then 'ST022' end into over
-      from subs s where s.client = held.client and s.until > minute;
+      from subscription s where s.client = held.client and s.until > minute;
     if over is not null then
       perform fail(over, '');
     end if;
   end if;
-  for turn in 1 .. 2 loop
-    select * into counts from subs_count c where c.one;
+  for attempt in 1 .. 2 loop
+    select * into counts from subscription_count c where c.one;
     over := case when is_new and counts.held > most_held then 'ST007' when not was_woken and counts.woken > most_woken then 'ST008'
                  when is_more and counts.defs > mosts[3] then 'ST023' when is_more and counts.bytes > mosts[4] then 'ST024' end;
     exit when over is null;
-    if turn = 2 or purge_subs() = 0 then
+    if attempt = 2 or purge_subscriptions() = 0 then
       perform fail(over, '');
     end if;
   end loop;
-  perform subs_lock(true);
-  return query select * from subs_show(of_session, minute);
+  perform subscription_lock(true);
+  return query select * from subscription_show(of_session, minute);
 end $$;
-comment on function stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
+comment on function stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
   text, text, bigint, bigint[]) is
-  'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `life`: the end '
+  'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `lifetime`: the end '
   'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as asked) until its session returns in a later '
-  'minute.  ST006: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
+  'minute.  ST020: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
   'subscriptions, than `most_woken` with an address; ST021, ST022: subscriptions, definitions of the client at `address` (empty: not '
   'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order.  Those that have ended are purged '
-  'for it.  Returns what subs_show does; nothing: there is none and may_create is false.';
+  'for it.  Returns what subscription_show does; nothing: there is none and may_create is false.';
 
-create function stampd.subs_drop(of_session text) returns void
+create function stampd.subscription_drop(of_session text) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
-  perform from subs s where s.session = of_session for update;
-  delete from subs_def f where f.session = of_session;
-  delete from subs_touched t where t.session = of_session;
-  delete from subs s where s.session = of_session;
+  perform from subscription s where s.session = of_session for update;
+  delete from subscription_definition f where f.session = of_session;
+  delete from subscription_matched t where t.session = of_session;
+  delete from subscription s where s.session = of_session;
 end $$;
-comment on function stampd.subs_drop(text) is 'Ends a subscription.';
+comment on function stampd.subscription_drop(text) is 'Ends a subscription.';
 
-create function stampd.purge_subs(batch int default 1000) returns bigint
+create function stampd.purge_subscriptions(batch int default 1000) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   ended text[];
 begin
   select array_agg(o.session) into ended from (
-    select s.session from subs s where s.until <= present_minute() order by s.until limit batch for update skip locked) o;
-  delete from subs_def f using unnest(ended) e(session) where f.session = e.session;
-  delete from subs_touched t using unnest(ended) e(session) where t.session = e.session;
-  delete from subs s using unnest(ended) e(session) where s.session = e.session;
+    select s.session from subscription s where s.until <= present_minute() order by s.until limit batch for update skip locked) o;
+  delete from subscription_definition f using unnest(ended) e(session) where f.session = e.session;
+  delete from subscription_matched t using unnest(ended) e(session) where t.session = e.session;
+  delete from subscription s using unnest(ended) e(session) where s.session = e.session;
   return coalesce(cardinality(ended), 0);
 end $$;
-comment on function stampd.purge_subs(int) is
+comment on function stampd.purge_subscriptions(int) is
   'Deletes up to `batch` subscriptions that have ended.  Returns how many; call again until it returns 0.';
 
 -- --- the task `push` ---
 
-create function stampd.subs_take(of_session text) returns table (taken bigint, def text, version bigint)
+create function stampd.subscription_take(of_session text) returns table (taken bigint, def text, version bigint)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   present bigint;
 begin
-  perform subs_lock(true);
+  perform subscription_lock(true);
   present := pg_current_xact_id()::text::bigint;
-  update subs_touched t set taken = present where t.session = of_session and t.taken = 0;
-  delete from subs_touched t where t.session = of_session and t.taken <> 0
-    and not exists (select from subs_def f where f.key = t.key and f.session = of_session); -- nobody wants to hear of it any more
-  return query select present, f.def, min(t.version) from subs_touched t
-    join subs_def f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def order by f.def collate "C";
+  update subscription_matched t set taken = present where t.session = of_session and t.taken = 0;
+  delete from subscription_matched t where t.session = of_session and t.taken <> 0
+    and not exists (select from subscription_definition f where f.key = t.key and f.session = of_session); -- the session has dropped it
+  return query select present, f.def, min(t.version) from subscription_matched t
+    join subscription_definition f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def order by f.def collate "C";
 end $$;
-comment on function stampd.subs_take(text) is
-  'Takes what was noted for the session, by a task that was claimed before: whoever did not ask for another one is among it.  With '
-  'what was taken before and not forgotten.';
+comment on function stampd.subscription_take(text) is
+  'Takes what was noted for the session, by a task that was claimed before: a commit that did not create another one is among it.  With '
+  'what was taken before and not marked as sent.';
 
-create function stampd.subs_forget(of_session text, of_taken bigint) returns void
+create function stampd.subscription_sent(of_session text, of_taken bigint) returns void
   language sql volatile set search_path = stampd, pg_temp as $$
-  delete from subs_touched t where t.session = of_session and t.taken between 1 and of_taken
+  delete from subscription_matched t where t.session = of_session and t.taken between 1 and of_taken
 $$;
-comment on function stampd.subs_forget(text, bigint) is 'What was taken then, or before, has been told.';
+comment on function stampd.subscription_sent(text, bigint) is 'Deletes what was taken then, or before: it has been sent.';
 
 -- --- the switch ---
 
@@ -454,9 +454,9 @@ comment on function stampd.wake_sessions(boolean) is
   'run again.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.subs_lock(boolean), stampd.subs_keys(text[], text[]),
-  stampd.subs_wake(text[], bigint[], text, bigint, bigint, int),
-  stampd.subs_touch(text[], text[], text, boolean, bigint, bigint, int), stampd.subs_client(text),
-  stampd.subs_return(text, bigint), stampd.subs_show(text, bigint),
-  stampd.subs_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean, text, text, bigint, bigint[]),
-  stampd.subs_drop(text), stampd.purge_subs(int), stampd.subs_take(text), stampd.subs_forget(text, bigint) to stampd;
+grant execute on function stampd.subscription_lock(boolean), stampd.subscription_keys(text[], text[]),
+  stampd.subscription_wake(text[], bigint[], text, bigint, bigint, int),
+  stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int), stampd.subscription_client(text),
+  stampd.subscription_return(text, bigint), stampd.subscription_show(text, bigint),
+  stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean, text, text, bigint, bigint[]),
+  stampd.subscription_drop(text), stampd.purge_subscriptions(int), stampd.subscription_take(text), stampd.subscription_sent(text, bigint) to stampd;

@@ -7,16 +7,16 @@ create function stampd.keep(what text, batch int, age_s bigint) returns bigint
 declare
   before constant bigint := stamp_of(now() - make_interval(secs => age_s));
 begin
-  -- Somebody else's batch is under way, on another host or by `stampctl ns purge`: the next round is soon enough.
+  -- Another batch is under way, on another host or by `stampctl ns purge`: the next round is soon enough.
   if not pg_try_advisory_xact_lock(hashtextextended('stampd keeper', 0)) then
     return 0;
   end if;
   return case what
-    when 'ended' then end_documents(batch)
+    when 'ended' then expire_documents(batch)
     when 'departures' then purge_members(before, batch)
     when 'zombies' then purge_zombies(before, batch)
-    when 'subscriptions' then purge_subs(batch)
-    when 'answers' then purge_once(before, batch)
+    when 'subscriptions' then purge_subscriptions(batch)
+    when 'answers' then purge_idempotency(before, batch)
     when 'attempts' then task_purge_history(before, batch)
     when 'values' then purge_values(batch)
   end;
@@ -32,7 +32,7 @@ create function stampd.keep_store(of_class text, ids text[], iclasses text[], ke
 create function stampd.keep_end(of_class text) returns void
   language sql volatile security definer set search_path = stampd, pg_temp as $$ select mutate_end(of_class) $$;
 
-create function stampd.keep_ends(batch int, out ended bigint, out is_declared boolean, out has_more boolean, out minute_ms bigint)
+create function stampd.keep_expiry(batch int, out ended bigint, out is_declared boolean, out has_more boolean, out minute_ms bigint)
   language plpgsql volatile security definer set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
   set enable_mergejoin = off set jit = off as $$
@@ -46,15 +46,15 @@ begin
   ended := 0;
   is_declared := false;
   has_more := false;
-  if exists (select from ending_property p) then
-    -- Somebody else's batch, on another host, is waited for: then there is less to do.
+  if exists (select from expiry_property p) then
+    -- Waits for another host's batch: then there is less to do.
     perform pg_advisory_xact_lock(hashtextextended('stampd ends', 0));
     is_declared := true;
     present := present_minute();
-    for kind in select p.class from ending_property p order by p.class loop
+    for kind in select p.class from expiry_property p order by p.class loop
       -- Those that others have locked at this moment wait for the next call.
       select array_agg(o.id order by o.id) into ids from (
-        select d.id from (select e.id from ending e where e.class = kind.class and e.until <= present order by e.until, e.id offset 0) e
+        select d.id from (select e.id from expiry e where e.class = kind.class and e.until <= present order by e.until, e.id offset 0) e
           cross join lateral (select t.id from doc t where t.class = kind.class and t.id = e.id for no key update skip locked) d
           limit batch - ended) o;
       foreach one in array coalesce(ids, '{}') loop
@@ -62,14 +62,14 @@ begin
         ended := ended + 1;
       end loop;
       has_more := has_more or exists (
-        select from ending e where e.class = kind.class and e.until <= present
+        select from expiry e where e.class = kind.class and e.until <= present
           and exists (select from doc d where d.class = e.class and d.id = e.id));
       exit when ended >= batch;
     end loop;
   end if;
   minute_ms := ceil(60000 - extract(epoch from clock_timestamp()) * 1000 % 60000);
 end $$;
-comment on function stampd.keep_ends(int) is
+comment on function stampd.keep_expiry(int) is
   'Deletes up to `batch` documents that have ended by themselves, but none that is locked: how many; does any class have ends; are there '
   'more; milliseconds to the next minute.';
 
@@ -84,7 +84,7 @@ begin
     raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
   end if;
   lock table doc in exclusive mode; -- whoever commits meanwhile would be overlooked
-  present := version_above(greatest((select max(d.version) from doc d), (select s.floor from space s where s.one)));
+  present := version_above(greatest((select max(d.version) from doc d), (select s.floor from namespace s where s.one)));
   delete from item i where i.content is null;
   update doc d set version = present,
     ctime = case d.ctime when 0 then 0 else present end, dtime = case d.ctime when 0 then 0 else present end;
@@ -96,20 +96,20 @@ begin
   insert into schema_fill (class, iclass, after, done) select distinct u.class, '', '', 0 from unique_property u where u.is_global
     on conflict (class, iclass) do update set after = '', done = 0;
   update unique_property u set is_ready = false where u.is_global;
-  -- Numbers of transactions are those of another cluster: what was taken and not told is taken once more.
-  insert into subs_touched (session, key, version)
-    select t.session, t.key, min(t.version) from subs_touched t where t.taken <> 0 group by t.session, t.key
-    on conflict (session, taken, key) do update set version = least(subs_touched.version, excluded.version);
-  delete from subs_touched t where t.taken <> 0;
-  update space set floor = present, life = (random() * 9007199254740991)::bigint where one;
+  -- Numbers of transactions are those of another cluster: what was taken and not sent is taken once more.
+  insert into subscription_matched (session, key, version)
+    select t.session, t.key, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key
+    on conflict (session, taken, key) do update set version = least(subscription_matched.version, excluded.version);
+  delete from subscription_matched t where t.taken <> 0;
+  update namespace set floor = present, epoch = (random() * 9007199254740991)::bigint where one;
   perform pg_notify('stampd', 'all');
   return present;
 end $$;
 comment on function stampd.after_restore() is
-  'After a restore: all documents begin a new life now, so that no holder of a copy, whatever it has seen since the backup, '
-  'takes it for a good one; the floor rises; running servers forget their proofs.  Returns the version of it.  The clock must '
+  'After a restore: all documents become new incarnations, so that no client with a copy, whatever it has got since the backup, '
+  'takes it for a good one; the floor rises; running servers drop their proofs.  Returns the version of it.  The clock must '
   'be right.  Run vacuum afterwards: each row has been written anew.';
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.keep(text, int, bigint), stampd.keep_items(text, int),
-  stampd.keep_store(text, text[], text[], text[], text[]), stampd.keep_end(text), stampd.keep_ends(int) to stampd;
+  stampd.keep_store(text, text[], text[], text[], text[]), stampd.keep_end(text), stampd.keep_expiry(int) to stampd;

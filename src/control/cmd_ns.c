@@ -160,12 +160,12 @@ static bool purge(struct control *control, struct pg *pg, const struct namespace
     const char *limit =
         arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
     int64_t ended, departures, zombies, subscriptions;
-    if (!repeat(control, pg, "select stampd.end_documents()", &ended) ||
+    if (!repeat(control, pg, "select stampd.expire_documents()", &ended) ||
         !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_members(%s)", limit),
                 &departures) ||
         !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
                 &zombies) ||
-        !repeat(control, pg, "select stampd.purge_subs()", &subscriptions))
+        !repeat(control, pg, "select stampd.purge_subscriptions()", &subscriptions))
         return false;
     printf("%s: %lld documents had ended, %lld deleted ones and %lld departures are forgotten\n", conf->code,
            (long long)ended, (long long)zombies, (long long)departures);

@@ -144,7 +144,7 @@ static const char show_sql[] =
     " union all select class, name, 'unique ' || array_to_string(keys, ', ') || case when is_global then ', "
     "global' else '' end,"
     " is_ready, 2, '', 'filling' from stampd.unique_property"
-    " union all select class, 'maxLife', property, is_ready, 3, '', 'filling' from stampd.ending_property"
+    " union all select class, 'maxLife', property, is_ready, 3, '', 'filling' from stampd.expiry_property"
     " union all select class, 'release', coalesce(content ->> 'release', '1'), not exists (select from "
     "stampd.schema_fill f"
     " where f.class = c.class and f.iclass = '~'), 4, '~', 'rewriting' from classes c"

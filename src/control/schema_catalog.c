@@ -52,7 +52,7 @@ static bool read_followed(struct control *control, struct pg *pg, struct catalog
                        " union all select class || '.' || name || case when is_global then ' global ' else"
                        " ' unique ' end || array_to_string(keys, ' ')"
                        " from stampd.unique_property where is_ready union all select class || '. ends ' ||"
-                       " property from stampd.ending_property where is_ready",
+                       " property from stampd.expiry_property where is_ready",
                        NULL, &rows))
         return false;
     catalog->followed_count = (size_t)pg_rows(rows);

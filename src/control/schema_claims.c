@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "store/refusal.h"
 #include "store/reservations.h"
 #include "store/statements.h"
 
@@ -26,7 +27,7 @@ static enum fault prepare(struct pg *pg)
         statements[STATEMENT_GLOBAL_CHANGES],
         statements[STATEMENT_GLOBAL_RESERVE],
         statements[STATEMENT_GLOBAL_DROP],
-        statements[STATEMENT_GLOBAL_LOOK],
+        statements[STATEMENT_GLOBAL_STATE],
     };
     return pg_prepare(pg, needed, COUNT_OF(needed));
 }
@@ -118,7 +119,7 @@ enum fault reserving_run(struct reserving *reserving, const struct pg_statement 
                          : arena_copy(lasting, pg_message(reserving->pg), strlen(pg_message(reserving->pg)));
     if (refused)
         note_refusal(reserving, reservations, refused);
-    else if (strcmp(pg_sqlstate(reserving->pg), "ST005") == 0 &&
+    else if (refusal_of(pg_sqlstate(reserving->pg)) == REFUSAL_UNIQUE &&
              schema_read_refusal(lasting, pg_detail(reserving->pg), &reserving->refusal))
         fault = FAULT_AUNIQUE;
     /* Reservations stay.  None can be released now: while documents are first scanned, any of them may have

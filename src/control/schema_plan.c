@@ -477,7 +477,7 @@ static bool takes_ends(const struct planning *planning, const struct schema *wan
 static void add_forgetting(struct planning *planning)
 {
     struct builder *forgetting = new_text(planning);
-    builder_add_text(forgetting, "select stampd.forget_endings();\n");
+    builder_add_text(forgetting, "select stampd.drop_expiry();\n");
     add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
     add_step(planning, STEP_LOCKED, "ends of documents that are not declared any more", forgetting);
 }
@@ -522,7 +522,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     builder_add_text(ready, "delete from stampd.schema_fill;\n"
                             "update stampd.collection set is_ready = true where not is_ready;\n"
                             "update stampd.unique_property set is_ready = true where not is_ready;\n"
-                            "update stampd.ending_property set is_ready = true where not is_ready;\n"
+                            "update stampd.expiry_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
     add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
 }

@@ -75,7 +75,7 @@ static void secret_take(struct live_namespace *ns)
         ns->secret[secret.size] = '\0';
         return;
     }
-    log_error("live database=%s: its table space has no secret", ns->database);
+    log_error("live database=%s: its table namespace has no secret", ns->database);
     snprintf(ns->secret, sizeof ns->secret, "%016" PRIx64, ns->live->nonce);
 }
 

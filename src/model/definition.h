@@ -23,8 +23,8 @@ struct definition {
 MUST_USE bool definition_read(struct arena *arena, struct bytes text, struct definition *definition_r);
 
 /* Appends its key, equal for definitions that mean the same and different for all others: a letter, the
- * class, '/', the collection, '@', the id or value.  The SQL function stampd.subs_touch() builds the same
- * key. */
+ * class, '/', the collection, '@', the id or value.  The SQL function stampd.subscription_match() builds the
+ * same key. */
 void definition_add_key(const struct definition *definition, struct builder *key);
 
 /* Is this a valid name of a session, the owner of definitions? */

@@ -223,7 +223,7 @@ static void add_living(struct composing *composing, const char *name)
         return;
     pg_add_i64(composing->params, search->minute);
     builder_printf(composing->sql,
-                   " and not exists (select from stampd.ending z where z.class = '%.*s' and z.id = %s.id and"
+                   " and not exists (select from stampd.expiry z where z.class = '%.*s' and z.id = %s.id and"
                    " z.until <= $%d::bigint)",
                    TEXT(search->class->name), name, composing->params->count);
 }

@@ -1,4 +1,4 @@
-/* notification: the payload is the trigger's, tell_change() in sql/0001_documents.sql. */
+/* notification: the payload is the trigger's, notify_change() in sql/0001_documents.sql. */
 #include "segment/notification.h"
 
 #include <string.h>

@@ -23,8 +23,8 @@ enum {
 enum { ENDED, IS_DECLARED, HAS_MORE, MINUTE_LEFT_MS }; /* columns */
 _Static_assert(NAMESPACES_MOST <= 64 * KEPT_WORDS, "each namespace has its bit");
 
-static const struct pg_statement keep_ends = {
-    "keep_ends", "select ended, is_declared, has_more, minute_ms from stampd.keep_ends($1::int)", 1};
+static const struct pg_statement keep_expiry = {
+    "keep_expiry", "select ended, is_declared, has_more, minute_ms from stampd.keep_expiry($1::int)", 1};
 
 struct ends {
     const struct settings *settings;
@@ -71,7 +71,7 @@ static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
     struct pg_result *row;
     pg_params_start(&params, ends->arena);
     pg_add_i32(&params, BATCH);
-    if (pg_run(pg, &keep_ends, &params, &row)) {
+    if (pg_run(pg, &keep_expiry, &params, &row)) {
         ends->has_more |= pg_is_usable(pg); /* another process holds the lock */
         return false;
     }
@@ -97,7 +97,7 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
     bool goes_on = true, is_full = true;
     if (keeper_open(ends->settings, database, &pg))
         return true;
-    is_full = pg_prepare(pg, &keep_ends, 1) == FAULT_NONE;
+    is_full = pg_prepare(pg, &keep_expiry, 1) == FAULT_NONE;
     while (is_full && goes_on && clock_monotonic_ms() < until_ms) {
         is_full = end_batch(ends, pg, ns, &ended);
         goes_on = pause(context);

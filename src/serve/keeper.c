@@ -114,7 +114,7 @@ static int64_t age_of(const struct settings *settings, enum kept_kind kind)
 {
     switch (kind) {
     case KEPT_ANSWERS:
-        return store_once_purge_s(settings);
+        return store_idempotency_purge_s(settings);
     case KEPT_ATTEMPTS:
         return settings->task_history_s;
     default:

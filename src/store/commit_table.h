@@ -5,7 +5,7 @@
  * The statements are those of statements_table.h that the part may send; x_…: side tables, whose statements
  * depend on the schema. */
 /* clang-format off */
-PART(idempotency, "once")
+PART(idempotency, "idempotency")
 PART(task_ends, "task_end_one task_end task_step cron_end")
 PART(absences, "absent")
 PART(core, "core_one core")
@@ -16,7 +16,7 @@ PART(copies, "copy_lock copy_write")
 PART(side_tables, "x_…_wipe x_…_write")
 PART(members, "members")
 PART(copy_notes, "copy_done copy_note")
-PART(matches, "subs_touch")
+PART(matches, "subscription_match")
 PART(new_tasks, "task_make_one task_make task_next")
-PART(old_answers, "once_purge")
+PART(old_answers, "idempotency_purge")
 /* clang-format on */

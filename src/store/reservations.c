@@ -98,7 +98,7 @@ static enum fault observation(const struct reservations *reservations,
     pg_add_text(&params, reservations->names[place]);
     pg_add_text(&params, reservations->values[place]);
     pg_add_i64(&params, clock_present_minute());
-    enum fault fault = run(sessions, database, STATEMENT_GLOBAL_LOOK, &params, &row);
+    enum fault fault = run(sessions, database, STATEMENT_GLOBAL_STATE, &params, &row);
     if (fault)
         return fault;
     struct bytes word = pg_get_text(row, 0, 0);
@@ -123,7 +123,7 @@ static enum fault settle_one(struct reservations *reservations, const struct res
 {
     bool is_held = true;
     enum fault fault = observation(reservations, sessions, place, database, &is_held);
-    if (fault == FAULT_ODATABASE) { /* if it is gone for good, run stampd.forget_database() */
+    if (fault == FAULT_ODATABASE) { /* if it is gone for good, run stampd.release_database() */
         log_warning("a unique value is claimed for a database that is not usable database=%.*s",
                     (int)database.size, database.data);
         return refuse(reservations, place, database);

@@ -32,7 +32,7 @@ struct reservation_sessions {
 struct reservations;
 
 /* Sent after the first statement of a transaction that is about to write. */
-#define RESERVATIONS_BEGIN "set local stampd.claims = '[]'"
+#define RESERVATIONS_BEGIN "set local stampd.reservations = '[]'"
 
 /* What the transaction of `pg` takes and gives up; `reservations_r` NULL: nothing. */
 MUST_USE enum fault reservations_collect(struct arena *arena, struct pg *pg,

@@ -11,7 +11,7 @@ STATEMENT(
     LOAD, "load", 2,
     "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
     " null::text, null::text, null::bigint, (select number from schema where one), null::text, null::boolean"
-    " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+    " from namespace s left join doc d on d.class = $1 and d.id = $2 where s.one"
     " union all"
     " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
     " from item where class = $1 and id = $2")
@@ -23,7 +23,7 @@ STATEMENT(
     LOAD_NEWER, "load_newer", 4,
     "select s.floor, d.version, d.ctime, d.dtime, d.v1, d.v2,"
     " null::text, null::text, null::bigint, (select number from schema where one), null::text, null::boolean"
-    " from space s left join doc d on d.class = $1 and d.id = $2 where s.one"
+    " from namespace s left join doc d on d.class = $1 and d.id = $2 where s.one"
     " union all"
     " select null, null, null, null, null, null, iclass, key, version, vop, content, raw"
     " from item where class = $1 and id = $2 and version > coalesce((select $3::bigint from doc d"
@@ -100,13 +100,14 @@ STATEMENT(
 
 /* Creates documents without a row.  ST001: the version is not above the floor. $1 version, $2 class[], $3
  * id[], $4 seen[], $5 act[], $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]. */
-STATEMENT(BORN, "born", 9,
-          "insert into doc (class, id, version, ctime, dtime, v1, v2)"
-          " select u.class, u.id, case when s.floor < $1 then $1 else fail('ST001', 'floor') end,"
-          " u.ctime, u.dtime, u.v1, u.v2"
-          " from space s, unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::bigint[], $7::bigint[],"
-          " $8::bigint[], $9::bigint[]) u(class, id, seen, act, ctime, dtime, v1, v2)"
-          " where s.one and u.seen = 0 and u.act = 1 order by u.class collate \"C\", u.id collate \"C\"")
+STATEMENT(
+    BORN, "born", 9,
+    "insert into doc (class, id, version, ctime, dtime, v1, v2)"
+    " select u.class, u.id, case when s.floor < $1 then $1 else fail('ST001', 'floor') end,"
+    " u.ctime, u.dtime, u.v1, u.v2"
+    " from namespace s, unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::bigint[], $7::bigint[],"
+    " $8::bigint[], $9::bigint[]) u(class, id, seen, act, ctime, dtime, v1, v2)"
+    " where s.one and u.seen = 0 and u.act = 1 order by u.class collate \"C\", u.id collate \"C\"")
 
 /* Deletes the items of an ended incarnation. $1 version, $2 class[], $3 id[], $4 act[]. */
 STATEMENT(WIPE, "wipe", 4,
@@ -133,7 +134,7 @@ STATEMENT(VERIFY, "verify", 3,
 STATEMENT(LIST, "list", 9,
           "select id, version, ctime, dtime, v1, v2, number from"
           " (select id, version, case when ctime <> 0 and version > $6 and exists"
-          " (select from ending e where e.class = $1 and e.id = doc.id and e.until <= $9) then 0 else ctime "
+          " (select from expiry e where e.class = $1 and e.id = doc.id and e.until <= $9) then 0 else ctime "
           "end as ctime, dtime, v1, v2, row_number() over (order by id) as number from doc"
           " where class = $1 and id > $2 and id >= $3 and (class, id) < ($4::text, $5::text)"
           " order by id limit $8::bigint) d"
@@ -149,31 +150,32 @@ STATEMENT(
     ") select class from step order by number")
 
 /* The answer stored under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
-STATEMENT(IDEMPOTENCY_FIND, "once_find", 3,
-          "select digest::text, mime::text, answer::bytea, version::bigint, standings::text from once"
+STATEMENT(IDEMPOTENCY_FIND, "idempotency_find", 3,
+          "select digest::text, mime::text, answer::bytea, version::bigint, standings::text from idempotency"
           " where account = $1 and key = $2 and (at >= $3) is not false")
 
 /* The first statement of its commit: a duplicate request waits here, before it holds any lock.  ST003: an
  * answer is already stored.  An expired one is replaced. $1 account, $2 key, $3 digest, $4 mime, $5 answer,
  * $6 version, $7 at; $8: older ones are too old; $9 standings. */
-STATEMENT(IDEMPOTENCY, "once", 9,
-          "with kept as (insert into once as o (account, key, digest, mime, answer, version, at, standings)"
-          " values ($1, $2, $3, $4, $5, $6, $7, $9) on conflict (account, key) do update"
-          " set digest = excluded.digest, mime = excluded.mime, answer = excluded.answer,"
-          " version = excluded.version, at = excluded.at, standings = excluded.standings where o.at < $8 "
-          "returning 1)"
-          " select case when count(*) = 0 then fail('ST003', 'once') end from kept")
+STATEMENT(
+    IDEMPOTENCY, "idempotency", 9,
+    "with kept as (insert into idempotency as o (account, key, digest, mime, answer, version, at, standings)"
+    " values ($1, $2, $3, $4, $5, $6, $7, $9) on conflict (account, key) do update"
+    " set digest = excluded.digest, mime = excluded.mime, answer = excluded.answer,"
+    " version = excluded.version, at = excluded.at, standings = excluded.standings where o.at < $8 "
+    "returning 1)"
+    " select case when count(*) = 0 then fail('ST003', 'idempotency') end from kept")
 
 /* The last statement of that commit: deletes more answers than the one added, so that the table contains
  * only unexpired ones in the long run.  Never waits for a lock. $1: older ones are too old. */
-STATEMENT(IDEMPOTENCY_PURGE, "once_purge", 1,
-          "delete from once where ctid = any (array(select ctid from once where at < $1"
+STATEMENT(IDEMPOTENCY_PURGE, "idempotency_purge", 1,
+          "delete from idempotency where ctid = any (array(select ctid from idempotency where at < $1"
           " order by at limit 4 for update skip locked))")
 
 /* The applied schema. */
 STATEMENT(
     SCHEMA, "schema", 0,
-    "select number, content, building, wakes, (select secret from space where one) from schema where one")
+    "select number, content, building, wakes, (select secret from namespace where one) from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
 /* Updates the memberships and expiry of these documents of a class ($1, $2 ids) from the contents just
@@ -185,23 +187,24 @@ STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
  * database $4; the first row has the number of the reservation, the others are values that another database
  * has. */
 STATEMENT(GLOBAL_CHANGES, "global_changes", 0, "select class, name, value, is_taken from global_changes()")
-STATEMENT(GLOBAL_RESERVE, "global_claim", 4,
-          "select number, place, database, claim from global_claim($1::text[], $2::text[], $3::text[], $4)")
+STATEMENT(GLOBAL_RESERVE, "global_reserve", 4,
+          "select number, ordinal, database, reservation from global_reserve($1::text[], $2::text[], "
+          "$3::text[], $4)")
 /* In z: drops values that the database no longer has, if $5 is still their reservation. */
 STATEMENT(GLOBAL_DROP, "global_drop", 5, "select global_drop($1::text[], $2::text[], $3::text[], $4, $5)")
 /* In a namespace: held, free or busy.  $1 class, $2 name, $3 value, $4 the present minute. */
-STATEMENT(GLOBAL_LOOK, "global_look", 4, "select global_look($1, $2, $3, $4)")
+STATEMENT(GLOBAL_STATE, "global_state", 4, "select global_state($1, $2, $3, $4)")
 
 /* A page of a collection: $1 class, $2 name, $3 value; rows after transaction $4 and id $5; departures too
  * if $6; at most $7.  One row with its state, in the same snapshot as the others; and, without a
- * transaction, at most $10 members that expired after minute $8, up to $9, the present.  No life: the
+ * transaction, at most $10 members that expired after minute $8, up to $9, the present.  No epoch: the
  * database has crashed, COLLECTION_EPOCH begins another. */
 STATEMENT(
     COLLECTION, "collection", 10,
-    "select s.life # (select mark from since_crash where one), c.number, c.is_ready, c.floor::text::bigint,"
+    "select s.epoch # (select mark from since_crash where one), c.number, c.is_ready, c.floor::text::bigint,"
     " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
     " pg_snapshot_xmax(pg_current_snapshot())::text::bigint, null::text, null::bigint, null::boolean"
-    " from space s left join collection c on c.class = $1 and c.name = $2 where s.one"
+    " from namespace s left join collection c on c.class = $1 and c.name = $2 where s.one"
     " union all"
     " select null, null, null, null, m.xid::text::bigint, null, m.id, m.version, m.is_gone from"
     " (select xid, id, version, has_left or coalesce(until <= $9, false) as is_gone from member"
@@ -216,7 +219,7 @@ STATEMENT(
     " and until is not null and not has_left and until > $8 and until <= $9"
     " order by until limit $10::bigint) m")
 
-STATEMENT(COLLECTION_EPOCH, "collection_life", 0,
+STATEMENT(COLLECTION_EPOCH, "collection_epoch", 0,
           "insert into since_crash default values on conflict do nothing")
 
 /* All members of a collection, in the order in which they changed: $1 its number, $2 value, $3 the present
@@ -238,46 +241,48 @@ STATEMENT(
 
 /* The subscriptions that a commit matches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4
  * whether others are woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
-STATEMENT(SUBSCRIPTIONS_MATCH, "subs_touch", 7,
-          "select kind, name, number from subs_touch($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, "
-          "$7::int)")
+STATEMENT(
+    SUBSCRIPTIONS_MATCH, "subscription_match", 7,
+    "select kind, name, number from subscription_match($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, "
+    "$7::int)")
 
 /* $1 session, $2 the present minute. */
-STATEMENT(SUBSCRIPTIONS_SHOW, "subs_show", 2,
+STATEMENT(SUBSCRIPTIONS_SHOW, "subscription_show", 2,
           "select def, version, until, endpoint, p256dh, auth, context, trial,"
-          " (select s.vouched from subs s where s.session = $1)::int from subs_show($1, $2)")
+          " (select s.vouched from subscription s where s.session = $1)::int from subscription_show($1, $2)")
 /* $1 session: declared by the administrator. */
-STATEMENT(SUBSCRIPTIONS_VOUCH, "subs_vouch", 1,
-          "update subs set vouched = true where session = $1 and not vouched")
+STATEMENT(SUBSCRIPTIONS_VOUCH, "subscription_vouch", 1,
+          "update subscription set vouched = true where session = $1 and not vouched")
 /* $1 session, $2 the present minute: it has returned. */
-STATEMENT(SUBSCRIPTIONS_RETURN, "subs_return", 2, "select subs_return($1, $2)")
+STATEMENT(SUBSCRIPTIONS_RETURN, "subscription_return", 2, "select subscription_return($1, $2)")
 
 /* $1 session, $2 the present minute, $3 and stamp, $4 life, $5 whether it may be created, $6 whether all
  * definitions are replaced (0, 1), $7 key[], $8 def[], $9 key[] to remove, $10 most definitions, $11
  * whether the address ($12: three texts) changes, $13 whether the context ($14) changes, $15 most
  * subscriptions, $16 most with an address, $17 address of the client, $18 minutes of trial, $19 limits:
- * subscriptions and definitions of the client, definitions and bytes of the namespace.  ST006 to ST008,
- * ST021 to ST024: the limit exceeded (store_subscriptions.c). */
-STATEMENT(
-    SUBSCRIPTIONS_PUT, "subs_put", 19,
-    "select def, version, until, endpoint, p256dh, auth, context, trial"
-    " from subs_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], $9::text[], $10,"
-    " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14,"
-    " $17, $18, $19::bigint[])")
+ * subscriptions and definitions of the client, definitions and bytes of the namespace.  ST007, ST008,
+ * ST020 to ST024: the limit exceeded (store_subscriptions.c). */
+STATEMENT(SUBSCRIPTIONS_PUT, "subscription_put", 19,
+          "select def, version, until, endpoint, p256dh, auth, context, trial"
+          " from subscription_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], "
+          "$9::text[], $10,"
+          " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14,"
+          " $17, $18, $19::bigint[])")
 
 /* $1 session. */
-STATEMENT(SUBSCRIPTIONS_DROP, "subs_drop", 1, "select subs_drop($1)")
+STATEMENT(SUBSCRIPTIONS_DROP, "subscription_drop", 1, "select subscription_drop($1)")
 
 /* $1 session. */
-STATEMENT(SUBSCRIPTIONS_TAKE, "subs_take", 1, "select taken, def, version from subs_take($1)")
+STATEMENT(SUBSCRIPTIONS_TAKE, "subscription_take", 1, "select taken, def, version from subscription_take($1)")
 
 /* $1 session, $2 number of the taking. */
-STATEMENT(SUBSCRIPTIONS_FORGET, "subs_forget", 2, "select subs_forget($1, $2)")
+STATEMENT(SUBSCRIPTIONS_SENT, "subscription_sent", 2, "select subscription_sent($1, $2)")
 
 /* $1 session, $2 endpoint. */
-STATEMENT(SUBSCRIPTIONS_FORGET_PUSH, "subs_forget_push", 2,
-          "update subs set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2"
-          " returning 1")
+STATEMENT(
+    SUBSCRIPTIONS_DROP_PUSH, "subscription_drop_push", 2,
+    "update subscription set endpoint = null, p256dh = null, auth = null where session = $1 and endpoint = $2"
+    " returning 1")
 
 /* --- deferred copies (copies.md) --- */
 
@@ -291,14 +296,15 @@ STATEMENT(COPY_NOTE, "copy_note", 5,
 
 /* The first $3 notes of a document ($1 class, $2 id) with the present items; the version of the document,
  * which is above that of all items that no longer exist. */
-STATEMENT(COPY_DUE, "copy_due", 3,
-          "select q.iclass, q.key, q.number, coalesce(d.version, s.floor), i.version, i.content, i.raw"
-          " from space s left join lateral (select version from doc where class = $1 and id = $2) d on true"
-          " cross join lateral (select iclass, key, number from copy_due"
-          " where class = $1 and id = $2 order by iclass, key limit $3::bigint) q"
-          " left join lateral (select version, content, raw from item"
-          " where class = $1 and id = $2 and iclass = q.iclass and key = q.key limit 1) i on true"
-          " where s.one order by q.iclass, q.key")
+STATEMENT(
+    COPY_DUE, "copy_due", 3,
+    "select q.iclass, q.key, q.number, coalesce(d.version, s.floor), i.version, i.content, i.raw"
+    " from namespace s left join lateral (select version from doc where class = $1 and id = $2) d on true"
+    " cross join lateral (select iclass, key, number from copy_due"
+    " where class = $1 and id = $2 order by iclass, key limit $3::bigint) q"
+    " left join lateral (select version, content, raw from item"
+    " where class = $1 and id = $2 and iclass = q.iclass and key = q.key limit 1) i on true"
+    " where s.one order by q.iclass, q.key")
 
 /* Documents with an older copy. $1 iclass[], $2 key[], $3 class[], $4 ids above, $5 vop below; at most $6.
  * Position (from 1) in the arrays, and id; in this order. */
@@ -455,7 +461,7 @@ STATEMENT(
     " (select set_config('synchronous_commit', 'off', true))")
 
 /* After a claim: why the others could not be claimed. $1 taskid[]. */
-STATEMENT(TASK_LOOK, "task_look", 1,
+STATEMENT(TASK_STATES, "task_states", 1,
           "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null"
           " from unnest($1::text[]) e(taskid) left join taskqueue t on t.taskid = e.taskid")
 
@@ -480,9 +486,9 @@ STATEMENT(TASK_OLDEST, "task_oldest", 1, "select tasks_oldest($1)")
 
 /* Tasks with unreported failures: $1 least number of failures, $2 at most.  Marks them as reported: $1
  * taskid, $2 its failures. */
-STATEMENT(TASK_UNTOLD, "task_untold", 2,
-          "select taskid, opname, info, retry, startat, exc, report from tasks_untold($1::int, $2::int)")
-STATEMENT(TASK_TOLD, "task_told", 2, "select task_told($1, $2::int)")
+STATEMENT(TASK_UNREPORTED, "task_unreported", 2,
+          "select taskid, opname, info, retry, startat, exc, report from tasks_unreported($1::int, $2::int)")
+STATEMENT(TASK_REPORTED, "task_reported", 2, "select task_reported($1, $2::int)")
 
 /* $1 stamp, $2 at most. */
 STATEMENT(TASK_EXPIRE, "task_expire", 2, "select task_expire($1, $2::int)")

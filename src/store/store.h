@@ -107,7 +107,7 @@ struct commit_document {
     struct draft_rows rows; /* act READ: unused */
     bool moved;             /* out, when REFUSED with FAULT_STALE: the database has another version */
 };
-/* The answer to a request with an Idempotency-Key, a row of the table `once`. */
+/* The answer to a request with an Idempotency-Key, a row of the table `idempotency`. */
 struct idempotency {
     struct bytes account, key; /* its name; account may be empty */
     struct bytes digest;       /* of the request */
@@ -124,7 +124,7 @@ MUST_USE enum fault store_idempotency_find(struct store *store, int ns, struct a
 
 /* Age at which rows are purged.  It exceeds idempotency_s: a request that was judged by them a moment ago
  * may still read them, or be about to write. */
-int64_t store_once_purge_s(const struct settings *settings);
+int64_t store_idempotency_purge_s(const struct settings *settings);
 
 /* The subscriptions that a commit matches (subscriptions.md). */
 struct matched_definition {

@@ -13,7 +13,7 @@ enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_i32(&params, (int32_t)failures);
     pg_add_i32(&params, (int32_t)limit);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_UNTOLD, &params, &rows);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_UNREPORTED, &params, &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *tasks_r = ARENA_ARRAY(arena, struct failed_task, *count_r);
     for (int row = 0; row < (int)*count_r; row++)
@@ -37,7 +37,7 @@ enum fault store_tell_task(struct store *store, int ns, struct arena *arena, str
     pg_params_start(&params, arena);
     pg_add_text(&params, id);
     pg_add_i32(&params, (int32_t)failures);
-    return store_run_again(store, ns, STATEMENT_TASK_TOLD, &params, &rows);
+    return store_run_again(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
 }
 
 enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,

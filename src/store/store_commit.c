@@ -4,6 +4,7 @@
 
 #include "base/crash.h"
 #include "store/commit_part.h"
+#include "store/refusal.h"
 #include "edge/json.h"
 
 static const struct commit_part *const parts[] = {
@@ -91,7 +92,7 @@ size_t store_flag_listed(struct commit *commit, struct arena *arena, const char 
     return flagged;
 }
 
-/* The detail of ST005, ST009 and ST025: a JSON list that begins with these parts. */
+/* The detail of UNIQUE, FIXED and MANY_VALUES: a JSON list that begins with these parts. */
 static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
                                enum fault fault)
 {
@@ -109,23 +110,25 @@ static enum fault note_refused(struct commit *commit, struct arena *arena, const
 static enum fault judge_refusal(struct store_session *session, const struct pg_verdict *verdict,
                                 struct arena *arena, struct commit *commit)
 {
-    if (strcmp(verdict->sqlstate, "ST001") == 0) {
+    switch (refusal_of(verdict->sqlstate)) {
+    case REFUSAL_MOVED:
         if (store_flag_listed(commit, arena, verdict->detail) == 0)
             flag_all(commit);
         return FAULT_STALE;
-    }
-    if (strcmp(verdict->sqlstate, "ST002") == 0) {
+    case REFUSAL_FENCED:
         store_flag_fences(commit, arena, verdict->detail);
         return FAULT_FENCED;
-    }
-    if (strcmp(verdict->sqlstate, "ST003") == 0)
+    case REFUSAL_ANSWERED:
         return FAULT_STALE; /* already done: possibly no document has moved */
-    if (strcmp(verdict->sqlstate, "ST005") == 0)
+    case REFUSAL_UNIQUE:
         return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
-    if (strcmp(verdict->sqlstate, "ST009") == 0)
+    case REFUSAL_FIXED:
         return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
-    if (strcmp(verdict->sqlstate, "ST025") == 0)
+    case REFUSAL_MANY_VALUES:
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
+    default:
+        break;
+    }
     if (store_judge_schema(session, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* the same */
     /* The document was created without the lock on its absence. */

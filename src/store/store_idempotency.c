@@ -15,7 +15,7 @@ static int64_t oldest(const struct store *store, int64_t now)
     return stamp_add_ms(now, -1000 * store->settings->idempotency_s);
 }
 
-int64_t store_once_purge_s(const struct settings *settings)
+int64_t store_idempotency_purge_s(const struct settings *settings)
 {
     return settings->idempotency_s + settings->limit_operation_s + settings->dhop_future_ms / 1000 + 1;
 }
@@ -75,7 +75,7 @@ static enum fault plan_purge(struct commit_run *run)
 {
     if (run->commit->idempotency)
         pg_add_i64(commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY_PURGE]),
-                   stamp_add_ms(stamp_now(), -1000 * store_once_purge_s(run->store->settings)));
+                   stamp_add_ms(stamp_now(), -1000 * store_idempotency_purge_s(run->store->settings)));
     return FAULT_NONE;
 }
 

@@ -130,7 +130,7 @@ static enum fault read_document(struct store_session *session, const struct pg_r
         count++;
     }
     if (!has_header) {
-        log_error("table space has no row");
+        log_error("table namespace has no row");
         return FAULT_XDATABASE;
     }
     if (schema != store_present_schema(session)->number) {

@@ -11,6 +11,7 @@
 #include "model/expiry.h"
 #include "model/mutation.h"
 #include "store/commit_part.h"
+#include "store/refusal.h"
 #include "edge/json.h"
 
 /* Columns of SCHEMA. */
@@ -452,11 +453,12 @@ const struct commit_part commit_part_side_tables = {.plan = plan_sides};
 
 enum fault store_judge_schema(struct store_session *session, const char *sqlstate, enum fault fault)
 {
-    static const char *const moved[] = {"ST004", "42P01", "42703", "42883"};
+    static const char *const moved[] = {"42P01", "42703", "42883"};
+    bool has_moved = refusal_of(sqlstate) == REFUSAL_SCHEMA;
     for (size_t i = 0; i < COUNT_OF(moved); i++)
-        if (strcmp(sqlstate, moved[i]) == 0) {
-            store_forget_schema(session);
-            return FAULT_STALE;
-        }
-    return fault;
+        has_moved = has_moved || strcmp(sqlstate, moved[i]) == 0;
+    if (!has_moved)
+        return fault;
+    store_forget_schema(session);
+    return FAULT_STALE;
 }

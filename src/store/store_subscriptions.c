@@ -8,12 +8,13 @@
 #include "base/schedule.h"
 #include "model/stamp.h"
 #include "store/commit_part.h"
+#include "store/refusal.h"
 
 enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
 
 /* --- a session's subscription -------------------------------------------------------------------- */
 
-/* Rows of subs_show: one of the subscription, then one per definition. */
+/* Rows of subscription_show: one of the subscription, then one per definition. */
 static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription,
                       bool *may_return_r)
 {
@@ -94,19 +95,17 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
 /* The setting whose limit is exceeded, according to the database; NULL: none. */
 static const char *limit_of(const char *sqlstate)
 {
-    static const struct {
-        const char *state, *setting;
-    } limits[] = {{"ST006", "limit_definitions"},
-                  {"ST007", "limit_subscriptions"},
-                  {"ST008", "limit_push_subscriptions"},
-                  {"ST021", "limit_client_subscriptions"},
-                  {"ST022", "limit_client_definitions"},
-                  {"ST023", "limit_namespace_definitions"},
-                  {"ST024", "limit_namespace_definitions_mb"}};
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        if (strcmp(sqlstate, limits[i].state) == 0)
-            return limits[i].setting;
-    return NULL;
+    static const char *const limits[] = {
+        [REFUSAL_DEFINITIONS] = "limit_definitions",
+        [REFUSAL_SUBSCRIPTIONS] = "limit_subscriptions",
+        [REFUSAL_PUSH_SUBSCRIPTIONS] = "limit_push_subscriptions",
+        [REFUSAL_CLIENT_SUBSCRIPTIONS] = "limit_client_subscriptions",
+        [REFUSAL_CLIENT_DEFINITIONS] = "limit_client_definitions",
+        [REFUSAL_NAMESPACE_DEFINITIONS] = "limit_namespace_definitions",
+        [REFUSAL_NAMESPACE_DEFINITIONS_MB] = "limit_namespace_definitions_mb",
+    };
+    enum refusal refusal = refusal_of(sqlstate);
+    return (size_t)refusal < COUNT_OF(limits) ? limits[refusal] : NULL;
 }
 
 static enum fault run(struct store *store, int ns, enum statement statement, struct pg_params *params)
@@ -183,7 +182,7 @@ enum fault store_forget_matched(struct store *store, int ns, struct arena *arena
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     pg_add_i64(&params, taking);
-    return run(store, ns, STATEMENT_SUBSCRIPTIONS_FORGET, &params);
+    return run(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params);
 }
 
 enum fault store_forget_push(struct store *store, int ns, struct arena *arena, struct bytes session,
@@ -194,7 +193,7 @@ enum fault store_forget_push(struct store *store, int ns, struct arena *arena, s
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     pg_add_text(&params, endpoint);
-    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_FORGET_PUSH, &params, &rows);
+    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
     if (!fault)
         *is_gone_r = pg_rows(rows) > 0;
     return fault;

@@ -153,7 +153,7 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
     assert(named == left);
     pg_params_start(&params, arena);
     pg_add_text_array(&params, ids, left);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_LOOK, &params, &rows);
+    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_STATES, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
     return fault;

@@ -62,6 +62,23 @@ END
 FAULT(AARG, "An argument is wrong.", 400, 400, false, "its name")
 FAULT(AUTF8, "The text is not UTF-8.", 400, 400, false, "")
 END
+    put src/store/refusal_table.h <<'END'
+/* Every refusal. */
+REFUSAL(MOVED, "ST001", "CORE", "It has moved.")
+REFUSAL(TAKEN, "ST002", "take", "It is taken.")
+END
+    put src/store/statements_table.h <<'END'
+/* Every statement. */
+STATEMENT(CORE, "core", 0, "select fail('ST001', '')")
+END
+    put sql/0001_things.sql <<'END'
+-- Things.
+create function stampd.take(thing text) returns void language plpgsql as $$
+begin
+  perform fail('ST002', thing); -- not 'ST001'
+end $$;
+comment on function stampd.take(text) is 'ST002: it is taken.';
+END
     put src/edge/wire.h <<'END'
 /* wire: a foreign library. */
 #ifndef STAMPD_EDGE_WIRE_H
@@ -207,7 +224,7 @@ plant()
 }
 
 make_good_tree
-for check in check-layers check-settings check-style check-docs; do
+for check in check-layers check-settings check-style check-docs check-refusals; do
     expect_good "$check"
 done
 
@@ -303,6 +320,22 @@ plant 'limit not documented' check-settings 'limit_name_bytes is not in the tabl
     'replace doc/reference/protocol.md "| .limit_name_bytes. | 255 |" ""'
 plant 'no manual' check-settings 'the manual page is not there' 'rm doc/stampd.conf.5'
 
+# --- check-refusals ---
+plant 'no table of refusals' check-refusals 'refusal_table.h:1: the table is not there' 'rm src/store/refusal_table.h'
+plant 'refusal without row' check-refusals 'things.sql:4: ST003 is not in' 'replace sql/0001_things.sql ST002...thing "ST003\x27, thing"'
+plant 'refusal of another function' check-refusals 'things.sql:4: ST001 is raised by take, which its row' \
+    'replace sql/0001_things.sql ST002...thing "ST001\x27, thing"'
+plant 'refusal of a statement without row' check-refusals 'statements_table.h:3: ST002 is raised by BORN, which its row' \
+    'insert src/store/statements_table.h 2 "STATEMENT(BORN, \"born\", 0, \"fail(\x27ST002\x27)\")"'
+plant 'refusal that is not raised' check-refusals 'refusal_table.h:3: ST002 is not raised by give' \
+    'replace src/store/refusal_table.h "\"take\"" "\"take give\""'
+plant 'refusal with two meanings' check-refusals 'refusal_table.h:3: ST001 stands in line 2 already' \
+    'replace src/store/refusal_table.h ST002 ST001'
+plant 'refusal without meaning' check-refusals 'refusal_table.h:3: a row is REFUSAL' \
+    'replace src/store/refusal_table.h ", \"It is taken.\"" ""'
+plant 'refusal written out' check-refusals 'low.c:2: compare with refusal_of' \
+    'insert src/base/low.c 1 "#define TAKEN \"ST002\""'
+
 # --- check-style ---
 plant 'long file' check-style '^src/base/low.c:6[0-9]*: 6[0-9]* lines, 600 are the most' \
     'i=0; while [ $i -lt 600 ]; do echo; i=$((i + 1)); done >>src/base/low.c; echo "/* end */" >>src/base/low.c'
@@ -356,7 +389,7 @@ plant 'private path' check-docs "a path of somebody's machine" \
 
 plant_commit()
 {
-    plant "$1" check-docs "$2" 'mkdir src/store
+    plant "$1" check-docs "$2" 'mkdir -p src/store
 cat >src/store/statements_table.h <<"X"
 /* Every statement. */
 STATEMENT(ONCE, "once", 1, "select $1")

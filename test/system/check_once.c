@@ -27,7 +27,7 @@ static struct store *store;
 static int open_all(void **state)
 {
     (void)state;
-    scratch_run(scratch.admin, "truncate stampd.doc, stampd.item, stampd.once");
+    scratch_run(scratch.admin, "truncate stampd.doc, stampd.item, stampd.idempotency");
     arena = arena_create("test");
     store = store_create(&scratch.settings, scratch.segment);
     return store_connect(store, scratch.ns);
@@ -141,7 +141,7 @@ static void a_second_commit_is_refused_whole(void **state)
     assert_int_equal(store_commit(store, scratch.ns, arena, &merely_read, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);
     assert_true(document.moved);
-    assert_int_equal(count("once"), 1);
+    assert_int_equal(count("idempotency"), 1);
 }
 
 /* --- twins --- */
@@ -152,7 +152,7 @@ static pid_t start_twin(const char *end)
 {
     static const char waiters[] =
         "select count(*) from pg_locks w join pg_locks r using (pid) where w.locktype = 'transactionid'"
-        " and not w.granted and r.relation = 'stampd.once'::regclass"
+        " and not w.granted and r.relation = 'stampd.idempotency'::regclass"
         " and r.database = (select oid from pg_database where datname = current_database())";
     int ready[2];
     char byte;
@@ -166,7 +166,8 @@ static pid_t start_twin(const char *end)
     }
     struct pg *pg = scratch_connect(&scratch);
     scratch_run(
-        pg, "begin; insert into stampd.once values ('zoe', 'k', 'd', 'm', 'twin', 9, stampd.stamp_now())");
+        pg,
+        "begin; insert into stampd.idempotency values ('zoe', 'k', 'd', 'm', 'twin', 9, stampd.stamp_now())");
     if (write(ready[1], "r", 1) != 1)
         _exit(1);
     for (int i = 0; i < 3000 && !scratch_number(pg, waiters); i++)
@@ -198,7 +199,7 @@ static void a_twin_is_waited_for(void **state)
     assert_int_equal(count("doc"), 0);
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, BYTES("twin")));
-    scratch_run(scratch.admin, "truncate stampd.once");
+    scratch_run(scratch.admin, "truncate stampd.idempotency");
     twin = start_twin("rollback");
     assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE);
     end_twin(twin);
@@ -226,10 +227,11 @@ static void a_twin_is_not_waited_for_without_end(void **state)
 
 static void grow_old(const char *where)
 {
-    scratch_run(scratch.admin, arena_printf(arena,
-                                            "update stampd.once set at = stampd.stamp_of(now() - %lld *"
-                                            " interval '1 second') where %s",
-                                            (long long)store_once_purge_s(&scratch.settings) + 1, where));
+    scratch_run(scratch.admin,
+                arena_printf(arena,
+                             "update stampd.idempotency set at = stampd.stamp_of(now() - %lld *"
+                             " interval '1 second') where %s",
+                             (long long)store_idempotency_purge_s(&scratch.settings) + 1, where));
 }
 
 static void what_is_too_old_is_of_no_account(void **state)
@@ -245,7 +247,7 @@ static void what_is_too_old_is_of_no_account(void **state)
     assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE); /* replaced, and not purged itself */
     assert_true(find("k", &found));
     assert_true(bytes_equal(found.answer, BYTES("new")));
-    assert_int_equal(count("once"), 2);
+    assert_int_equal(count("idempotency"), 2);
 }
 
 static void what_is_too_old_goes_by_and_by(void **state)
@@ -255,14 +257,14 @@ static void what_is_too_old_goes_by_and_by(void **state)
         keep(arena_printf(arena, "old%d", i));
     keep("young");
     grow_old("key like 'old%'");
-    scratch_run(scratch.admin, "begin; select from stampd.once where key = 'old3' for update");
+    scratch_run(scratch.admin, "begin; select from stampd.idempotency where key = 'old3' for update");
     keep("next0"); /* waits for nobody */
     scratch_run(scratch.admin, "rollback");
-    assert_int_equal(count("once where key like 'old%'"), 16);
+    assert_int_equal(count("idempotency where key like 'old%'"), 16);
     for (int i = 1; i < 5; i++)
         keep(arena_printf(arena, "next%d", i));
-    assert_int_equal(count("once where key like 'old%'"), 0);
-    assert_int_equal(count("once"), 6);
+    assert_int_equal(count("idempotency where key like 'old%'"), 0);
+    assert_int_equal(count("idempotency"), 6);
 }
 
 static void administrators_purge_by_batches(void **state)
@@ -274,13 +276,14 @@ static void administrators_purge_by_batches(void **state)
     keep("young"); /* takes four of them along */
     keep("younger");
     for (int i = 0; i < 5; i++)
-        scratch_run(scratch.admin,
-                    arena_printf(arena, "insert into stampd.once values ('', '%d', '', '', '', 0, 5)", i));
-    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_once(5)"), 0);
-    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_once(6, 3)"), 3);
-    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_once(6, 3)"), 2);
-    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_once(6)"), 0);
-    assert_int_equal(count("once"), 2);
+        scratch_run(
+            scratch.admin,
+            arena_printf(arena, "insert into stampd.idempotency values ('', '%d', '', '', '', 0, 5)", i));
+    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_idempotency(5)"), 0);
+    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_idempotency(6, 3)"), 3);
+    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_idempotency(6, 3)"), 2);
+    assert_int_equal(scratch_number(scratch.admin, "select stampd.purge_idempotency(6)"), 0);
+    assert_int_equal(count("idempotency"), 2);
 }
 
 /* --- plans --- */
@@ -310,9 +313,9 @@ static void assert_plan(enum statement statement, const char *arguments, const c
 static void plans_are_index_scans(void **state)
 {
     (void)state;
-    assert_plan(STATEMENT_IDEMPOTENCY_FIND, "'''', '''', 1", "once_pkey");
-    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "once_at");
-    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "Tid Scan on once");
+    assert_plan(STATEMENT_IDEMPOTENCY_FIND, "'''', '''', 1", "idempotency_pkey");
+    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "idempotency_at");
+    assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "Tid Scan on idempotency");
 }
 
 int main(void)

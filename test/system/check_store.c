@@ -23,7 +23,7 @@ static struct store *store;
 static int open_all(void **state)
 {
     (void)state;
-    scratch_run(scratch.admin, "truncate stampd.doc, stampd.item; update stampd.space set floor = 0");
+    scratch_run(scratch.admin, "truncate stampd.doc, stampd.item; update stampd.namespace set floor = 0");
     arena = arena_create("test");
     store = store_create(&scratch.settings, scratch.segment);
     return store_connect(store, scratch.ns);
@@ -286,7 +286,7 @@ static void a_birth_stays_above_the_floor(void **state)
     (void)state;
     struct change change = {0};
     set(take(&change, "floor"), "a", "1");
-    scratch_run(scratch.admin, "update stampd.space set floor = 991231000000000"); /* after the look */
+    scratch_run(scratch.admin, "update stampd.namespace set floor = 991231000000000"); /* after the look */
     enum fault fault;
     assert_int_equal(commit(&change, &fault), COMMIT_REFUSED);
     assert_int_equal(fault, FAULT_STALE);

@@ -15,7 +15,7 @@ def part(text):
 
 
 def cipher(stack, ns, question, nonce):
-    secret = stack.psql(ns, 'select secret from space')[0][0]
+    secret = stack.psql(ns, 'select secret from namespace')[0][0]
     digest = hmac.new(secret.encode(), nonce + ''.join(map(part, question)).encode(), hashlib.sha256).digest()
     return AESGCM(digest[:KEY]), digest[KEY:KEY + NONCE]
 

@@ -80,7 +80,7 @@ def test_get_and_head_never_write(door):
                 answer = door.request(method, f'/{ns}/op/{operation}', query={'param': json.dumps(param), 'session': 'session-of-the-test'}, headers=key)
                 assert answer.status_code == 405 and answer.headers['Allow'] == 'POST, OPTIONS', (ns, operation, answer.text)
         assert not exists(door, 'lab', method) and not exists(door, 'shut', method)
-    assert door.psql('lab', 'select count(*) from subs')[0][0] == 0
+    assert door.psql('lab', 'select count(*) from subscription')[0][0] == 0
     answer = door.request('GET', '/lab/op/put', query={'param': '{"docs":[]}'})
     assert answer.json()['code'] == 'AMETHOD' and answer.json()['args'] == ['GET']
     for operation, param in (('get', {'docs': [{'c': 'Secret', 'id': 'one'}]}), ('list', {'c': 'Secret'}), ('sync', {})):

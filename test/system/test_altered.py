@@ -81,7 +81,7 @@ def test_a_kept_answer_may_be_anything(stack):
 
         first = send()
         assert first.status_code < 300, first.text
-        stack.psql('lab', 'create table kept as select * from once where key = %s', (f'key-{name}',))
+        stack.psql('lab', 'create table kept as select * from idempotency where key = %s', (f'key-{name}',))
         before = stack.psql('lab', 'select class, id, version from doc order by class, id')
         for column, value in alterations(stack, 'once', but=('account', 'key')):
             if column == 'at' and value is not None and value < 2**62:
@@ -94,7 +94,7 @@ def test_a_kept_answer_may_be_anything(stack):
                 if answer.json()['code'] == 'BCONTENT':
                     assert answer.json()['phase'] == 3, answer.text
             assert stack.psql('lab', 'select class, id, version from doc order by class, id') == before
-            stack.psql('lab', f"delete from once where key = 'key-{name}'; insert into once select * from kept")
+            stack.psql('lab', f"delete from idempotency where key = 'key-{name}'; insert into idempotency select * from kept")
             tried += 1
         again = send()
         assert again.content == first.content and again.headers['Idempotency-Replayed'] == 'true'

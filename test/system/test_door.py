@@ -169,7 +169,7 @@ def test_one_of_two_keys_counts_or_none(stack, door):
     answers = [change(door, 'keys', *lines) for _ in range(2)]
     if answers[0].status == 201:
         assert answers[1].headers['idempotency-replayed'] == 'true'
-        assert stack.psql('lab', "select key from once where key <> 'one'") == []
+        assert stack.psql('lab', "select key from idempotency where key <> 'one'") == []
     else:
         assert answers[0].problem()['args'] == ['Idempotency-Key'] and stack.get('lab', ('Note', 'keys'))['v'] == 0
 

@@ -115,10 +115,10 @@ def test_a_change_by_psql_is_pushed_without_a_scan(lab, service):
 def test_a_message_that_was_delivered_is_no_return_of_the_session(lab, service):
     """It proves that the push service took it, not that the client is there: the trial goes on, and ends."""
     session = Session(lab, service, 'Note/trial')
-    lab.psql('lab', "update subs set trial_from = trial_from - 2 where session = %s", (session.name,))  # some minutes later
+    lab.psql('lab', "update subscription set trial_from = trial_from - 2 where session = %s", (session.name,))  # some minutes later
 
     def life():
-        return lab.psql('lab', 'select trial_from, until, asked from subs where session = %s', (session.name,))[0]
+        return lab.psql('lab', 'select trial_from, until, asked from subscription where session = %s', (session.name,))[0]
     before = life()
     assert before[0] is not None and before[1] < before[2]
     put(lab, 'trial', word='w')

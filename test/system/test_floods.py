@@ -23,7 +23,7 @@ def test_subscriptions(stack):
     with beside(stack):
         outcomes = Counter(map(outcome, attack(stack, lambda client, number: client.op('lab', 'subs', {'defs': ['Usual']}, session=f'{number:032}'), 100)))
     assert outcomes == {(200,): SUBSCRIPTIONS, (429, 'XBUSY', 'limit_client_subscriptions'): 100 - SUBSCRIPTIONS}
-    assert stack.psql('lab', 'select count(*) from subs') == [(SUBSCRIPTIONS,)]
+    assert stack.psql('lab', 'select count(*) from subscription') == [(SUBSCRIPTIONS,)]
 
 
 def test_tasks(stack):

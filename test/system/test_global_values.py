@@ -104,18 +104,18 @@ def test_a_refused_commit_leaves_no_claim(both):
 
 def test_a_claim_with_nothing_behind_it_is_found_out(both):
     for database in ('stampd_lab', 'stampd_den'):
-        both.psql('z', "insert into global_value values ('Person', 'mail', 'ghost@x', %s, nextval('global_claim_number'))", (database,))
+        both.psql('z', "insert into global_value values ('Person', 'mail', 'ghost@x', %s, nextval('global_reservation_number'))", (database,))
         put(both, 'den', 'ghost', mail='ghost@x')
         assert claims(both, 'ghost@x') == ['stampd_den']
         drop(both, 'den', 'ghost')
     both.psql('z', "insert into global_value values ('Person', 'mail', 'lost@x', 'stampd_nowhere', 0)")
     assert is_refused(both, 'den', 'ghost', mail='lost@x'), 'a database that cannot be asked may have it'
-    assert both.psql('z', "select forget_database('stampd_nowhere')") == [(1,)]
+    assert both.psql('z', "select release_database('stampd_nowhere')") == [(1,)]
     put(both, 'den', 'ghost', mail='lost@x')
 
 
 def test_who_gives_up_a_value_leaves_what_was_claimed_later(both):
-    claim = "select number from global_claim('{Person}', '{mail}', '{later@x}', 'stampd_lab') where place is null"
+    claim = "select number from global_reserve('{Person}', '{mail}', '{later@x}', 'stampd_lab') where ordinal is null"
     (first,), = both.psql('z', claim)
     (second,), = both.psql('z', claim)
     for number, left in ((first, ['stampd_lab']), (second, [])):
@@ -127,7 +127,7 @@ def test_who_has_ended_has_no_value(both):
     put(both, 'lab', 'ends', mail='end@x', until=1)
     put(both, 'den', 'recovery process', mail='end@x')
     put(both, 'lab', 'alive', mail='ending@x')
-    both.psql('lab', "insert into ending values ('Person', 'alive', 1)")  # as time does
+    both.psql('lab', "insert into expiry values ('Person', 'alive', 1)")  # as time does
     put(both, 'den', 'second', mail='ending@x')
     assert claims(both, 'ending@x') == ['stampd_den']
     drop(both, 'den', 'second')
@@ -151,7 +151,7 @@ def test_a_value_that_somebody_is_about_to_take_or_to_give_up(both):
     put(both, 'lab', 'slow', mail='slow@x')
     slow = psycopg2.connect(both.conninfo('lab'), options='-c search_path=stampd')
     with slow.cursor() as cursor:
-        cursor.execute("set local stampd.claims = '[]'")
+        cursor.execute("set local stampd.reservations = '[]'")
         cursor.execute("select put_item('Person', 'slow', 'Main', '', '{}')")
         cursor.execute('select * from global_changes()')
         assert cursor.fetchall() == [('Person', 'mail', 'slow@x', False)]

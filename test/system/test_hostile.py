@@ -83,7 +83,7 @@ def hasten(stack):
 
 def contents(stack):
     """Everything stored that the cases may not touch."""
-    return {ns: (stack.psql(ns, "select class, id, version from doc where class <> 'Kept' order by 1, 2"), stack.psql(ns, 'select * from subs'))
+    return {ns: (stack.psql(ns, "select class, id, version from doc where class <> 'Kept' order by 1, 2"), stack.psql(ns, 'select * from subscription'))
             for ns in ('lab', 'demo', 'z')}
 
 
@@ -154,7 +154,7 @@ def test_nothing_hostile_is_stored(siege):
     assert contents(siege.stack) == siege.before
     assert siege.stack.psql('lab', "select class, id from item where class not in ('Kept', 'Where')") == []
     assert siege.stack.op('lab', 'list')['out'] == {'classes': ['Kept', 'Where']}
-    assert siege.stack.psql('lab', 'select count(*) from once')[0][0] == 2
+    assert siege.stack.psql('lab', 'select count(*) from idempotency')[0][0] == 2
 
 
 def test_no_worker_died(siege):

@@ -47,9 +47,9 @@ def fill(stack, ns, count):
         perform stampd.put_item('Short', 'left2', 'Main', '', '{{"team":"t"}}');
         perform stampd.put_item('Short', 'left2', 'Main', '', '{{"team":"u"}}'); end $$""")
     run(ns, f"update member set version = {age(31)} where has_left and id = 'left'")
-    run(ns, "insert into subs (session, version, until) values ('session-that-ended', 1, 1), ('session-that-lives', 1, 99999999)")
-    run(ns, f"insert into once (account, key, digest, mime, answer, version, at) select 'a', 'k' || n, 'd', 'm', '', 0, {age(2)} from generate_series(1, {count}) n")
-    run(ns, "insert into once (account, key, digest, mime, answer, version, at) values ('a', 'fresh', 'd', 'm', '', 0, stamp_now())")
+    run(ns, "insert into subscription (session, version, until) values ('session-that-ended', 1, 1), ('session-that-lives', 1, 99999999)")
+    run(ns, f"insert into idempotency (account, key, digest, mime, answer, version, at) select 'a', 'k' || n, 'd', 'm', '', 0, {age(2)} from generate_series(1, {count}) n")
+    run(ns, "insert into idempotency (account, key, digest, mime, answer, version, at) values ('a', 'fresh', 'd', 'm', '', 0, stamp_now())")
     run(ns, f"insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime) values ('t', 'o', '', 0, 0, 0, 1, 1, {age(31)}),"
             " ('t', 'o', '', 0, 0, 0, 1, 1, stamp_now())")
     run(ns, f"insert into unique_value (property, value, id) select 999999, n::text, n::text from generate_series(1, {count}) n")
@@ -58,9 +58,9 @@ def fill(stack, ns, count):
 def left_over(stack, ns):
     return {name: {row[0] for row in stack.psql(ns, sql)} for name, sql in {
         'zombies': "select class || id from doc where ctime = 0 and id !~ '^e'", 'ended': "select id from doc where class = 'Short' and ctime <> 0",
-        'departures': "select id from member where has_left and id !~ '^e'", 'subscriptions': 'select session from subs',
-        'answers': "select key from once where account = 'a'", 'attempts': "select number::text from task_history where taskid = 't' and stoptime < stamp_of(now() - interval '1 day')",
-        'values': 'select id from unique_value where property = 999999', 'end': 'select id from ending'}.items()}
+        'departures': "select id from member where has_left and id !~ '^e'", 'subscriptions': 'select session from subscription',
+        'answers': "select key from idempotency where account = 'a'", 'attempts': "select number::text from task_history where taskid = 't' and stoptime < stamp_of(now() - interval '1 day')",
+        'values': 'select id from unique_value where property = 999999', 'end': 'select id from expiry'}.items()}
 
 
 WANTED = {'zombies': {'Shortzk', 'Longzk', 'Otherzk'}, 'ended': {'live', 'left', 'left2'}, 'departures': {'left2'}, 'subscriptions': {'session-that-lives'},
@@ -81,7 +81,7 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
         fill(lab, ns, count)
     for ns in ('lab', 'demo'):
         wait_until(lambda ns=ns: left_over(lab, ns) == WANTED, 60, f'all that is too old in {ns}: {left_over(lab, ns)}')
-    assert lab.psql('lab', "select floor >= 1 from space") == [(True,)]
+    assert lab.psql('lab', "select floor >= 1 from namespace") == [(True,)]
     metrics = dict(re.findall(r'stampd_purged_total\{kind="(\w+)"\} (\d+)', lab.probe('/metrics').text))
     assert int(metrics['zombies']) >= 451 + 4 and int(metrics['ended']) >= 453 and set(metrics) >= {'departures', 'subscriptions', 'attempts'}
     assert int(re.search(r'stampd_purge_rounds_total (\d+)', lab.probe('/metrics').text)[1]) > 0
@@ -93,15 +93,15 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
 def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
     lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb || '{"off":"maintenance"}')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
-    lab.psql('demo', "insert into subs (session, version, until) values ('session-of-the-closed', 1, 1)")
-    lab.psql('lab', "insert into subs (session, version, until) values ('session-of-the-open-1', 1, 1)")
-    wait_until(lambda: not lab.psql('lab', "select 1 from subs where session = 'session-of-the-open-1'"), 60, 'a round')
-    lab.psql('lab', "insert into subs (session, version, until) values ('session-of-the-open-2', 1, 1)")
-    wait_until(lambda: not lab.psql('lab', "select 1 from subs where session = 'session-of-the-open-2'"), 60, 'another round')
-    assert lab.psql('demo', "select 1 from subs where session = 'session-of-the-closed'")
+    lab.psql('demo', "insert into subscription (session, version, until) values ('session-of-the-closed', 1, 1)")
+    lab.psql('lab', "insert into subscription (session, version, until) values ('session-of-the-open-1', 1, 1)")
+    wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-of-the-open-1'"), 60, 'a round')
+    lab.psql('lab', "insert into subscription (session, version, until) values ('session-of-the-open-2', 1, 1)")
+    wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-of-the-open-2'"), 60, 'another round')
+    assert lab.psql('demo', "select 1 from subscription where session = 'session-of-the-closed'")
     lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb - 'off')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
-    wait_until(lambda: not lab.psql('demo', "select 1 from subs where session = 'session-of-the-closed'"), 60, 'the open one')
+    wait_until(lambda: not lab.psql('demo', "select 1 from subscription where session = 'session-of-the-closed'"), 60, 'the open one')
 
 
 def test_a_keeper_that_dies_is_replaced_and_a_bad_namespace_stops_nothing(lab):
@@ -109,8 +109,8 @@ def test_a_keeper_that_dies_is_replaced_and_a_bad_namespace_stops_nothing(lab):
                      put_item('Namespace', 'aab', 'Conf', '', '[]')""")
     keeper, = keepers(lab)
     os.kill(keeper, signal.SIGKILL)
-    lab.psql('lab', "insert into subs (session, version, until) values ('session-after-a-death', 1, 1)")
-    wait_until(lambda: not lab.psql('lab', "select 1 from subs where session = 'session-after-a-death'"), 60, 'the next keeper')
+    lab.psql('lab', "insert into subscription (session, version, until) values ('session-after-a-death', 1, 1)")
+    wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-after-a-death'"), 60, 'the next keeper')
     assert keepers(lab) != [keeper]
     lab.psql('z', "select delete_document('Namespace', 'aaa'), delete_document('Namespace', 'aab')")
 
@@ -118,11 +118,11 @@ def test_a_keeper_that_dies_is_replaced_and_a_bad_namespace_stops_nothing(lab):
 def test_it_waits_for_nobody(lab):
     """Another purge is under way: the lock is not waited for."""
     with Lock(lab):
-        lab.psql('lab', "insert into subs (session, version, until) values ('session-under-a-lock', 1, 1)")
-        lab.psql('demo', "insert into subs (session, version, until) values ('session-of-others', 1, 1)")
-        wait_until(lambda: not lab.psql('demo', "select 1 from subs where session = 'session-of-others'"), 60, 'the other namespace')
-        assert lab.psql('lab', "select 1 from subs where session = 'session-under-a-lock'")
-    wait_until(lambda: not lab.psql('lab', "select 1 from subs where session = 'session-under-a-lock'"), 60, 'behind the lock')
+        lab.psql('lab', "insert into subscription (session, version, until) values ('session-under-a-lock', 1, 1)")
+        lab.psql('demo', "insert into subscription (session, version, until) values ('session-of-others', 1, 1)")
+        wait_until(lambda: not lab.psql('demo', "select 1 from subscription where session = 'session-of-others'"), 60, 'the other namespace')
+        assert lab.psql('lab', "select 1 from subscription where session = 'session-under-a-lock'")
+    wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-under-a-lock'"), 60, 'behind the lock')
 
 
 class Lock:

@@ -143,7 +143,7 @@ def test_who_writes_to_one_that_has_ended_begins_a_new_life(stack, schemas):
         assert (document['v'], document['ct'], [item.get('k') for item in document['items']]) == (later, later, ['new'])
     assert stack.psql('lab', "select key from item where class = 'Card' and id = 'again'") == [('new',)]
     assert stack.psql('lab', "select id from \"x_Card_Main\" where id = 'again'") == []
-    assert stack.psql('lab', "select id from ending where id = 'again'") == []
+    assert stack.psql('lab', "select id from expiry where id = 'again'") == []
 
 
 def test_the_end_can_be_put_off_while_it_lives(stack, schemas):
@@ -215,7 +215,7 @@ def test_purging_deletes_what_has_ended_and_forgets_by_class(stack, schemas):
     first = collection(stack, 'p')[3]
     assert 'documents had ended' in purge(stack)
     assert rows(stack, 'p1') == [(False,)] and rows(stack, 'p2') == [(True,)]
-    assert stack.psql('lab', "select count(*) from ending where until <= present_minute()") == [(0,)]
+    assert stack.psql('lab', "select count(*) from expiry where until <= present_minute()") == [(0,)]
     assert stack.psql('lab', "select id from \"x_Card_Main\" where id = 'p1'") == []
     assert stack.get('lab', ('Card', 'p1'))['v'] == 0
     complete, members, left, token = collection(stack, 'p', first)
@@ -270,7 +270,7 @@ def test_an_end_declared_later_holds_for_what_is_there_and_goes_with_the_declara
     param = {'c': 'Late', 'collection': 'a', 'value': 1, 'token': answer['token'], 'want': 'ids'}
     answer = stack.op('lab', 'collection', param)['out']
     assert not answer['complete'] and 'x' in dict(answer['ids'])
-    assert stack.psql('lab', "select count(*) from ending where class = 'Late'") == [(0,)]
+    assert stack.psql('lab', "select count(*) from expiry where class = 'Late'") == [(0,)]
     assert json.loads(schemas.run('show', 'lab', '--json'))['classes'].keys() == {'Card', 'Late'}
 
 
@@ -282,4 +282,4 @@ def test_what_was_deleted_in_the_future_waits_for_its_time(stack, schemas):
     stack.psql('lab', "update doc set version = stamp_of(now() + interval '1 hour') where class = 'Ahead'")
     stack.psql('lab', 'select purge_zombies(991231235959999)')
     assert stack.psql('lab', "select count(*) from doc where class = 'Ahead'") == [(1,)]
-    assert stack.psql('lab', 'select floor < stamp_now() from space') == [(True,)]
+    assert stack.psql('lab', 'select floor < stamp_now() from namespace') == [(True,)]

@@ -176,6 +176,6 @@ def test_a_definition_of_a_long_value_hears(lab):
     value, session = 'ü' * 300, 'session-of-long-values'
     lab.op('lab', 'subs', {'defs': [f'Page/site@{urllib.parse.quote(value)}']}, session=session)
     put(lab, 'heard', {'site': value})
-    key, = lab.psql('lab', 'select key from subs_def where session = %s', (session,))[0]
+    key, = lab.psql('lab', 'select key from subscription_definition where session = %s', (session,))[0]
     assert lab.psql('lab', "select count(*) from member m join collection c on c.number = m.collection where 'mPage/' || c.name || '@' || m.value = %s",
                     (key,)) == [(1,)]

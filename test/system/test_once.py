@@ -55,7 +55,7 @@ def code_of(answer):
 
 
 def kept(stack, key):
-    return stack.psql('lab', 'select version, answer from once where key = %s', (key,))
+    return stack.psql('lab', 'select version, answer from idempotency where key = %s', (key,))
 
 
 class Sender(threading.Thread):

@@ -51,7 +51,7 @@ def lab(stack, service, key_file):
 
 @pytest.fixture
 def manager(lab):
-    lab.psql('lab', 'truncate taskqueue, task_history, subs, subs_def, subs_touched')
+    lab.psql('lab', 'truncate taskqueue, task_history, subscription, subscription_definition, subscription_matched')
     return Manager(lab, 'lab')
 
 
@@ -238,7 +238,7 @@ def test_who_listens_is_told_a_minute_later(lab, manager, subscribe):
     manager.hurry()
     assert manager.run(again)['result'] == 'done'
     session.check(session.told(('Note/a', first), ('Note/b', second)))
-    assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
+    assert not session.task() and lab.psql('lab', 'select count(*) from subscription_matched') == [(0,)]
     listener.close()
 
 
@@ -247,7 +247,7 @@ def test_no_run_beside_the_first_forgets_what_nobody_was_told(lab, manager, subs
     session = subscribe('Note/a')
     listener = Listener(lab, session)
     version = write(lab, 'a')
-    lab.psql('lab', 'select * from subs_take(%s)', (session.name,))
+    lab.psql('lab', 'select * from subscription_take(%s)', (session.name,))
     assert manager.run(session.task())['result'] == 'done'
     beside = secrets.token_hex(16)
     lab.psql('lab', "insert into taskqueue (taskid, opname, param, startat, qn, created) values (%s, 'push', %s, 1, 3, 1)",
@@ -270,7 +270,7 @@ def test_an_address_that_is_gone_is_forgotten(lab, manager, subscribe, status):
     assert manager.run(session.task())['result'] == 'done'
     assert not session.has_push()
     write(lab, 'a')
-    assert not session.task() and lab.psql('lab', 'select count(*) from subs_touched') == [(0,)]
+    assert not session.task() and lab.psql('lab', 'select count(*) from subscription_matched') == [(0,)]
 
 
 def test_an_address_that_has_changed_meanwhile_is_told(lab, service, manager, subscribe):

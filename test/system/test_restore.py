@@ -241,7 +241,7 @@ def test_a_namespace_without_documents_may_be_restored(stack):
     stack.psql('demo', 'truncate doc, item')
     (first,), = stack.psql('demo', 'select after_restore()')
     (second,), = stack.psql('demo', 'select after_restore()')
-    assert stack.psql('demo', 'select floor from space') == [(second,)] and second > first
+    assert stack.psql('demo', 'select floor from namespace') == [(second,)] and second > first
 
 
 def test_a_restore_is_told_in_read_committed_only(stack):
@@ -285,5 +285,5 @@ def test_workers_may_do_neither(stack, statement):
 def test_a_restore_is_above_what_was_forgotten(stack):
     """Whoever holds a document that was purged before the backup must not take its next life for the same."""
     stack.put('demo', {'c': 'Gone', 'id': 'a', 'items': []}, admin=True)
-    (floor,), = stack.psql('demo', "update space set floor = stamp_of(now() + interval '1 hour') where one returning floor")
+    (floor,), = stack.psql('demo', "update namespace set floor = stamp_of(now() + interval '1 hour') where one returning floor")
     assert stack.psql('demo', 'select after_restore()')[0][0] > floor

@@ -38,7 +38,7 @@ def minute():
 
 @pytest.fixture(autouse=True)
 def empty(stack):
-    stack.psql('lab', 'truncate subs, subs_def')
+    stack.psql('lab', 'truncate subscription, subscription_definition')
 
 
 def new():
@@ -55,8 +55,8 @@ def subs(stack, session, param=None, address='198.51.100.1', admin=None):
 
 
 def counted(stack):
-    (held, defs, bytes_, *real), = stack.psql('lab', 'select c.held, c.defs, c.bytes, (select count(*) from subs), (select count(*) from subs_def),'
-                                              ' (select coalesce(sum(octet_length(key) + octet_length(def)), 0) from subs_def) from subs_count c')
+    (held, defs, bytes_, *real), = stack.psql('lab', 'select c.held, c.defs, c.bytes, (select count(*) from subscription), (select count(*) from subscription_definition),'
+                                              ' (select coalesce(sum(octet_length(key) + octet_length(def)), 0) from subscription_definition) from subscription_count c')
     assert [held, defs, bytes_] == real
     return held, defs
 
@@ -69,7 +69,7 @@ def test_one_address_does_not_fill_the_table(stack, minute):
     for address in ('198.51.100.2', '2001:db8:1:2::1'):
         assert subs(stack, new(), {'defs': ['Note']}, address)['defs'] == ['Note']
     assert subs(stack, new(), {'defs': ['Note']}, admin=True)['defs'] == ['Note'], 'administrators are not counted'
-    assert all(client is None or abs(client) > 2**32 for client, in stack.psql('lab', 'select client from subs')), 'no address is kept'
+    assert all(client is None or abs(client) > 2**32 for client, in stack.psql('lab', 'select client from subscription')), 'no address is kept'
 
 
 def test_definitions_of_one_address_and_of_all(stack, minute):
@@ -84,9 +84,9 @@ def test_definitions_of_one_address_and_of_all(stack, minute):
     subs(stack, other, {'defs': []}, '198.51.100.2')
     assert subs(stack, new(), {'defs': ['A']}, '198.51.100.3')['defs'] == ['A']
     large = [f'A/{n:02}' + '%20' * 230 for n in range(19)]  # some 920 bytes with its key
-    stack.psql('lab', 'update subs_count set bytes = 1024 * 1024 - 15000')
+    stack.psql('lab', 'update subscription_count set bytes = 1024 * 1024 - 15000')
     assert subs(stack, new(), {'defs': large}, '198.51.100.4')[:2] == ('ALIMIT', 'limit_namespace_definitions_mb')
-    stack.psql('lab', 'truncate subs, subs_def')
+    stack.psql('lab', 'truncate subscription, subscription_definition')
     assert counted(stack) == (0, 0)
 
 

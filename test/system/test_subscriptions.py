@@ -62,7 +62,7 @@ def session():
 
 
 def clear(lab):
-    for table in 'taskqueue', 'subs', 'subs_def', 'subs_touched':
+    for table in 'taskqueue', 'subscription', 'subscription_definition', 'subscription_matched':
         lab.psql('lab', f'delete from {table}')
 
 
@@ -125,7 +125,7 @@ def write(stack, session, *documents, **more):
 
 def noted(stack, session):
     """What is to be told to the session."""
-    return sorted(text for text, in stack.psql('lab', 'select f.def from subs_touched t join subs_def f using (session, key)'
+    return sorted(text for text, in stack.psql('lab', 'select f.def from subscription_matched t join subscription_definition f using (session, key)'
                                                ' where session = %s and taken = 0', (session,)))
 
 
@@ -180,11 +180,11 @@ def test_life_ends_and_what_has_ended_is_purged(lab, session):
     assert write(lab, session, {**note, 'items': [{'c': 'T', 'j': 2}]}) is None
     assert subs(lab, session, {'add': ['Other']}).items() >= {'defs': ['Other'], 'push': False}.items()
     set_clock(0)
-    lab.psql('lab', 'update subs set until = present_minute() where session = %s', (session,))
-    lab.psql('lab', "insert into subs_touched (session, key, version) values (%s, 'cOther/@', 1)", (session,))
-    while lab.psql('lab', 'select purge_subs(1)')[0][0]:
+    lab.psql('lab', 'update subscription set until = present_minute() where session = %s', (session,))
+    lab.psql('lab', "insert into subscription_matched (session, key, version) values (%s, 'cOther/@', 1)", (session,))
+    while lab.psql('lab', 'select purge_subscriptions(1)')[0][0]:
         pass
-    for table in 'subs', 'subs_def', 'subs_touched':
+    for table in 'subscription', 'subscription_definition', 'subscription_matched':
         assert lab.psql('lab', f'select count(*) from {table} where session = %s', (session,)) == [(0,)]
 
 
@@ -343,7 +343,7 @@ def test_who_has_ended_is_not_woken(waking, session):
     other = secrets.token_urlsafe(24)
     for one in session, other:
         subs(lab, one, {'defs': ['Note'], 'push': address(one)})
-    lab.psql('lab', 'update subs set until = present_minute() where session = %s', (session,))
+    lab.psql('lab', 'update subscription set until = present_minute() where session = %s', (session,))
     write(lab, None, {'c': 'Note', 'id': 'ended', 'items': [{'c': 'T', 'j': session}]})
     assert tasks(lab) == [other] and noted(lab, session) == []
 
@@ -353,7 +353,7 @@ def test_who_writes_with_sql_wakes_too(waking, session):
     subs(lab, session, {'defs': ['Person', 'Person/sql', 'Person/team@red', 'Person/team@blue'], 'push': address()})
     lab.psql('lab', """select put_item('Person', 'sql', 'Main', '', '{"team":"red"}')""")
     assert noted(lab, session) == ['Person', 'Person/sql', 'Person/team@red'] and tasks(lab) == [session]
-    lab.psql('lab', 'delete from subs_touched')
+    lab.psql('lab', 'delete from subscription_matched')
     with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as connection:
         connection.cursor().execute("""select put_item('Person', 'sql', 'Main', '', '{"team":"blue"}')""")
         connection.cursor().execute("select delete_document('Person', 'sql')")
@@ -367,7 +367,7 @@ def test_workers_whose_changes_are_notified_to_other_hosts_wake_once(waking, ses
     with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as commit:
         cursor = commit.cursor()
         cursor.execute("insert into doc values ('Note', 'many', 7, 7, 7, 0, 0) on conflict (class, id) do update set version = 7")
-        cursor.execute("select kind from subs_touch(array['Note'], array['many'], %s, true, 0, 1, 0)", (session,))
+        cursor.execute("select kind from subscription_match(array['Note'], array['many'], %s, true, 0, 1, 0)", (session,))
         assert [kind for kind, in cursor.fetchall()] == ['own', 'def', 'def']
     assert tasks(lab) == [] and noted(lab, session) == [], 'who wrote it is not woken by a trigger either'
 
@@ -423,10 +423,10 @@ class Teller(threading.Thread):
                            ' and starttime is null returning taskid', session)
         if not claimed:
             return
-        taken = self.ask('select taken, def, version from subs_take(%s)', session)
+        taken = self.ask('select taken, def, version from subscription_take(%s)', session)
         (self.seen[session],), = self.ask("select version from doc where class = 'Note' and id = 'hot'")
         if taken:
-            self.ask('select subs_forget(%s, %s)', session, taken[0][0])
+            self.ask('select subscription_sent(%s, %s)', session, taken[0][0])
         self.ask('delete from taskqueue where taskid = %s', claimed[0][0])
 
     def run(self):
@@ -485,7 +485,7 @@ def test_none_is_missed_however_commits_and_changes_of_subscriptions_meet(waking
         thread.join()
     assert not failures and not [teller.failure for teller in tellers if teller.failure]
     assert subscribed
-    first = dict(lab.psql('lab', 'select session, min(version) from subs_touched where taken = 0 group by session'))
+    first = dict(lab.psql('lab', 'select session, min(version) from subscription_matched where taken = 0 group by session'))
     for session, seen in subscribed.items():
         later = [version for version in versions if version > seen]
         assert not later or first[session] <= min(later)
@@ -498,30 +498,30 @@ def test_taken_and_not_told_is_taken_again(waking, session):
     lab = waking
     subs(lab, session, {'defs': ['Note', 'Other'], 'push': address()})
     write(lab, None, {'c': 'Note', 'id': 'taken', 'items': [{'c': 'T', 'j': session}]})
-    first = lab.psql('lab', 'select taken, def from subs_take(%s)', (session,))
+    first = lab.psql('lab', 'select taken, def from subscription_take(%s)', (session,))
     write(lab, None, {'c': 'Other', 'id': 'taken', 'items': [{'c': 'T', 'j': session}]})
-    lab.psql('lab', 'select subs_forget(%s, 0)', (session,))
-    second = lab.psql('lab', 'select taken, def from subs_take(%s)', (session,))
+    lab.psql('lab', 'select subscription_sent(%s, 0)', (session,))
+    second = lab.psql('lab', 'select taken, def from subscription_take(%s)', (session,))
     assert [text for _, text in first] == ['Note'] and [text for _, text in second] == ['Note', 'Other']
-    lab.psql('lab', 'select subs_forget(%s, %s)', (session, first[0][0]))
-    assert [text for _, text in lab.psql('lab', 'select taken, def from subs_take(%s)', (session,))] == ['Other']
+    lab.psql('lab', 'select subscription_sent(%s, %s)', (session, first[0][0]))
+    assert [text for _, text in lab.psql('lab', 'select taken, def from subscription_take(%s)', (session,))] == ['Other']
     subs(lab, session, {'drop': ['Other']})
-    assert lab.psql('lab', 'select * from subs_take(%s)', (session,)) == [], 'what it wants to hear no more'
-    assert lab.psql('lab', 'select * from subs_touched') == []
+    assert lab.psql('lab', 'select * from subscription_take(%s)', (session,)) == [], 'what it wants to hear no more'
+    assert lab.psql('lab', 'select * from subscription_matched') == []
 
 
 @pytest.mark.parametrize('what', ['change', 'task'])
 def test_who_changes_or_tells_waits_for_commits_that_have_looked(waking, session, what):
     """A commit that has looked for subscriptions and is not visible yet, held open by hand: the answer comes behind it."""
     lab = waking
-    lab.psql('lab', "delete from subs_touched")
+    lab.psql('lab', "delete from subscription_matched")
     subs(lab, session, {'defs': ['Note/held'], 'push': address()})
     with psycopg2.connect(lab.conninfo('lab', 'stampd'), options='-c search_path=stampd -c stampd.worker=on') as commit:
         cursor = commit.cursor()
-        cursor.execute("insert into doc values ('Note', 'held', 101000000000001 + (select version from subs limit 1) % 1000, 1, 1, 0, 0)"
+        cursor.execute("insert into doc values ('Note', 'held', 101000000000001 + (select version from subscription limit 1) % 1000, 1, 1, 0, 0)"
                        " on conflict (class, id) do update set version = doc.version + 1 returning version")
         (version,), = cursor.fetchall()
-        cursor.execute("select * from subs_touch(array['Note'], array['held'], null, true, 0, 1, 0)")
+        cursor.execute("select * from subscription_match(array['Note'], array['held'], null, true, 0, 1, 0)")
         other = secrets.token_urlsafe(24)
         found = []
 
@@ -533,7 +533,7 @@ def test_who_changes_or_tells_waits_for_commits_that_have_looked(waking, session
             else:
                 with psycopg2.connect(lab.conninfo('lab', 'stampd'), options='-c search_path=stampd') as task:
                     take = task.cursor()
-                    take.execute('select def, version from subs_take(%s)', (session,))
+                    take.execute('select def, version from subscription_take(%s)', (session,))
                     found.append(take.fetchall())
         thread = threading.Thread(target=wait_and_look)
         thread.start()
@@ -551,15 +551,15 @@ def test_who_waits_to_be_alone_lets_commits_pass(waking, session):
     connections = [psycopg2.connect(lab.conninfo('lab', 'stampd'), options=f'-c search_path=stampd -c lock_timeout={ms}')
                    for ms in (0, 60000, 0)]
     long, other, task = (connection.cursor() for connection in connections)
-    long.execute('select subs_lock(false)')
+    long.execute('select subscription_lock(false)')
 
     def take():
-        task.execute('select * from subs_take(%s)', (session,))
+        task.execute('select * from subscription_take(%s)', (session,))
         done.set()
     thread = threading.Thread(target=take)
     thread.start()
     wait_until(lambda: lab.psql('lab', "select 1 from pg_locks where locktype = 'advisory' and not granted"))
-    other.execute('select subs_lock(false)')
+    other.execute('select subscription_lock(false)')
     assert not done.is_set()
     for connection in connections[:2]:
         connection.commit()
@@ -574,14 +574,14 @@ def test_after_a_restore_what_was_taken_is_taken_again(waking, session):
     """The number by which it was taken is a transaction's of another cluster, and may be larger than any here."""
     lab = waking
     subs(lab, session, {'defs': ['Note', 'Other'], 'push': address()})
-    lab.psql('lab', "insert into subs_touched values (%s, 9000000000000000, 'cNote/@', 5), (%s, 9000000000000001, 'cNote/@', 7),"
+    lab.psql('lab', "insert into subscription_matched values (%s, 9000000000000000, 'cNote/@', 5), (%s, 9000000000000001, 'cNote/@', 7),"
              " (%s, 0, 'cNote/@', 9), (%s, 9000000000000000, 'cOther/@', 6)", (session,) * 4)
     lab.psql('lab', 'select after_restore()')
-    assert lab.psql('lab', 'select taken, key, version from subs_touched order by key') == [(0, 'cNote/@', 5), (0, 'cOther/@', 6)]
-    (taken, *_), other = lab.psql('lab', 'select * from subs_take(%s)', (session,))
+    assert lab.psql('lab', 'select taken, key, version from subscription_matched order by key') == [(0, 'cNote/@', 5), (0, 'cOther/@', 6)]
+    (taken, *_), other = lab.psql('lab', 'select * from subscription_take(%s)', (session,))
     assert other[1:] == ('Other', 6)
-    lab.psql('lab', 'select subs_forget(%s, %s)', (session, taken))
-    assert lab.psql('lab', 'select * from subs_touched') == []
+    lab.psql('lab', 'select subscription_sent(%s, %s)', (session, taken))
+    assert lab.psql('lab', 'select * from subscription_matched') == []
 
 
 def test_the_switch_is_the_administrators(lab, session):
@@ -658,13 +658,13 @@ def test_too_many_are_refused(lab, session):
 
 def invent(lab, count, endpoint, until):
     """Subscriptions of sessions that nobody has."""
-    lab.psql('lab', "insert into subs (session, version, until, endpoint, p256dh, auth) select 'invented-' || lpad(n::text, 20, '0') || %s,"
+    lab.psql('lab', "insert into subscription (session, version, until, endpoint, p256dh, auth) select 'invented-' || lpad(n::text, 20, '0') || %s,"
              " 1, present_minute() + %s, %s, %s, %s from generate_series(1, %s) n", (secrets.token_hex(4), until, *[endpoint] * 3, count))
 
 
 def counted(lab):
-    (held, woken, *real), = lab.psql('lab', 'select c.held, c.woken, (select count(*) from subs), (select count(endpoint) from subs)'
-                                     ' from subs_count c')
+    (held, woken, *real), = lab.psql('lab', 'select c.held, c.woken, (select count(*) from subscription), (select count(endpoint) from subscription)'
+                                     ' from subscription_count c')
     assert [held, woken] == real
     return held, woken
 
@@ -688,13 +688,13 @@ def test_a_namespace_has_so_many_subscriptions_and_no_more(lab, session):
     problem = refused(lab, {'defs': []}, other)
     assert problem.code == 'ALIMIT' and problem.body['args'] == ['limit_subscriptions', str(MOST), str(MOST + 1)]
     assert subs(lab, session, {'add': ['Other']})['defs'] == ['Note', 'Other']
-    lab.psql('lab', "update subs set until = present_minute() where session in (select session from subs where session like 'invented-%%'"
+    lab.psql('lab', "update subscription set until = present_minute() where session in (select session from subscription where session like 'invented-%%'"
              ' and endpoint is not null limit 5)')
     assert subs(lab, other, {'defs': [], 'push': address()})['push'] is True, 'what has ended is purged for it'
     assert counted(lab) == (MOST - 4, MOST_WOKEN - 4)
     subs(lab, other, {'delete': True})
     assert counted(lab) == (MOST - 5, MOST_WOKEN - 5)
-    lab.psql('lab', 'truncate subs')
+    lab.psql('lab', 'truncate subscription')
     assert counted(lab) == (0, 0)
     clear(lab)
 

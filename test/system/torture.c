@@ -116,7 +116,7 @@ static pid_t start(struct torture *torture, int process, void (*run)(struct acto
 static void prepare_round(struct torture *torture)
 {
     scratch_run(torture->scratch.admin, "truncate stampd.doc, stampd.item, stampd.high;"
-                                        "update stampd.space set floor = 0");
+                                        "update stampd.namespace set floor = 0");
     ledger_clear(torture->ledger);
     memset(torture->counts, 0, sizeof *torture->counts);
 }

@@ -1,0 +1,21 @@
+/* Every refusal of the database once: REFUSAL(NAME, "SQLSTATE", "raised by", "meaning").  The functions of
+ * sql/ raise it by stampd.fail(), and so do statements of the server, named here in capitals; `search` is
+ * what model/search.c writes. scripts/check-refusals compares the table with sql/ and with the statements: a
+ * state is raised where its row names, and nowhere else, and C code compares no state that is written out. */
+/* clang-format off */
+REFUSAL(MOVED, "ST001", "CORE CORE_ONE BORN", "Documents are not at the versions seen; the detail is JSON [[class, id, version now]…].")
+REFUSAL(FENCED, "ST002", "TASK_END TASK_END_ONE TASK_STEP CRON_END", "Tasks no longer belong to this attempt; the detail is a JSON list of their ids.")
+REFUSAL(ANSWERED, "ST003", "IDEMPOTENCY", "An answer is already stored under the Idempotency-Key.")
+REFUSAL(SCHEMA, "ST004", "CORE CORE_ONE COPY_LOCK search", "The schema has another number.")
+REFUSAL(UNIQUE, "ST005", "unique_write", "A unique value is taken; the detail is JSON [property, class, document, value, document that has it].")
+REFUSAL(UNRESERVED, "ST006", "global_note", "SQL takes a value that is unique in all namespaces; only requests to the server reserve one.")
+REFUSAL(SUBSCRIPTIONS, "ST007", "subscription_put", "limit_subscriptions")
+REFUSAL(PUSH_SUBSCRIPTIONS, "ST008", "subscription_put", "limit_push_subscriptions")
+REFUSAL(FIXED, "ST009", "member_write", "A document would leave a collection that is not mutable; the detail is JSON [collection, class, document, value].")
+REFUSAL(DEFINITIONS, "ST020", "subscription_put", "limit_definitions; the detail is the number that there would be.")
+REFUSAL(CLIENT_SUBSCRIPTIONS, "ST021", "subscription_put", "limit_client_subscriptions")
+REFUSAL(CLIENT_DEFINITIONS, "ST022", "subscription_put", "limit_client_definitions")
+REFUSAL(NAMESPACE_DEFINITIONS, "ST023", "subscription_put", "limit_namespace_definitions")
+REFUSAL(NAMESPACE_DEFINITIONS_MB, "ST024", "subscription_put", "limit_namespace_definitions_mb")
+REFUSAL(MANY_VALUES, "ST025", "member_write", "A list gives a collection more values than allowed; the detail is JSON [limit, its value, values].")
+/* clang-format on */
