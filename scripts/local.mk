@@ -1,7 +1,7 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs scripts/check-refusals \
 	test/house/test_checks.sh test/house/test_completion.sh test/house/test_manuals.sh
-EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/check-dist \
+EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/source-map scripts/check-dist \
 	.clang-format .editorconfig CONTRIBUTING.md
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
@@ -22,3 +22,8 @@ endif
 # Where bash-completion looks for the completion of a program, by its name.
 bashcompletiondir = $(datarootdir)/bash-completion/completions
 dist_bashcompletion_DATA = scripts/completions/stampctl
+
+# The table of source files in doc/reference/architecture.md; check-docs fails while it is stale.
+.PHONY: update-map
+update-map:
+	$(srcdir)/scripts/source-map --write $(srcdir)

@@ -73,7 +73,7 @@ int fault_status(enum fault fault, bool is_resource)
     return is_resource ? row_of(fault)->resource_status : row_of(fault)->status;
 }
 
-int fault_seed_status(enum fault fault)
+int fault_few_status(enum fault fault)
 {
     switch (fault) {
     case FAULT_NONE:

@@ -22,7 +22,7 @@ enum fault {
 const char *fault_code(enum fault fault);
 /* One English sentence. */
 const char *fault_words(enum fault fault);
-/* The number of the fault's class, 1 to 7 (seed 000). */
+/* The number of the fault's class, 1 to 7 (protocol.md, "Faults"). */
 int fault_major(enum fault fault);
 int code_major(const char *code);
 /* May the server retry the operation itself?  True for the faults of the classes B, X and C that a retry can
@@ -32,9 +32,9 @@ bool fault_is_retried(enum fault fault);
 /* The HTTP status, 200 for FAULT_NONE.  Documents as resources use more of the statuses than operations
  * do. */
 int fault_status(enum fault fault, bool is_resource);
-/* The HTTP status of an operation's fault according to seed 000: 404 for what does not exist, 400 for nearly
- * all else. */
-int fault_seed_status(enum fault fault);
+/* The HTTP status of an operation's fault with the setting fault_status = few: 404 for what does not exist,
+ * 400 for nearly all else. */
+int fault_few_status(enum fault fault);
 /* The HTTP status of an application's exception, by the class of its code. */
 int code_status(const char *code);
 

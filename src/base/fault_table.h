@@ -1,8 +1,8 @@
-/* Every exception once: FAULT(name, words, status, resource, again, arguments).  The code sent to clients is
- * the name; its first letter is the class (seed 000, "Codes MAJOR / MINOR"): A functional, N not found, B
+/* Every fault once: FAULT(name, words, status, resource, again, arguments).  The code sent to clients is
+ * the name; its first letter is the class: A functional, N not found, B
  * bug, X unexpected, D outdated build, C contention, O off, S not authorised.
  *
- * status: HTTP status from an operation (with the setting fault_status = seed: see fault_seed_status);
+ * status: HTTP status from an operation (with the setting fault_status = few: see fault_few_status);
  * resource: HTTP status from a document as a resource; again: does the server retry the operation itself;
  * arguments: what `args` contains, for faults.md, which is generated from this table (make
  * update-faults). */

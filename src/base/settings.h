@@ -11,7 +11,7 @@
 
 /* The values of settings that are one of a few words, in the order of the words in the table. */
 enum { SETTING_OFF, SETTING_ON };
-enum { FAULT_STATUS_HTTP, FAULT_STATUS_SEED };
+enum { FAULT_STATUS_HTTP, FAULT_STATUS_FEW };
 enum { HOSTS_ONE, HOSTS_MANY };
 enum { LOG_TO_STDERR, LOG_TO_SYSLOG };
 

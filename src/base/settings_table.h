@@ -20,7 +20,7 @@ NUMBER(dhop_future_ms, 5000, 0, 86400000, "ms", "A session's stamp of an operati
 NUMBER(dhop_past_s, 86400, 1, 315360000, "s", "A session's stamp of an operation (dhop) may be this old.")
 NUMBER(drain_s, 30, 1, 3600, "s", "A stopping worker may serve the connections that nginx keeps for this long.")
 TEXT(exempt_clients, "", "Addresses and networks of clients without limits per client, separated by blanks: application servers, queue managers of other hosts.")
-CHOICE(fault_status, "http", "http seed", "http: operations answer faults with HTTP's statuses; seed: with 404 for what does not exist and 400 for nearly everything else.")
+CHOICE(fault_status, "http", "http few", "http: operations answer faults with HTTP's statuses; few: with 404 for what does not exist and 400 for nearly everything else.")
 CHOICE(get_writes, "off", "off on", "off: operations that may change something need POST; on: GET is accepted too, which links and images of any page can send.")
 CHOICE(hosts, "one", "one many", "one: only workers of this host change documents, so caches are exact without a query; many: reads at tolerance 0 verify versions in the database.")
 NUMBER(idempotency_s, 86400, 1, 315360000, "s", "The answer to a request under an Idempotency-Key is kept this long; older keys that carry their time are refused.")

@@ -1,8 +1,7 @@
 /* documents: the single entry point of operations to cache, stamps and store.
  *
  * struct documents lives as long as the worker. struct transaction is one try of an operation: the
- * documents that it requested, its changes, and their validation (freshness.md; seed 000, "Cohérence
- * temporelle entre documents"). */
+ * documents that it requested, its changes, and their validation (freshness.md). */
 #ifndef STAMPD_DOCUMENT_DOCUMENTS_H
 #define STAMPD_DOCUMENT_DOCUMENTS_H
 

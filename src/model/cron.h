@@ -1,4 +1,4 @@
-/* cron: computes when a periodic task is due next, from a short text (seed 000, "La classe Cron").
+/* cron: computes when a periodic task is due next, from a short text (tasks.md, "Periodic tasks").
  *
  * - Ymmddhhmm  once a year   Y11100425  10 November, 4:25; a day that every year has: not 29 February
  * - Mddhhmm    once a month  M100425    the 10th, 4:25; 29 to 31: the last day of a shorter month

@@ -1,5 +1,5 @@
-/* delta: the changes that bring a client's copy of a document up to date (seed 000, "Mémoires persistante de
- * référence et cache", cases 1 and 2), and their application to a copy.  Pure.
+/* delta: the changes that bring a client's copy of a document up to date (protocol.md, "Keeping
+ * copies"), and their application to a copy.  Pure.
  *
  * - source does not exist               header with v 0 only
  * - no copy, or of another incarnation  complete copy: live items, no tombstone

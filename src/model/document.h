@@ -3,8 +3,8 @@
  * A snapshot is one reference-counted block of memory.  It never changes, except for `until`, which is
  * derived from the contents and the applied schema.  It holds all live items and all tombstones newer than
  * `dtime`, sorted by class and key.  A document that does not exist has a snapshot too (`ctime` 0, no items):
- * its `version` is then that of its zombie row, 0 when there is no row.  Pure: no I/O (seed 000, "Documents
- * et items", "Mémoires persistante de référence et cache"). */
+ * its `version` is then that of its zombie row, 0 when there is no row.  Pure: no I/O (protocol.md,
+ * "Documents"). */
 #ifndef STAMPD_MODEL_DOCUMENT_H
 #define STAMPD_MODEL_DOCUMENT_H
 

@@ -3,7 +3,7 @@
  * Parts of the base are copied only when needed; content equal to the base's is no change.  At validation the
  * draft is sealed: draft_seal lists the rows that the commit writes.  After the commit draft_snapshot builds
  * the new snapshot.  Pure.  Lives in the arena of its operation; names and contents set must live as long.
- * (seed 000, "Opérations"; commit.md 3, 6) */
+ * (commit.md 3, 6) */
 #ifndef STAMPD_MODEL_DRAFT_H
 #define STAMPD_MODEL_DRAFT_H
 

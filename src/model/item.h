@@ -1,4 +1,4 @@
-/* item: a part of a document: class, key, version, content (seed 000, "Items").
+/* item: a part of a document: class, key, version, content (protocol.md, "Documents").
  *
  * Four kinds: Item and RawItem have a key, Singleton and RawSingleton have none (empty key); the content of
  * Item and Singleton is JSON, that of the raw ones is opaque text.  An item without content is a tombstone:

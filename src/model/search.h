@@ -7,7 +7,7 @@
 #include "model/schema.h"
 #include "edge/pg.h"
 
-/* The conditions on a value (seed 000, "Conditions sur les valeurs des identifiants et propriétés"). */
+/* The conditions on a value (protocol.md, "find"). */
 enum search_test {
     SEARCH_EQ,
     SEARCH_SW,

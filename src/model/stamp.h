@@ -1,4 +1,4 @@
-/* stamp: date and time as the readable number yymmddhhmmssmmm, UTC, 2000 to 2099 (seed 000, "Stamp").
+/* stamp: date and time as the readable number yymmddhhmmssmmm, UTC, 2000 to 2099 (protocol.md, "Documents").
  * It sorts as time and fits a JavaScript number.  Pure: the present comes from base/clock. */
 #ifndef STAMPD_MODEL_STAMP_H
 #define STAMPD_MODEL_STAMP_H

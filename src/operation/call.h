@@ -109,7 +109,7 @@ struct call {
 
 enum { REPLY_ARGUMENTS_MAX = 8 };
 
-/* Phases of an operation (seed 000, "Phase de traitement"); unknown: of a request whose worker ended. */
+/* Phases of an operation (protocol.md, "Faults"); unknown: of a request whose worker ended. */
 enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_UNKNOWN };
 
 /* The time of each phase, all tries together, in microseconds. */

@@ -1,5 +1,5 @@
 /* operation: runs a call: finds the operation, checks access, and goes through the cycle work → validation →
- * afterwork → sync with its retries (seed 000, "Opérations"; architecture.md). */
+ * afterwork → sync with its retries (architecture.md). */
 #ifndef STAMPD_OPERATION_OPERATION_H
 #define STAMPD_OPERATION_OPERATION_H
 

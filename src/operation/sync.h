@@ -1,5 +1,5 @@
 /* sync: the synchronisation that follows an operation: the changes, since the client's copies, of the
- * documents that it names (protocol.md; seed 000, "Opérations de mise à jour et synchronisations"). */
+ * documents that it names (protocol.md, "Keeping copies"). */
 #ifndef STAMPD_OPERATION_SYNC_H
 #define STAMPD_OPERATION_SYNC_H
 

@@ -62,7 +62,7 @@ static void read_form(const struct settings *settings, struct arena *arena,
                       : token.size ? request_id_make(arena, token)
                                    : NULL,
         .build = settings->build,
-        .has_seed_status = settings->fault_status == FAULT_STATUS_SEED,
+        .has_few_statuses = settings->fault_status == FAULT_STATUS_FEW,
     };
     request->origin = parameter(source, "HTTP_ORIGIN");
 }

@@ -48,10 +48,10 @@ int response_status(const struct response_form *form, const struct reply *reply)
          strcmp(reply->arguments[0], "limit_anonymous_body_bytes") == 0))
         return 413;
     bool is_operation = !form->is_resource && !form->is_manager;
-    if (is_operation && form->has_seed_status && reply->fault == FAULT_RAISED)
+    if (is_operation && form->has_few_statuses && reply->fault == FAULT_RAISED)
         return reply_code(reply)[0] == 'N' ? 404 : 400;
-    if (is_operation && form->has_seed_status)
-        return fault_seed_status(reply->fault);
+    if (is_operation && form->has_few_statuses)
+        return fault_few_status(reply->fault);
     if (reply->fault == FAULT_RAISED)
         return code_status(reply_code(reply));
     if (reply->fault == FAULT_SCLOSED && !form->has_credentials)

@@ -12,7 +12,7 @@ struct response_form {
     bool is_for_people;     /* a browser's GET: faults as plain text */
     bool is_resource;       /* a document: it has its own methods and more statuses */
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
-    bool has_seed_status;   /* setting fault_status = seed: an operation's faults are 400 or 404 */
+    bool has_few_statuses;  /* setting fault_status = few: an operation's faults are 400 or 404 */
     bool has_credentials;   /* the request has some: what they do not allow is 403, else 401 */
     bool is_live;           /* live events: GET and POST */
     const char *request_id; /* sent back if it is well formed; may be NULL */

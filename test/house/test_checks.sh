@@ -24,7 +24,7 @@ put()
 make_good_tree()
 {
     mkdir -p "$good/scripts" "$good/test"
-    cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/list-files" "$good/scripts/"
+    cp "$root"/scripts/check-* "$root/scripts/c-text.awk" "$root/scripts/list-files" "$root/scripts/source-map" "$good/scripts/"
     cp "$root/.clang-format" "$good/"
     put src/base/low.h <<'END'
 /* low: the bottom of a tree that only tests see. */
@@ -177,7 +177,15 @@ END
 
 [Protocol](doc/reference/protocol.md)
 END
-    (cd "$good" && scripts/check-settings --write-sample && scripts/check-settings --write-faults)
+    put doc/reference/architecture.md <<'END'
+# Architecture
+
+`src/base/low.c:low_add` adds.
+
+<!-- files: written by scripts/source-map -->
+<!-- files: end -->
+END
+    (cd "$good" && scripts/check-settings --write-sample && scripts/check-settings --write-faults && scripts/source-map --write)
 }
 
 fail()
@@ -376,6 +384,12 @@ plant 'dead heading' check-docs 'the link doc/reference/protocol.md#nothing lead
     'printf "\n[none](doc/reference/protocol.md#nothing)\n" >>README.md'
 plant 'file that is none' check-docs '.src/base/none.c. is no file of the project' \
     'printf "\nSee \`src/base/none.c\`.\n" >>README.md'
+plant 'function that is none' check-docs '.src/base/low.c:high_add.: the file has no such function' \
+    'replace doc/reference/architecture.md low_add high_add'
+plant 'file without a row' check-docs 'architecture.md:[0-9]*: this row is missing: | .new.c. | a new idea |' \
+    'echo "/* new: a new idea. */" >src/edge/new.c'
+plant 'row without a file' check-docs 'architecture.md:[0-9]*: this row is stale: | .wire.h., .wire.c. |' \
+    'rm src/edge/wire.h src/edge/wire.c'
 plant 'setting that is none' check-docs '.limit_none. is no setting' \
     'printf "\nSee \`limit_none\`.\n" >>README.md'
 plant 'page that is none' check-docs '^src/base/low.c:2: there is no page design.md' \

@@ -1,4 +1,4 @@
-/* foreign client: answers applied by the letter of the seed, phase after phase. */
+/* foreign client: answers applied by the letter of protocol.md, phase after phase. */
 #include "foreign_client.h"
 
 #include <setjmp.h>

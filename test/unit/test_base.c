@@ -456,9 +456,9 @@ static void faults_know_their_class(void **state)
     assert_string_equal(fault_code(FAULT_STALE), "CONTENTION");
     assert_int_equal(fault_status(FAULT_NONE, false), 200);
     assert_int_equal(fault_status(FAULT_AVERSION, false), 409);
-    assert_int_equal(fault_seed_status(FAULT_AVERSION), 400);
-    assert_int_equal(fault_seed_status(FAULT_NDOCUMENT), 404);
-    assert_int_equal(fault_seed_status(FAULT_ATYPE), 415);
+    assert_int_equal(fault_few_status(FAULT_AVERSION), 400);
+    assert_int_equal(fault_few_status(FAULT_NDOCUMENT), 404);
+    assert_int_equal(fault_few_status(FAULT_ATYPE), 415);
     assert_int_equal(fault_status(FAULT_AVERSION, true), 412);
     assert_int_equal(fault_status(FAULT_STALE, true), 409);
     for (int i = 0; i < FAULT_COUNT; i++)

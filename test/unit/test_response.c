@@ -130,7 +130,7 @@ static void faults_have_their_status(void **state)
     }
 }
 
-static void the_seed_has_few_statuses(void **state)
+static void few_statuses_are_400_and_404(void **state)
 {
     (void)state;
     static const struct {
@@ -146,10 +146,10 @@ static void the_seed_has_few_statuses(void **state)
         {FAULT_RAISED, "OQUOTA", 400, 503}, {FAULT_RAISED, "SQUOTA", 400, 403},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct response_form form = {.has_seed_status = true, .has_credentials = true};
+        struct response_form form = {.has_few_statuses = true, .has_credentials = true};
         struct reply reply = {.fault = cases[i].fault, .code = cases[i].code};
         assert_int_equal(response_status(&form, &reply), cases[i].status);
-        form.has_seed_status = false;
+        form.has_few_statuses = false;
         assert_int_equal(response_status(&form, &reply), cases[i].of_http);
     }
 }
@@ -433,7 +433,7 @@ int main(void)
         cmocka_unit_test(success_is_sent_as_it_is),
         cmocka_unit_test(nobody_knows_how_long_a_stream_will_be),
         cmocka_unit_test(faults_have_their_status),
-        cmocka_unit_test(the_seed_has_few_statuses),
+        cmocka_unit_test(few_statuses_are_400_and_404),
         cmocka_unit_test(status_of_a_probe_is_its_own),
         cmocka_unit_test(resources_tell_more_by_their_status),
         cmocka_unit_test(resources_bear_their_version),
