@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "control/directive.h"
-#include "control/migrate.h"
+#include "control/migrations.h"
 #include "control/homes.h"
+#include "control/map.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "store/statements.h"

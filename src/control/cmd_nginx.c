@@ -10,6 +10,7 @@
 
 #include "control/homes.h"
 #include "control/nginx_refusals.h"
+#include "control/map.h"
 #include "control/ns_registry.h"
 #include "control/site.h"
 #include "control/template.h"

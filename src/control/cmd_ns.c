@@ -4,24 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/migrate.h"
+#include "control/migrations.h"
+#include "control/ns_database.h"
 #include "control/record.h"
-#include "control/schema_plan.h"
+#include "control/schema/schema_wait.h"
 #include "model/schema.h"
 #include "edge/json.h"
 
 enum { ORIGINS_MOST = 32, PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
-
-bool ns_check_code(const char *command, const char *code)
-{
-    if (!namespace_is_code(code))
-        say("%s: %s: a code is 1 to 16 of a-z and 0-9, a letter first", command, code);
-    else if (namespace_is_reserved(code))
-        say("%s: %s: the code is reserved", command, code);
-    else
-        return true;
-    return false;
-}
 
 struct registry {
     struct pg *z;
@@ -233,7 +223,7 @@ static bool change(struct control *control, const char *code, const char *member
     struct registry registry;
     struct pg *alone;
     const struct namespace_conf *conf = NULL;
-    if (ns_open_alone(control, &alone) && open_registry(control, &registry))
+    if (ns_database_open_alone(control, &alone) && open_registry(control, &registry))
         conf = ns_registry_require(registry.confs, registry.count, code);
     if (!conf)
         return false;
@@ -388,9 +378,9 @@ static int ns_map(struct control *control, int argc, char **argv)
 int control_ns(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"create", "Create a namespace.", ns_create},
-        {"drop", "Destroy a namespace with all its documents.", ns_drop},
-        {"list", "List the namespaces.", ns_list},
+        {"create", "Create a namespace.", cmd_ns_create},
+        {"drop", "Destroy a namespace with all its documents.", cmd_ns_drop},
+        {"list", "List the namespaces.", cmd_ns_list},
         {"migrate", "Upgrade schemas to this release.", ns_migrate},
         {"restored", "Make every client fetch its copies anew after a restore.", ns_restored},
         {"purge", "Delete expired documents and purge old deletions.", ns_purge},

@@ -79,7 +79,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     for (size_t i = 0; homes && i < count; i++) {
         if (!*confs[i].database || (but && strcmp(confs[i].code, but) == 0))
             continue;
-        builder_printf(&builder, "    %s%s %lld/%lld;\n", map_escape(confs[i].code), confs[i].code,
+        builder_printf(&builder, "    %s%s %lld/%lld;\n", namespace_escape(confs[i].code), confs[i].code,
                        (long long)(next++ % homes), (long long)width);
     }
     builder_add_text(&builder, "    default \"\";\n}\n");
@@ -92,7 +92,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     return text;
 }
 
-const char *homes_path(struct arena *arena, const char *map_path)
+const char *homes_path(struct arena *arena, const char *map)
 {
-    return arena_printf(arena, "%s.homes", map_path);
+    return arena_printf(arena, "%s.homes", map);
 }

@@ -15,6 +15,6 @@ int64_t homes_width(const struct settings *settings, size_t count);
 struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                            const struct namespace_conf *confs, size_t count, const char *but);
 /* The path of the list, beside a map of namespaces. */
-const char *homes_path(struct arena *arena, const char *map_path);
+const char *homes_path(struct arena *arena, const char *map);
 
 #endif

@@ -1,6 +1,5 @@
-/* map: nginx's list of namespaces and their databases. */
-#include "control/homes.h"
-#include "control/ns_registry.h"
+/* map: the list is compared with the file, so that nginx reloads only when it has changed. */
+#include "control/map.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,12 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *map_escape(const char *code)
-{
-    bool is_word = strcmp(code, "default") == 0 || strcmp(code, "hostnames") == 0 ||
-                   strcmp(code, "include") == 0 || strcmp(code, "volatile") == 0;
-    return is_word ? "\\" : "";
-}
+#include "control/homes.h"
 
 struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
                          const char *but)
@@ -23,7 +17,7 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
     builder_add_text(&builder, "# Namespaces and their databases; written by stampctl, overwritten by it.\n");
     for (size_t i = 0; i < count; i++)
         if (*confs[i].database && (!but || strcmp(confs[i].code, but) != 0))
-            builder_printf(&builder, "%s%s %s;\n", map_escape(confs[i].code), confs[i].code,
+            builder_printf(&builder, "%s%s %s;\n", namespace_escape(confs[i].code), confs[i].code,
                            confs[i].database);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);

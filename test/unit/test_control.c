@@ -18,7 +18,8 @@
 #include "control/directive.h"
 #include "control/input.h"
 #include "control/line.h"
-#include "control/migrate.h"
+#include "control/migrations.h"
+#include "control/map.h"
 #include "control/ns_registry.h"
 #include "control/backoff.h"
 #include "control/progress.h"
@@ -187,26 +188,26 @@ static void templates(void **state UNUSED)
 
 static void migration_names(void **state UNUSED)
 {
-    assert_int_equal(migration_number("0001_documents.sql"), 1);
-    assert_int_equal(migration_number("0123_a.sql"), 123);
-    assert_int_equal(migration_number("0000_a.sql"), 0);
-    assert_int_equal(migration_number("001_a.sql"), 0);
-    assert_int_equal(migration_number("0001_.sql"), 0);
-    assert_int_equal(migration_number("0001_a.sql~"), 0);
-    assert_int_equal(migration_number("README.md"), 0);
-    assert_int_equal(migration_number(""), 0);
+    assert_int_equal(migrations_number("0001_documents.sql"), 1);
+    assert_int_equal(migrations_number("0123_a.sql"), 123);
+    assert_int_equal(migrations_number("0000_a.sql"), 0);
+    assert_int_equal(migrations_number("001_a.sql"), 0);
+    assert_int_equal(migrations_number("0001_.sql"), 0);
+    assert_int_equal(migrations_number("0001_a.sql~"), 0);
+    assert_int_equal(migrations_number("README.md"), 0);
+    assert_int_equal(migrations_number(""), 0);
 }
 
 static void migration_lines(void **state UNUSED)
 {
     struct bytes text = BYTES("a\n\xC3\xA9\n\nb");
-    assert_int_equal(migration_line(text, 1), 1);
-    assert_int_equal(migration_line(text, 2), 1); /* the newline itself */
-    assert_int_equal(migration_line(text, 3), 2);
-    assert_int_equal(migration_line(text, 4), 2);
-    assert_int_equal(migration_line(text, 5), 3);
-    assert_int_equal(migration_line(text, 6), 4);
-    assert_int_equal(migration_line(text, 99), 4);
+    assert_int_equal(migrations_line(text, 1), 1);
+    assert_int_equal(migrations_line(text, 2), 1); /* the newline itself */
+    assert_int_equal(migrations_line(text, 3), 2);
+    assert_int_equal(migrations_line(text, 4), 2);
+    assert_int_equal(migrations_line(text, 5), 3);
+    assert_int_equal(migrations_line(text, 6), 4);
+    assert_int_equal(migrations_line(text, 99), 4);
 }
 
 static void directives(void **state UNUSED)

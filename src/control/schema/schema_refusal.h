@@ -1,9 +1,9 @@
 /* schema_refusal: a unique property that existing documents violate.  It is reported with its value and the
  * documents, and withdrawn completely: the class is as before, and the rest of the plan continues. */
-#ifndef STAMPD_CONTROL_SCHEMA_REFUSAL_H
-#define STAMPD_CONTROL_SCHEMA_REFUSAL_H
+#ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_REFUSAL_H
+#define STAMPD_CONTROL_SCHEMA_SCHEMA_REFUSAL_H
 
-#include "control/schema_plan.h"
+#include "control/schema/schema_plan.h"
 
 /* A value that two documents have, or want. */
 struct schema_refusal {

@@ -1,5 +1,5 @@
 /* schema_claims: sessions with the databases that are queried, and transactions that reserve values. */
-#include "control/schema_claims.h"
+#include "control/schema/schema_claims.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct session {
     struct session *next;
 };
 
-struct reserving {
+struct schema_claims {
     struct control *control;
     struct pg *pg;
     struct session *others;
@@ -35,7 +35,7 @@ static enum fault prepare(struct pg *pg)
 /* One for each database, kept until the end; never the one whose transaction is running. */
 static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
 {
-    struct reserving *reserving = whose;
+    struct schema_claims *reserving = whose;
     struct arena *arena = reserving->control->arena;
     for (struct session *one = reserving->others; one; one = one->next)
         if (bytes_equal(one->database, database)) {
@@ -54,7 +54,7 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
     return FAULT_NONE;
 }
 
-bool reserving_open(struct control *control, struct pg *pg, struct reserving **reserving_r)
+bool schema_claims_open(struct control *control, struct pg *pg, struct schema_claims **reserving_r)
 {
     struct pg_result *row;
     if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
@@ -64,8 +64,8 @@ bool reserving_open(struct control *control, struct pg *pg, struct reserving **r
         say("preparing claims: %s", pg_message(pg));
         return false;
     }
-    struct reserving *reserving = ARENA_NEW(control->arena, struct reserving);
-    *reserving = (struct reserving){.control = control, .pg = pg};
+    struct schema_claims *reserving = ARENA_NEW(control->arena, struct schema_claims);
+    *reserving = (struct schema_claims){.control = control, .pg = pg};
     reserving->sessions = (struct reservation_sessions){.use = use,
                                                         .whose = reserving,
                                                         .z = bytes_of(control->settings.z_database),
@@ -74,7 +74,7 @@ bool reserving_open(struct control *control, struct pg *pg, struct reserving **r
     return true;
 }
 
-const struct schema_refusal *reserving_refusal(const struct reserving *reserving)
+const struct schema_refusal *schema_claims_refusal(const struct schema_claims *reserving)
 {
     return &reserving->refusal;
 }
@@ -84,7 +84,7 @@ static struct bytes keep(struct arena *arena, struct bytes text)
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
 
-static void note_refusal(struct reserving *reserving, const struct reservations *reservations,
+static void note_refusal(struct schema_claims *reserving, const struct reservations *reservations,
                          const char *words)
 {
     struct arena *arena = reserving->control->arena;
@@ -94,8 +94,8 @@ static void note_refusal(struct reserving *reserving, const struct reservations 
         .property = keep(arena, name), .class = keep(arena, class), .value = keep(arena, bytes_of(words))};
 }
 
-enum fault reserving_run(struct reserving *reserving, const struct pg_statement *statement,
-                         const struct pg_params *params, struct pg_result **row_r, const char **problem_r)
+enum fault schema_claims_run(struct schema_claims *reserving, const struct pg_statement *statement,
+                             const struct pg_params *params, struct pg_result **row_r, const char **problem_r)
 {
     struct arena *arena = params->arena;
     struct reservations *reservations = NULL;

@@ -7,8 +7,8 @@
  *   v_Class_Item_field    the index that `find` uses: the value first, then id and key
  *   item_Class_Item       the view for people
  *   x_Class_Item_write, x_Class_Item_wipe   the functions that keep the rows right. */
-#ifndef STAMPD_CONTROL_SCHEMA_SQL_H
-#define STAMPD_CONTROL_SCHEMA_SQL_H
+#ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
+#define STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 
 #include "model/schema.h"
 

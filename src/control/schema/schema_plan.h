@@ -1,10 +1,10 @@
 /* schema_plan: the steps that bring a namespace's database to a schema, found by comparing the wanted schema
  * with the database.  An interrupted apply resumes by planning again. */
-#ifndef STAMPD_CONTROL_SCHEMA_PLAN_H
-#define STAMPD_CONTROL_SCHEMA_PLAN_H
+#ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_PLAN_H
+#define STAMPD_CONTROL_SCHEMA_SCHEMA_PLAN_H
 
 #include "control/control.h"
-#include "control/schema_sql.h"
+#include "control/schema/schema_sql.h"
 
 enum step_kind {
     STEP_LOCKED, /* one transaction that waits only briefly for locks, and is retried */
@@ -41,8 +41,5 @@ MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const str
 /* Runs the steps; reports each of them, and on failure why. */
 MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan,
                               int64_t batch);
-/* Waits until all transactions that now run in this database and began before have ended; on failure reports
- * why. */
-MUST_USE bool schema_wait_for_older(struct control *control, struct pg *pg);
 
 #endif

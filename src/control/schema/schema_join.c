@@ -1,6 +1,6 @@
 /* schema_join: joins the declarations of a namespace with those of the server's applications, which take
  * precedence. */
-#include "control/schema_plan.h"
+#include "control/schema/schema_plan.h"
 
 #include <stdlib.h>
 #include <string.h>

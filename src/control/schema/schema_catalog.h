@@ -1,9 +1,9 @@
 /* schema_catalog: the parts of a schema in a namespace's database: columns, indexes, unfinished work. */
-#ifndef STAMPD_CONTROL_SCHEMA_CATALOG_H
-#define STAMPD_CONTROL_SCHEMA_CATALOG_H
+#ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_CATALOG_H
+#define STAMPD_CONTROL_SCHEMA_SCHEMA_CATALOG_H
 
 #include "control/control.h"
-#include "control/schema_sql.h"
+#include "control/schema/schema_sql.h"
 
 struct column {
     struct bytes table, name, type;
@@ -25,11 +25,12 @@ struct catalog {
 };
 
 /* On failure reports why. */
-MUST_USE bool catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r);
+MUST_USE bool schema_catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r);
 /* NULL: there is none. */
-const struct column *catalog_column(const struct catalog *catalog, struct bytes table, struct bytes name);
-const struct index *catalog_index(const struct catalog *catalog, struct bytes name);
+const struct column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
+                                           struct bytes name);
+const struct index *schema_catalog_index(const struct catalog *catalog, struct bytes name);
 /* Is there a record of how far this has come? */
-bool catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);
+bool schema_catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);
 
 #endif

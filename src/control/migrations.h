@@ -1,6 +1,6 @@
-/* migrate: the numbered SQL files of the package, and which of them a database has. */
-#ifndef STAMPD_CONTROL_MIGRATE_H
-#define STAMPD_CONTROL_MIGRATE_H
+/* migrations: the numbered SQL files of the package, and which of them a database has. */
+#ifndef STAMPD_CONTROL_MIGRATIONS_H
+#define STAMPD_CONTROL_MIGRATIONS_H
 
 #include "base/bytes.h"
 #include "control/control.h"
@@ -12,9 +12,9 @@ struct migration {
 };
 
 /* The number of a file NNNN_name.sql; 0 when the name has another form. */
-int migration_number(const char *name);
+int migrations_number(const char *name);
 /* The line, from 1, of the character number `position` (from 1) of a UTF-8 text. */
-int migration_line(struct bytes text, int64_t position);
+int migrations_line(struct bytes text, int64_t position);
 
 /* All files of the package, by number, from 1 without gaps; on failure reports why. */
 MUST_USE bool migrations_list(struct control *control, struct migration **migrations_r, size_t *count_r);

@@ -1,6 +1,6 @@
 /* schema_sql: texts only.  Names of classes and fields were checked when the schema was read: they hold
  * letters, digits and '_' and stand between quotes here. */
-#include "control/schema_sql.h"
+#include "control/schema/schema_sql.h"
 
 #include "edge/pg.h"
 

@@ -1,6 +1,7 @@
 /* schema_refusal: one transaction writes the schema without the property; a trigger does the rest. */
-#include "control/schema_refusal.h"
+#include "control/schema/schema_refusal.h"
 
+#include "control/schema/schema_wait.h"
 #include "edge/json.h"
 
 #define TEXT(text) (int)(text).size, (text).data

@@ -1,11 +1,12 @@
 /* schema_apply: runs the steps of a plan while the workers continue to serve. */
-#include "control/schema_plan.h"
+#include "control/schema/schema_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "control/schema_claims.h"
+#include "control/schema/schema_claims.h"
+#include "control/schema/schema_wait.h"
 #include "store/rewriting.h"
 
 enum {
@@ -34,39 +35,6 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
     }
     say("%s: others hold a table for too long", step->what);
     return false;
-}
-
-/* Transactions of this database that run now and began before.  Transactions that begin later read the
- * schema's new number; those that began before may not. */
-bool schema_wait_for_older(struct control *control, struct pg *pg)
-{
-    struct pg_result *older, *left;
-    if (!control_query(control, pg, "looking for older transactions",
-                       "select coalesce(string_agg(l.virtualxid, ' '), '') from pg_locks l"
-                       " join pg_stat_activity a on a.pid = l.pid and a.datname = current_database()"
-                       " where l.locktype = 'virtualxid' and l.pid <> pg_backend_pid()"
-                       " and a.backend_type = 'client backend'",
-                       NULL, &older))
-        return false;
-    struct pg_params params;
-    pg_params_start(&params, control->arena);
-    pg_add_text(&params, pg_get_text(older, 0, 0));
-    for (int64_t said_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
-        if (!control_query(
-                control, pg, "waiting for older transactions",
-                "select count(*), coalesce(string_agg(pid::text, ', '), '') from pg_locks"
-                " where locktype = 'virtualxid' and virtualxid = any (string_to_array($1::text, ' '))",
-                &params, &left))
-            return false;
-        if (pg_get_i64(left, 0, 0) == 0)
-            return true;
-        if (clock_monotonic_ms() - said_ms < SAY_EVERY_MS)
-            continue;
-        said_ms = clock_monotonic_ms();
-        struct bytes pids = pg_get_text(left, 0, 1);
-        say("waiting for %lld transactions that began before, of the processes %.*s",
-            (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);
-    }
 }
 
 /* Those that are left to do. */
@@ -136,10 +104,10 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     if (!count_documents(control, pg, step, &whole))
         return false;
     struct arena *arena = arena_create("fill");
-    struct reserving *reserving = NULL;
+    struct schema_claims *reserving = NULL;
     const char *problem = NULL;
     bool is_filling = pg_prepare(pg, fill, 1) == FAULT_NONE, is_done = false;
-    if (is_filling && !is_side && !reserving_open(control, pg, &reserving))
+    if (is_filling && !is_side && !schema_claims_open(control, pg, &reserving))
         return false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
@@ -147,14 +115,14 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         if (is_side)
             pg_add_text(&params, step->side.item);
         pg_add_i32(&params, (int32_t)batch);
-        enum fault fault = reserving ? reserving_run(reserving, fill, &params, &row, &problem)
+        enum fault fault = reserving ? schema_claims_run(reserving, fill, &params, &row, &problem)
                                      : pg_run(pg, fill, &params, &row);
         if (fault == FAULT_STALE) { /* the lock was not available in time: retry */
             clock_sleep_ms(WAIT_PAUSE_MS);
             continue;
         }
         if (reserving && fault == FAULT_AUNIQUE) {
-            const struct schema_refusal *refusal = reserving_refusal(reserving);
+            const struct schema_refusal *refusal = schema_claims_refusal(reserving);
             plan->was_refused = true;
             if (!schema_take_back(control, pg, plan->applied, refusal)) {
                 arena_destroy(arena);

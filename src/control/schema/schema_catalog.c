@@ -1,5 +1,5 @@
 /* schema_catalog: reads PostgreSQL's own tables and those that record how far an apply has come. */
-#include "control/schema_catalog.h"
+#include "control/schema/schema_catalog.h"
 
 static bool read_columns(struct control *control, struct pg *pg, struct catalog *catalog)
 {
@@ -62,7 +62,8 @@ static bool read_followed(struct control *control, struct pg *pg, struct catalog
     return true;
 }
 
-const struct column *catalog_column(const struct catalog *catalog, struct bytes table, struct bytes name)
+const struct column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
+                                           struct bytes name)
 {
     for (size_t i = 0; i < catalog->column_count; i++)
         if (bytes_equal(catalog->columns[i].table, table) && bytes_equal(catalog->columns[i].name, name))
@@ -70,7 +71,7 @@ const struct column *catalog_column(const struct catalog *catalog, struct bytes 
     return NULL;
 }
 
-const struct index *catalog_index(const struct catalog *catalog, struct bytes name)
+const struct index *schema_catalog_index(const struct catalog *catalog, struct bytes name)
 {
     for (size_t i = 0; i < catalog->index_count; i++)
         if (bytes_equal(catalog->indexes[i].name, name))
@@ -78,7 +79,7 @@ const struct index *catalog_index(const struct catalog *catalog, struct bytes na
     return NULL;
 }
 
-bool catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item)
+bool schema_catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item)
 {
     for (size_t i = 0; i < catalog->fill_count; i++)
         if (bytes_equal(catalog->fills[i].class, class) && bytes_equal(catalog->fills[i].item, item))
@@ -86,7 +87,7 @@ bool catalog_fills(const struct catalog *catalog, struct bytes class, struct byt
     return false;
 }
 
-bool catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r)
+bool schema_catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r)
 {
     *catalog_r = (struct catalog){0};
     return read_columns(control, pg, catalog_r) && read_indexes(control, pg, catalog_r) &&

@@ -1,9 +1,10 @@
-/* cmd_list: `stampctl ns list`: the namespaces and their databases. */
+/* cmd_ns_list: `stampctl ns list`: the namespaces and their databases. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
 
-#include "control/migrate.h"
+#include "control/migrations.h"
+#include "control/ns_database.h"
 #include "control/record.h"
 
 static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
@@ -79,7 +80,7 @@ static bool list(struct control *control, bool is_json)
     size_t count;
     struct pg *z, *maintenance;
     if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
-        !ns_open_maintenance(control, &maintenance))
+        !ns_database_open(control, &maintenance))
         return false;
     bool is_whole = true;
     if (!is_json)
@@ -98,7 +99,7 @@ static bool list(struct control *control, bool is_json)
     return is_whole;
 }
 
-int ns_list(struct control *control, int argc, char **argv)
+int cmd_ns_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "ns list", "", 0, 0, "List the namespaces: database, size, estimated number of documents, schema.",

@@ -1,5 +1,5 @@
-/* migrate: finds, orders and applies the files, each in one transaction with its row in `migration`. */
-#include "control/migrate.h"
+/* migrations: finds, orders and applies the files, each in one transaction with its row in `migration`. */
+#include "control/migrations.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int migration_number(const char *name)
+int migrations_number(const char *name)
 {
     int number = 0;
     for (int i = 0; i < 4; i++) {
@@ -19,7 +19,7 @@ int migration_number(const char *name)
     return name[4] == '_' && size > 9 && strcmp(name + size - 4, ".sql") == 0 ? number : 0;
 }
 
-int migration_line(struct bytes text, int64_t position)
+int migrations_line(struct bytes text, int64_t position)
 {
     int line = 1;
     for (size_t i = 0; i < text.size; i++) {
@@ -62,7 +62,7 @@ bool migrations_list(struct control *control, struct migration **migrations_r, s
     struct migration *migrations = ARENA_ARRAY(control->arena, struct migration, MIGRATIONS_MAX);
     size_t count = 0;
     for (struct dirent *entry; (entry = readdir(directory)) && count < MIGRATIONS_MAX;) {
-        int number = migration_number(entry->d_name);
+        int number = migrations_number(entry->d_name);
         if (number)
             migrations[count++] =
                 (struct migration){number, arena_copy(control->arena, entry->d_name, strlen(entry->d_name)),
@@ -133,7 +133,7 @@ static bool run_file(struct pg *pg, const char *path, struct bytes text)
         return true;
     int64_t position = pg_position(pg);
     if (position > 0)
-        say("%s:%d: %s", path, migration_line(text, position), pg_message(pg));
+        say("%s:%d: %s", path, migrations_line(text, position), pg_message(pg));
     else
         say("%s: %s", path, pg_message(pg));
     return false;

@@ -6,7 +6,7 @@
 
 #include "control/ns_registry.h"
 #include "control/record.h"
-#include "control/schema_plan.h"
+#include "control/schema/schema_plan.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
 

@@ -4,11 +4,11 @@
  * the schema, which every commit compares.  Then it waits for all transactions that began before; from then
  * on every commit writes, or no longer writes, the columns in question.  Only then is anything dropped, or
  * filled from existing documents, and only what is filled and has its index may be searched. */
-#include "control/schema_plan.h"
+#include "control/schema/schema_plan.h"
 
 #include <string.h>
 
-#include "control/schema_catalog.h"
+#include "control/schema/schema_catalog.h"
 #include "model/mutation.h"
 
 /* "x_Class_Item", with "_field" when there is one. */
@@ -78,11 +78,12 @@ static bool has_field(struct planning *planning, struct side_name name, const st
 {
     const struct catalog *catalog = &planning->catalog;
     const struct column *column =
-        catalog_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
+        schema_catalog_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
     if (!column || !bytes_equal(column->type, bytes_of(schema_sql_type(field))))
         return false;
-    return !field->is_list || catalog_column(catalog, table_name(planning->arena, "x", name, field->name),
-                                             BYTES("value")) != NULL;
+    return !field->is_list ||
+           schema_catalog_column(catalog, table_name(planning->arena, "x", name, field->name),
+                                 BYTES("value")) != NULL;
 }
 
 /* The fields to keep: applied, wanted with the same type, and present. */
@@ -158,7 +159,7 @@ static bool is_expected(const struct schema *schema, const struct column *column
 static bool is_ready_index(struct planning *planning, struct side_name name, const struct schema_field *field)
 {
     const struct index *index =
-        catalog_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
+        schema_catalog_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
     return index && index->is_valid;
 }
 
@@ -252,7 +253,7 @@ static void add_removals(struct planning *planning, const struct schema *schema,
 static bool is_mutated(struct planning *planning, const struct schema_class *class, bool *is_begun_r)
 {
     const struct schema_class *applied = schema_find_class(planning->plan->applied, class->name);
-    *is_begun_r = catalog_fills(&planning->catalog, class->name, BYTES("~"));
+    *is_begun_r = schema_catalog_fills(&planning->catalog, class->name, BYTES("~"));
     bool is_new = !applied || applied->release < class->release;
     *is_begun_r = *is_begun_r && !is_new;
     return mutation_applies(class) && (is_new || *is_begun_r);
@@ -356,7 +357,7 @@ static void add_fill(struct planning *planning, struct side_name name, const str
                      const struct schema_item *kept, void *text UNUSED)
 {
     bool is_filled = kept && kept->field_count == item->field_count;
-    if (is_filled && !catalog_fills(&planning->catalog, name.class, name.item))
+    if (is_filled && !schema_catalog_fills(&planning->catalog, name.class, name.item))
         return;
     add_step(planning, STEP_FILL,
              arena_printf(planning->arena, "filling x_%.*s_%.*s from the documents", (int)name.class.size,
@@ -372,7 +373,7 @@ static void add_indexes(struct planning *planning, struct side_name name, const 
     for (size_t f = 0; f < item->field_count; f++) {
         const struct schema_field *field = &item->fields[f];
         struct bytes index_name = table_name(planning->arena, "v", name, field->name);
-        const struct index *index = catalog_index(&planning->catalog, index_name);
+        const struct index *index = schema_catalog_index(&planning->catalog, index_name);
         if (index && index->is_valid && schema_find_field(kept, field->name))
             continue;
         if (index && !index->is_valid && schema_find_field(kept, field->name)) {
@@ -549,7 +550,7 @@ bool schema_make_plan(struct control *control, struct pg *pg, const struct schem
 {
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
-    if (!schema_read_applied(control, pg, plan_r) || !catalog_read(control, pg, &planning.catalog) ||
+    if (!schema_read_applied(control, pg, plan_r) || !schema_catalog_read(control, pg, &planning.catalog) ||
         !check_releases(plan_r->applied, wanted))
         return false;
     plan_r->wanted = wanted;

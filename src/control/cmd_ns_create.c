@@ -1,11 +1,13 @@
-/* cmd_create: `ns create` and `ns drop`.  Every step first checks whether it is done, so that a second run
+/* cmd_ns_create: `ns create` and `ns drop`.  Every step first checks whether it is done, so that a second run
  * completes an interrupted one. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "control/migrate.h"
+#include "control/map.h"
+#include "control/migrations.h"
+#include "control/ns_database.h"
 
 struct creation {
     struct control *control;
@@ -14,54 +16,6 @@ struct creation {
     const char *access;   /* wanted; NULL: the recorded one or closed */
     struct bytes text;    /* recorded */
 };
-
-bool ns_open_maintenance(struct control *control, struct pg **pg_r)
-{
-    enum fault fault = control_connect(control, "postgres", pg_r);
-    if (fault == FAULT_ODATABASE)
-        fault = control_connect(control, "template1", pg_r);
-    if (fault == FAULT_ODATABASE)
-        say("neither postgres nor template1 is a database here");
-    return fault == FAULT_NONE;
-}
-
-bool ns_open_alone(struct control *control, struct pg **pg_r)
-{
-    /* a session lock; the workers use the keys of two integers */
-    return ns_open_maintenance(control, pg_r) &&
-           control_execute(*pg_r, "waiting for another stampctl",
-                           "select pg_advisory_lock(hashtextextended('stampctl', 0))");
-}
-
-bool ns_execute_on(struct pg *pg, const char *before, const char *database, const char *after)
-{
-    struct builder sql = {0};
-    builder_add_bytes(&sql, bytes_of(before));
-    pg_add_identifier(&sql, bytes_of(database));
-    builder_add_bytes(&sql, bytes_of(after));
-    builder_add(&sql, "", 1);
-    bool is_done = control_execute(pg, database, sql.data);
-    builder_free(&sql);
-    return is_done;
-}
-
-static bool exists(struct control *control, struct pg *pg, const char *sql, const char *name, bool *exists_r)
-{
-    struct pg_params params;
-    struct pg_result *result;
-    pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(name));
-    if (!control_query(control, pg, name, sql, &params, &result))
-        return false;
-    *exists_r = pg_get_bool(result, 0, 0);
-    return true;
-}
-
-bool ns_database_exists(struct control *control, struct pg *pg, const char *database, bool *exists_r)
-{
-    return exists(control, pg, "select exists (select from pg_database where datname = $1::text)", database,
-                  exists_r);
-}
 
 /* --- create --- */
 
@@ -108,12 +62,11 @@ static bool make_role(struct creation *creation, struct pg *pg)
 {
     const char *role = control_worker_role(creation->control);
     bool is_there;
-    if (!exists(creation->control, pg, "select exists (select from pg_roles where rolname = $1::text)", role,
-                &is_there))
+    if (!ns_database_has_role(creation->control, pg, role, &is_there))
         return false;
     if (is_there)
         return true;
-    if (!ns_execute_on(pg, "create role ", role, " login"))
+    if (!ns_database_execute(pg, "create role ", role, " login"))
         return false;
     printf("%s: made the role %s, without a password\n", creation->code, role);
     return true;
@@ -126,8 +79,8 @@ static bool make_database(struct creation *creation, struct pg *pg)
         return false;
     if (is_there)
         return true;
-    if (!ns_execute_on(pg, "create database ", creation->database,
-                       " template template0 encoding 'UTF8' locale 'C.UTF-8'"))
+    if (!ns_database_execute(pg, "create database ", creation->database,
+                             " template template0 encoding 'UTF8' locale 'C.UTF-8'"))
         return false;
     printf("%s: made the database %s\n", creation->code, creation->database);
     return true;
@@ -141,7 +94,7 @@ static bool alter_role(struct creation *creation, struct pg *pg, const char *rol
     /* the refusal of a commit is an error of the statement, and does not belong in PostgreSQL's log */
     builder_add_text(&sql, " set log_min_error_statement = panic");
     builder_add(&sql, "", 1);
-    bool is_done = ns_execute_on(pg, "alter role ", role, sql.data);
+    bool is_done = ns_database_execute(pg, "alter role ", role, sql.data);
     builder_free(&sql);
     return is_done;
 }
@@ -155,8 +108,8 @@ static bool give_rights(struct creation *creation, struct pg *pg)
     builder_add_text(&sql, " to ");
     pg_add_identifier(&sql, bytes_of(role));
     builder_add(&sql, "", 1);
-    bool is_done = ns_execute_on(pg, "revoke all on database ", creation->database, " from public") &&
-                   ns_execute_on(pg, "grant connect on database ", creation->database, sql.data) &&
+    bool is_done = ns_database_execute(pg, "revoke all on database ", creation->database, " from public") &&
+                   ns_database_execute(pg, "grant connect on database ", creation->database, sql.data) &&
                    control_query(creation->control, pg, "asking for the role's rights",
                                  "select current_setting('is_superuser') = 'on'", NULL, &result);
     builder_free(&sql);
@@ -169,7 +122,7 @@ static bool give_rights(struct creation *creation, struct pg *pg)
 static bool join_role(struct creation *creation, struct pg *pg)
 {
     const char *role = control_worker_role(creation->control);
-    return strcmp(role, "stampd") == 0 || ns_execute_on(pg, "grant stampd to ", role, "");
+    return strcmp(role, "stampd") == 0 || ns_database_execute(pg, "grant stampd to ", role, "");
 }
 
 static bool fill_database(struct creation *creation, struct pg **pg_r)
@@ -196,7 +149,7 @@ static bool create(struct creation *creation, const struct map_options *map)
     struct namespace_conf *confs = NULL;
     size_t count = 0;
     struct pg *z = NULL, *maintenance, *own;
-    if (!ns_open_alone(control, &maintenance))
+    if (!ns_database_open_alone(control, &maintenance))
         return false;
     if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */
         creation->database = creation->database ? creation->database : control->settings.z_database;
@@ -220,7 +173,7 @@ static bool create(struct creation *creation, const struct map_options *map)
            map_write(control, map, confs, count, NULL);
 }
 
-int ns_create(struct control *control, int argc, char **argv)
+int cmd_ns_create(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "ns create",
@@ -254,7 +207,7 @@ int ns_create(struct control *control, int argc, char **argv)
     if (result != OPTIONS_READ)
         return options_status(result);
     creation.code = words[0];
-    if (!ns_check_code(command.name, creation.code))
+    if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
     if (creation.access && !namespace_is_access(creation.access)) {
         say("ns create: --access %s: expected closed, read or open", creation.access);
@@ -286,7 +239,7 @@ static bool drop(struct control *control, const char *code, const struct map_opt
     struct namespace_conf *confs;
     size_t count;
     struct pg *z, *maintenance;
-    if (!ns_open_alone(control, &maintenance) || !ns_registry_open(control, &z) ||
+    if (!ns_database_open_alone(control, &maintenance) || !ns_registry_open(control, &z) ||
         !ns_registry_read(control, z, &confs, &count))
         return false;
     const struct namespace_conf *conf =
@@ -303,13 +256,13 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         return false;
     }
     if (!map_write(control, map, confs, count, code) ||
-        !ns_execute_on(maintenance, "drop database if exists ", database, " with (force)"))
+        !ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
     return is_z(code) || (free_values(control, z, database) && ns_registry_store(control, z, code, NO_BYTES));
 }
 
-int ns_drop(struct control *control, int argc, char **argv)
+int cmd_ns_drop(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "ns drop", "CODE", 1, 1, "Destroy a namespace with all its documents.", NULL};
@@ -326,7 +279,7 @@ int ns_drop(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    if (!ns_check_code(command.name, words[0]))
+    if (!ns_registry_check_code(command.name, words[0]))
         return CONTROL_WRONG;
     if (!is_sure) {
         say("ns drop: destroys all documents of %s; say --yes", words[0]);
