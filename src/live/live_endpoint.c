@@ -135,9 +135,13 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
         .content_type = copy(arena, exchange_header(asking->exchange, "Content-Type")),
         .body = copy(arena, exchange_body(asking->exchange)),
         .definitions_most = (size_t)settings->live_definitions,
+        .definition_bytes_most = (size_t)settings->limit_definition_bytes,
     };
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
+    if (fault == FAULT_ALIMIT && opening->question.too_long)
+        return refuse_limit(asking, reply, "limit_definition_bytes", settings->limit_definition_bytes,
+                            opening->question.too_long);
     if (fault == FAULT_ALIMIT)
         return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
                             opening->question.count);

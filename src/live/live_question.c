@@ -52,6 +52,10 @@ static enum fault add_definition(struct reading *reading, struct bytes text)
         question->count++;
         return FAULT_NONE; /* only counted, for the refusal */
     }
+    if (text.size > reading->source->definition_bytes_most) {
+        question->too_long = text.size;
+        return FAULT_ALIMIT;
+    }
     if (question->count == reading->room) {
         size_t room = reading->room ? reading->room * 2 : 8;
         struct definition *more = ARENA_ARRAY(reading->arena, struct definition, room);

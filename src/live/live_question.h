@@ -13,6 +13,7 @@
 struct live_question {
     struct definition *definitions; /* as written, in their order, without duplicates */
     size_t count;
+    size_t too_long;
     size_t wrong;   /* after FAULT_AARG: number of the wrong definition, from 1; 0: none */
     const char *at; /* after a fault: JSON pointer to the argument, in the arena; NULL: no single one */
     struct bytes unknown, nearest; /* after FAULT_AARG: the unknown name, and the nearest known one */
@@ -24,11 +25,12 @@ struct live_question {
 
 struct live_source {
     struct bytes query, content_type, body; /* as sent; an empty body counts as absent */
-    size_t definitions_most;
+    size_t definitions_most, definition_bytes_most;
 };
 
-/* FAULT_AARG, AUTF8, AJSON, ATYPE: `wrong_r` names the argument.  FAULT_ALIMIT: too many definitions;
- * question_r->count is their number.  Texts are in the arena or slices of the source. */
+/* FAULT_AARG, AUTF8, AJSON, ATYPE: `wrong_r` names the argument.  FAULT_ALIMIT: a definition is too long,
+ * then question_r->too_long is its size; or there are too many, then question_r->count is their number. Texts
+ * are in the arena or slices of the source. */
 MUST_USE enum fault live_question_read(struct arena *arena, const struct live_source *source,
                                        struct live_question *question_r, const char **wrong_r);
 

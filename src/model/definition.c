@@ -5,6 +5,8 @@
 #include "model/schema.h"
 #include "model/value.h"
 
+enum { DIGEST_SIZE = 64 }; /* SHA-256 in hexadecimal */
+
 static int digit_value(char digit)
 {
     if (digit >= '0' && digit <= '9')
@@ -37,6 +39,35 @@ static bool take_piece(struct arena *arena, struct bytes text, struct bytes *pie
     return bytes_is_utf8(*piece_r);
 }
 
+/* Reads #SIZE:SHA256, which stands for a value that is too long to be written. */
+static bool take_digest(struct arena *arena, struct bytes text, struct bytes *value_r)
+{
+    const char *colon = memchr(text.data, ':', text.size);
+    struct bytes digits = {text.data + 1, colon ? (size_t)(colon - text.data - 1) : 0};
+    int64_t size;
+    if (!digits.size || digits.data[0] < '1' || digits.data[0] > '9' || !bytes_to_i64(digits, &size) ||
+        size <= VALUE_MEMBER_MOST)
+        return false;
+    struct bytes hex = {colon + 1, text.size - digits.size - 2};
+    for (size_t i = 0; i < hex.size; i++)
+        if (digit_value(hex.data[i]) < 0 || (hex.data[i] >= 'A' && hex.data[i] <= 'F'))
+            return false;
+    if (hex.size != DIGEST_SIZE)
+        return false;
+    *value_r = value_of_digest(arena, size, hex);
+    return true;
+}
+
+static bool take_value(struct arena *arena, struct bytes text, struct bytes *value_r)
+{
+    if (text.size && text.data[0] == '#')
+        return take_digest(arena, text, value_r);
+    if (!take_piece(arena, text, value_r))
+        return false;
+    *value_r = value_of_member(arena, *value_r);
+    return true;
+}
+
 /* Same as the SQL function stampd.property_joined(). */
 static bool take_values(struct arena *arena, struct bytes text, struct definition *definition)
 {
@@ -47,11 +78,10 @@ static bool take_values(struct arena *arena, struct bytes text, struct definitio
         const char *end = text.size ? memchr(text.data, '@', text.size) : NULL;
         struct bytes piece = {text.data, end ? (size_t)(end - text.data) : text.size};
         is_last = !end;
-        is_right = definition->value_count < DEFINITION_VALUES_MOST && take_piece(arena, piece, &value);
+        is_right = definition->value_count < DEFINITION_VALUES_MOST && take_value(arena, piece, &value);
         if (!is_right)
             break;
         definition->value_count++;
-        value = value_of_member(arena, value);
         value_join(&joined, value);
         text.data += piece.size + !is_last;
         text.size -= piece.size + !is_last;
@@ -66,7 +96,7 @@ static bool take_values(struct arena *arena, struct bytes text, struct definitio
 bool definition_read(struct arena *arena, struct bytes text, struct definition *definition_r)
 {
     *definition_r = (struct definition){.text = text, .class = text};
-    if (!text.size || text.size > DEFINITION_TEXT_MOST || !bytes_is_utf8(text))
+    if (!text.size || !bytes_is_utf8(text))
         return false;
     const char *slash = memchr(text.data, '/', text.size);
     if (slash)

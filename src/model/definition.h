@@ -1,5 +1,6 @@
 /* definition: an entry of a subscription: Class, Class/id, or Class/collection@value, with several values for
- * a collection of several properties.  In ids and values a percent sign with two digits stands for any byte
+ * a collection of several properties.  In ids and values a percent sign with two digits stands for any byte;
+ * a value of more than VALUE_MEMBER_MOST bytes may be written as #, its size, : and its SHA-256
  * (subscriptions.md).  Pure. */
 #ifndef STAMPD_MODEL_DEFINITION_H
 #define STAMPD_MODEL_DEFINITION_H
@@ -8,7 +9,7 @@
 #include "base/bytes.h"
 
 enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
-enum { DEFINITION_VALUES_MOST = 4, DEFINITION_TEXT_MOST = 2048, DEFINITION_ID_MOST = 255 };
+enum { DEFINITION_VALUES_MOST = 4, DEFINITION_ID_MOST = 255 };
 
 struct definition {
     struct bytes text; /* as written */
@@ -19,7 +20,8 @@ struct definition {
     int value_count;
 };
 
-/* Parses a definition; false: not valid.  Decoded texts are in the arena, all others are slices of `text`. */
+/* Parses a definition, of any length: the callers check limit_definition_bytes.  False: not valid.  Decoded
+ * texts are in the arena, all others are slices of `text`. */
 MUST_USE bool definition_read(struct arena *arena, struct bytes text, struct definition *definition_r);
 
 /* Appends its key, equal for definitions that mean the same and different for all others: a letter, the

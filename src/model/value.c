@@ -26,10 +26,17 @@ struct bytes value_of_member(struct arena *arena, struct bytes text)
 {
     if (text.size <= VALUE_MEMBER_MOST)
         return text;
-    char hex[CRYPTO_SHA256_HEX + 1], words[MEMBER_SIZE + 1];
+    char hex[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(text, hex);
-    int size = snprintf(words, sizeof words, "%zu bytes, sha256 %s", text.size, hex);
-    return bytes_of(arena_printf(arena, "%s%*s", words, MEMBER_SIZE - size, ""));
+    return value_of_digest(arena, (int64_t)text.size, bytes_of(hex));
+}
+
+struct bytes value_of_digest(struct arena *arena, int64_t size, struct bytes hex)
+{
+    char words[MEMBER_SIZE + 1];
+    int used =
+        snprintf(words, sizeof words, "%lld bytes, sha256 %.*s", (long long)size, (int)hex.size, hex.data);
+    return bytes_of(arena_printf(arena, "%s%*s", words, MEMBER_SIZE - used, ""));
 }
 
 void value_join(struct builder *joined, struct bytes value)

@@ -18,6 +18,10 @@ struct bytes value_of_field(struct arena *arena, struct bytes text);
 /* As stampd.property_text(): a longer text becomes its size and its SHA-256. */
 struct bytes value_of_member(struct arena *arena, struct bytes text);
 
+/* The same of a text that is known by its size, of more than VALUE_MEMBER_MOST bytes, and its SHA-256 in
+ * lower case hexadecimal. */
+struct bytes value_of_digest(struct arena *arena, int64_t size, struct bytes hex);
+
 /* Appends one of the several values of a collection, in the form of stampd.property_joined(). */
 void value_join(struct builder *joined, struct bytes value);
 

@@ -21,7 +21,8 @@ static void check_again(struct arena *arena, const struct definition *definition
     const struct live_source source = {.query = BYTES(""),
                                        .content_type = BYTES("application/json"),
                                        .body = builder_bytes(&body),
-                                       .definitions_most = 1};
+                                       .definitions_most = 1,
+                                       .definition_bytes_most = 2048};
     enum fault fault = live_question_read(arena, &source, &question, &wrong);
     assert(fault == FAULT_NONE && question.count == 1);
     assert(bytes_equal(live_key_of_definition(&key, definition),
@@ -41,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct live_source source = {.query = is_query ? text : BYTES(""),
                                        .content_type = BYTES("application/json"),
                                        .body = is_query ? BYTES("") : text,
-                                       .definitions_most = MOST};
+                                       .definitions_most = MOST,
+                                       .definition_bytes_most = 2048};
     struct live_question question;
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &question, &wrong);

@@ -1,4 +1,5 @@
 """Values of every length are found: fields around 1,024 bytes, members of collections around 255, in C as in SQL."""
+import hashlib
 import json
 import random
 import re
@@ -8,7 +9,8 @@ import pytest
 
 from collected import Collected
 from schema import Schemas, check_side, stored
-from stack import Problem
+from stack import Problem, wait_until
+from test_live import Listener
 
 STACK = {'workers': 2}
 FIELDS = {'name': 'string', 'tags': 'string[]'}
@@ -179,3 +181,63 @@ def test_a_definition_of_a_long_value_hears(lab):
     key, = lab.psql('lab', 'select key from subscription_definition where session = %s', (session,))[0]
     assert lab.psql('lab', "select count(*) from member m join collection c on c.number = m.collection where 'mPage/' || c.name || '@' || m.value = %s",
                     (key,)) == [(1,)]
+
+
+def definition_of(collection, *values):
+    """As a client writes it: a value by its size and digest where its text would be too long."""
+    def one(value):
+        octets = value.encode()
+        return urllib.parse.quote(value, safe='') if len(octets) <= 255 else f'#{len(octets)}:{hashlib.sha256(octets).hexdigest()}'
+    return f'Page/{collection}@' + '@'.join(one(value) for value in values)
+
+
+def test_collections_of_the_longest_values_are_listened_to(lab):
+    """Live and by subscription, each value by its digest; two spellings of one definition are one."""
+    session = 'session-of-very-long-values'
+    values = ['\u00e9' * 5000, 'x' * 256, 'y' * 300000]
+    singles = [definition_of('site', value) for value in values]
+    pair = definition_of('pair', values[0], 'short @ name')
+    tag = definition_of('tag', values[2])
+    definitions = [*singles, pair, tag]
+    assert max(map(len, definitions)) < 250
+    lab.op('lab', 'subs', {'defs': definitions}, session=session)
+    assert sorted(lab.op('lab', 'subs', session=session)['out']['defs']) == sorted(definitions)
+    literal = f'Page/site@{values[1]}'
+    kept = lab.op('lab', 'subs', {'add': [literal]}, session=session)['out']['defs']
+    assert literal in kept and singles[1] not in kept and len(kept) == len(definitions), 'one definition, as it was written last'
+    listener = Listener(lab, *definitions)
+    assert not listener.opened()
+    version = put(lab, 'long-heard', {'site': values[0], 'name': 'short @ name', 'tags': [values[2]]})
+    for definition in (singles[0], pair, tag):
+        listener.wait_for(definition, version)
+    version = put(lab, 'long-heard', {'site': values[2], 'name': 'short @ name', 'tags': []})
+    for definition in (singles[0], singles[2], pair, tag):
+        listener.wait_for(definition, version)
+    assert singles[1] not in listener.told()
+    answer = lab.op('lab', 'put', {'docs': [{'c': 'Page', 'id': 'long-own', 'items': [{'c': 'Main', 'j': {'site': values[1]}}]}]}, session=session)
+    assert literal in json.dumps(answer)
+    listener.close()
+
+
+@pytest.mark.parametrize('value', ['#', '#x', f'#300:{"A" * 64}', f'#300:{"a" * 63}', f'#255:{"a" * 64}', f'#0300:{"a" * 64}', f'#300:{"a" * 65}',
+                                   f'#-300:{"a" * 64}', f'#99999999999999999999:{"a" * 64}'])
+def test_a_digest_that_no_value_has_is_refused(lab, value):
+    """A subscriber that never gets anything could not see why."""
+    with pytest.raises(Problem) as problem:
+        lab.op('lab', 'subs', {'defs': [f'Page/site@{value}']}, session='session-of-wrong-digests')
+    assert problem.value.code == 'AARG'
+    with pytest.raises(Problem) as problem:
+        Listener(lab, f'Page/site@{value}')
+    assert problem.value.code == 'AARG'
+    Listener(lab, f'Page/site@{urllib.parse.quote(value)}').close()  # as a value
+
+
+def test_a_definition_that_is_too_long_is_refused_by_the_limits_name(lab):
+    definition = f'Page/site@{"x" * 2100}'
+    with pytest.raises(Problem) as problem:
+        lab.op('lab', 'subs', {'defs': ['Page', definition]}, session='session-of-long-texts')
+    assert (problem.value.code, problem.value.body['args'], problem.value.body['at']) == (
+        'ALIMIT', ['limit_definition_bytes', '2048', str(len(definition))], '/param/defs/1')
+    with pytest.raises(Problem) as problem:
+        Listener(lab, 'Page', definition)
+    assert (problem.value.code, problem.value.body['args']) == ('ALIMIT', ['limit_definition_bytes', '2048', str(len(definition))])

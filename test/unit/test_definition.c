@@ -10,6 +10,8 @@
 
 #include "model/definition.h"
 
+#include "edge/crypto.h"
+
 static struct arena *arena;
 
 static int start(void **state)
@@ -101,7 +103,8 @@ static void what_is_none(void **state)
 static void lengths(void **state)
 {
     (void)state;
-    char text[DEFINITION_TEXT_MOST + 2];
+    enum { LONG = 4000 };
+    char text[LONG + 1];
     memset(text, 'x', sizeof text);
     memcpy(text, "Note/", 5);
     text[5 + DEFINITION_ID_MOST] = '\0';
@@ -109,18 +112,32 @@ static void lengths(void **state)
     text[5 + DEFINITION_ID_MOST] = 'x';
     text[6 + DEFINITION_ID_MOST] = '\0';
     assert_null(key_of(text));
-    /* a value may be longer: a hash stands for it, and the text as a whole has a limit */
+    /* a value may be longer: a digest stands for it */
     memcpy(text, "Note/place@", 11);
     memset(text + 11, 'x', sizeof text - 11);
-    text[DEFINITION_TEXT_MOST] = '\0';
+    text[LONG] = '\0';
     assert_int_equal(strlen(key_of(text)), strlen("mNote/place@") + 256);
-    text[DEFINITION_TEXT_MOST] = 'x';
-    text[DEFINITION_TEXT_MOST + 1] = '\0';
-    assert_null(key_of(text));
-    memset(text, 'N', 1);
-    memset(text + 1, '/', 1);
-    text[DEFINITION_TEXT_MOST + 1] = '\0';
-    assert_null(key_of(text));
+}
+
+/* Of 300 letters x: the text and its digest are one definition. */
+static void a_digest_stands_for_its_value(void **state)
+{
+    (void)state;
+    char text[400], hex[CRYPTO_SHA256_HEX + 1];
+    memset(text, 'x', sizeof text);
+    memcpy(text, "Note/place@", 11);
+    text[311] = '\0';
+    crypto_sha256_hex(bytes_of(text + 11), hex);
+    assert_string_equal(key_of(text), key_of(arena_printf(arena, "Note/place@#300:%s", hex)));
+    assert_string_equal(key_of(arena_printf(arena, "%s@b", text)),
+                        key_of(arena_printf(arena, "Note/place@#300:%s@b", hex)));
+    assert_null(key_of(arena_printf(arena, "Note/place@#255:%s", hex)));
+    assert_null(key_of(arena_printf(arena, "Note/place@#300:%s0", hex)));
+    assert_null(key_of(arena_printf(arena, "Note/place@#0300:%s", hex)));
+    assert_null(key_of(arena_printf(arena, "Note/place@#300%s", hex)));
+    assert_null(key_of("Note/place@#"));
+    assert_non_null(key_of("Note/place@%23"));
+    assert_non_null(key_of("Note/#300"));
 }
 
 static void a_text_is_no_string(void **state)
@@ -139,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(keys_differ, start, stop),
         cmocka_unit_test_setup_teardown(what_is_none, start, stop),
         cmocka_unit_test_setup_teardown(lengths, start, stop),
+        cmocka_unit_test_setup_teardown(a_digest_stands_for_its_value, start, stop),
         cmocka_unit_test_setup_teardown(a_text_is_no_string, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ static enum fault ask(const char *query, const char *type, const char *body)
     const struct live_source source = {.query = bytes_of(query),
                                        .content_type = bytes_of(type),
                                        .body = bytes_of(body),
-                                       .definitions_most = MOST};
+                                       .definitions_most = MOST,
+                                       .definition_bytes_most = 2048};
     return live_question_read(arena, &source, &question, &wrong);
 }
 

@@ -98,6 +98,7 @@ static int start(void **state)
                                            .limit_content_bytes = 10,
                                            .limit_document_bytes = 130,
                                            .limit_documents = 2,
+                                           .limit_definition_bytes = 2048,
                                            .limit_definitions = 3,
                                            .limit_subscription_days = 90,
                                            .limit_name_bytes = 20,

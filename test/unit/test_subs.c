@@ -30,6 +30,7 @@ static int start(void **state)
                                            .debug_push_local = SETTING_OFF,
                                            .push_services = all,
                                            .limit_content_bytes = 100,
+                                           .limit_definition_bytes = 2048,
                                            .limit_definitions = 3,
                                            .limit_document_bytes = 575,
                                            .limit_documents = 32,

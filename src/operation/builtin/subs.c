@@ -77,6 +77,10 @@ static enum fault read_definition(const struct asking *asking, const char *membe
                                   bool is_checked, struct keyed *keyed_r)
 {
     struct definition definition;
+    int64_t most = asking->reader.settings->limit_definition_bytes;
+    if (element->kind == JSON_STRING && element->value.size > (size_t)most)
+        return reader_over(&asking->reader, element, "limit_definition_bytes", most,
+                           (int64_t)element->value.size);
     if (element->kind != JSON_STRING || !definition_read(asking->arena, element->value, &definition))
         return reader_wrong_value(&asking->reader, element, member,
                                   "Class, Class/id or Class/collection@value is expected.");
