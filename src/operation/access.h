@@ -21,7 +21,7 @@
 #ifndef STAMPD_OPERATION_ACCESS_H
 #define STAMPD_OPERATION_ACCESS_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
 

@@ -4,7 +4,7 @@
 #define STAMPD_OPERATION_CLASSES_H
 
 #include "base/bytes.h"
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 struct item_class {
     struct bytes name;

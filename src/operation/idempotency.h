@@ -6,7 +6,7 @@
 #ifndef STAMPD_OPERATION_IDEMPOTENCY_H
 #define STAMPD_OPERATION_IDEMPOTENCY_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* Parses dhop into call->dhop_stamp.  FAULT_AARG: it is not a stamp; FAULT_ADHOP: it is in the future, or too
  * old. */

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_MATCHES_H
 #define STAMPD_OPERATION_MATCHES_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* FAULT_AARG: the argument does not name a session. */
 MUST_USE enum fault matches_check_session(struct call *call, struct reply *reply);

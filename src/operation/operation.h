@@ -1,35 +1,46 @@
-/* operation: runs a call: finds the operation, checks access, and goes through the cycle work → validation →
- * afterwork → sync with its retries (architecture.md). */
+/* operation: what an operation is: its name, the right that it needs, and the functions that do its work.
+ * Those that are built in are in builtin/, those of modules are made by module/; registry.h finds them by
+ * name. */
 #ifndef STAMPD_OPERATION_OPERATION_H
 #define STAMPD_OPERATION_OPERATION_H
 
-#include "base/settings.h"
-#include "document/documents.h"
-#include "operation/call.h"
-#include "segment/segment.h"
+#include "base/base.h"
+#include "base/fault.h"
 
-/* The resources of a worker for its operations. */
-struct worker_context {
-    const struct settings *settings;
-    struct segment *segment;
-    struct documents *documents;
-    struct access_memory *access; /* the configurations that operation/access.c has read */
+struct attempt; /* attempt.h */
+
+/* Required to run an operation: the namespace's access for reading or for writing, only that the namespace is
+ * open, or the administrator's key. */
+enum right { RIGHT_READ, RIGHT_WRITE, RIGHT_PUBLIC, RIGHT_ADMIN };
+
+/* The properties of an operation as a task; all zero: the defaults. */
+struct task_traits {
+    int queue;
+    int batch;       /* most that share a commit; 0: 1 */
+    int64_t limit_s; /* 0: limit_task_s */
+    bool is_never_retried, may_clients_schedule;
+    const char *period; /* NULL: not periodic */
+    const char *module; /* its module; NULL: built in */
 };
 
-/* Most tries of an operation when others were faster, or when the failure may be transient. */
-enum { OPERATION_TRIES = 3 };
-/* Pauses before a try (from 0): first not at all, then longer each time, with random lengths. */
-void operation_pause_before(int try);
-/* After a validation: the names in a refusal of the database become the arguments of the fault. */
-void operation_explain(struct call *call, struct reply *reply, const struct transaction *transaction,
-                       enum fault fault);
-
-/* Checks a call before its body is read, by its address and the key in its header: how large its body may be
- * (call->body_most), and whether it is wrong already, which is recorded in the reply. */
-MUST_USE enum fault operation_admit(struct worker_context *worker_context, struct call *call,
-                                    struct reply *reply);
-
-/* Never fails as a function: the reply has the outcome.  The body is JSON, or empty when there is a fault. */
-void operation_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
+struct operation {
+    const char *name;
+    enum right right;
+    /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
+    enum fault (*work)(struct attempt *attempt);
+    /* After the validation; may be NULL.  Depends only on the call, the version, the body that work left from
+     * `out` on, which it completes or replaces, and the versions of the work's documents
+     * (operation/standing.h): a stored answer passes through it again. */
+    enum fault (*afterwork)(struct attempt *attempt);
+    /* Could work accept the call's param?  Reads no document; NULL: only work can decide. */
+    enum fault (*check)(struct attempt *attempt);
+    bool is_bare;    /* the answer is exactly what work leaves: no envelope, no synchronisation */
+    bool only_reads; /* even under a right that is not about reading */
+    bool is_safe;    /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
+    bool may_grant;  /* its work may grant documents to be synchronised beside it (operation/sync.h) */
+    int64_t limit_s; /* 0: limit_operation_s */
+    struct task_traits task;
+    const void *application; /* a module's own; NULL: built in */
+};
 
 #endif

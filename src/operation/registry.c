@@ -1,14 +1,13 @@
-/* registry: a table of the operations that are built in, and a list of those that modules bring. */
+/* registry: the table of the operations that are built in, and a list of those that modules bring. */
 #include "operation/registry.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "operation/builtin/builtin.h"
 
-static const struct operation *const builtin[] = {
-    &builtin_collection, &builtin_copy,    &builtin_find, &builtin_get,  &builtin_list, &builtin_put,
-    &builtin_push,       &builtin_pushkey, &builtin_subs, &builtin_sync, &builtin_task, &builtin_tasks};
+static const struct operation *const *builtin;
+static size_t builtin_count;
+static const struct operation *resources;
 
 /* Filled before fork, sorted by name. */
 static const struct operation **added;
@@ -34,10 +33,18 @@ static size_t place_of(struct bytes name, bool *is_there_r)
     return low;
 }
 
+void registry_begin(const struct operation *const *operations, size_t count,
+                    const struct operation *operations_of_resources)
+{
+    builtin = operations;
+    builtin_count = count;
+    resources = operations_of_resources;
+}
+
 const struct operation *registry_find(struct bytes name)
 {
     bool is_there;
-    for (size_t i = 0; i < COUNT_OF(builtin); i++)
+    for (size_t i = 0; i < builtin_count; i++)
         if (bytes_equal(name, bytes_of(builtin[i]->name)))
             return builtin[i];
     size_t place = place_of(name, &is_there);
@@ -46,7 +53,7 @@ const struct operation *registry_find(struct bytes name)
 
 const struct operation *registry_get_resource(enum resource_act act)
 {
-    return &builtin_resource[act];
+    return &resources[act];
 }
 
 bool registry_add(const struct operation *operation)
@@ -68,12 +75,12 @@ bool registry_add(const struct operation *operation)
 
 const struct operation *registry_get_builtin(size_t place)
 {
-    return place < COUNT_OF(builtin) ? builtin[place] : NULL;
+    return place < builtin_count ? builtin[place] : NULL;
 }
 
 const struct operation *registry_get(size_t place)
 {
-    return place < COUNT_OF(builtin) ? builtin[place] : registry_get_added(place - COUNT_OF(builtin));
+    return place < builtin_count ? builtin[place] : registry_get_added(place - builtin_count);
 }
 
 const struct operation *registry_get_added(size_t place)

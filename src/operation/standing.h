@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_STANDING_H
 #define STAMPD_OPERATION_STANDING_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* After work: recorded in the attempt, for all documents that it fetched. */
 MUST_USE enum fault standing_note(struct attempt *attempt);

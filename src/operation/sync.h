@@ -4,8 +4,9 @@
 #define STAMPD_OPERATION_SYNC_H
 
 #include "operation/holdings.h"
-#include "operation/operation.h"
-#include "operation/registry.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
+#include "operation/attempt.h"
 
 /* Checks `call->syncs`, or `call->holdings`, before the operation runs, so that a malformed one stores
  * nothing.  NULL when there are none. */

@@ -4,7 +4,8 @@
 #ifndef STAMPD_SERVE_CORS_H
 #define STAMPD_SERVE_CORS_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 #include "serve/response.h"
 
 /* Looks up the origin of the request and records the headers to send in the form.  Does nothing without an

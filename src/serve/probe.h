@@ -2,7 +2,8 @@
 #ifndef STAMPD_SERVE_PROBE_H
 #define STAMPD_SERVE_PROBE_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 #include "serve/instance.h"
 
 /* Answers CALL_LIVE, CALL_READY or CALL_METRICS; returns the HTTP status. */

@@ -20,7 +20,7 @@ struct request_source {
     /* Appends the body; as fcgi_read_body. */
     enum fault (*read_body)(void *context, size_t limit, struct builder *body, int64_t *size_r);
     void *context;
-    /* Called before the body is read: operation_admit in the worker; NULL: any body up to limit_body_bytes is
+    /* Called before the body is read: route_admit in the worker; NULL: any body up to limit_body_bytes is
      * read. */
     enum fault (*admit)(void *context, struct call *call, struct reply *reply);
     void *admit_context;

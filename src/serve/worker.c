@@ -18,7 +18,6 @@
 #include "edge/fcgi.h"
 #include "operation/access.h"
 #include "operation/module/module.h"
-#include "operation/operation.h"
 #include "serve/memory.h"
 #include "serve/cors.h"
 #include "serve/home.h"
@@ -27,6 +26,7 @@
 #include "serve/probe.h"
 #include "serve/request.h"
 #include "serve/response.h"
+#include "serve/route.h"
 
 enum {
     REST_MS = 1000,         /* between two checks for outdated resources */
@@ -130,9 +130,7 @@ static void run_call(struct worker *worker, struct request *request, struct repl
         reply->status = 204;
         break;
     default:
-        operation_run(&worker->worker_context, &request->call, reply);
-        if (reply->fault == FAULT_STALE)
-            reply->fault = FAULT_CONTENTION;
+        route_run(&worker->worker_context, &request->call, reply);
     }
 }
 
@@ -235,7 +233,7 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
 {
     struct worker *worker = context;
     log_set_request_id(call->request_id);
-    return operation_admit(&worker->worker_context, call, reply);
+    return route_admit(&worker->worker_context, call, reply);
 }
 
 /* The request was begun before, and its worker is gone: answers with its fate. */

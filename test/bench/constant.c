@@ -2,7 +2,7 @@
  *
  * The anchor of the benchmarks: main, master, worker, FastCGI and the composing of the head are stampd's own,
  * from the same library; what lies between is replaced when the program is linked (--wrap).  `constant` has
- * no request_read and no operation_run: nothing is parsed, looked up or computed.  `parsed` keeps
+ * no request_read and no route_run: nothing is parsed, looked up or computed.  `parsed` keeps
  * request_read, so that what parsing costs is seen. */
 #include "config.h"
 
@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "operation/operation.h"
+#include "operation/worker_context.h"
+#include "serve/route.h"
 #include "serve/request.h"
 
 enum fault __wrap_request_read(const struct settings *settings, struct arena *arena,
                                const struct request_source *source, struct builder *body,
                                struct request *request_r, struct reply *reply);
-void __wrap_operation_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
+void __wrap_route_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
 
 static struct bytes answer;
 
@@ -59,8 +60,8 @@ enum fault __wrap_request_read(const struct settings *settings, struct arena *ar
     return source->read_body(source->context, (size_t)settings->limit_body_bytes, body, &size);
 }
 
-void __wrap_operation_run(struct worker_context *worker_context UNUSED, struct call *call UNUSED,
-                          struct reply *reply)
+void __wrap_route_run(struct worker_context *worker_context UNUSED, struct call *call UNUSED,
+                      struct reply *reply)
 {
     reply->fault = FAULT_NONE;
     reply->argument_count = 0;

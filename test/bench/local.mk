@@ -2,10 +2,10 @@
 check_PROGRAMS += test/bench/constant test/bench/parsed
 test_bench_constant_SOURCES = test/bench/constant.c src/stampd.c
 test_bench_constant_LDADD = libstampd.a $(LIBS_ALL) $(EVENT_LIBS)
-test_bench_constant_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=request_read -Wl,--wrap=operation_run
+test_bench_constant_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=request_read -Wl,--wrap=route_run
 test_bench_parsed_SOURCES = $(test_bench_constant_SOURCES)
 test_bench_parsed_LDADD = $(test_bench_constant_LDADD)
-test_bench_parsed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_run
+test_bench_parsed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=route_run
 # One worker with rows in memory, for test/bench/count.
 check_PROGRAMS += test/bench/lone
 test_bench_lone_SOURCES = test/bench/lone.c $(FAKE_STORE)

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "operation/access.h"
-#include "operation/operation.h"
+#include "operation/builtin/builtin.h"
+#include "operation/worker_context.h"
+#include "serve/route.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "serve/cors.h"
@@ -223,7 +225,7 @@ static void run(struct worker_context *worker_context, struct request *request, 
         reply->mime = "text/plain";
         break;
     default:
-        operation_run(worker_context, &request->call, reply);
+        route_run(worker_context, &request->call, reply);
     }
 }
 
@@ -251,6 +253,7 @@ static void serve(const struct letter *letter)
 /* Limits so small that inputs reach them. */
 static void start(void)
 {
+    builtin_register();
     static const char text[] =
         "limit_body_bytes = 1024\nlimit_content_bytes = 64\nlimit_depth = 9\n"
         "limit_document_bytes = 1024\nlimit_documents = 4\nlimit_name_bytes = 16\n"

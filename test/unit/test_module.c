@@ -458,7 +458,7 @@ static void put_knows_the_declared_classes(void **state)
                             .deadline_ms = INT64_MAX};
         reply = (struct reply){.body = &body};
         body.size = 0;
-        operation_run(&worker_context, &call, &reply);
+        route_run(&worker_context, &call, &reply);
         assert_int_equal(reply.fault, cases[i].fault);
     }
 }

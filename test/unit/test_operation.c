@@ -336,13 +336,13 @@ static void ping_tells_time_build_and_state(void **state)
     struct call call = {.arena = arena, .route = CALL_PING, .deadline_ms = INT64_MAX};
     reply = (struct reply){.body = &body};
     body.size = 0;
-    operation_run(&worker_context, &call, &reply);
+    route_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
     assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\"}");
     call.route = CALL_NAMESPACE_PING;
     call.ns = call.database = BYTES("lab");
     body.size = 0;
-    operation_run(&worker_context, &call, &reply);
+    route_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
     assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"ok\"}");
     assert_int_equal(fake.loads, 2); /* the configuration, and the first use of the database */
@@ -350,13 +350,13 @@ static void ping_tells_time_build_and_state(void **state)
     for (int is_up = 0; is_up < 2; is_up++) {
         namespaces_set_health(worker_context.segment, ns, is_up);
         body.size = 0;
-        operation_run(&worker_context, &call, &reply);
+        route_run(&worker_context, &call, &reply);
         builder_add(&body, "", 1);
         assert_non_null(strstr(body.data, is_up ? "\"db\":\"ok\"" : "\"db\":\"down\""));
     }
     assert_int_equal(fake.loads, 2);
     call.database = NO_BYTES;
-    operation_run(&worker_context, &call, &reply);
+    route_run(&worker_context, &call, &reply);
     assert_int_equal(reply.fault, FAULT_NNAMESPACE);
 }
 

@@ -8,6 +8,7 @@
 
 #include "fake_store.h"
 #include "fake_tasks.h"
+#include "operation/registry.h"
 #include "operation/tasks/task_run.h"
 #include "worker_context_world.h"
 

@@ -3,7 +3,8 @@
 #ifndef STAMPD_TEST_WORKER_CONTEXT_WORLD_H
 #define STAMPD_TEST_WORKER_CONTEXT_WORLD_H
 
-#include "operation/operation.h"
+#include "operation/worker_context.h"
+#include "serve/route.h"
 #include "segment/slots.h"
 
 extern struct settings settings;

@@ -2,7 +2,10 @@
 #ifndef STAMPD_OPERATION_BUILTIN_BUILTIN_H
 #define STAMPD_OPERATION_BUILTIN_BUILTIN_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
+
+/* Adds them to the registry; module_load_all does so first. */
+void builtin_register(void);
 
 /* Indexed by enum resource_act; they cannot be called by name. */
 extern const struct operation builtin_resource[];

@@ -3,7 +3,7 @@
 #define STAMPD_OPERATION_BUILTIN_CHANGE_H
 
 #include "operation/reader.h"
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* Sets the items {"c","k","j"|"s"} and, with `may_remove`, removes the items {"c","k","del":true}; then
  * checks the limits of the document.  `items` NULL: none. */

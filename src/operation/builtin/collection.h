@@ -3,7 +3,7 @@
 #define STAMPD_OPERATION_BUILTIN_COLLECTION_H
 
 #include "operation/reader.h"
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* The position of a synchronisation. */
 struct place {

@@ -10,6 +10,7 @@
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/reader.h"
+#include "operation/registry.h"
 #include "operation/tasks/task_ask.h"
 
 static enum fault read_operation(struct attempt *attempt, const struct reader *reader,

@@ -17,8 +17,10 @@
 #include "model/mutation.h"
 #include "model/schema.h"
 #include "edge/json.h"
+#include "operation/builtin/builtin.h"
 #include "operation/classes.h"
 #include "operation/module/module_private.h"
+#include "operation/registry.h"
 #include "segment/metrics.h"
 
 enum { NAME_MOST = 32, PATH_MOST = 4096, SEARCH_ARGUMENTS_MOST = 16 };
@@ -415,6 +417,7 @@ static bool load(const char *path, char *problem, size_t problem_size)
 bool module_load_all(const struct settings *settings, char *problem, size_t problem_size)
 {
     const char *rest = settings->modules;
+    builtin_register();
     for (size_t size; rest += strspn(rest, " \t"), (size = strcspn(rest, " \t")) > 0; rest += size) {
         char path[PATH_MOST];
         const char *folder = *rest == '/' ? "" : STAMPD_MODULE_DIRECTORY "/";

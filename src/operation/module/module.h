@@ -11,7 +11,8 @@
 /* How long application code may run past its limit before the master kills the worker. */
 enum { MODULE_GRACE_MS = 1000 };
 
-/* Loads the modules of setting `modules`, and registers their classes and operations.  On failure returns
+/* Registers the operations that are built in, loads the modules of setting `modules`, and registers their
+ * classes and operations.  On failure returns
  * false with one line in `problem`. */
 MUST_USE bool module_load_all(const struct settings *settings, char *problem, size_t problem_size);
 /* Registers one that is already in memory; it and all it points to are borrowed permanently.  `path` is for

@@ -4,7 +4,7 @@
 
 #include "model/draft.h"
 #include "operation/module/module.h"
-#include "operation/registry.h"
+#include "operation/attempt.h"
 #include "segment/metrics.h"
 
 /* Lives in the arena of the request; one for each try, and one for afterwork. */

@@ -1,6 +1,7 @@
 /* module_task: tasks for modules (stampd.h): requesting them, running as one. */
 #include "operation/module/module_private.h"
 #include "model/cron.h"
+#include "operation/registry.h"
 #include "operation/tasks/task_ask.h"
 
 /* The upper limit, a century in seconds. */

@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_ASK_H
 #define STAMPD_OPERATION_TASKS_TASK_ASK_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 struct task_request {
     const struct operation *operation;

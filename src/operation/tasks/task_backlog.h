@@ -2,7 +2,8 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_BACKLOG_H
 #define STAMPD_OPERATION_TASKS_TASK_BACKLOG_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 
 /* Counts for the call's namespace, unless that has just been done.  Reads a bounded number of rows, however
  * many tasks there are.  Without the database the last counts stay, and age. */

@@ -2,7 +2,8 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_CRON_H
 #define STAMPD_OPERATION_TASKS_TASK_CRON_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 
 /* Part of a scan: creates the tasks of rules that have none, and moves those of rules that have changed.  In
  * the namespace z modules declare nothing. */

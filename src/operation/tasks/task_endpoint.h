@@ -3,9 +3,10 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 #define STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 
-/* As operation_admit, for CALL_TASKS. */
+/* As route_admit, for CALL_TASKS. */
 MUST_USE enum fault task_endpoint_admit(struct worker_context *worker_context, struct call *call,
                                         struct reply *reply);
 /* Answers CALL_TASKS.  A fault is recorded in the reply. */

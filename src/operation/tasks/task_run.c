@@ -11,6 +11,7 @@
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "store/store_tasks.h"
+#include "operation/registry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
 
@@ -29,6 +30,8 @@ struct run {
     struct builder *scratch; /* for results, which are discarded */
 };
 
+enum cycle { CYCLE_FAILED, CYCLE_DONE, CYCLE_GOES_ON, CYCLE_OVER };
+
 /* One attempt. */
 struct work {
     struct task *task;
@@ -39,8 +42,14 @@ struct work {
     struct task_fence fence;
     int cycles;         /* committed in this request */
     int64_t longest_ms; /* of them */
+    enum cycle cycle;   /* the outcome of the last */
     bool is_over;       /* the outcome is known */
 };
+
+static struct work *work_of(struct attempt *attempt)
+{
+    return (struct work *)((char *)attempt - offsetof(struct work, attempt));
+}
 
 int64_t task_retry_start(const struct settings *settings, int64_t failures)
 {
@@ -155,7 +164,7 @@ static void interrupt(const struct run *run, struct work *work)
     put_back(run, work, &how, "more");
 }
 
-/* --- one try: work of one or several, one commit --- */
+/* --- one try --- */
 
 static bool is_late(const struct work *work)
 {
@@ -174,57 +183,10 @@ static bool is_cut_off(const struct run *run)
     return documents_must_exit(run->worker_context->documents);
 }
 
-static enum fault work_once(struct run *run, struct work *work, struct transaction *transaction)
+/* Before each try: the present advances. */
+static void begin_try(const struct run *run, const struct work *work)
 {
-    struct reply *reply = &work->outcome->reply;
-    *reply = (struct reply){.body = run->scratch, .mime = MIME_JSON, .phase = PHASE_WORK};
-    run->scratch->size = 0;
-    work->attempt.transaction = transaction;
-    work->attempt.schema = NULL;
-    work->attempt.is_final = false;
-    work->attempt.retry_after_s = 0;
-    enum fault fault = work->operation->work ? work->operation->work(&work->attempt) : FAULT_NONE;
-    run->scratch->size = 0;
-    if (!fault && is_late(work))
-        fault = FAULT_XTIME;
-    if (!fault)
-        reply->phase = PHASE_VALIDATION;
-    return fault;
-}
-
-/* `failed_r`: the one whose work has failed; `count`: none. */
-static enum fault try_once(struct run *run, struct work *const *works, size_t count, size_t *failed_r,
-                           struct transaction **transaction_r)
-{
-    struct arena *arena = run->call->arena;
-    struct task_fence *fences = ARENA_ARRAY(arena, struct task_fence, count);
-    struct transaction *transaction;
-    int64_t version;
-    *failed_r = count;
-    documents_begin_request(run->worker_context->documents, works[0]->call.deadline_ms);
-    enum fault fault = transaction_begin(run->worker_context->documents, run->ns, arena, false, &transaction);
-    if (fault)
-        return fault;
-    transaction_take_turns(transaction);
-    for (size_t i = 0; i < count; i++)
-        fences[i] = works[i]->fence;
-    transaction_fence(transaction, fences, count);
-    for (size_t i = 0; i < count && !fault; i++) {
-        fault = work_once(run, works[i], transaction);
-        if (!fault && count > 1 && transaction_checkpoint(transaction).data)
-            fault = FAULT_CONTENTION; /* it gets a commit of its own */
-        if (fault)
-            *failed_r = i;
-    }
-    if (!fault)
-        fault = transaction_validate(transaction, &version);
-    if (fault && *failed_r == count && count == 1)
-        operation_explain(&works[0]->call, &works[0]->outcome->reply, transaction, fault);
-    transaction_end(transaction);
-    for (size_t i = 0; i < count; i++)
-        works[i]->fence.is_lost = fences[i].is_lost;
-    *transaction_r = transaction;
-    return fault;
+    documents_begin_request(run->worker_context->documents, work->call.deadline_ms);
 }
 
 static void tell_of_new(const struct run *run, const struct transaction *transaction)
@@ -234,10 +196,9 @@ static void tell_of_new(const struct run *run, const struct transaction *transac
 
 /* --- alone --- */
 
-enum cycle { CYCLE_DONE, CYCLE_GOES_ON, CYCLE_AGAIN, CYCLE_OVER };
-
-static enum cycle finish_cycle(struct run *run, struct work *work, const struct transaction *transaction)
+static enum cycle finish_cycle(struct run *run, struct work *work)
 {
+    const struct transaction *transaction = work->attempt.transaction;
     struct bytes checkpoint = transaction_checkpoint(transaction);
     tell_of_new(run, transaction);
     if (!checkpoint.data) {
@@ -257,8 +218,9 @@ static void end_unknown(const struct run *run, struct work *work)
     end(work, "failed"); /* a scan finds it */
 }
 
-/* The commit may or may not have happened, and its session is lost: the outcome is read from the database. */
-static enum cycle settle_unknown(struct run *run, struct work *work, const struct transaction *transaction)
+/* The commit may or may not have happened, and its session is lost: the outcome is read from the database.
+ * FAULT_XAWAY: nothing has happened. */
+static enum cycle settle_unknown(struct run *run, struct work *work, enum fault *fault)
 {
     struct task_state state;
     if (is_cut_off(run) ||
@@ -266,51 +228,53 @@ static enum cycle settle_unknown(struct run *run, struct work *work, const struc
         end_unknown(run, work);
         return CYCLE_OVER;
     }
+    *fault = FAULT_NONE;
     if (state.is_done || (state.is_held && state.step > work->task->step))
-        return finish_cycle(run, work, transaction);
-    if (state.is_held)
-        return CYCLE_AGAIN;
+        return finish_cycle(run, work);
+    if (state.is_held) {
+        *fault = FAULT_XAWAY;
+        return CYCLE_FAILED;
+    }
     end(work, "late");
     return CYCLE_OVER;
 }
 
-static enum cycle try_cycle(struct run *run, struct work *work, enum fault *fault_r)
+static enum attempt_next settle_alone(struct attempt_commit *commit, enum fault *fault)
 {
-    struct transaction *transaction;
-    size_t failed;
-    *fault_r = try_once(run, &work, 1, &failed, &transaction);
-    switch (*fault_r) {
-    case FAULT_NONE:
-        return finish_cycle(run, work, transaction);
-    case FAULT_FENCED:
+    struct run *run = commit->context;
+    struct work *work = work_of(commit->attempts[0]);
+    bool again = false;
+    run->scratch->size = 0;
+    if (!*fault) {
+        work->cycle = finish_cycle(run, work);
+    } else if (*fault == FAULT_FENCED) {
         end(work, "late");
-        return CYCLE_OVER;
-    case FAULT_XUNKNOWN:
-        return settle_unknown(run, work, transaction);
-    default:
-        return CYCLE_AGAIN;
+        work->cycle = CYCLE_OVER;
+    } else if (*fault == FAULT_XUNKNOWN) {
+        work->cycle = settle_unknown(run, work, fault);
+        again = work->cycle == CYCLE_FAILED;
+    } else {
+        again = reply_is_retried(&work->outcome->reply, *fault);
     }
+    if (again)
+        begin_try(run, work);
+    return again ? ATTEMPT_AGAIN : ATTEMPT_END;
 }
 
-/* One cycle, retried as often as any operation. */
+/* One cycle, tried as often as any operation. */
 static enum cycle run_cycle(struct run *run, struct work *work)
 {
-    enum fault fault = FAULT_NONE;
-    for (int try = 0; try < OPERATION_TRIES; try++) {
-        operation_pause_before(try);
-        enum cycle cycle = try_cycle(run, work, &fault);
-        if (cycle != CYCLE_AGAIN)
-            return cycle;
-        if (is_late(work) || (fault != FAULT_XUNKNOWN && !reply_is_retried(&work->outcome->reply, fault)))
-            break;
-    }
+    struct attempt *attempt = &work->attempt;
+    struct attempt_commit commit = {.attempts = &attempt, .count = 1, .context = run, .settle = settle_alone};
+    work->cycle = CYCLE_FAILED;
+    begin_try(run, work);
+    enum fault fault = attempt_run(&commit);
+    if (work->cycle != CYCLE_FAILED)
+        return work->cycle;
     if (fault == FAULT_XTIME && work->cycles)
         interrupt(run, work); /* earlier cycles have used up its time */
     else
-        fail(run, work,
-             fault == FAULT_STALE      ? FAULT_CONTENTION
-             : fault == FAULT_XUNKNOWN ? FAULT_XAWAY
-                                       : fault);
+        fail(run, work, fault);
     return CYCLE_OVER;
 }
 
@@ -348,65 +312,81 @@ static void run_alone(struct run *run, struct work *work)
 
 /* --- several in one commit --- */
 
-static size_t take_out(struct work **works, size_t count, size_t place)
+static void take_out(struct attempt_commit *commit, size_t place)
 {
-    memmove(works + place, works + place + 1, (count - place - 1) * sizeof *works);
-    return count - 1;
+    struct attempt **attempts = commit->attempts;
+    memmove(attempts + place, attempts + place + 1, (commit->count - place - 1) * sizeof *attempts);
+    commit->count--;
 }
 
-/* Removes those that must not be in the commit; returns how many stay.  None: all are to run alone. */
-static size_t part_after(struct work **works, size_t count, enum fault fault, size_t failed)
+/* Removes those that must not be in the commit.  None left: all are to run alone. */
+static void part_after(struct attempt_commit *commit, enum fault fault)
 {
-    if (failed < count)
-        return take_out(works, count, failed);
+    if (commit->failed < commit->count) {
+        take_out(commit, commit->failed);
+        return;
+    }
     if (fault != FAULT_FENCED)
-        return 0;
-    for (size_t i = count; i-- > 0;)
-        if (works[i]->fence.is_lost) {
-            end(works[i], "late");
-            count = take_out(works, count, i);
+        commit->count = 0;
+    for (size_t i = commit->count; i-- > 0;)
+        if (work_of(commit->attempts[i])->fence.is_lost) {
+            end(work_of(commit->attempts[i]), "late");
+            take_out(commit, i);
         }
-    return count;
 }
 
 /* They have used up the time of the request: the one at work has failed, or all of them when it was the
  * commit.  Otherwise the same tasks would be grouped again. */
-static void fail_late(const struct run *run, struct work *const *works, size_t count, size_t failed)
+static void fail_late(const struct run *run, const struct attempt_commit *commit)
 {
-    if (failed < count) {
-        fail(run, works[failed], FAULT_XTIME);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        fail(run, works[i], FAULT_XTIME);
+    bool is_one = commit->failed < commit->count;
+    for (size_t i = is_one ? commit->failed : 0; i < (is_one ? commit->failed + 1 : commit->count); i++)
+        fail(run, work_of(commit->attempts[i]), FAULT_XTIME);
+}
+
+/* One that stores a checkpoint gets a commit of its own. */
+static enum fault complete_together(struct attempt_commit *commit, struct attempt *attempt)
+{
+    return commit->count > 1 && transaction_checkpoint(attempt->transaction).data ? FAULT_CONTENTION
+                                                                                  : FAULT_NONE;
+}
+
+static enum attempt_next settle_together(struct attempt_commit *commit, enum fault *fault)
+{
+    struct run *run = commit->context;
+    run->scratch->size = 0;
+    if (!*fault)
+        tell_of_new(run, commit->attempts[0]->transaction);
+    for (size_t i = 0; i < commit->count && !*fault; i++)
+        end(work_of(commit->attempts[i]), "done");
+    for (size_t i = 0; i < commit->count && *fault == FAULT_XUNKNOWN && is_cut_off(run); i++)
+        end_unknown(run, work_of(commit->attempts[i]));
+    if (!*fault || is_cut_off(run))
+        return ATTEMPT_END;
+    bool is_conflict = *fault == FAULT_STALE;
+    if (*fault == FAULT_XTIME && is_spent(run))
+        fail_late(run, commit);
+    if (!is_conflict)
+        part_after(commit, *fault);
+    if (commit->count < 2)
+        return ATTEMPT_END;
+    begin_try(run, work_of(commit->attempts[0]));
+    return is_conflict ? ATTEMPT_AGAIN : ATTEMPT_CHANGED;
 }
 
 /* Tries them together, without those that cannot take part; those not over afterwards are to run alone. */
-static void run_together(struct run *run, struct work **works, size_t count)
+static void run_together(struct run *run, struct attempt **attempts, size_t count)
 {
+    struct attempt_commit commit = {.attempts = attempts,
+                                    .count = count,
+                                    .context = run,
+                                    .complete = complete_together,
+                                    .settle = settle_together};
     task_owner_work(run->worker_context->segment, NO_BYTES);
-    for (int contentions = 0; count > 1 && !is_late(works[0]) && !is_cut_off(run);) {
-        struct transaction *transaction;
-        size_t failed;
-        operation_pause_before(contentions);
-        enum fault fault = try_once(run, works, count, &failed, &transaction);
-        if (fault == FAULT_STALE && ++contentions < OPERATION_TRIES)
-            continue;
-        if (!fault) {
-            tell_of_new(run, transaction);
-            for (size_t i = 0; i < count; i++)
-                end(works[i], "done");
-            return;
-        }
-        if (fault == FAULT_XUNKNOWN && is_cut_off(run)) {
-            for (size_t i = 0; i < count; i++)
-                end_unknown(run, works[i]);
-            return;
-        }
-        if (fault == FAULT_XTIME && is_spent(run))
-            fail_late(run, works, count, failed);
-        count = part_after(works, count, fault, failed);
-    }
+    if (count < 2 || is_late(work_of(attempts[0])) || is_cut_off(run))
+        return;
+    begin_try(run, work_of(attempts[0]));
+    (void)attempt_run(&commit);
 }
 
 /* --- a request --- */
@@ -456,7 +436,8 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
                                      .worker_context = run->worker_context,
                                      .call = &work->call,
                                      .reply = &outcome->reply,
-                                     .ns = run->ns};
+                                     .ns = run->ns,
+                                     .fence = &work->fence};
     if (!work->operation) {
         reply_fault(&work->call, &outcome->reply, FAULT_NOPERATION, NULL,
                     arena_copy(run->call->arena, task->operation.data, task->operation.size), NULL);
@@ -486,7 +467,7 @@ static bool is_shared(const struct work *work)
 /* Groups the tasks of operations that share commits, by operation, up to the limit of each. */
 static void run_batches(struct run *run, struct work *works, size_t count)
 {
-    struct work **together = ARENA_ARRAY(run->call->arena, struct work *, count);
+    struct attempt **together = ARENA_ARRAY(run->call->arena, struct attempt *, count);
     bool *is_seen = ARENA_ARRAY(run->call->arena, bool, count);
     for (size_t i = 0; i < count; i++) {
         const struct operation *operation = works[i].operation;
@@ -494,10 +475,10 @@ static void run_batches(struct run *run, struct work *works, size_t count)
         for (size_t k = i; k < count && size < most; k++)
             if (!is_seen[k] && is_shared(&works[k]) && works[k].operation == operation) {
                 is_seen[k] = true;
-                together[size++] = &works[k];
+                together[size++] = &works[k].attempt;
             }
         for (size_t k = 0; k < size; k++)
-            limit_time(run, together[k]);
+            limit_time(run, work_of(together[k]));
         run_together(run, together, size);
     }
 }

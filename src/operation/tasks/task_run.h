@@ -5,7 +5,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_RUN_H
 #define STAMPD_OPERATION_TASKS_TASK_RUN_H
 
-#include "operation/registry.h"
+#include "operation/attempt.h"
 
 /* The outcome of one task of a request. */
 struct task_outcome {

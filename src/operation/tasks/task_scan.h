@@ -3,7 +3,8 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_SCAN_H
 #define STAMPD_OPERATION_TASKS_TASK_SCAN_H
 
-#include "operation/operation.h"
+#include "operation/call.h"
+#include "operation/worker_context.h"
 
 /* The member scan of the call's param: {"before","limit","untold","failures"}.  Writes the answer. */
 MUST_USE enum fault task_scan(struct worker_context *worker_context, struct call *call, struct reply *reply,

@@ -5,7 +5,7 @@
 #define STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 
 #include "model/task.h"
-#include "operation/operation.h"
+#include "operation/worker_context.h"
 #include "segment/segment.h"
 
 /* Sends wake-ups for those of `tasks` that may start within task_wakeup_s; `number` is that of their

@@ -1,0 +1,168 @@
+/* attempt: the tries of a commit. */
+#include "operation/attempt.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+
+/* The longest pause before the second and the third try; the pause itself is random. */
+static const int64_t pause_ms[ATTEMPT_TRIES] = {0, 10, 60};
+
+static void pause_before(int try)
+{
+    uint32_t random;
+    if (!pause_ms[try])
+        return;
+    crypto_random(&random, sizeof random);
+    clock_sleep_ms(1 + random % pause_ms[try]);
+}
+
+enum fault attempt_answer(enum fault fault)
+{
+    return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
+}
+
+/* The names in a refusal of the database become the arguments of the fault. */
+static void explain(struct call *call, struct reply *reply, const struct transaction *transaction,
+                    enum fault fault)
+{
+    const char *parts[COMMIT_REFUSED_PARTS + 1];
+    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ALIMIT)
+        return;
+    transaction_refused(transaction, parts);
+    if (fault == FAULT_ALIMIT && !parts[0]) /* it is explained, or not of the commit */
+        return;
+    (void)reply_fault(call, reply, fault, NULL, NULL);
+    for (size_t i = 0; parts[i]; i++)
+        reply_add_argument(call, reply, parts[i]);
+}
+
+static bool is_late(const struct attempt *attempt)
+{
+    return clock_monotonic_ms() > attempt->call->deadline_ms;
+}
+
+/* --- one try --- */
+
+static void clear(struct attempt *attempt)
+{
+    struct reply *reply = attempt->reply;
+    reply_enter(reply, PHASE_WORK);
+    reply->body->size = attempt->out;
+    reply->fault = FAULT_NONE;
+    reply->mime = MIME_JSON;
+    attempt->schema = NULL;
+    attempt->grants = NULL;
+    attempt->is_final = false;
+    attempt->retry_after_s = 0;
+}
+
+static bool may_write(const struct attempt *attempt)
+{
+    return attempt->fence || (attempt->operation->right != RIGHT_READ && !attempt->operation->only_reads);
+}
+
+static enum fault begin(const struct attempt_commit *commit, bool in_snapshot,
+                        struct transaction **transaction_r)
+{
+    const struct attempt *first = commit->attempts[0];
+    enum fault fault = transaction_begin(first->worker_context->documents, first->ns, first->call->arena,
+                                         in_snapshot, transaction_r);
+    if (fault)
+        return fault;
+    if (first->call->session.data)
+        transaction_name_session(*transaction_r, first->call->session);
+    if (may_write(first))
+        transaction_take_turns(*transaction_r);
+    return FAULT_NONE;
+}
+
+/* The transaction ends the tasks; returns the copies of the fences that it has. */
+static struct task_fence *fence(const struct attempt_commit *commit, struct transaction *transaction)
+{
+    if (!commit->attempts[0]->fence)
+        return NULL;
+    struct task_fence *fences =
+        ARENA_ROOM(commit->attempts[0]->call->arena, struct task_fence, commit->count);
+    for (size_t i = 0; i < commit->count; i++)
+        fences[i] = *commit->attempts[i]->fence;
+    transaction_fence(transaction, fences, commit->count);
+    return fences;
+}
+
+static void note_lost(const struct attempt_commit *commit, const struct task_fence *fences)
+{
+    for (size_t i = 0; fences && i < commit->count; i++)
+        commit->attempts[i]->fence->is_lost = fences[i].is_lost;
+}
+
+static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
+{
+    attempt->reply->body->size = attempt->out;
+    enum fault fault = attempt->operation->work ? attempt->operation->work(attempt) : FAULT_NONE;
+    if (!fault && is_late(attempt))
+        fault = FAULT_XTIME;
+    if (!fault && commit->complete)
+        fault = commit->complete(commit, attempt);
+    return fault;
+}
+
+static enum fault validate(struct attempt_commit *commit, struct transaction *transaction)
+{
+    const struct attempt *first = commit->attempts[0];
+    int64_t version;
+    for (size_t i = 0; i < commit->count; i++)
+        reply_enter(commit->attempts[i]->reply, PHASE_VALIDATION);
+    enum fault fault = transaction_validate(transaction, &version);
+    if (commit->count == 1)
+        explain(first->call, first->reply, transaction, fault);
+    for (size_t i = 0; i < commit->count && !fault; i++)
+        commit->attempts[i]->version = version;
+    return fault;
+}
+
+static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
+{
+    struct transaction *transaction;
+    commit->failed = commit->count;
+    for (size_t i = 0; i < commit->count; i++)
+        clear(commit->attempts[i]);
+    enum fault fault = begin(commit, in_snapshot, &transaction);
+    if (fault)
+        return fault;
+    struct task_fence *fences = fence(commit, transaction);
+    for (size_t i = 0; i < commit->count; i++)
+        commit->attempts[i]->transaction = transaction;
+    for (size_t i = 0; i < commit->count && !fault; i++) {
+        fault = work(commit, commit->attempts[i]);
+        if (fault)
+            commit->failed = i;
+    }
+    if (!fault)
+        fault = validate(commit, transaction);
+    transaction_end(transaction);
+    note_lost(commit, fences);
+    return fault;
+}
+
+/* --- several --- */
+
+/* What the tries leave in the arena goes with the request. */
+enum fault attempt_run(struct attempt_commit *commit)
+{
+    enum fault fault = FAULT_NONE;
+    for (int try = 0; try < ATTEMPT_TRIES;) {
+        pause_before(try);
+        /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
+         */
+        bool in_snapshot = commit->may_read_snapshot && try == ATTEMPT_TRIES - 1 && fault == FAULT_STALE;
+        fault = try_once(commit, in_snapshot);
+        enum attempt_next next = commit->settle(commit, &fault);
+        if (!fault || next == ATTEMPT_END || !commit->count || is_late(commit->attempts[0]))
+            break;
+        try += next == ATTEMPT_AGAIN;
+        log_debug("try again operation=%s code=%s try=%d", commit->attempts[0]->operation->name,
+                  fault_code(fault), try);
+    }
+    return attempt_answer(fault);
+}

@@ -1,0 +1,13 @@
+/* builtin: the table of the operations that are built in. */
+#include "operation/builtin/builtin.h"
+
+#include "operation/registry.h"
+
+static const struct operation *const operations[] = {
+    &builtin_collection, &builtin_copy,    &builtin_find, &builtin_get,  &builtin_list, &builtin_put,
+    &builtin_push,       &builtin_pushkey, &builtin_subs, &builtin_sync, &builtin_task, &builtin_tasks};
+
+void builtin_register(void)
+{
+    registry_begin(operations, COUNT_OF(operations), builtin_resource);
+}

@@ -1,0 +1,176 @@
+/* execute: the operation of a request: access, tries, afterwork, synchronisation. */
+#include "operation/execute.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "operation/access.h"
+#include "operation/attempt.h"
+#include "operation/idempotency.h"
+#include "operation/registry.h"
+#include "operation/standing.h"
+#include "operation/matches.h"
+#include "operation/sync.h"
+#include "operation/tasks/task_wakeup.h"
+
+/* --- the tries --- */
+
+/* The answer is stored by the commit of the operation. */
+static enum fault complete(struct attempt_commit *commit, struct attempt *attempt)
+{
+    struct idempotency *idempotency = commit->context;
+    enum fault fault = attempt->operation->afterwork ? standing_note(attempt) : FAULT_NONE;
+    return fault || !idempotency ? fault : idempotency_keep(attempt, idempotency);
+}
+
+static enum attempt_next settle(struct attempt_commit *commit, enum fault *fault)
+{
+    const struct idempotency *idempotency = commit->context;
+    struct attempt *attempt = commit->attempts[0];
+    bool again = reply_is_retried(attempt->reply, *fault);
+    if (*fault && idempotency)
+        *fault = idempotency_settle(attempt, idempotency, *fault, &again);
+    return again ? ATTEMPT_AGAIN : ATTEMPT_END;
+}
+
+static enum fault attempt_operation(struct attempt *attempt, struct idempotency *idempotency)
+{
+    bool is_answered = false;
+    enum fault fault = idempotency ? idempotency_recall(attempt, idempotency, &is_answered) : FAULT_NONE;
+    if (!fault && idempotency && !is_answered)
+        fault = idempotency_check_age(attempt, idempotency);
+    if (fault || is_answered)
+        return fault;
+    struct attempt_commit commit = {.attempts = &attempt,
+                                    .count = 1,
+                                    .may_read_snapshot = true,
+                                    .context = idempotency,
+                                    .complete = complete,
+                                    .settle = settle};
+    return attempt_run(&commit);
+}
+
+/* --- the answer --- */
+
+/* A result that is not JSON is sent unchanged: no envelope, no synchronisation. */
+static void unwrap(struct builder *body, size_t out)
+{
+    memmove(body->data, body->data + out, body->size - out);
+    body->size -= out;
+}
+
+/* Sends wake-ups for the tasks that the commit has created. */
+static void tell_of_tasks(const struct attempt *attempt)
+{
+    if (attempt->transaction)
+        wakeup_commit(attempt->worker_context, attempt->ns, attempt->call->ns, attempt->transaction);
+}
+
+static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)
+{
+    struct call *call = attempt->call;
+    struct reply *reply = attempt->reply;
+    const struct holdings *syncs;
+    struct idempotency *idempotency = NULL;
+    enum fault fault = sync_read(attempt->worker_context, call, reply, &syncs);
+    if (!fault)
+        fault = idempotency_open(attempt->worker_context, call, reply, operation, &idempotency);
+    if (fault)
+        return fault;
+    if (!operation->is_bare)
+        builder_add_text(reply->body, "{\"out\":");
+    attempt->out = reply->body->size;
+    fault = attempt_operation(attempt, idempotency);
+    if (!fault)
+        tell_of_tasks(attempt);
+    if (!fault && operation->afterwork) {
+        reply_enter(reply, PHASE_AFTERWORK);
+        fault = operation->afterwork(attempt);
+    }
+    if (fault || operation->is_bare)
+        return fault;
+    if (strcmp(reply->mime, MIME_JSON) != 0) {
+        unwrap(reply->body, attempt->out);
+        return FAULT_NONE;
+    }
+    if (reply->body->size == attempt->out)
+        reply->body->size = 1; /* no result: only the brace stays */
+    if (syncs) {
+        reply_enter(reply, PHASE_SYNC);
+        if (reply->body->size > 1)
+            builder_add_text(reply->body, ",");
+        builder_add_text(reply->body, "\"syncs\":");
+        fault = sync_write(attempt, syncs);
+    }
+    matches_write(attempt, reply->body);
+    builder_add_text(reply->body, "}");
+    return fault;
+}
+
+/* An operation may have less time than the others. */
+static void limit_time(struct worker_context *worker_context, struct call *call,
+                       const struct operation *operation)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + operation->limit_s * 1000;
+    if (!operation->limit_s || deadline_ms >= call->deadline_ms)
+        return;
+    call->deadline_ms = deadline_ms;
+    documents_begin_request(worker_context->documents, deadline_ms);
+}
+
+static const struct operation *find_operation(const struct call *call)
+{
+    return call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
+}
+
+/* Names the limit that refused a long read, whatever fault the operation has recorded. */
+static void explain_reading(struct worker_context *worker_context, struct call *call, struct reply *reply,
+                            enum fault fault)
+{
+    int64_t value;
+    const char *limit = store_reading_refused(documents_store(worker_context->documents), fault, &value);
+    if (fault && limit)
+        (void)reply_fault(call, reply, fault, NULL, limit,
+                          arena_printf(call->arena, "%lld", (long long)value), NULL);
+}
+
+enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    const char *build = worker_context->settings->build;
+    if (*build && call->build.data && !bytes_equal(call->build, bytes_of(build)))
+        return reply_fault(call, reply, FAULT_DBUILD, NULL,
+                           arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
+    const struct operation *operation = find_operation(call);
+    bool is_judged = call->is_entered && (!call->admin.data || call->admin.data == call->bearer.data);
+    enum fault fault = is_judged ? FAULT_NONE : access_enter(worker_context, call, reply);
+    if (!fault && !operation)
+        fault = access_refuse_unknown(call, reply, call->operation);
+    if (!fault)
+        fault = access_check(call, reply, operation);
+    if (!fault)
+        fault = access_check_method(worker_context, call, reply, operation);
+    if (!fault)
+        fault = idempotency_read_dhop(worker_context, call, reply);
+    if (!fault)
+        fault = matches_check_session(call, reply);
+    if (fault)
+        return fault;
+    struct attempt attempt = {
+        .operation = operation, .worker_context = worker_context, .call = call, .reply = reply};
+    attempt.ns = documents_ns(worker_context->documents, call->database);
+    if (attempt.ns < 0)
+        return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    limit_time(worker_context, call, operation);
+    if (call->is_visitor)
+        store_set_visitor(documents_store(worker_context->documents), attempt.ns);
+    if (call->level < LEVEL_EVERYTHING)
+        store_set_reader(documents_store(worker_context->documents), call->client);
+    fault = run_cycle(&attempt, operation);
+    explain_reading(worker_context, call, reply, fault);
+    store_clear_reader(documents_store(worker_context->documents));
+    return fault;
+}
+
+enum fault execute_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    return access_admit(worker_context, call, reply, find_operation(call));
+}

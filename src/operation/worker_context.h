@@ -1,0 +1,18 @@
+/* worker_context: what a process that runs operations lends them, for its whole life. */
+#ifndef STAMPD_OPERATION_WORKER_CONTEXT_H
+#define STAMPD_OPERATION_WORKER_CONTEXT_H
+
+#include "base/settings.h"
+#include "document/documents.h"
+#include "segment/segment.h"
+
+struct access_memory;
+
+struct worker_context {
+    const struct settings *settings;
+    struct segment *segment;
+    struct documents *documents;
+    struct access_memory *access; /* the configurations that operation/access.c has read */
+};
+
+#endif

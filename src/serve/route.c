@@ -1,0 +1,138 @@
+/* route: what answers a call, by its route. */
+#include "serve/route.h"
+
+#include "config.h"
+
+#include "model/stamp.h"
+#include "operation/access.h"
+#include "operation/attempt.h"
+#include "operation/execute.h"
+#include "operation/tasks/task_endpoint.h"
+#include "segment/namespaces.h"
+
+enum {
+    HEALTH_MS = 60000, /* an older result does not count */
+    RETRY_MS = 2000    /* between two queries of a database that was away */
+};
+
+/* --- ping --- */
+
+static void write_ping(const struct worker_context *worker_context, struct builder *body)
+{
+    builder_printf(body, "{\"t\":%lld,\"b\":", (long long)stamp_now());
+    json_add_string(body, bytes_of(worker_context->settings->build));
+}
+
+static bool is_database_there(struct worker_context *worker_context, struct call *call)
+{
+    int ns = documents_ns(worker_context->documents, call->database);
+    struct load load = {.class = BYTES("Ping"), .id = BYTES("ping")};
+    if (ns < 0 || store_load(documents_store(worker_context->documents), ns, call->arena, &load))
+        return false;
+    document_release(load.document);
+    return true;
+}
+
+/* A ping without a key returns the result of the last use of the database and does not query it, with two
+ * exceptions: the database was never used since the segment began, or it was away; then one ping in RETRY_MS
+ * queries it, since there may be no other request. */
+static const char *recall_database(struct worker_context *worker_context, struct call *call)
+{
+    int ns = documents_ns(worker_context->documents, call->database);
+    bool is_up = false;
+    int64_t age_ms = ns < 0 ? -1 : namespaces_health(worker_context->segment, ns, &is_up);
+    bool is_retry = ns >= 0 && age_ms > RETRY_MS && !is_up;
+    if (is_retry)
+        namespaces_set_health(worker_context->segment, ns,
+                              false); /* other pings wait for the next interval */
+    if (is_retry || (ns >= 0 && age_ms < 0)) {
+        is_up = is_database_there(worker_context, call);
+        namespaces_set_health(worker_context->segment, ns, is_up);
+    } else if (ns < 0 || age_ms > HEALTH_MS) {
+        return "?";
+    }
+    return is_up ? "ok" : "down";
+}
+
+/* Also when z cannot be reached, so that the namespace's configuration is unknown. */
+static enum fault answer_ping(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    struct ns_conf conf;
+    struct builder *body = reply->body;
+    const char *state = "?";
+    bool has_key;
+    bool is_known = !access_configuration(worker_context, call, &conf);
+    if (is_known && !access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
+        return access_refuse_name(call, reply);
+    enum fault fault = access_check_keys(worker_context, call, reply, &has_key);
+    if (fault)
+        return fault;
+    if (is_known && has_key)
+        state = is_database_there(worker_context, call) ? "ok" : "down";
+    else if (is_known)
+        state = recall_database(worker_context, call);
+    write_ping(worker_context, body);
+    builder_add_text(body, ",\"off\":");
+    if (conf.off.size)
+        json_add_string(body, conf.off);
+    else
+        builder_add_text(body, "0");
+    builder_printf(body, ",\"db\":\"%s\"}", state);
+    return FAULT_NONE;
+}
+
+/* --- dispatch --- */
+
+static enum fault run_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    switch (call->route) {
+    case CALL_PING:
+        write_ping(worker_context, reply->body);
+        builder_add_text(reply->body, "}");
+        return FAULT_NONE;
+    case CALL_NAMESPACE_PING:
+        return answer_ping(worker_context, call, reply);
+    case CALL_TASKS:
+        return task_endpoint_answer(worker_context, call, reply);
+    default:
+        return execute_call(worker_context, call, reply);
+    }
+}
+
+/* A fault that no deeper function has recorded. */
+static enum fault note(struct call *call, struct reply *reply, enum fault fault)
+{
+    return reply->fault == fault ? fault : reply_fault(call, reply, fault, NULL, NULL);
+}
+
+void route_run(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    reply->fault = FAULT_NONE;
+    reply->phase = PHASE_BEFORE;
+    reply->argument_count = 0;
+    reply->detail = NULL;
+    reply->at = NULL;
+    reply->mime = MIME_JSON;
+    reply->is_replayed = false;
+    reply->status = 0;
+    reply->fault_status = 0;
+    reply->members = NULL;
+    reply->etag = 0;
+    reply->is_post_only = false;
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    store_clear_visitor(documents_store(worker_context->documents));
+    enum fault fault = run_call(worker_context, call, reply);
+    if (fault) {
+        reply->body->size = 0;
+        note(call, reply, attempt_answer(fault));
+    }
+}
+
+enum fault route_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
+{
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    reply_enter(reply, PHASE_BEFORE);
+    enum fault fault = call->route == CALL_TASKS ? task_endpoint_admit(worker_context, call, reply)
+                                                 : execute_admit(worker_context, call, reply);
+    return fault ? note(call, reply, fault) : FAULT_NONE;
+}

@@ -1,0 +1,17 @@
+/* route: answers a call by its route: a ping, a request of a queue manager, or an operation.  Probes, OPTIONS
+ * and questions about a body need no namespace: the worker answers them. */
+#ifndef STAMPD_SERVE_ROUTE_H
+#define STAMPD_SERVE_ROUTE_H
+
+#include "operation/call.h"
+#include "operation/worker_context.h"
+
+/* Before the body is read: how large it may be (call->body_most), and whether the call is wrong already,
+ * which is recorded in the reply. */
+MUST_USE enum fault route_admit(struct worker_context *worker_context, struct call *call,
+                                struct reply *reply);
+
+/* Never fails as a function: the reply has the outcome.  The body is JSON, or empty when there is a fault. */
+void route_run(struct worker_context *worker_context, struct call *call, struct reply *reply);
+
+#endif
