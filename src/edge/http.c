@@ -153,13 +153,6 @@ static void set_request(struct place *place, const struct http_request *request)
     curl_easy_setopt(place->easy, CURLOPT_HTTPHEADER, place->headers);
 }
 
-void http_begin(struct http *http, CURL *easy)
-{
-    CURLMcode code = curl_multi_add_handle(http->multi, easy);
-    if (code != CURLM_OK)
-        log_fatal("libcurl: %s", curl_multi_strerror(code));
-}
-
 void http_send(struct http *http, const struct http_request *request)
 {
     assert(!http_is_full(http));

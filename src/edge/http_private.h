@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 
+#include "base/log.h"
 #include "edge/http.h"
 
 enum { HTTP_OTHERS_MAX = 256 };
@@ -27,7 +28,13 @@ struct http {
 };
 
 /* Hands a transfer to libcurl. */
-void http_begin(struct http *http, CURL *easy);
+static inline void http_begin(struct http *http, CURL *easy)
+{
+    CURLMcode code = curl_multi_add_handle(http->multi, easy);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+}
+
 /* If the finished transfer was a mail, writes its result and returns true. */
 bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r);
 void http_drop_mails(struct http *http);

@@ -24,7 +24,7 @@ struct agenda {
     bool (*is_quick)(void *context, const struct agenda_task *task);
     void *context;
     bool has_had_tasks[NAMESPACES];
-    int manager_namespaces_with_tasks; /* their number */
+    int namespaces_with_tasks; /* their number */
     uint32_t rounds[NAMESPACES];
     size_t waiting_of[NAMESPACES];
     uint64_t told;
@@ -228,7 +228,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     start_waiting(agenda, task);
     if (!agenda->has_had_tasks[task->ns]) {
         agenda->has_had_tasks[task->ns] = true;
-        agenda->manager_namespaces_with_tasks++;
+        agenda->namespaces_with_tasks++;
     }
     return true;
 }
@@ -267,7 +267,7 @@ static void start(struct agenda *agenda, struct agenda_task *task)
 static bool is_place_kept(const struct agenda *agenda, const struct queue *queue,
                           const struct agenda_task *task)
 {
-    return queue->concurrency > 1 && agenda->manager_namespaces_with_tasks > 1 &&
+    return queue->concurrency > 1 && agenda->namespaces_with_tasks > 1 &&
            queue->running_of[task->ns] == queue->concurrency - 1 &&
            !(agenda->is_quick && agenda->is_quick(agenda->context, task));
 }

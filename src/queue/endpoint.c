@@ -15,6 +15,7 @@
 #include "queue/alert.h"
 #include "queue/form.h"
 #include "queue/manager_private.h"
+#include "queue/runner.h"
 #include "queue/metrics.h"
 #include "queue/registry.h"
 

@@ -17,6 +17,7 @@
 #include "queue/endpoint.h"
 #include "queue/wakeups.h"
 #include "queue/manager_private.h"
+#include "queue/runner.h"
 #include "queue/registry.h"
 
 enum {
@@ -161,8 +162,10 @@ static int64_t begin_due(struct manager *manager)
     alert_send_due(manager->alert, manager->http);
     if (manager->stopping != STOP_NOT)
         return wait_ms;
-    int64_t scan_ms = manager_namespaces_scan_due(manager) - now_ms;
-    wait_ms = scan_ms < wait_ms ? scan_ms : wait_ms;
+    struct due_scan scan;
+    while (manager_namespaces_begin_scan(manager, &scan))
+        runner_scan(manager, scan.ns, scan.before_ms);
+    wait_ms = scan.next_ms - now_ms < wait_ms ? scan.next_ms - now_ms : wait_ms;
     if (manager->is_suspended)
         agenda_pass(manager->agenda, clock_wall_ms());
     else

@@ -96,7 +96,8 @@ static int64_t when(const struct manager *manager, int number)
     return ns->scan_at_ms;
 }
 
-static void begin(struct manager *manager, int number, int64_t now_ms)
+/* Returns up to which start, by the wall clock, the scan asks for tasks. */
+static int64_t begin(struct manager *manager, int number, int64_t now_ms)
 {
     struct ns *ns = &manager->namespaces[number];
     int64_t period_ms = manager->settings->task_wakeup_s * 1000;
@@ -105,28 +106,24 @@ static void begin(struct manager *manager, int number, int64_t now_ms)
     ns->scanned_ms = now_ms;
     ns->scan_at_ms = now_ms + period_ms;
     /* If one scan cannot return all tasks, those due go before those due later. */
-    int64_t before_ms = clock_wall_ms() + (ns->was_cut ? 0 : period_ms + period_ms / 4 + 1000);
-    runner_scan(manager, number, before_ms);
+    return clock_wall_ms() + (ns->was_cut ? 0 : period_ms + period_ms / 4 + 1000);
 }
 
-int64_t manager_namespaces_scan_due(struct manager *manager)
+bool manager_namespaces_begin_scan(struct manager *manager, struct due_scan *scan_r)
 {
-    int64_t now_ms = clock_monotonic_ms();
-    while (manager->scans < SCANS_AT_ONCE) {
-        int first = -1;
-        int64_t first_ms = INT64_MAX;
-        for (int i = 0; i < manager->ns_count; i++) {
-            int64_t when_ms = when(manager, i);
-            if (when_ms < first_ms) {
-                first_ms = when_ms;
-                first = i;
-            }
+    int64_t now_ms = clock_monotonic_ms(), first_ms = INT64_MAX;
+    for (int i = 0; manager->scans < SCANS_AT_ONCE && i < manager->ns_count; i++) {
+        int64_t when_ms = when(manager, i);
+        if (when_ms < first_ms) { /* the one waiting longest */
+            first_ms = when_ms;
+            scan_r->ns = i;
         }
-        if (first_ms > now_ms)
-            return first_ms;
-        begin(manager, first, now_ms); /* the one waiting longest */
     }
-    return INT64_MAX;
+    scan_r->next_ms = first_ms;
+    if (first_ms > now_ms)
+        return false;
+    scan_r->before_ms = begin(manager, scan_r->ns, now_ms);
+    return true;
 }
 
 /* --- backoff --- */

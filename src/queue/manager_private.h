@@ -55,23 +55,16 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
 int manager_namespaces_find(const struct manager *manager, struct bytes code);
 /* Requests a scan as soon as possible. */
 void manager_namespaces_want_scan(struct manager *manager, int ns);
-/* Starts the scans that are due; returns when the next one is, monotonic. */
-int64_t manager_namespaces_scan_due(struct manager *manager);
+/* A scan of a namespace that is due; or when the next one is. */
+struct due_scan {
+    int ns;
+    int64_t before_ms; /* wall clock: asks for the tasks that start before */
+    int64_t next_ms;   /* monotonic; INT64_MAX: after one of those in progress */
+};
+/* Begins the scan that is due first; false: none is. */
+bool manager_namespaces_begin_scan(struct manager *manager, struct due_scan *scan_r);
 /* No worker has answered: drops the tasks of the namespace and backs off for a while. */
 void manager_namespaces_rest(struct manager *manager, int ns, const char *what,
                              const struct http_result *result);
-
-/* --- runner.c --- */
-/* Starts due tasks that have a place. */
-void runner_start_due(struct manager *manager);
-/* Will the task end soon, by the estimate for its operation? */
-bool runner_is_quick(void *manager, const struct agenda_task *task);
-void runner_scan(struct manager *manager, int ns, int64_t before_ms);
-/* Handles the end of a request or mail. */
-void runner_end(struct manager *manager, const struct http_result *result);
-/* Drops the requests in progress; the HTTP client is closed. */
-void runner_drop_all(struct manager *manager);
-/* Reads a task from the server's answer, a row of `due` (tasks.md); false: not a valid row. */
-bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_r);
 
 #endif

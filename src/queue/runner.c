@@ -1,5 +1,5 @@
 /* runner: sends the requests to the server, and handles their answers (tasks.md). */
-#include "queue/manager_private.h"
+#include "queue/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "segment/namespaces.h"
 #include "segment/purge_counts.h"
 #include "edge/pg.h"
-#include "serve/keeper_private.h"
+#include "serve/keeper_databases.h"
 
 enum {
     BATCH = 200,
@@ -95,7 +95,7 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
     uint64_t ended = 0;
     int64_t until_ms = clock_monotonic_ms() + DATABASE_MS;
     bool goes_on = true, is_full = true;
-    if (keeper_open(ends->settings, database, &pg))
+    if (keeper_databases_open(ends->settings, database, &pg))
         return true;
     is_full = pg_prepare(pg, &keep_expiry, 1) == FAULT_NONE;
     while (is_full && goes_on && clock_monotonic_ms() < until_ms) {
@@ -131,7 +131,7 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
     ends->has_more = false;
     ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
     if (purge_any_ends(ends->segment->kept))
-        databases = keeper_databases(ends->settings, ends->arena, &count);
+        databases = keeper_databases_list(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
         int ns = find_ns(ends, databases[i]);
         if (ns == SEGMENT_NO_INDEX || !purge_may_end(ends->segment->kept, ns))
