@@ -335,7 +335,7 @@ stampd_is_replaced() {
 
 # stampd_has_decided OLD LOG SIZE: so it is, or the log says behind SIZE bytes that none comes.
 stampd_has_decided() {
-    stampd_is_replaced "$1" || grep -q 'the successor has not started' < <(tail -c "+$(($3 + 1))" "$2") || ! process_look "$1"
+    stampd_is_replaced "$1" || grep -q 'the successor did not start' < <(tail -c "+$(($3 + 1))" "$2") || ! process_look "$1"
 }
 
 process_is_over() { ! process_look "$1" || [ "$seen_state" = Z ]; }

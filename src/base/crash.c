@@ -116,6 +116,6 @@ void crash_pass(enum crash_point point)
     if (atomic_load(&counter->deaths) <= 0 || atomic_fetch_sub(&counter->passages, 1) > 0 ||
         atomic_fetch_sub(&counter->deaths, 1) <= 0)
         return;
-    log_error("died at %s, as debug_die_at says", words[point]);
+    log_error("died at %s, as set in debug_die_at", words[point]);
     kill(getpid(), SIGKILL);
 }

@@ -50,7 +50,7 @@ static void decide_core_dumps(const struct settings *settings)
     if (settings->debug_core)
         prctl(PR_SET_DUMPABLE, 1);
     else if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0))
-        log_warning("core dumps cannot be forbidden: %m");
+        log_warning("cannot disable core dumps: %m");
 }
 
 const struct passwd *identity_find_user(const struct settings *settings, char *problem, size_t problem_size)

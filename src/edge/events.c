@@ -55,7 +55,7 @@ void events_destroy(struct events *events)
 void events_run(struct events *events)
 {
     if (event_base_dispatch(events->base) < 0)
-        log_fatal("cannot wait for events: %m");
+        log_fatal("cannot poll: %m");
 }
 
 void events_stop(struct events *events)
@@ -207,7 +207,7 @@ static void on_request(struct evhttp_request *request, void *context)
 static void on_accept_failed(struct evconnlistener *listener, void *context)
 {
     struct event_endpoint *endpoint = context;
-    log_warning("no descriptor or memory left for a connection: %m");
+    log_warning("cannot accept a connection: %m");
     (void)evconnlistener_disable(listener);
     event_timer_start(endpoint->pause, ACCEPT_PAUSE_MS);
 }

@@ -64,7 +64,7 @@ enum fault pg_note_silence(struct pg *pg, const char *what)
 {
     pg->is_broken = true;
     pg_keep_message(pg, "no answer in time");
-    log_warning("postgresql gives no answer database=%s statement=%s", PQdb(pg->connection), what);
+    log_warning("postgresql does not answer database=%s statement=%s", PQdb(pg->connection), what);
     return FAULT_XTIME;
 }
 

@@ -161,7 +161,8 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     live->leave = event_timer_create(live->events, on_leave, live);
     live->z = live_namespace_get(live, BYTES("z"), bytes_of(live->settings->z_database));
     if (!live->z || !live_namespace_enter(live->z)) {
-        log_error("live: no room for the database %s", live->settings->z_database);
+        log_error("live: the table of namespaces has no room for the database %s",
+                  live->settings->z_database);
         return false;
     }
     live->endpoint =

@@ -31,7 +31,7 @@ static void *get_memory(size_t count, size_t size)
 {
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
-        log_fatal("out of memory for those who listen");
+        log_fatal("out of memory live");
     return memory;
 }
 

@@ -142,7 +142,7 @@ void live_listener_create(struct live *live, struct live_namespace *ns, struct e
 {
     struct live_listener *listener = calloc(1, sizeof *listener);
     if (!listener)
-        log_fatal("out of memory for those who listen");
+        log_fatal("out of memory live");
     listener->live = live;
     listener->ns = ns;
     listener->exchange = exchange;

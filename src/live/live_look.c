@@ -183,7 +183,7 @@ const struct live_asking live_asks_open = {open_is_due, open_ask, open_take, liv
 
 static void reset_all(struct live_namespace *ns)
 {
-    log_info("live database=%s: what changed is not known, all are told so", ns->database);
+    log_info("live database=%s: changes unknown, sending reset to all listeners", ns->database);
     for (struct live_listener *listener = ns->listeners; listener; listener = listener->next)
         if (listener->state == LIVE_OPEN) {
             listener->must_reset = true;

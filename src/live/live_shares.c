@@ -19,7 +19,7 @@ struct live_shares *live_shares_create(void)
 {
     struct live_shares *shares = calloc(1, sizeof *shares);
     if (!shares)
-        log_fatal("out of memory for those who listen");
+        log_fatal("out of memory live");
     crypto_random(&shares->key, sizeof shares->key);
     return shares;
 }
@@ -57,7 +57,7 @@ struct live_share *live_shares_join(struct live_shares *shares, uint64_t client)
         struct live_share **first = &shares->buckets[bucket_of(shares, client)];
         share = calloc(1, sizeof *share);
         if (!share)
-            log_fatal("out of memory for those who listen");
+            log_fatal("out of memory live");
         *share = (struct live_share){.client = client, .next = *first};
         *first = share;
         shares->clients++;

@@ -76,19 +76,19 @@ const char *reply_words(const struct reply *reply)
     case 'A':
         return "The application refused the request.";
     case 'N':
-        return "What was asked for does not exist.";
+        return "The application did not find what was requested.";
     case 'B':
-        return "The application met a state that should never be.";
+        return "Internal error in the application.";
     case 'D':
         return "The client does not fit the application.";
     case 'C':
-        return "Others kept the application from its work.";
+        return "Contention in the application.";
     case 'O':
-        return "The application is closed at present.";
+        return "The application is closed.";
     case 'S':
         return "The application does not allow this.";
     default:
-        return "The application met the unexpected.";
+        return "Unexpected error in the application.";
     }
 }
 

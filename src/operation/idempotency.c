@@ -260,13 +260,13 @@ enum fault idempotency_settle(struct attempt *attempt, const struct idempotency 
     enum fault looked = idempotency_recall(attempt, idempotency, &is_found);
     if (is_found || looked == FAULT_AKEYREUSED || looked == FAULT_BCONTENT) {
         if (is_unknown)
-            log_info("commit did happen, its answer was kept");
+            log_info("commit succeeded, its answer was stored");
         *again_r = false;
         return looked;
     }
     if (looked || !is_unknown)
         return fault;
-    log_info("commit did not happen, no answer was kept");
+    log_info("commit did not happen, no answer was stored");
     *again_r = true;
     return FAULT_XAWAY;
 }

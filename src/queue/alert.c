@@ -398,7 +398,7 @@ void alert_end(struct alert *alert, const struct http_result *result,
         alert->failures++;
         alert->counts.failed++;
         alert->not_before_ms = now_ms + pause_ms;
-        log_error("mail could not be sent again_ms=%lld: %s", (long long)pause_ms, result->problem);
+        log_error("cannot send mail again_ms=%lld: %s", (long long)pause_ms, result->problem);
     }
     for (struct note *note = alert->notes; note; note = note->next) {
         if (note->is_sent && result->status) {

@@ -155,7 +155,7 @@ static void set_suspended(struct endpoint *endpoint, bool is_suspended)
 {
     struct manager *manager = endpoint->manager;
     if (manager->is_suspended != is_suspended)
-        log_info(is_suspended ? "suspended: nothing new is started" : "restarted");
+        log_info(is_suspended ? "suspended: no new tasks are started" : "restarted");
     manager->is_suspended = is_suspended;
     builder_printf(&endpoint->answer, "{\"suspended\":%s,\"running\":%d}", is_suspended ? "true" : "false",
                    agenda_running(manager->agenda));

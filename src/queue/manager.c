@@ -55,7 +55,7 @@ static void open_wakeups(struct manager *manager)
         return;
     manager->wakeups = wakeups_open(path, problem, sizeof problem);
     if (!manager->wakeups)
-        log_warning("cannot open the socket for wake-ups, tasks wait for scans: %s", problem);
+        log_warning("cannot open the wake-up socket, falling back to polling: %s", problem);
 }
 
 static void make_key_body(struct manager *manager)
@@ -124,7 +124,7 @@ static void heed_signals(struct manager *manager)
         if (number == SIGQUIT || ((number == SIGTERM || number == SIGINT) && !is_first)) {
             manager->stopping = STOP_NOW;
         } else if (number == SIGTERM || number == SIGINT) {
-            log_info("stopping, tasks under way are awaited running=%d", agenda_running(manager->agenda));
+            log_info("draining running=%d", agenda_running(manager->agenda));
             manager->stopping = STOP_DRAIN;
         } else if (number == SIGHUP) {
             for (int i = 0; i < manager->ns_count; i++)

@@ -30,7 +30,7 @@ static struct ns *find_or_add(struct manager *manager, const char *code)
         if (strcmp(manager->namespaces[i].code, code) == 0)
             return &manager->namespaces[i];
     if (manager->ns_count == MANAGER_NAMESPACES) {
-        log_error("more than %d namespaces, %s is left out", MANAGER_NAMESPACES, code);
+        log_error("more than %d namespaces, ignoring %s", MANAGER_NAMESPACES, code);
         return NULL;
     }
     struct ns *ns = &manager->namespaces[manager->ns_count++];
@@ -52,7 +52,7 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
     for (int i = 0; i < manager->ns_count; i++) {
         struct ns *ns = &manager->namespaces[i];
         if (ns->is_ours && !is_among(ns->code, codes, count)) {
-            log_info("namespace=%s is no more of this manager", ns->code);
+            log_info("namespace=%s released", ns->code);
             ns->is_ours = false;
             agenda_drop_ns(manager->agenda, i);
         }

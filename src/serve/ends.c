@@ -105,8 +105,7 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
     ends->has_more |= is_full;
     pg_close(pg);
     if (ended)
-        log_info("deleted documents that have ended database=%s documents=%llu", database,
-                 (unsigned long long)ended);
+        log_info("deleted expired documents database=%s documents=%llu", database, (unsigned long long)ended);
     return goes_on;
 }
 

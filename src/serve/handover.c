@@ -146,7 +146,7 @@ static void tell_systemd(const char *text, int fd)
     }
     int out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (out < 0 || sendmsg(out, &message, MSG_NOSIGNAL) < 0)
-        log_warning("systemd cannot be told: %m");
+        log_warning("cannot notify systemd: %m");
     if (out >= 0)
         close(out);
 }
@@ -156,7 +156,7 @@ void handover_ready(const struct handed *handed, size_t count)
     char text[MESSAGE_BYTES];
     if (ready_fd >= 0) {
         if (write(ready_fd, "", 1) != 1)
-            log_warning("the former server cannot be told that we are ready: %m");
+            log_warning("cannot notify the former server: %m");
         close(ready_fd);
         ready_fd = -1;
     }
@@ -209,7 +209,7 @@ pid_t handover_start(const char *program, char **arguments, const struct handed 
     int ends[2];
     assert(count < HANDOVER_MOST);
     if (pipe2(ends, O_CLOEXEC)) {
-        log_error("a new server cannot be started: %m");
+        log_error("cannot start a new server: %m");
         return -1;
     }
     memcpy(all, handed, count * sizeof *handed);
@@ -224,7 +224,7 @@ pid_t handover_start(const char *program, char **arguments, const struct handed 
     }
     close(ends[1]);
     if (pid < 0) {
-        log_error("a new server cannot be started: %m");
+        log_error("cannot start a new server: %m");
         close(ends[0]);
         return -1;
     }

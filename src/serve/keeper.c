@@ -208,7 +208,7 @@ static void keep_database(struct keeper *keeper, const char *database)
         sum += deleted[kind];
     }
     if (sum)
-        log_info("deleted what was too old database=%s%.*s", database, (int)words.size, words.data);
+        log_info("purged database=%s%.*s", database, (int)words.size, words.data);
     builder_free(&words);
 }
 

@@ -291,7 +291,8 @@ static void keep_text(const char *name, char **next, const char *present)
 {
     if (strcmp(*next, present) == 0)
         return;
-    log_warning("%s = %s: holds from the next start on; %s stays", name, *next, *present ? present : "none");
+    log_warning("%s = %s: takes effect at the next start; keeping %s", name, *next,
+                *present ? present : "none");
     free(*next);
     *next = strdup(present);
     if (!*next)
@@ -301,7 +302,7 @@ static void keep_text(const char *name, char **next, const char *present)
 static void keep_switch(const char *name, int64_t *next, int64_t present)
 {
     if (*next != present)
-        log_warning("%s = %s: holds from the next start on; %s stays", name, *next ? "on" : "off",
+        log_warning("%s = %s: takes effect at the next start; keeping %s", name, *next ? "on" : "off",
                     present ? "on" : "off");
     *next = present;
 }
@@ -309,7 +310,7 @@ static void keep_switch(const char *name, int64_t *next, int64_t present)
 static void keep_number(const char *name, int64_t *next, int64_t present)
 {
     if (*next != present)
-        log_warning("%s = %lld: holds from the next start on; %lld stays", name, (long long)*next,
+        log_warning("%s = %lld: takes effect at the next start; keeping %lld", name, (long long)*next,
                     (long long)present);
     *next = present;
 }
@@ -334,7 +335,7 @@ static void reload(struct master *master)
     struct settings *next = &master->settings[!master->present];
     bool is_read = settings_load(next, master->options->settings_path, problem, sizeof problem);
     if (!is_read || !take_zone(next, problem)) {
-        log_error("settings are not reloaded, the present ones stay: %s", problem);
+        log_error("settings not reloaded, keeping the present ones: %s", problem);
         if (is_read)
             settings_free(next);
         return;
@@ -345,7 +346,7 @@ static void reload(struct master *master)
     supervisor_renew(master->supervisor, next);
     settings_free(&master->settings[master->present]);
     master->present = !master->present;
-    log_info("settings reloaded, the workers are replaced");
+    log_info("settings reloaded, replacing the workers");
 }
 
 /* --- the loop --- */
@@ -402,7 +403,7 @@ static void succeed_myself(struct master *master)
 {
     struct handed handed[HANDOVER_MOST];
     if (master->successor || !master->options->arguments) {
-        log_warning("a successor is on its way already pid=%d", (int)master->successor);
+        log_warning("a successor is starting already pid=%d", (int)master->successor);
         return;
     }
     size_t count = list_handed(master, handed);
@@ -426,12 +427,12 @@ static void hear_successor(struct master *master)
     close(master->successor_ready);
     master->successor_ready = -1;
     if (size == 1) {
-        log_info("the successor serves, this server leaves pid=%d", (int)master->successor);
+        log_info("the successor serves, stopping pid=%d", (int)master->successor);
         handover_name_successor(master->successor);
         master->is_succeeded = true;
         master->leave_ms = clock_monotonic_ms() + OVERLAP_MS;
     } else {
-        log_error("the successor has not started, this server goes on pid=%d", (int)master->successor);
+        log_error("the successor did not start, continuing to serve pid=%d", (int)master->successor);
         master->successor = 0;
     }
 }
@@ -495,7 +496,7 @@ static void run(struct master *master, int signals)
         sources[2].fd = master->successor_ready;
         sources[2].revents = 0;
         if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)
-            log_fatal("cannot wait for events: %m");
+            log_fatal("cannot poll: %m");
         supervisor_hear(master->supervisor);
         look_whether_ready(master);
         look_for_successor(master, sources[2].fd >= 0 && sources[2].revents);

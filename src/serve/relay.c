@@ -121,7 +121,7 @@ static void connect(struct relay *relay, int ns)
         if (fault == FAULT_ODATABASE)
             subscriber->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
         if (fault == FAULT_ODATABASE && !subscriber->is_absent)
-            log_info("relay forgets database=%s, which does not exist", options.database);
+            log_info("relay dropped database=%s, which does not exist", options.database);
         subscriber->is_absent = fault == FAULT_ODATABASE;
         return;
     }

@@ -61,7 +61,7 @@ struct remote_wakeups *remote_wakeups_create(const struct settings *settings)
         log_fatal("out of memory");
     if (!secret_read(&remote_wakeups->key, "queue_key_file", settings->queue_key_file, problem,
                      sizeof problem)) {
-        log_error("managers of other hosts are not woken: %s", problem);
+        log_error("cannot wake managers of other hosts: %s", problem);
         free(remote_wakeups);
         return NULL;
     }

@@ -191,7 +191,7 @@ static void slow_down(struct supervisor *supervisor, const struct child *child)
     struct throttle *throttle = throttle_of(supervisor, child);
     throttle_died(throttle, child->started_ms, clock_monotonic_ms(), supervisor->settings->restart_young_ms);
     if (throttle->delay_ms)
-        log_info("the next %s waits position=%d delay_ms=%lld", role_words[child->role], child->position,
+        log_info("restart of %s delayed position=%d delay_ms=%lld", role_words[child->role], child->position,
                  (long long)throttle->delay_ms);
 }
 
@@ -269,13 +269,13 @@ static void kill_overdue(struct supervisor *supervisor, struct child *child, int
         child->told_ms = now_ms; /* its time to drain begins after the task */
     if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
         cause = LOSS_STOP;
-        log_warning("killed %s that does not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
+        log_warning("killed %s that did not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
                     child->index);
     } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
-        log_error("killed worker whose application does not return pid=%d index=%d", (int)child->pid,
+        log_error("killed worker whose application did not return pid=%d index=%d", (int)child->pid,
                   child->index);
     } else if (since_ms && now_ms - since_ms >= limit_ms) {
-        log_error("killed worker whose request takes too long pid=%d index=%d request_ms=%lld",
+        log_error("killed worker whose request took too long pid=%d index=%d request_ms=%lld",
                   (int)child->pid, child->index, (long long)(now_ms - since_ms));
     } else {
         return;
@@ -467,7 +467,7 @@ void supervisor_hear(struct supervisor *supervisor)
         if (message.kind == MESSAGE_READY) {
             succeed(supervisor, child);
         } else {
-            log_info("worker is to be succeeded pid=%d position=%d", (int)child->pid, child->position);
+            log_info("recycling worker pid=%d position=%d", (int)child->pid, child->position);
             child->is_outdated = true;
         }
     }
@@ -478,10 +478,10 @@ static void report(const struct child *child, int status)
 {
     const char *role = role_words[child->role];
     if (WIFSIGNALED(status))
-        log_error("%s was ended by signal %d (%s) pid=%d position=%d index=%d", role, WTERMSIG(status),
+        log_error("%s killed by signal %d (%s) pid=%d position=%d index=%d", role, WTERMSIG(status),
                   strsignal(WTERMSIG(status)), (int)child->pid, child->position, child->index);
     else if (WEXITSTATUS(status) || (child->told == STOP_NOT && child->role != ROLE_RECOVERY))
-        log_error("%s ended by itself with status %d pid=%d position=%d index=%d", role, WEXITSTATUS(status),
+        log_error("%s exited with status %d pid=%d position=%d index=%d", role, WEXITSTATUS(status),
                   (int)child->pid, child->position, child->index);
     else
         log_debug("%s ended pid=%d position=%d index=%d", role, (int)child->pid, child->position,
@@ -494,8 +494,8 @@ static void report_application(const struct supervisor *supervisor, const struct
     const struct pulse *pulse =
         child->role == ROLE_WORKER ? metrics_pulse(supervisor->segment, child->index) : NULL;
     if (pulse && atomic_load(&pulse->deadline_ms))
-        log_error("it ran application code operation=%.*s pid=%d", PULSE_NAME_BYTES, pulse->application,
-                  (int)child->pid);
+        log_error("it was running application code operation=%.*s pid=%d", PULSE_NAME_BYTES,
+                  pulse->application, (int)child->pid);
 }
 
 static struct loss cause_of_death(const struct child *child, int status)

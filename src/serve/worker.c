@@ -170,7 +170,7 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
     }
     if (!reply->fault)
         return fcgi_answer(fcgi, NO_BYTES, NO_BYTES);
-    log_info("an answer breaks off code=%s", reply_code(reply));
+    log_info("response aborted mid-stream code=%s", reply_code(reply));
     fcgi_abandon(fcgi);
     return false;
 }
@@ -192,7 +192,7 @@ static void end_request(struct worker *worker)
     atomic_store(&worker->pulse->request_since_ms, 0);
     if (documents_must_exit(worker->worker_context.documents)) {
         /* Its marks stay and its entry is in doubt, for the recovery process.  Nothing is closed cleanly. */
-        log_error("the outcome of a commit stays unknown, the worker ends");
+        log_error("outcome of a commit still unknown, the worker exits");
         _exit(STATUS_IN_DOUBT);
     }
     if (worker->recycle_at && ++worker->requests >= worker->recycle_at)
@@ -289,7 +289,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     if (send_answer(worker, fcgi, &request, &reply)) {
         in_flight_end(heritage->in_flight, heritage->index);
     } else {
-        log_debug("the client has gone");
+        log_debug("the client has disconnected");
         const struct fate fate = {.is_unchanged = !atomic_load(&worker->pulse->may_have_changed)};
         in_flight_retire(heritage->in_flight, heritage->index, &fate, clock_monotonic_ms());
     }
@@ -319,7 +319,7 @@ static void look_at_clock(struct worker *worker)
     if (now_ms >= worker->rest_at_ms) {
         documents_rest(worker->worker_context.documents);
         if (!worker->is_recycled && memory_is_grown(worker->settings)) {
-            log_info("worker keeps much memory, it is to be replaced");
+            log_info("worker keeps too much memory, replacing it");
             recycle(worker);
         }
         worker->rest_at_ms = now_ms + REST_MS;
@@ -392,7 +392,7 @@ int worker_run(const struct heritage *heritage)
     serve_until_told(&worker);
     serve_the_last(&worker);
     if (fcgi_connections(worker.fcgi))
-        log_info("worker leaves kept connections=%zu", fcgi_connections(worker.fcgi));
+        log_info("worker exits with open connections=%zu", fcgi_connections(worker.fcgi));
     module_stop_worker();
     close_worker(&worker);
     return 0;

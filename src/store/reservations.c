@@ -124,7 +124,7 @@ static enum fault settle_one(struct reservations *reservations, const struct res
     bool is_held = true;
     enum fault fault = observation(reservations, sessions, place, database, &is_held);
     if (fault == FAULT_ODATABASE) { /* if it is gone for good, run stampd.release_database() */
-        log_warning("a unique value is claimed for a database that is not usable database=%.*s",
+        log_warning("a unique value is reserved for a database that is not usable database=%.*s",
                     (int)database.size, database.data);
         return refuse(reservations, place, database);
     }
@@ -191,7 +191,7 @@ void reservations_settle(struct reservations *reservations, const struct reserva
     if (count)
         fault = drop(reservations, sessions, places, count, sessions->database, reservations->number);
     if (fault)
-        log_info("claims of unique values are left behind code=%s", fault_code(fault));
+        log_info("reservations of unique values are left behind code=%s", fault_code(fault));
 }
 
 void reservations_refused_property(const struct reservations *reservations, struct bytes *class_r,

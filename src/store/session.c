@@ -283,7 +283,7 @@ bool session_recover(const struct settings *settings, struct segment *segment, b
             publisher_miss(publisher, ns); /* first: finding no commit in flight proves all were sent */
             size_t slots = slots_sweep(segment);
             publisher_destroy(publisher);
-            log_info("inherited index=%d database=%s slots=%zu%s", index, namespaces_database(segment, ns),
+            log_info("recovered index=%d database=%s slots=%zu%s", index, namespaces_database(segment, ns),
                      slots, fault ? " (the database is gone)" : "");
             pg_close(pg);
             return true;

@@ -138,8 +138,7 @@ static enum fault read_document(struct store_session *session, const struct pg_r
         return FAULT_STALE;
     }
     if (!is_sound(&header)) {
-        log_error("a row of the table doc is not as it can be class=%.*s", (int)header.class.size,
-                  header.class.data);
+        log_error("a row of the table doc is corrupt class=%.*s", (int)header.class.size, header.class.data);
         return FAULT_BCONTENT;
     }
     if (header.ctime == 0 && count) {

@@ -157,6 +157,6 @@ enum fault store_collection(struct store *store, int ns, const struct collection
         if (fault)
             return fault;
     }
-    log_error("the life of collections cannot be begun");
+    log_error("cannot start a new epoch of collections");
     return FAULT_XDATABASE;
 }

@@ -74,7 +74,7 @@ static void deallocate_left(struct store_session *session, struct arena *arena)
             "do $$ begin deallocate \"%.*s\"; exception when invalid_sql_statement_name then null; end $$",
             (int)size, name);
         if (pg_execute(session->pg, sql))
-            log_warning("a statement of a schema before is still prepared");
+            log_warning("a statement of a former schema is still prepared");
         name += size + 1;
     }
     store_forget_statements(session);
@@ -186,8 +186,7 @@ static enum fault read_row(const struct pg_result *row, struct known_schema *kno
     struct bytes content = pg_rows(row) ? pg_get_text(row, 0, CONTENT) : NO_BYTES;
     const char *text = arena_copy(known->arena, content.data ? content.data : "", content.size);
     if (schema_read(known->arena, (struct bytes){text, content.size}, &known->schema, &problem)) {
-        log_error("table schema holds what this program does not know at %s: %s", problem.path,
-                  problem.expected);
+        log_error("table schema has an unknown member at %s: %s", problem.path, problem.expected);
         return FAULT_ODATABASE;
     }
     known->schema->number = pg_get_i64(row, 0, NUMBER);

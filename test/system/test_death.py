@@ -155,7 +155,7 @@ def test_a_worker_that_cannot_settle_an_outcome_ends(stack):
     name = ('Unsettled', 'a')
     document = {'c': 'Unsettled', 'id': 'a', 'items': [{'c': 'N', 'j': 1}]}
     stack.put('lab', document)
-    words = 'the outcome of a commit stays unknown, the worker ends'
+    words = 'outcome of a commit still unknown, the worker exits'
     before, answered = stack.log().count(words), []
 
     def write():

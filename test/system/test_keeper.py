@@ -69,8 +69,8 @@ WANTED = {'zombies': {'Shortzk', 'Longzk', 'Otherzk'}, 'ended': {'live', 'left',
 
 def logged(stack):
     """What the keeper has deleted from lab by its log: {kind: rows}."""
-    sums = {'ended': sum(map(int, re.findall(r'deleted documents that have ended database=stampd_lab documents=(\d+)', stack.log())))}
-    for line in re.findall(r'deleted what was too old database=stampd_lab (.*)', stack.log()):
+    sums = {'ended': sum(map(int, re.findall(r'deleted expired documents database=stampd_lab documents=(\d+)', stack.log())))}
+    for line in re.findall(r'purged database=stampd_lab (.*)', stack.log()):
         for name, count in re.findall(r'(\w+)=(\d+)', line):
             sums[name] = sums.get(name, 0) + int(count)
     return sums

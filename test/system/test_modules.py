@@ -308,7 +308,7 @@ def test_a_crash_harms_its_own_request_only(stack, how):
         expect_lost(call(stack, 'Crash', {'how': how}, ns='demo'))
     wait_for_workers(stack)
     assert len(before - set(stack.worker_pids())) == 1
-    assert 'it ran application code operation=Crash' in lines_since(stack, size)
+    assert 'it was running application code operation=Crash' in lines_since(stack, size)
     out(stack, 'Started')
 
 
@@ -317,7 +317,7 @@ def test_an_endless_loop_is_ended_at_its_own_limit(stack):
     size = len(stack.log())
     with Others(stack):
         expect_lost(call(stack, 'Loop'), 'XTIME', 504)  # the limit of all operations is far away
-    assert 'killed worker whose application does not return' in lines_since(stack, size)
+    assert 'killed worker whose application did not return' in lines_since(stack, size)
     assert 'operation=Loop' in lines_since(stack, size)
     wait_for_workers(stack)
     assert stack.get('demo', ('Trial', 'loop'))['v'] == 0
@@ -452,6 +452,6 @@ def test_a_change_of_modules_waits_for_the_next_start(stack):
     stack.reload()
     wait_until(lambda: 'settings reloaded' in lines_since(stack, size), what='the reload')
     conf.write_text(text)
-    assert 'modules = : holds from the next start on' in lines_since(stack, size)
+    assert 'modules = : takes effect at the next start' in lines_since(stack, size)
     wait_for_workers(stack)
     assert out(stack, 'Started')['started'] == 1

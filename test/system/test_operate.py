@@ -209,7 +209,7 @@ def test_a_dropped_database_is_forgotten(stack, admin):
     stack.op('brief', 'put', {'docs': [{'c': 'P', 'id': 'a', 'items': [{'c': 'A', 'j': 1}]}]})
     wait_until(lambda: 'relay listens database=stampd_brief' in stack.log(), what='the relay')
     admin('ns', 'drop', 'brief', '--yes')
-    wait_until(lambda: 'relay forgets database=stampd_brief' in stack.log(), what='that it is forgotten')
+    wait_until(lambda: 'relay dropped database=stampd_brief' in stack.log(), what='that it is forgotten')
     size = len(stack.log())
     time.sleep(3)  # it tried every 1.7 s
     assert 'stampd_brief' not in stack.log()[size:]

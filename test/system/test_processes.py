@@ -307,7 +307,7 @@ def test_a_killed_worker_is_replaced_and_nobody_waiting_is_lost(make):
         os.kill(first, signal.SIGKILL)
         assert waiting.receive().status == 200
     assert server.worker() != first
-    assert server.logged(rf'worker was ended by signal 9 .*pid={first} ')
+    assert server.logged(rf'worker killed by signal 9 .*pid={first} ')
 
 
 def test_who_dies_young_is_started_later_each_time(make):
@@ -316,7 +316,7 @@ def test_who_dies_young_is_started_later_each_time(make):
         dying = server.worker()
         os.kill(dying, signal.SIGKILL)
         wait_until(lambda: server.worker() != dying, what='a successor')
-        assert server.logged(r'the next worker waits position=0 delay_ms=(\d+)')[-1] == str(delay)
+        assert server.logged(r'restart of worker delayed position=0 delay_ms=(\d+)')[-1] == str(delay)
     with server.connect(1) as other:
         assert other.ask().status == 200
 
@@ -327,7 +327,7 @@ def test_nobody_is_young_where_the_settings_say_so(make):
         dying = server.worker()
         os.kill(dying, signal.SIGKILL)
         wait_until(lambda: server.worker() != dying, what='a successor')
-    assert not server.logged('the next worker waits')
+    assert not server.logged('restart of worker delayed')
 
 
 def test_the_killed_master_takes_its_workers_along(make):
@@ -353,7 +353,7 @@ def test_a_request_that_takes_too_long_is_ended(make):
             for _ in range(240):  # a byte now and then, so that no single read takes long
                 connection.socket.sendall(record(STDIN, b'x'))
                 time.sleep(0.5)
-    assert server.logged(rf'killed worker whose request takes too long pid={victim} ')
+    assert server.logged(rf'killed worker whose request took too long pid={victim} ')
     with server.connect() as connection:
         assert connection.ask().status == 200
 
@@ -434,7 +434,7 @@ def test_a_reload_takes_what_can_be_taken(make):
     wait_until(lambda: server.logged('settings reloaded'), what='the reload')
     wait_until(lambda: len(server.workers()) == 2 and not set(first) & set(server.workers()), what='new workers')
     for kept in ('workers', 'run_directory', 'segment_slots', 'shared_cache_mb'):
-        assert server.logged(rf'warning: {kept} = .*: holds from the next start on')
+        assert server.logged(rf'warning: {kept} = .*: takes effect at the next start')
     with server.connect() as connection:
         assert connection.ask().headers['X-Stampd-Build'] == 'two'
 
@@ -454,7 +454,7 @@ def test_workers_are_recycled_and_no_request_is_lost(make):
         wait_until(lambda: load.failures or not before & set(server.workers()), what='successors of all')
         load.wait()
     assert load.failures == []
-    assert len(server.logged('worker is to be succeeded')) >= 2
+    assert len(server.logged('recycling worker')) >= 2
     assert not server.logged(' error: ')
 
 
@@ -484,7 +484,7 @@ def test_draining_has_its_time(make):
         assert kept.ask().status == 200
         assert server.end(signal.SIGTERM) == 0
         assert kept.is_closed()
-    assert server.logged('worker leaves kept connections=1')
+    assert server.logged('worker exits with open connections=1')
     assert not server.logged('killed ')
 
 
@@ -588,7 +588,7 @@ def test_a_successor_that_cannot_start_leaves_all_as_it_was(successors, tmp_path
     before = successors.pid()
     with Load(server) as load:
         successors.succeed()
-        wait_until(lambda: server.logged('the successor has not started, this server goes on'), what='the end of the successor')
+        wait_until(lambda: server.logged('the successor did not start, continuing to serve'), what='the end of the successor')
         answers = load.answers
         wait_until(lambda: load.answers > answers + 50, what='answers')
     assert not load.failures and successors.pid() == before and is_running(before)

@@ -110,7 +110,7 @@ def test_a_mail_that_is_not_taken_is_sent_again(server, start, open_office):  # 
     for number in (1, 2):
         server.add(number, op='Fail')
     manager = start(**{**settings(type('No', (), {'url': f'smtp://127.0.0.1:{port}'})())})
-    wait(lambda: 'mail could not be sent' in manager.log, 'the failure of the mail')
+    wait(lambda: 'cannot send mail' in manager.log, 'the failure of the mail')
     office = open_office(port=port)
     wait(lambda: office.mails, 'the mail')
     (text,) = [mail[2] for mail in office.mails]
@@ -184,5 +184,5 @@ def test_nothing_goes_in_clear_where_it_must_not(server, start, open_office):  #
     server.works['Fail'] = failing
     server.add(1, op='Fail')
     manager = start(mail_tls='on', mail_interval_s=0, **settings(office))
-    wait(lambda: manager.log.count('mail could not be sent') == 2, 'two words of it in the log')
+    wait(lambda: manager.log.count('cannot send mail') == 2, 'two words of it in the log')
     assert not office.mails

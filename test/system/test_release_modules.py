@@ -65,4 +65,4 @@ def test_what_is_put_by_sql_is_read_in_the_newest_form(stack):
 def test_a_function_that_makes_no_json_harms_nobody(stack):
     put(stack, 'bad', {'old': 666})
     assert main(stack, 'bad')['Main'] == {'old': 666} == stored(stack)['bad']
-    assert 'has made what is no JSON' in stack.log()
+    assert 'returned invalid JSON' in stack.log()

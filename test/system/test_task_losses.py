@@ -179,7 +179,7 @@ def test_a_worker_that_is_replaced_ends_its_task_first(stack, manager, kit):
         thread.join(PATIENCE_S)
     assert answers[0].status_code == 200 and answers[0].json()['tasks'][0]['result'] == 'done'
     assert counted(stack) == 1 and history(stack) == [(0, None)]
-    assert 'killed worker that does not stop' not in stack.log()
+    assert 'killed worker that did not stop' not in stack.log()
     wait_until(lambda: not before & set(stack.worker_pids()), PATIENCE_S, 'its worker to leave')
 
 

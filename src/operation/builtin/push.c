@@ -153,7 +153,7 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     if (!refusal)
         refusal = push_refuse_service(settings, target.origin);
     if (refusal) {
-        log_warning("an address of push is dropped: %s", refusal);
+        log_warning("push address dropped: %s", refusal);
         return end_address(pushing, &target);
     }
     enum fault fault = push_key_fetch(settings, &key);

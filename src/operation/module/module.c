@@ -193,7 +193,7 @@ static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_c
     free(text);
     if (!json_read(arena, made, &limits, &root, &problem))
         return made;
-    log_error("the mutation of class %s has made what is no JSON: the content stays as it was", class->name);
+    log_error("the mutation of class %s returned invalid JSON: the content is left as it was", class->name);
     return content;
 }
 

@@ -54,7 +54,7 @@ static enum fault plan(struct worker_context *worker_context, struct arena *aren
     struct cron cron;
     bool is_made = false;
     if (!cron_parse(rule->period, &cron)) {
-        log_error("periodic task name=%.*s: its period is none", (int)rule->name.size, rule->name.data);
+        log_error("periodic task name=%.*s: invalid period", (int)rule->name.size, rule->name.data);
         return FAULT_NONE;
     }
     int64_t next = stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(rule->after)));
