@@ -98,6 +98,17 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size)
     return memset(arena_room(arena, count, size), 0, count * size);
 }
 
+void *arena_grow(struct arena *arena, void *list, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return list;
+    *capacity = count ? 2 * count : 8;
+    void *larger = arena_zalloc(arena, *capacity, size);
+    if (count)
+        memcpy(larger, list, count * size);
+    return larger;
+}
+
 char *arena_copy(struct arena *arena, const void *data, size_t size)
 {
     size_t with_nul;

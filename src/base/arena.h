@@ -40,4 +40,10 @@ void *arena_room(struct arena *arena, size_t count, size_t size) __attribute__((
 #define ARENA_NEW(arena, type)          ((type *)arena_zalloc((arena), 1, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count), sizeof(type)))
 
+/* Makes room for one more element in a list of `count` elements with room for `*capacity`: returns the list,
+ * or a copy with twice the room, cleared behind the elements. */
+void *arena_grow(struct arena *arena, void *list, size_t count, size_t *capacity, size_t size);
+#define ARENA_GROW(arena, list, count, capacity)                                                             \
+    ((list) = arena_grow((arena), (list), (count), &(capacity), sizeof *(list)))
+
 #endif

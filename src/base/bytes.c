@@ -76,6 +76,15 @@ static bool read_two_words(struct bytes text, int64_t *value_r)
     return true;
 }
 
+struct bytes bytes_cut(struct bytes *rest, char separator)
+{
+    const char *at = rest->size ? memchr(rest->data, separator, rest->size) : NULL;
+    struct bytes piece = {rest->data, at ? (size_t)(at - rest->data) : rest->size};
+    size_t taken = piece.size + (at ? 1 : 0);
+    *rest = (struct bytes){taken ? rest->data + taken : rest->data, rest->size - taken};
+    return piece;
+}
+
 bool bytes_to_i64(struct bytes text, int64_t *value_r)
 {
     enum { SAFE_DIGITS = 18 }; /* never overflow */

@@ -38,6 +38,9 @@ static inline int bytes_compare(struct bytes a, struct bytes b)
 /* Is it well-formed UTF-8 (no overlong form, no surrogate, at most U+10FFFF)?  NUL is allowed. */
 bool bytes_is_utf8(struct bytes text);
 
+/* Returns the text before the separator, or all, and advances `rest` past it. */
+struct bytes bytes_cut(struct bytes *rest, char separator);
+
 /* Reads a whole decimal integer (sign allowed); false when the text is not one or it does not fit. */
 bool bytes_to_i64(struct bytes text, int64_t *value_r);
 

@@ -1,19 +1,13 @@
 /* line: checks a line, and copies it into the request as it is written. */
 #include "control/line.h"
 
+#include "base/hash.h"
 #include "base/names.h"
 #include "edge/json.h"
 
-static uint64_t hash_more(uint64_t hash, struct bytes text)
-{
-    for (size_t i = 0; i < text.size; i++) /* FNV-1a */
-        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static uint64_t hash_name(struct bytes class, struct bytes id)
 {
-    uint64_t hash = hash_more(UINT64_C(14695981039346656037), class);
+    uint64_t hash = hash_more(HASH_START, class);
     return hash_more(hash_more(hash, BYTES(".")), id); /* a class has no dot */
 }
 

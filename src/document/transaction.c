@@ -106,14 +106,7 @@ static uint64_t hash_of(const struct transaction *transaction, struct name name)
 
 static struct asked *add_asked(struct transaction *transaction, const struct found *found)
 {
-    if (transaction->count == transaction->capacity) {
-        size_t capacity = transaction->capacity ? transaction->capacity * 2 : 8;
-        struct asked *asked = ARENA_ARRAY(transaction->arena, struct asked, capacity);
-        if (transaction->count)
-            memcpy(asked, transaction->asked, transaction->count * sizeof *asked);
-        transaction->asked = asked;
-        transaction->capacity = capacity;
-    }
+    ARENA_GROW(transaction->arena, transaction->asked, transaction->count, transaction->capacity);
     struct asked *asked = &transaction->asked[transaction->count++];
     *asked = (struct asked){.found = *found};
     return asked;

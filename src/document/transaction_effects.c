@@ -29,14 +29,7 @@ void transaction_schedule(struct transaction *transaction, const struct task *ta
         task_join(waiting, task);
         return;
     }
-    if (transaction->task_count == transaction->task_capacity) {
-        size_t capacity = transaction->task_capacity ? transaction->task_capacity * 2 : 4;
-        struct task *tasks = ARENA_ARRAY(transaction->arena, struct task, capacity);
-        if (transaction->task_count)
-            memcpy(tasks, transaction->tasks, transaction->task_count * sizeof *tasks);
-        transaction->tasks = tasks;
-        transaction->task_capacity = capacity;
-    }
+    ARENA_GROW(transaction->arena, transaction->tasks, transaction->task_count, transaction->task_capacity);
     transaction->tasks[transaction->task_count++] = *task;
 }
 

@@ -3,19 +3,16 @@
 
 #include <limits.h>
 
+#include "base/hex.h"
 #include "edge/crypto_private.h"
 
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     if (!EVP_Digest(text.data ? text.data : "", text.size, digest, &size, EVP_sha256(), NULL) || size != 32)
         log_fatal("SHA-256 is not available");
-    for (unsigned int i = 0; i < size; i++) {
-        hex_r[2 * i] = digits[digest[i] >> 4];
-        hex_r[2 * i + 1] = digits[digest[i] & 15];
-    }
+    hex_write(digest, size, hex_r);
     hex_r[CRYPTO_SHA256_HEX] = '\0';
 }
 

@@ -1,17 +1,13 @@
 /* json_string: decodes and writes escapes. */
 #include "edge/json_string.h"
 
+#include "base/hex.h"
 #include "edge/json.h"
-
-static unsigned hex_value(char digit)
-{
-    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)((digit | 0x20) - 'a' + 10);
-}
 
 static unsigned unit_at(const char *digits)
 {
-    return hex_value(digits[0]) << 12 | hex_value(digits[1]) << 8 | hex_value(digits[2]) << 4 |
-           hex_value(digits[3]);
+    return (unsigned)hex_byte(digits) << 8 |
+           (unsigned)hex_byte(digits + 2); /* the parser has seen four digits */
 }
 
 /* Reads the character whose \u escape is at `at`, one or two of them; returns NULL or the error. */
@@ -106,7 +102,6 @@ static const unsigned char escape_cost[256] = {5, 5, 5, 5, 5, 5, 5, 5, 1,       
 
 static size_t write_escape(char *at, unsigned char byte)
 {
-    static const char digits[] = "0123456789abcdef";
     static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
     at[0] = '\\';
     if (escape_cost[byte] == 1) {
@@ -114,8 +109,7 @@ static size_t write_escape(char *at, unsigned char byte)
         return 2;
     }
     memcpy(at + 1, "u00", 3);
-    at[4] = digits[byte >> 4];
-    at[5] = digits[byte & 15];
+    hex_write(&byte, 1, at + 4);
     return 6;
 }
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/names.h"
+#include "base/percent.h"
 #include "edge/json.h"
 #include "serve/arguments.h"
 
@@ -56,14 +57,7 @@ static enum fault add_definition(struct reading *reading, struct bytes text)
         question->too_long = text.size;
         return FAULT_ALIMIT;
     }
-    if (question->count == reading->room) {
-        size_t room = reading->room ? reading->room * 2 : 8;
-        struct definition *more = ARENA_ARRAY(reading->arena, struct definition, room);
-        if (question->count)
-            memcpy(more, question->definitions, question->count * sizeof *more);
-        question->definitions = more;
-        reading->room = room;
-    }
+    ARENA_GROW(reading->arena, question->definitions, question->count, reading->room);
     if (!definition_read(reading->arena, text, &question->definitions[question->count])) {
         question->wrong = question->count + 1;
         return refuse(reading, FAULT_AARG, "def");
@@ -141,13 +135,8 @@ static enum fault read_query(struct reading *reading)
 {
     struct bytes query = reading->source->query;
     while (query.size) {
-        const char *end = memchr(query.data, '&', query.size);
-        struct bytes pair = {query.data, end ? (size_t)(end - query.data) : query.size};
-        const char *equals = memchr(pair.data, '=', pair.size);
-        query.data += pair.size + (end != NULL);
-        query.size -= pair.size + (end != NULL);
-        struct bytes name = {pair.data, equals ? (size_t)(equals - pair.data) : pair.size};
-        struct bytes value = equals ? (struct bytes){equals + 1, pair.size - name.size - 1} : BYTES("");
+        struct bytes value = bytes_cut(&query, '&');
+        struct bytes name = bytes_cut(&value, '=');
         enum fault fault = take_pair(reading, name, value);
         if (fault)
             return fault;

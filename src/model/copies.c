@@ -57,14 +57,7 @@ struct bytes copies_key(struct arena *arena, const struct schema_copies *copies,
 
 static void add_note(struct copy_notes *notes, struct arena *arena, struct copy_note note)
 {
-    if (notes->count == notes->capacity) {
-        size_t capacity = notes->capacity ? 2 * notes->capacity : 8;
-        struct copy_note *list = ARENA_ARRAY(arena, struct copy_note, capacity);
-        if (notes->count)
-            memcpy(list, notes->list, notes->count * sizeof *list);
-        notes->list = list;
-        notes->capacity = capacity;
-    }
+    ARENA_GROW(arena, notes->list, notes->count, notes->capacity);
     notes->list[notes->count++] = note;
 }
 

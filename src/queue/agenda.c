@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 
 enum { NAMESPACES = 256, BUCKETS_LEAST = 1024 };
@@ -85,9 +86,7 @@ void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const s
 
 static size_t hash_of(int ns, const char *id, size_t size)
 {
-    size_t hash = (size_t)ns + 14695981039346656037u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)id[i]) * 1099511628211u;
+    uint64_t hash = hash_more(HASH_START + (uint64_t)ns, (struct bytes){id, size});
     return hash ^ hash >> 32;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "model/stamp.h"
@@ -109,13 +110,8 @@ void alert_destroy(struct alert *alert)
 
 static uint64_t hash_of(const struct alert_cause *cause)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (const char *p = cause->ns; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-    hash = (hash ^ '.') * 1099511628211u;
-    for (size_t i = 0; i < cause->operation.size; i++)
-        hash = (hash ^ (unsigned char)cause->operation.data[i]) * 1099511628211u;
-    return hash;
+    uint64_t hash = hash_more(HASH_START, bytes_of(cause->ns));
+    return hash_more(hash_more(hash, BYTES(".")), cause->operation);
 }
 
 /* The slot of an operation; a new one evicts the one without mail for the longest time. */

@@ -5,50 +5,16 @@
 #include <strings.h>
 
 #include "base/names.h"
+#include "base/percent.h"
 
 static const char arguments[] = "op key param";
 static const struct json_limits limits = {.depth = 8, .tree_depth = 8, .nodes = 1000};
 
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit |= 0x20;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* Decodes escapes; false: one is malformed, or the text is not UTF-8 without NUL. */
+/* False: an escape is malformed, or the text is not UTF-8 without NUL. */
 static bool decode(struct arena *arena, struct bytes text, struct bytes *decoded_r)
 {
-    char *decoded = arena_alloc(arena, text.size + 1);
-    size_t size = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        char byte = text.data[i];
-        if (byte == '%') {
-            int high = text.size - i > 2 ? hex_value(text.data[i + 1]) : -1;
-            int low = text.size - i > 2 ? hex_value(text.data[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return false;
-            byte = (char)(high << 4 | low);
-            i += 2;
-        }
-        if (!byte)
-            return false;
-        decoded[size++] = byte == '+' && text.data[i] == '+' ? ' ' : byte;
-    }
-    *decoded_r = (struct bytes){decoded, size};
-    return bytes_is_utf8(*decoded_r);
-}
-
-static struct bytes next_pair(struct bytes *rest, struct bytes *name_r)
-{
-    const char *end = memchr(rest->data, '&', rest->size);
-    struct bytes pair = {rest->data, end ? (size_t)(end - rest->data) : rest->size};
-    size_t used = pair.size + (end != NULL);
-    *rest = (struct bytes){rest->data + used, rest->size - used};
-    const char *equal = pair.size ? memchr(pair.data, '=', pair.size) : NULL;
-    *name_r = (struct bytes){pair.data, equal ? (size_t)(equal - pair.data) : pair.size};
-    return equal ? (struct bytes){equal + 1, pair.size - name_r->size - 1} : BYTES("");
+    const char *what;
+    return percent_decode(arena, text, true, decoded_r, &what) == FAULT_NONE && bytes_is_utf8(*decoded_r);
 }
 
 enum fault form_check_name(struct arena *arena, struct form *form, const char *known, const char *parent,
@@ -81,8 +47,8 @@ static enum fault read_param(struct arena *arena, struct bytes text, struct form
 static enum fault read_pairs(struct arena *arena, struct bytes rest, bool is_query, struct form *form)
 {
     while (rest.size) {
-        struct bytes name, value, text = next_pair(&rest, &name);
-        if (!decode(arena, text, &value) || !decode(arena, name, &name))
+        struct bytes value = bytes_cut(&rest, '&'), name = bytes_cut(&value, '=');
+        if (!decode(arena, value, &value) || !decode(arena, name, &name))
             return FAULT_AARG;
         if (bytes_equal(name, BYTES("op")))
             form->op = value;

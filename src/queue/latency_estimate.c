@@ -4,14 +4,14 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 /* The weight of an observation in the next estimate: it rises faster than it falls. */
 enum { PART_SLOWER = 2, PART_QUICKER = 4 };
 
 static uint64_t hash_of(int ns, const char *operation)
 {
-    uint64_t hash = 14695981039346656037u ^ (uint64_t)ns;
-    for (const char *at = operation; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    uint64_t hash = hash_more(HASH_START ^ (uint64_t)ns, bytes_of(operation));
     hash ^= hash >> 32;
     return hash ? hash : 1;
 }

@@ -1,5 +1,6 @@
 /* losses: a ring of notes, one writer at a time. */
 #include "segment/losses.h"
+#include "base/hash.h"
 #include "segment/processes.h"
 
 /* A note's words: cause, flags, detail. */
@@ -23,9 +24,7 @@ static struct loss unpack(uint64_t words, uint64_t at_work)
 
 uint64_t losses_hash(struct bytes task)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < task.size; i++)
-        hash = (hash ^ (unsigned char)task.data[i]) * 1099511628211u;
+    uint64_t hash = hash_more(HASH_START, task);
     return hash == LOSSES_ANY ? 1 : hash;
 }
 

@@ -18,14 +18,8 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && sizeof(uint32_t) == sizeof(int), "32
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
                "atomics as large as their values");
 
-bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, char *problem,
-                  size_t problem_size)
-{
-    return segment_open_with_shared_cache(segment_r, path, slots, 0, problem, problem_size);
-}
-
-bool segment_open_with_shared_cache(struct segment **segment_r, const char *path, uint32_t slots,
-                                    size_t shared_cache_bytes, char *problem, size_t problem_size)
+bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, size_t shared_cache_bytes,
+                  char *problem, size_t problem_size)
 {
     assert(slots % 64 == 0 && (slots & (slots - 1)) == 0);
     const struct board_sizes sizes = {.slots = slots, .shared_cache_bytes = shared_cache_bytes};

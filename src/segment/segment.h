@@ -47,13 +47,10 @@ struct segment {
 enum { SEGMENT_NO_INDEX = -1 };
 
 /* Creates or attaches the segment (master, before fork). `slots` is a power of two; `shared_cache_bytes` is
- * the memory for copies that workers pass to each other.  Both must equal the values that running processes
- * use. */
-MUST_USE bool segment_open_with_shared_cache(struct segment **segment_r, const char *path, uint32_t slots,
-                                             size_t shared_cache_bytes, char *problem, size_t problem_size);
-/* The same without a shared cache. */
-MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, char *problem,
-                           size_t problem_size);
+ * the memory for copies that workers pass to each other, 0: none.  Both must equal the values that running
+ * processes use. */
+MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_t slots,
+                           size_t shared_cache_bytes, char *problem, size_t problem_size);
 void segment_close(struct segment *segment);
 
 /* The first call of a child: from now on it is the process of this index.  Every tenant recovers what the

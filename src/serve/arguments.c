@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "base/names.h"
+#include "base/percent.h"
 #include "operation/holdings.h"
 #include "serve/multipart.h"
 
@@ -26,69 +27,6 @@ static enum fault refuse(struct reading *reading, enum fault fault, const char *
     reading->arguments->wrong = wrong;
     reading->problem->what = what;
     return fault;
-}
-
-/* --- percent-encoding ---------------------------------------------------------------------------- */
-
-/* The value of a hexadecimal digit plus one; 0: not a digit. */
-static const unsigned char hex_values[256] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-    ['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
-    ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-};
-
-/* The byte of two hexadecimal digits; -1: they are not digits. */
-static inline int hex_byte(const char *digits)
-{
-    int high = hex_values[(unsigned char)digits[0]], low = hex_values[(unsigned char)digits[1]];
-    return high && low ? (high - 1) << 4 | (low - 1) : -1;
-}
-
-static bool contains_byte(struct bytes text, char byte)
-{
-    return text.size && memchr(text.data, byte, text.size);
-}
-
-/* Decodes into `decoded`, which has room for the whole text; -1: a percent sign without two digits. */
-static ssize_t decode_escapes(struct bytes text, char ns, char *decoded)
-{
-    const char *at = text.data, *end = text.data + text.size;
-    char *out = decoded;
-    while (at < end) {
-        char byte = *at++;
-        if (byte == '%') {
-            int value = end - at >= 2 ? hex_byte(at) : -1;
-            if (value < 0)
-                return -1;
-            byte = (char)value;
-            at += 2;
-        } else if (byte == ns) {
-            byte = ' ';
-        }
-        *out++ = byte;
-    }
-    return out - decoded;
-}
-
-enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_space, struct bytes *decoded_r,
-                          const char **what_r)
-{
-    *decoded_r = text;
-    if (contains_byte(text, '%') || (plus_is_space && contains_byte(text, '+'))) {
-        char *decoded = arena_alloc(arena, text.size);
-        ssize_t size = decode_escapes(text, plus_is_space ? '+' : ' ', decoded);
-        if (size < 0) {
-            *what_r = "A percent sign stands without two hexadecimal digits.";
-            return FAULT_AARG;
-        }
-        *decoded_r = (struct bytes){decoded, (size_t)size};
-    }
-    bool has_nul = contains_byte(*decoded_r, '\0');
-    if (has_nul) {
-        *what_r = "The character U+0000 is not allowed.";
-        return FAULT_AARG;
-    }
-    return FAULT_NONE;
 }
 
 /* --- arguments ----------------------------------------------------------------------------------- */
@@ -213,23 +151,13 @@ static enum fault set_text(struct reading *reading, const struct argument *argum
     return set_tree(reading, argument, tree);
 }
 
-/* Returns the text before the separator and advances `rest` past the separator. */
-static struct bytes cut(struct bytes *rest, char separator)
-{
-    const char *at = rest->size ? memchr(rest->data, separator, rest->size) : NULL;
-    struct bytes piece = {rest->data, at ? (size_t)(at - rest->data) : rest->size};
-    size_t taken = piece.size + (at ? 1 : 0);
-    *rest = (struct bytes){taken ? rest->data + taken : rest->data, rest->size - taken};
-    return piece;
-}
-
 static enum fault read_pair(struct reading *reading, struct bytes pair, const char *where)
 {
     struct bytes name, value;
     const char *what;
     if (!pair.size)
         return FAULT_NONE;
-    enum fault fault = percent_decode(reading->arena, cut(&pair, '='), true, &name, &what);
+    enum fault fault = percent_decode(reading->arena, bytes_cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
         return refuse(reading, fault, where, what);
     const struct argument *argument = find_argument(reading, name);
@@ -250,7 +178,7 @@ static enum fault read_pairs(struct reading *reading, struct bytes pairs, const 
     while (pairs.size && fault == FAULT_NONE) {
         if (++reading->pair_count > reading->limits->parts)
             return refuse(reading, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
-        fault = read_pair(reading, cut(&pairs, '&'), where);
+        fault = read_pair(reading, bytes_cut(&pairs, '&'), where);
     }
     return fault;
 }
@@ -344,11 +272,11 @@ static bool is_word(struct bytes text, const char *word)
 static bool parameters_are_fine(struct bytes parameters)
 {
     while (parameters.size) {
-        struct bytes value = trimmed(cut(&parameters, ';'));
+        struct bytes value = trimmed(bytes_cut(&parameters, ';'));
         if (!value.size)
             continue;
         const char *equals = memchr(value.data, '=', value.size);
-        struct bytes name = cut(&value, '=');
+        struct bytes name = bytes_cut(&value, '=');
         if (!equals || !name.size)
             return false;
         if (value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"')
@@ -370,7 +298,7 @@ static enum fault take_argument(struct reading *reading, const struct part *part
     if (is_given(reading->arguments, argument))
         return FAULT_NONE;
     struct bytes parameters = part->type;
-    cut(&parameters, ';');
+    bytes_cut(&parameters, ';');
     if (part->type.data && !parameters_are_fine(parameters))
         return refuse(reading, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
     if (part->content.size && memchr(part->content.data, '\0', part->content.size))
@@ -450,7 +378,7 @@ static enum fault refuse_type(struct reading *reading, struct bytes type, struct
 static enum fault read_body(struct reading *reading, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
-    struct bytes type = trimmed(cut(&parameters, ';'));
+    struct bytes type = trimmed(bytes_cut(&parameters, ';'));
     if (!parameters_are_fine(parameters))
         return refuse(reading, FAULT_ATYPE, "body", "The character set must be utf-8.");
     if (is_word(type, "application/json"))
@@ -500,7 +428,7 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
                       size_t *count_r)
 {
     *count_r = 0;
-    struct bytes path = cut(&request_uri, '?');
+    struct bytes path = bytes_cut(&request_uri, '?');
     if (!path.size || path.data[0] != '/' || memchr(path.data, '#', path.size))
         return FAULT_NPATH;
     bool has_more = path.size > 1;
@@ -508,7 +436,7 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
     while (has_more) {
         /* A trailing slash is followed by an empty piece. */
         has_more = path.size && memchr(path.data, '/', path.size);
-        struct bytes encoded = cut(&path, '/');
+        struct bytes encoded = bytes_cut(&path, '/');
         if (*count_r == most)
             return FAULT_NPATH;
         enum fault fault = decode_piece(arena, encoded, &pieces_r[*count_r]);
@@ -521,8 +449,8 @@ enum fault path_split(struct arena *arena, struct bytes request_uri, struct byte
 
 struct bytes path_query(struct bytes request_uri)
 {
-    cut(&request_uri, '?');
-    return cut(&request_uri, '#');
+    bytes_cut(&request_uri, '?');
+    return bytes_cut(&request_uri, '#');
 }
 
 const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count)

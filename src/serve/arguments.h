@@ -57,11 +57,6 @@ MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_so
                                    const struct argument_limits *limits, struct arguments *arguments_r,
                                    struct json_problem *problem_r);
 
-/* Decodes percent escapes, and '+' as a space if `plus_is_space`; a text without any is returned itself.
- * FAULT_AARG: a wrong escape, or a NUL; `what_r` names it. */
-MUST_USE enum fault percent_decode(struct arena *arena, struct bytes text, bool plus_is_space,
-                                   struct bytes *decoded_r, const char **what_r);
-
 /* Splits the path of a raw request URI at its slashes and decodes the pieces ("%2F" stays inside its piece);
  * "/" has no pieces.  The URI is read up to its '?'.  FAULT_NPATH: not beginning with a slash, more than
  * `most` pieces, an empty piece, "." or ".." however written, a '#'.  FAULT_AARG: a wrong escape or a NUL.

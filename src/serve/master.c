@@ -147,8 +147,8 @@ static bool open_segment(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
-    return segment_open_with_shared_cache(&master->segment, path, (uint32_t)settings->segment_slots,
-                                          (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES) &&
+    return segment_open(&master->segment, path, (uint32_t)settings->segment_slots,
+                        (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES) &&
            instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
 }
 

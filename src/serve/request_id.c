@@ -1,6 +1,7 @@
 /* request_id: a digest of the token. */
 #include "serve/request_id.h"
 
+#include "base/hex.h"
 #include "base/siphash.h"
 #include "edge/crypto.h"
 
@@ -15,12 +16,11 @@ void request_id_draw_key(void)
 
 const char *request_id_make(struct arena *arena, struct bytes token)
 {
-    static const char digits[] = "0123456789abcdef";
     uint64_t digest[2];
     char *id = arena_alloc(arena, DIGITS + 1);
     siphash(&key, token, digest);
     for (int i = 0; i < DIGITS; i++)
-        id[i] = digits[digest[i / 16] >> (4 * (i % 16)) & 15];
+        id[i] = HEX_DIGITS[digest[i / 16] >> (4 * (i % 16)) & 15];
     id[DIGITS] = '\0';
     return id;
 }

@@ -175,27 +175,16 @@ enum fault store_reconnect(struct store *store, int ns, int64_t patience_ms)
     }
 }
 
-bool store_reads_again(struct store *store, int ns, enum fault fault, int attempt)
-{
-    struct store_session *session = &store->sessions[ns];
-    if (!fault || !session->pg || session->in_snapshot || pg_is_usable(session->pg))
-        return false;
-    store_close(store, ns);
-    return fault == FAULT_XAWAY && attempt == 0;
-}
-
 /* --- snapshots ----------------------------------------------------------------------------------- */
+
+static enum fault begin_snapshot(struct store *store, int ns, void *context UNUSED)
+{
+    return pg_execute(store->sessions[ns].pg, "begin isolation level repeatable read read only");
+}
 
 enum fault store_snapshot_begin(struct store *store, int ns)
 {
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_execute(pg, "begin isolation level repeatable read read only");
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run(store, ns, begin_snapshot, NULL);
     if (!fault)
         store->sessions[ns].in_snapshot = true;
     return fault;

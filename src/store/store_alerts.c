@@ -13,7 +13,7 @@ enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_i32(&params, (int32_t)failures);
     pg_add_i32(&params, (int32_t)limit);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_UNREPORTED, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UNREPORTED, &params, &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *tasks_r = ARENA_ARRAY(arena, struct failed_task, *count_r);
     for (int row = 0; row < (int)*count_r; row++)
@@ -37,7 +37,7 @@ enum fault store_tell_task(struct store *store, int ns, struct arena *arena, str
     pg_params_start(&params, arena);
     pg_add_text(&params, id);
     pg_add_i32(&params, (int32_t)failures);
-    return store_run_again(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
+    return store_run_statement(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
 }
 
 enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
@@ -48,7 +48,7 @@ enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_i64(&params, before);
     pg_add_i32(&params, (int32_t)batch);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_EXPIRE, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_EXPIRE, &params, &row);
     *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
 }
@@ -62,7 +62,7 @@ enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, i
     pg_add_i64(&params, client);
     pg_add_i32(&params, (int32_t)most_of_client);
     pg_add_i32(&params, (int32_t)most);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_ASKED, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_ASKED, &params, &row);
     *of_client_r = fault ? 0 : pg_get_i64(row, 0, 0);
     *of_all_r = fault ? 0 : pg_get_i64(row, 0, 1);
     return fault;
@@ -86,5 +86,5 @@ enum fault store_declare_operations(struct store *store, int ns, struct arena *a
     pg_add_i32_array(&params, queues, count);
     pg_add_i32_array(&params, batches, count);
     pg_add_i32(&params, (int32_t)param_bytes);
-    return store_run_again(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
+    return store_run_statement(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
 }

@@ -244,14 +244,7 @@ enum fault store_verify(struct store *store, int ns, struct arena *arena, struct
     pg_params_start(&params, arena);
     add_names(&params, commit);
     struct pg_result *moved = NULL;
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_VERIFY], &params, &moved);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_VERIFY, &params, &moved);
     if (fault)
         return fault;
     for (size_t i = 0; i < commit->count; i++)

@@ -38,18 +38,11 @@ enum fault store_read_copies(struct store *store, int ns, struct arena *arena, c
 {
     struct pg_params params;
     struct pg_result *rows = NULL;
-    enum fault fault;
-    int attempt = 0;
     pg_params_start(&params, arena);
     pg_add_text(&params, batch->class);
     pg_add_text(&params, batch->id);
     pg_add_i64(&params, (int64_t)limit);
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_COPY_DUE], &params, &rows);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_COPY_DUE, &params, &rows);
     if (fault)
         return fault;
     batch->schema = schema->number;
@@ -138,8 +131,6 @@ enum fault store_find_copies(struct store *store, int ns, struct arena *arena, s
     struct pg_params params;
     struct pg_result *rows = NULL;
     struct pair *pairs = ARENA_ROOM(arena, struct pair, batch->source_count * SCHEMA_COPIES_MOST);
-    enum fault fault = FAULT_NONE;
-    int attempt = 0;
     pg_params_start(&params, arena);
     size_t count = add_pairs(&params, batch, after, pairs);
     pg_add_i64(&params, (int64_t)limit + 1);
@@ -149,12 +140,7 @@ enum fault store_find_copies(struct store *store, int ns, struct arena *arena, s
         read_targets(batch, pairs, NULL, limit, last_r);
         return FAULT_NONE;
     }
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_COPY_FIND], &params, &rows);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_COPY_FIND, &params, &rows);
     if (!fault)
         read_targets(batch, pairs, rows, limit, last_r);
     return fault;

@@ -32,7 +32,7 @@ enum fault store_scan_rules(struct store *store, int ns, struct arena *arena,
     pg_params_start(&params, arena);
     pg_add_text(&params, bytes_of(cron_zone()));
     add_declarations(&params, declarations, count);
-    enum fault fault = store_run_again(store, ns, STATEMENT_CRON_SCAN, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_SCAN, &params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -59,7 +59,7 @@ enum fault store_plan_rule(struct store *store, int ns, struct arena *arena, con
     pg_add_i64(&params, next);
     pg_add_i32(&params, queue);
     pg_add_text(&params, bytes_of(cron_zone()));
-    enum fault fault = store_run_again(store, ns, STATEMENT_CRON_PLAN, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_PLAN, &params, &row);
     *is_made_r = !fault && !pg_is_null(row, 0, 0);
     return fault;
 }

@@ -25,19 +25,12 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
 {
     struct pg_params params;
     struct pg_result *row = NULL;
-    enum fault fault;
-    int attempt = 0;
     *found_r = false;
     pg_params_start(&params, arena);
     pg_add_text(&params, idempotency->account);
     pg_add_text(&params, idempotency->key);
     pg_add_i64(&params, oldest(store, idempotency->now));
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_IDEMPOTENCY_FIND], &params, &row);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_IDEMPOTENCY_FIND, &params, &row);
     if (fault || !pg_rows(row))
         return fault;
     idempotency->digest = pg_get_text(row, 0, DIGEST);

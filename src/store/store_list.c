@@ -73,7 +73,7 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
     pg_add_i64(&params, query->minute);
 
     struct pg_result *result;
-    enum fault fault = store_run_long(store, ns, STATEMENT_LIST, &params, &result);
+    enum fault fault = store_long_run_statement(store, ns, STATEMENT_LIST, &params, &result);
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
@@ -90,7 +90,7 @@ enum fault store_classes(struct store *store, int ns, struct arena *arena, struc
     pg_add_text(&params, cursor.data ? cursor : BYTES(""));
     pg_add_i64(&params, limit);
     struct pg_result *result;
-    enum fault fault = store_run_long(store, ns, STATEMENT_CLASSES, &params, &result);
+    enum fault fault = store_long_run_statement(store, ns, STATEMENT_CLASSES, &params, &result);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(result);

@@ -303,26 +303,36 @@ static enum fault load_all(struct store *store, int ns, struct arena *arena, str
     return fault;
 }
 
+struct loading {
+    struct arena *arena;
+    struct load *loads;
+    size_t count;
+    bool is_long;
+    size_t bytes_most;
+};
+
+/* Again, if another schema was found than the cached one. */
+static enum fault load_under_schema(struct store *store, int ns, void *context)
+{
+    const struct loading *loading = context;
+    struct store_session *session = &store->sessions[ns];
+    for (int schemas = 1;; schemas++) {
+        enum fault fault = store_read_schema(session);
+        if (!fault)
+            fault = load_all(store, ns, loading->arena, loading->loads, loading->count, loading->is_long,
+                             loading->bytes_most);
+        if (fault != FAULT_STALE || session->schema || schemas == SCHEMAS_MOST)
+            return fault;
+    }
+}
+
 enum fault store_load_part(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count,
                            size_t bytes_most)
 {
-    struct store_session *session = &store->sessions[ns];
-    bool is_long = store_count_loads(store, count);
     for (size_t i = 0; i < count; i++)
         loads[i].document = NULL;
-    for (int attempt = 0, schemas = 0;;) {
-        struct pg *pg;
-        enum fault fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = store_read_schema(session);
-        if (!fault)
-            fault = load_all(store, ns, arena, loads, count, is_long, bytes_most);
-        bool has_moved = fault == FAULT_STALE && !session->schema;
-        if (has_moved && ++schemas < SCHEMAS_MOST)
-            continue;
-        if (!store_reads_again(store, ns, fault, attempt++))
-            return fault;
-    }
+    return store_run(store, ns, load_under_schema,
+                     &(struct loading){arena, loads, count, store_count_loads(store, count), bytes_most});
 }
 
 enum fault store_load_many(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count)

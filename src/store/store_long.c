@@ -177,8 +177,7 @@ enum fault store_run_limited(struct store_session *session, int64_t limit_ms, in
     return FAULT_NONE;
 }
 
-enum fault store_run_long(struct store *store, int ns, enum statement statement,
-                          const struct pg_params *params, struct pg_result **result_r)
+enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_work *work, void *context)
 {
     struct long_read read;
     enum fault fault;
@@ -186,13 +185,31 @@ enum fault store_run_long(struct store *store, int ns, enum statement statement,
     bool again;
     do {
         struct pg *pg;
-        fault = store_long_begin(store, ns, 0, &read);
+        fault = store_long_begin(store, ns, most_ms, &read);
         if (!fault)
             fault = store_use(store, ns, &pg);
         if (!fault)
-            fault = store_run_limited(&store->sessions[ns], read.limit_ms, store_pipeline_ms(store),
-                                      &statements[statement], params, result_r);
+            fault = work(store, ns, read.limit_ms, context);
         again = store_long_end(store, ns, &read, &fault);
-    } while (again || store_reads_again(store, ns, fault, attempt++));
+    } while (again || store_run_again(store, ns, fault, attempt++));
     return fault;
+}
+
+struct statement_run {
+    enum statement statement;
+    const struct pg_params *params;
+    struct pg_result **result_r;
+};
+
+static enum fault run_statement(struct store *store, int ns, int64_t limit_ms, void *context)
+{
+    const struct statement_run *run = context;
+    return store_run_limited(&store->sessions[ns], limit_ms, store_pipeline_ms(store),
+                             &statements[run->statement], run->params, run->result_r);
+}
+
+enum fault store_long_run_statement(struct store *store, int ns, enum statement statement,
+                                    const struct pg_params *params, struct pg_result **result_r)
+{
+    return store_long_run(store, ns, 0, run_statement, &(struct statement_run){statement, params, result_r});
 }

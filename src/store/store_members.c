@@ -146,14 +146,14 @@ enum fault store_collection(struct store *store, int ns, const struct collection
     add_query(&params, query);
     pg_params_start(&none, query->arena);
     for (int turn = 0; turn < 2; turn++) {
-        enum fault fault = store_run_long(store, ns, STATEMENT_COLLECTION, &params, &result);
+        enum fault fault = store_long_run_statement(store, ns, STATEMENT_COLLECTION, &params, &result);
         if (fault)
             return fault;
         *page_r = (struct collection_page){0};
         read_page(result, query, page_r);
         if (page_r->life || store->sessions[ns].in_snapshot)
             return FAULT_NONE;
-        fault = store_run_again(store, ns, STATEMENT_COLLECTION_EPOCH, &none, NULL);
+        fault = store_run_statement(store, ns, STATEMENT_COLLECTION_EPOCH, &none, NULL);
         if (fault)
             return fault;
     }

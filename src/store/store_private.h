@@ -50,9 +50,17 @@ struct store {
 
 /* The session for a read, opened if there is none. */
 MUST_USE enum fault store_use(struct store *store, int ns, struct pg **pg_r);
-/* After a read: closes the session if it is unusable.  True: it was found dead, repeat the read (a read may
- * be repeated, a commit never). `attempt` counts from 0. */
-bool store_reads_again(struct store *store, int ns, enum fault fault, int attempt);
+/* After work that may be repeated: closes the session if it is unusable.  True: it was found dead, repeat.
+ * `attempt` counts from 0. */
+bool store_run_again(struct store *store, int ns, enum fault fault, int attempt);
+/* Work that may be repeated: a read, or a write guarded by the state that it has seen.  Called with an open
+ * session. */
+typedef enum fault store_work(struct store *store, int ns, void *context);
+/* Runs the work, once more if its session was found dead. */
+MUST_USE enum fault store_run(struct store *store, int ns, store_work *work, void *context);
+/* The same, for one statement. */
+MUST_USE enum fault store_run_statement(struct store *store, int ns, enum statement statement,
+                                        const struct pg_params *params, struct pg_result **result_r);
 void store_close(struct store *store, int ns);
 
 /* Reads the schema applied in the namespace, unless it is cached. */
@@ -85,10 +93,6 @@ struct task store_read_due(const struct pg_result *rows, int row);
 /* Flags the fences listed in the detail of ST002; all if it is unknown which. */
 void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail);
 
-/* Runs a repeatable statement: a read, or a write guarded by the state that it has seen. */
-MUST_USE enum fault store_run_again(struct store *store, int ns, enum statement statement,
-                                    const struct pg_params *params, struct pg_result **result_r);
-
 /* Called before each attempt of a long read: takes a place (reads.h) and sets the time limit of the
  * statement: at most `most_ms` (0: no limit of its own); limit_ms 0: the general limit.  Refused:
  * FAULT_XBUSY, FAULT_XTIME, and the result of store_reading_refused. */
@@ -108,9 +112,13 @@ void store_add_limit(struct store_session *session, struct arena *arena, int64_t
 MUST_USE enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
                                       const struct pg_statement *statement, const struct pg_params *params,
                                       struct pg_result **result_r);
-/* The same as store_run_again, for a long read. */
-MUST_USE enum fault store_run_long(struct store *store, int ns, enum statement statement,
-                                   const struct pg_params *params, struct pg_result **result_r);
+/* Work of a long read, with a time limit of `limit_ms` (0: the general one); it may be repeated. */
+typedef enum fault long_work(struct store *store, int ns, int64_t limit_ms, void *context);
+/* As store_run, between store_long_begin and store_long_end. */
+MUST_USE enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_work *work,
+                                   void *context);
+MUST_USE enum fault store_long_run_statement(struct store *store, int ns, enum statement statement,
+                                             const struct pg_params *params, struct pg_result **result_r);
 
 /* Time limit of a whole pipeline: each of its statements has statement_timeout, lock waits included. */
 int64_t store_pipeline_ms(const struct store *store);

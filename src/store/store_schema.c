@@ -228,17 +228,15 @@ const struct schema *store_present_schema(const struct store_session *session)
     return session->schema->schema;
 }
 
+static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+{
+    return store_read_schema(&store->sessions[ns]);
+}
+
 enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)
 {
     struct store_session *session = &store->sessions[ns];
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = store_read_schema(session);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run(store, ns, read_schema, NULL);
     if (fault)
         return fault;
     session->schema->references++;
@@ -260,15 +258,8 @@ enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena
 {
     struct pg_params params;
     struct pg_result *row;
-    enum fault fault;
-    int attempt = 0;
     pg_params_start(&params, arena);
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[STATEMENT_SCHEMA_NUMBER], &params, &row);
-    } while (store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_NUMBER, &params, &row);
     if (fault || (pg_rows(row) && pg_get_i64(row, 0, 0) == schema->number))
         return fault;
     store_forget_schema(&store->sessions[ns]);
@@ -306,18 +297,9 @@ static struct matched *match(struct sides *sides, struct side *side)
 static void add_item(struct sides *sides, struct side *side, struct bytes id, struct bytes key)
 {
     struct matched *matched = match(sides, side);
-    if (matched->count == matched->capacity) {
-        size_t capacity = matched->capacity ? 2 * matched->capacity : 8;
-        struct bytes *ids = ARENA_ARRAY(sides->arena, struct bytes, capacity);
-        struct bytes *keys = ARENA_ARRAY(sides->arena, struct bytes, capacity);
-        for (size_t i = 0; i < matched->count; i++) {
-            ids[i] = matched->ids[i];
-            keys[i] = matched->keys[i];
-        }
-        matched->ids = ids;
-        matched->keys = keys;
-        matched->capacity = capacity;
-    }
+    size_t capacity = matched->capacity;
+    ARENA_GROW(sides->arena, matched->ids, matched->count, capacity);
+    ARENA_GROW(sides->arena, matched->keys, matched->count, matched->capacity);
     matched->ids[matched->count] = id;
     matched->keys[matched->count++] = key.data ? key : BYTES("");
 }

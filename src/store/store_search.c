@@ -100,16 +100,25 @@ static void give_up(struct store_session *session, struct arena *arena, const ch
     (void)!pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
 }
 
-static enum fault run(struct store *store, struct store_session *session, int64_t limit_ms, const char *sql,
-                      const struct pg_params *params, struct pg_result **result_r)
+struct text_run {
+    const char *sql;
+    const struct pg_params *params;
+    struct pg_result **result; /* of a search */
+    struct bytes *rows;        /* of a select */
+};
+
+static enum fault run(struct store *store, int ns, int64_t limit_ms, void *context)
 {
-    const char *name;
+    const struct text_run *search = context;
+    const struct pg_params *params = search->params;
+    const char *name, *sql = search->sql;
+    struct store_session *session = &store->sessions[ns];
     enum fault fault = prepare(session, params->arena, sql, 0, limit_ms, &name);
     if (fault)
         fault = store_judge_schema(session, session->search->sqlstate, fault);
     else
         fault = store_run_limited(session, limit_ms, store_pipeline_ms(store),
-                                  &(struct pg_statement){name, sql, params->count}, params, result_r);
+                                  &(struct pg_statement){name, sql, params->count}, params, search->result);
     if (!fault)
         return FAULT_NONE;
     fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
@@ -154,19 +163,8 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
     search_compose(search, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
-    struct long_read read;
-    enum fault fault;
-    int attempt = 0;
-    bool again;
-    do {
-        struct pg *pg;
-        fault = store_long_begin(store, ns, 0, &read);
-        if (!fault)
-            fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = run(store, &store->sessions[ns], read.limit_ms, text, &params, &result);
-        again = store_long_end(store, ns, &read, &fault);
-    } while (again || store_reads_again(store, ns, fault, attempt++));
+    enum fault fault = store_long_run(store, ns, 0, run,
+                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
     if (!fault)
         read_page(search, arena, result, page_r);
     return fault;
@@ -188,9 +186,12 @@ static enum fault judge_refusal(const struct pg_verdict *verdict)
 }
 
 /* Both statements are one transaction; the setting of the first lasts until its end. */
-static enum fault run_select(struct store *store, struct store_session *session, int64_t limit_ms,
-                             const char *sql, const struct pg_params *params, struct bytes *rows_r)
+static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void *context)
 {
+    const struct text_run *select = context;
+    const struct pg_params *params = select->params;
+    const char *sql = select->sql;
+    struct store_session *session = &store->sessions[ns];
     const char *first, *second;
     struct pg_verdict verdict;
     struct pg_params limits;
@@ -208,7 +209,7 @@ static enum fault run_select(struct store *store, struct store_session *session,
     pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return judge_refusal(&verdict);
-    *rows_r = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
+    *select->rows = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
     return FAULT_NONE;
 }
 
@@ -223,24 +224,12 @@ enum fault store_select(struct store *store, int ns, struct arena *arena, const 
         selection->bytes, selection->sql, (int)selection->rows);
     int64_t limit_ms = store->settings->statement_timeout_ms;
     struct pg_params params;
-    struct long_read read;
-    enum fault fault;
-    int attempt = 0;
-    bool again;
     if (selection->timeout_ms <= 0)
         return FAULT_XTIME;
     limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
     pg_params_start(&params, arena);
     for (size_t i = 0; i < selection->count; i++)
         pg_add_text(&params, selection->values[i]);
-    do {
-        struct pg *pg;
-        fault = store_long_begin(store, ns, limit_ms, &read);
-        if (!fault)
-            fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = run_select(store, &store->sessions[ns], read.limit_ms, sql, &params, rows_r);
-        again = store_long_end(store, ns, &read, &fault);
-    } while (again || store_reads_again(store, ns, fault, attempt++));
-    return fault;
+    return store_long_run(store, ns, limit_ms, run_select,
+                          &(struct text_run){.sql = sql, .params = &params, .rows = rows_r});
 }

@@ -49,10 +49,10 @@ enum fault store_read_subscription(struct store *store, int ns, struct arena *ar
     bool may_return = true;
     enum fault fault = FAULT_NONE;
     for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
-        fault =
-            turn ? store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows) : FAULT_NONE;
+        fault = turn ? store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows)
+                     : FAULT_NONE;
         if (!fault)
-            fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &params, &rows);
+            fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &params, &rows);
         if (!fault)
             *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
         if (!fault && *is_there_r)
@@ -111,7 +111,7 @@ static const char *limit_of(const char *sqlstate)
 static enum fault run(struct store *store, int ns, enum statement statement, struct pg_params *params)
 {
     struct pg_result *rows;
-    return store_run_again(store, ns, statement, params, &rows);
+    return store_run_statement(store, ns, statement, params, &rows);
 }
 
 static enum fault vouch(struct store *store, int ns, struct arena *arena, struct bytes session)
@@ -131,7 +131,7 @@ enum fault store_change_subscription(struct store *store, int ns, struct arena *
     struct pg_result *rows;
     pg_params_start(&params, arena);
     add_change(&params, arena, session, change, store->settings);
-    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
     bool may_return;
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
@@ -163,7 +163,7 @@ enum fault store_take_matched(struct store *store, int ns, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     *list_r = (struct matched_list){0};
-    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, &params, &rows);
     if (fault || !pg_rows(rows))
         return fault;
     struct matched_definition *matched = ARENA_ARRAY(arena, struct matched_definition, (size_t)pg_rows(rows));
@@ -193,7 +193,7 @@ enum fault store_forget_push(struct store *store, int ns, struct arena *arena, s
     pg_params_start(&params, arena);
     pg_add_text(&params, session);
     pg_add_text(&params, endpoint);
-    enum fault fault = store_run_again(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
     if (!fault)
         *is_gone_r = pg_rows(rows) > 0;
     return fault;

@@ -4,22 +4,6 @@
 #include "store/statements.h"
 #include "store/store_private.h"
 
-/* --- single statements --- */
-
-enum fault store_run_again(struct store *store, int ns, enum statement statement,
-                           const struct pg_params *params, struct pg_result **result_r)
-{
-    enum fault fault;
-    int attempt = 0;
-    do {
-        struct pg *pg;
-        fault = store_use(store, ns, &pg);
-        if (!fault)
-            fault = pg_run(pg, &statements[statement], params, result_r);
-    } while (store_reads_again(store, ns, fault, attempt++));
-    return fault;
-}
-
 /* --- claims --- */
 
 static struct task_claim *find_claim(struct task_claim *claims, size_t count, struct bytes id)
@@ -153,7 +137,7 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
     assert(named == left);
     pg_params_start(&params, arena);
     pg_add_text_array(&params, ids, left);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_STATES, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_STATES, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
     return fault;
@@ -192,7 +176,7 @@ enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
     pg_add_text(&params, end->code);
     pg_add_text(&params, end->report);
     pg_add_i64(&params, stamp_now());
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_BACK, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
     *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
 }
@@ -207,7 +191,7 @@ enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
     pg_add_text(&params, fence->id);
     pg_add_i64(&params, fence->claim);
     pg_add_i32(&params, (int32_t)fence->attempt);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_FIND, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_FIND, &params, &row);
     if (!fault)
         *state_r = (struct task_state){.is_held = !pg_is_null(row, 0, STEP),
                                        .is_done = pg_get_bool(row, 0, IS_DONE),
@@ -224,7 +208,7 @@ enum fault store_next_task(struct store *store, int ns, struct arena *arena, str
     pg_params_start(&params, arena);
     pg_add_text(&params, domain);
     pg_add_i64(&params, stamp_now());
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_NEXT, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_NEXT, &params, &row);
     if (!fault && pg_rows(row))
         *task_r = store_read_due(row, 0);
     return fault;
@@ -239,7 +223,7 @@ enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int
     pg_add_i32(&params, (int32_t)limit);
     pg_add_i64(&params, before);
     pg_add_i64(&params, since);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_DUE, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -256,7 +240,7 @@ enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, i
     struct pg_result *row;
     pg_params_start(&params, arena);
     pg_add_i64(&params, since);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
     *start_r = fault || pg_is_null(row, 0, 0) ? STAMP_MAX : pg_get_i64(row, 0, 0);
     return fault;
 }
@@ -268,7 +252,7 @@ enum fault store_running_tasks(struct store *store, int ns, struct arena *arena,
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_RUNNING, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_RUNNING, &params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -294,7 +278,7 @@ enum fault store_purge_history(struct store *store, int ns, struct arena *arena,
     pg_params_start(&params, arena);
     pg_add_i64(&params, before);
     pg_add_i32(&params, (int32_t)batch);
-    enum fault fault = store_run_again(store, ns, STATEMENT_TASK_PURGE, &params, &row);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_PURGE, &params, &row);
     if (!fault)
         *count_r = pg_get_i64(row, 0, 0);
     return fault;
@@ -304,5 +288,5 @@ enum fault store_administer_tasks(struct store *store, int ns, enum statement st
                                   const struct pg_params *params, struct pg_result **rows_r)
 {
     assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
-    return store_run_again(store, ns, statement, params, rows_r);
+    return store_run_statement(store, ns, statement, params, rows_r);
 }

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     if (!settings_load(&settings, "/dev/null", problem, sizeof problem) ||
-        !segment_open(&segment, mapping, SLOTS, problem, sizeof problem) ||
+        !segment_open(&segment, mapping, SLOTS, 0, problem, sizeof problem) ||
         !fcgi_listen(argv[1], FCGI_NO_GROUP, &listener, problem, sizeof problem)) {
         fprintf(stderr, "lone: %s\n", problem);
         return EXIT_FAILURE;

@@ -269,7 +269,7 @@ static void start(void)
         abort();
     close(fd);
     unlink(path);
-    if (!segment_open(&segment, path, 1024, problem, sizeof problem))
+    if (!segment_open(&segment, path, 1024, 0, problem, sizeof problem))
         abort();
     unlink(path);
     if (processes_take(segment, 1, 1, 1, &index) != 1)

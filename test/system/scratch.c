@@ -117,7 +117,7 @@ static void make_segment(struct scratch *scratch, int processes)
 {
     char path[128], problem[256];
     snprintf(path, sizeof path, "%s/segment", scratch->folder);
-    MUST(segment_open(&scratch->segment, path, 1024, problem, sizeof problem), "%s", problem);
+    MUST(segment_open(&scratch->segment, path, 1024, 0, problem, sizeof problem), "%s", problem);
     assert(processes <= SCRATCH_PROCESSES);
     MUST(processes_take(scratch->segment, 1, 1, processes, scratch->indexes) == processes,
          "no entries in the segment");

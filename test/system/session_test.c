@@ -44,7 +44,7 @@ static struct segment *open_segment(const char *name)
     struct segment *handle;
     char problem[300];
     int indexes[16];
-    if (!segment_open(&handle, folder_path(name), SLOTS, problem, sizeof problem))
+    if (!segment_open(&handle, folder_path(name), SLOTS, 0, problem, sizeof problem))
         fail_msg("%s", problem);
     assert_int_equal(processes_take(handle, 1, 0, 16, indexes), 16);
     return handle;

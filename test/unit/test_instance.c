@@ -34,7 +34,7 @@ static struct segment *open_segment(void)
     struct segment *handle;
     char path[4096], text[256];
     DEMAND(instance_segment_path(&settings, path, sizeof path));
-    DEMAND(segment_open(&handle, path, 1024, text, sizeof text));
+    DEMAND(segment_open(&handle, path, 1024, 0, text, sizeof text));
     return handle;
 }
 

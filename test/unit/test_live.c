@@ -190,7 +190,7 @@ static int open_segment(void **state)
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/segment", folder);
-    return segment_open(&segment, path, SLOTS, problem, sizeof problem) ? 0 : -1;
+    return segment_open(&segment, path, SLOTS, 0, problem, sizeof problem) ? 0 : -1;
 }
 
 static int close_segment(void **state)

@@ -29,7 +29,7 @@ static int start(void **state)
     char problem[256];
     int indexes[WORKER + 1];
     folder_make();
-    assert_true(segment_open(&segment, folder_path("segment"), SLOTS, problem, sizeof problem));
+    assert_true(segment_open(&segment, folder_path("segment"), SLOTS, 0, problem, sizeof problem));
     assert_int_equal(namespaces_find(segment, BYTES("stampd_lab")), NS);
     assert_int_equal(processes_take(segment, 1, 1, WORKER + 1, indexes), WORKER + 1);
     segment_join(segment, indexes[WORKER]);

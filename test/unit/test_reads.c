@@ -30,7 +30,7 @@ static int open_handles(void **state)
     int indexes[HANDLES];
     folder_make();
     for (int i = 0; i < HANDLES; i++)
-        assert_true(segment_open(&handles[i], folder_path("segment"), SLOTS, problem, sizeof problem));
+        assert_true(segment_open(&handles[i], folder_path("segment"), SLOTS, 0, problem, sizeof problem));
     assert_int_equal(processes_take(handles[0], INSTANCE, 1, HANDLES, indexes), HANDLES);
     for (int i = 0; i < HANDLES; i++) {
         processes_set(handles[0], indexes[i], PROCESS_HELD, (uint32_t)getpid());
@@ -167,7 +167,7 @@ static void other_instances_do_not_count(void **state)
     int index;
     struct segment *other;
     char problem[256];
-    assert_true(segment_open(&other, folder_path("segment"), SLOTS, problem, sizeof problem));
+    assert_true(segment_open(&other, folder_path("segment"), SLOTS, 0, problem, sizeof problem));
     assert_int_equal(processes_take(other, OTHER_INSTANCE, 2, 1, &index), 1);
     processes_set(other, index, PROCESS_HELD, (uint32_t)getpid());
     segment_join(other, index);

@@ -343,10 +343,8 @@ static void the_segment_has_a_shared_cache(void **state)
     int index;
     folder_make();
     snprintf(path, sizeof path, "%s", folder_path("segment"));
-    assert_true(segment_open_with_shared_cache(&segment, path, SLOTS, 4 * SHARED_CACHE_BUCKET_BYTES, problem,
-                                               sizeof problem));
-    assert_true(segment_open_with_shared_cache(&others, path, SLOTS, 4 * SHARED_CACHE_BUCKET_BYTES, problem,
-                                               sizeof problem));
+    assert_true(segment_open(&segment, path, SLOTS, 4 * SHARED_CACHE_BUCKET_BYTES, problem, sizeof problem));
+    assert_true(segment_open(&others, path, SLOTS, 4 * SHARED_CACHE_BUCKET_BYTES, problem, sizeof problem));
     assert_int_equal(processes_take(segment, 1, 1, 1, &index), 1);
     segment_join(segment, index);
     struct document *document = make("a", 10, 100);
@@ -361,8 +359,8 @@ static void the_segment_has_a_shared_cache(void **state)
     assert_int_equal(slots_see(others, SLOTS - 1).stamp, 0); /* it lies behind the slots */
     /* as large together, and not the same */
     struct segment *stranger;
-    assert_false(segment_open_with_shared_cache(
-        &stranger, path, SLOTS * 2, 4 * SHARED_CACHE_BUCKET_BYTES - SLOTS * 64, problem, sizeof problem));
+    assert_false(segment_open(&stranger, path, SLOTS * 2, 4 * SHARED_CACHE_BUCKET_BYTES - SLOTS * 64, problem,
+                              sizeof problem));
     assert_non_null(strstr(problem, "segment_slots"));
     document_release(document);
     segment_close(segment);

@@ -31,7 +31,7 @@ static struct segment *open_segment(uint32_t slots)
 {
     struct segment *handle;
     char problem[256];
-    assert_true(segment_open(&handle, folder_path("segment"), slots, problem, sizeof problem));
+    assert_true(segment_open(&handle, folder_path("segment"), slots, 0, problem, sizeof problem));
     return handle;
 }
 

@@ -29,7 +29,7 @@ static int open_segment(void **state)
     (void)state;
     char problem[256], path[128];
     snprintf(path, sizeof path, "%s/segment", folder_make());
-    if (!segment_open(&segment, path, SLOTS, problem, sizeof problem) ||
+    if (!segment_open(&segment, path, SLOTS, 0, problem, sizeof problem) ||
         processes_take(segment, 1, 1, PROCESSES, indexes) != PROCESSES)
         return fprintf(stderr, "%s\n", problem), -1;
     segment_join(segment, indexes[0]);

@@ -37,7 +37,7 @@ int world_start(void **state)
                                  .hosts = HOSTS_ONE,
                                  .limit_documents = 32,
                                  .tombstone_s = 100};
-    if (!segment_open_with_shared_cache(&segment, path, 1024, 1 << 20, problem, sizeof problem))
+    if (!segment_open(&segment, path, 1024, 1 << 20, problem, sizeof problem))
         return fprintf(stderr, "%s\n", problem), -1;
     unlink(path);
     if (processes_take(segment, 1, 1, 2, indexes) != 2)

@@ -45,7 +45,7 @@ int worker_context_world_open(const struct settings *limits)
     settings.hosts = HOSTS_ONE;
     settings.tombstone_s = 100;
     settings.z_database = z_database;
-    if (!segment_open(&segment, path, SLOTS, problem, sizeof problem))
+    if (!segment_open(&segment, path, SLOTS, 0, problem, sizeof problem))
         return fprintf(stderr, "%s\n", problem), -1;
     unlink(path);
     if (processes_take(segment, 1, 1, 1, &index) != 1)

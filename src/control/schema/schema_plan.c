@@ -60,14 +60,7 @@ static struct builder *new_text(struct planning *planning)
 static void add_step(struct planning *planning, enum step_kind kind, const char *what, struct builder *sql)
 {
     struct schema_plan *plan = planning->plan;
-    if (plan->count == planning->capacity) {
-        size_t capacity = planning->capacity ? 2 * planning->capacity : 16;
-        struct step *steps = ARENA_ARRAY(planning->arena, struct step, capacity);
-        if (plan->count)
-            memcpy(steps, plan->steps, plan->count * sizeof *steps);
-        plan->steps = steps;
-        planning->capacity = capacity;
-    }
+    ARENA_GROW(planning->arena, plan->steps, plan->count, planning->capacity);
     if (sql)
         builder_add(sql, "", 1);
     plan->steps[plan->count++] = (struct step){.kind = kind, .what = what, .sql = sql ? sql->data : NULL};
