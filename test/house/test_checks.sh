@@ -398,6 +398,8 @@ plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is
     'printf "\nShown by \`test_none.py::test_none\`.\n" >>README.md'
 plant 'claim without a test' check-docs '^SECURITY.md:3: the claim names no test' \
     'printf "# Security\n\n- Nobody can read anything.\n" >SECURITY.md'
+plant 'word explained twice' check-docs 'glossary.md:2: ..slot.. is explained a second time' \
+    'printf "| **slot** | a |\n| **slot** | b |\n" >doc/reference/glossary.md'
 plant 'private path' check-docs "a path of somebody's machine" \
     'printf "\nSee /home/%s/x.\n" joe >>README.md'
 
