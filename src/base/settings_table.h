@@ -25,7 +25,7 @@ CHOICE(get_writes, "off", "off on", "off: operations that may change something n
 CHOICE(hosts, "one", "one many", "one: only workers of this host change documents, so caches are exact without a query; many: reads at tolerance 0 verify versions in the database.")
 NUMBER(idempotency_s, 86400, 1, 315360000, "s", "The answer to a request under an Idempotency-Key is kept this long; older keys that carry their time are refused.")
 NUMBER(keep_deletions_days, 60, 8, 3650, "days", "Deleted documents and departures from collections are kept this long, then purged; zombieDays of a class takes precedence.")
-NUMBER(keep_interval_s, 600, 0, 86400, "s", "Interval of purges, in every namespace, by a separate process; 0: by `stampctl ns purge` only.")
+NUMBER(keep_interval_s, 600, 0, 86400, "s", "Interval of purges, in every namespace, by a separate process; 0: by `stampctl ns purge` only, but documents still expire.")
 NUMBER(limit_anonymous_body_bytes, 524288, 1024, 1073741824, "bytes", "Largest body of a request without a key that may not change anything.")
 NUMBER(limit_answer_bytes, 33554432, 4194304, 1073741824, "bytes", "Largest answer to a request; the rest comes with the next one.")
 NUMBER(limit_body_bytes, 16777216, 1024, 1073741824, "bytes", "Largest body of a request; nginx's client_max_body_size must be the same.")

@@ -22,6 +22,7 @@ enum {
     NAMESPACE_MS = 5000,  /* for one namespace in a round; the rest waits for the next */
     REWRITING_MS = 60000, /* for one class in a round */
 };
+static const int64_t NEVER_MS = INT64_MAX / 2; /* only expiry is checked */
 
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
 static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
@@ -232,7 +233,8 @@ void keeper_run(const struct settings *settings, struct segment *segment)
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
     /* The first round waits for an interval: the server is still starting, and may be restarted
      * repeatedly. */
-    while (wait_ms(&keeper, settings->keep_interval_s * 1000)) {
+    int64_t interval_ms = settings->keep_interval_s ? settings->keep_interval_s * 1000 : NEVER_MS;
+    while (wait_ms(&keeper, interval_ms)) {
         keep_all(&keeper);
         arena_reset(keeper.arena);
     }

@@ -414,8 +414,7 @@ static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
         if (child->role == ROLE_KEEPER && child->is_outdated && child->told == STOP_NOT)
             tell_to_stop(child, STOP_DRAIN);
     }
-    if (supervisor->settings->keep_interval_s &&
-        !look_at_post(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
+    if (!look_at_post(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
         throttle_allows(&supervisor->keeper_throttle, now_ms))
         start(supervisor, ROLE_KEEPER, NO_POSITION, SEGMENT_NO_INDEX);
 }
