@@ -19,7 +19,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/how-to/task-does-not-run.md doc/explanation/not-for-you-if.md doc/explanation/why-nothing-is-missed.md \
 	doc/explanation/why-tasks-happen-once.md \
 	doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
-	doc/reference/glossary.md doc/reference/live.md doc/reference/modules.md doc/reference/protocol.md doc/reference/push.md \
+	doc/reference/glossary.md doc/reference/log-messages.md doc/reference/live.md doc/reference/modules.md doc/reference/protocol.md doc/reference/push.md \
 	doc/reference/schema.md doc/reference/subscriptions.md doc/reference/tasks.md \
 	doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/bench/ratios.svg doc/bench/latency.svg
 EXTRA_DIST += HACKING.md src/operation/README.md src/segment/README.md src/store/README.md test/unit/README.md

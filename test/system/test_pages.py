@@ -54,3 +54,14 @@ def test_the_settings_of_the_page_are_settings(tmp_path):
     assert {'user', 'queue_key_file', 'queue_url', 'nginx_reload'} <= set(names)
     for name in names:
         assert re.search(rf'^#{name} =', known, re.M), name
+
+
+def test_the_log_lines_of_the_page_are_in_the_sources():
+    sources = ''.join(path.read_text() for path in sorted((SOURCE / 'src').rglob('*.[ch]')))
+    sources = re.sub(r'"\s*\n\s*"', '', sources)
+    page = (SOURCE / 'doc/reference/log-messages.md').read_text()
+    lines = [line for head in re.findall(r'^\| (`.*?) \| (?:error|warning|info)', page, re.M) for line in re.findall(r'`(.*?)`', head)]
+    assert len(lines) >= 50
+    for line in lines:
+        for piece in line.split('…'):
+            assert piece.strip(' :=') in sources, line
