@@ -12,6 +12,8 @@
 #include "model/draft.h"
 #include "segment/segment.h"
 #include "store/store.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
 
 struct documents;
 

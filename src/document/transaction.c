@@ -13,6 +13,10 @@
 #include "segment/metrics.h"
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
+#include "store/store_load.h"
+#include "store/store_schema.h"
 
 /* How long a worker waits for the old backend to end after an unknown outcome. */
 enum { UNKNOWN_PATIENCE_MS = 5000 };

@@ -3,6 +3,9 @@
 #include "document/transaction_private.h"
 
 #include "model/mutation.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
+#include "store/store_schema.h"
 
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
 {

@@ -3,6 +3,8 @@
 #define STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
 
 #include "document/documents_private.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
 
 /* A document that the operation requested. */
 struct asked {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/crypto.h"
+#include "store/store_commit.h"
 
 /* The longest pause before the second and the third try; the pause itself is random. */
 static const int64_t pause_ms[ATTEMPT_TRIES] = {0, 10, 60};

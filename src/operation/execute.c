@@ -11,6 +11,7 @@
 #include "operation/matches.h"
 #include "operation/sync.h"
 #include "operation/tasks/task_wakeup.h"
+#include "store/store_idempotency.h"
 
 /* --- the tries --- */
 

@@ -8,6 +8,7 @@
 #include "edge/crypto.h"
 #include "operation/reader.h"
 #include "operation/standing.h"
+#include "store/store_idempotency.h"
 
 enum { KEY_BYTES_MAX = 255, ANSWER_DEPTH_MOST = 1000 };
 

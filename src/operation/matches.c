@@ -2,6 +2,7 @@
 #include "operation/matches.h"
 
 #include "model/definition.h"
+#include "store/store_commit.h"
 
 enum fault matches_check_session(struct call *call, struct reply *reply)
 {

@@ -15,6 +15,7 @@
 #include "edge/json.h"
 #include "serve/ends.h"
 #include "serve/keeper_databases.h"
+#include "store/store_idempotency.h"
 
 enum {
     BATCH = 200,

@@ -9,6 +9,7 @@
 #include "operation/execute.h"
 #include "operation/tasks/task_endpoint.h"
 #include "segment/namespaces.h"
+#include "store/store_load.h"
 
 enum {
     HEALTH_MS = 60000, /* an older result does not count */

@@ -9,6 +9,7 @@
 #define STAMPD_STORE_COMMIT_PART_H
 
 #include "store/statements.h"
+#include "store/store_commit.h"
 #include "store/store_private.h"
 
 struct commit_documents; /* of the parts absences to purge: store_commit_documents.c */

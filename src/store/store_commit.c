@@ -1,6 +1,6 @@
 /* store_commit: the commit of an operation: one pipeline of the statements that its parts need
  * (commit_table.h, commit.md section 3). */
-#include "store/store.h"
+#include "store/store_commit.h"
 
 #include "base/crash.h"
 #include "store/commit_part.h"

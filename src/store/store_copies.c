@@ -1,7 +1,9 @@
 /* store_copies: deferred copies: which are due, their targets, and their part of a commit. */
-#include "store/commit_part.h"
+#include "store/store_copies.h"
 
 #include "model/mutation.h"
+#include "store/commit_part.h"
+#include "store/store_commit.h"
 
 /* --- due copies ---------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* store_idempotency: answers kept under an Idempotency-Key: found, written by the commit of their operation,
  * purged.
  */
-#include "store/store.h"
+#include "store/store_idempotency.h"
 
 #include "model/stamp.h"
 #include "store/commit_part.h"

@@ -1,5 +1,5 @@
 /* store_list: pages of headers, and pages of classes. */
-#include "store/store.h"
+#include "store/store_list.h"
 
 #include "model/search.h"
 #include "store/statements.h"

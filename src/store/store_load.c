@@ -1,6 +1,6 @@
 /* store_load: converts rows to snapshots of documents, whole or merged into a cached copy (commit.md
  * section 5). */
-#include "store/store.h"
+#include "store/store_load.h"
 
 #include <stdlib.h>
 

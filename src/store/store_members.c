@@ -1,12 +1,13 @@
 /* store_members: collections of documents that share the value of a property: their update by a commit, and
  * pages of them (collections.md). */
-#include "store/store.h"
+#include "store/store_collection.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/commit_part.h"
+#include "store/store_commit.h"
 
 /* Columns of COLLECTION. */
 enum { LIFE, NUMBER, IS_READY, FLOOR, XID, XID_NEXT, ID, VERSION, HAS_LEFT };

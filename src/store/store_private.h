@@ -6,6 +6,8 @@
 #include "store/statements.h"
 #include "store/store.h"
 #include "edge/pg.h"
+#include "store/store_commit.h"
+#include "store/store_search.h"
 
 struct known_schema; /* the applied schema, and statements for side tables: store_schema.c */
 

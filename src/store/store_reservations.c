@@ -4,6 +4,7 @@
 #include "base/crash.h"
 #include "segment/namespaces.h"
 #include "store/reservations.h"
+#include "store/store_commit.h"
 #include "store/store_private.h"
 
 static bool is_claiming(const struct schema *schema, struct bytes name)

@@ -3,7 +3,7 @@
  *
  * Commits and searches send the number of the schema under which they were prepared; if the database has
  * another one, it refuses them (ST004), and the schema is read again.  So an old schema is never used. */
-#include "store/store.h"
+#include "store/store_schema.h"
 
 #include <stdlib.h>
 
@@ -13,6 +13,7 @@
 #include "store/commit_part.h"
 #include "store/refusal.h"
 #include "edge/json.h"
+#include "store/store_commit.h"
 
 /* Columns of SCHEMA. */
 enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET };

@@ -1,6 +1,6 @@
 /* store_search: searches and selects of applications; each text is prepared once in a session, with LRU
  * eviction. */
-#include "store/store.h"
+#include "store/store_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * One transaction with one snapshot: first the state of the collection and the horizon for the token, then
  * its rows.  The session is reserved until the last row; stopping earlier closes it. */
-#include "store/store.h"
+#include "store/store_collection.h"
 
 #include <inttypes.h>
 

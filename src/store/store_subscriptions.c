@@ -9,6 +9,7 @@
 #include "model/stamp.h"
 #include "store/commit_part.h"
 #include "store/refusal.h"
+#include "store/store_commit.h"
 
 enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
 

@@ -4,6 +4,7 @@
 #define STAMPD_STORE_STORE_SUBSCRIPTIONS_H
 
 #include "store/store.h"
+#include "store/store_commit.h"
 
 /* The name of the operation whose tasks wake sessions. */
 #define PUSH_OPERATION "push"

@@ -4,6 +4,7 @@
 #include "model/cron.h"
 #include "store/commit_part.h"
 #include "edge/json.h"
+#include "store/store_commit.h"
 
 /* --- parameters --- */
 

@@ -2,6 +2,7 @@
  * it names are flagged, and what a list names is flagged. */
 #include "fuzz.h"
 
+#include "store/store_commit.h"
 #include "store/store_private.h"
 #include "edge/json.h"
 

@@ -17,6 +17,7 @@
 #include "segment/slots.h"
 #include "serve/cors.h"
 #include "serve/request.h"
+#include "store/store_commit.h"
 #include "test/unit/fake_store.h"
 #include "test/unit/fake_tasks.h"
 

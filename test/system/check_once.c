@@ -15,6 +15,9 @@
 #include "model/stamp.h"
 #include "segment/segment.h"
 #include "store/statements.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
+#include "store/store_load.h"
 #include "store/store_private.h"
 #include "scratch.h"
 

@@ -13,6 +13,9 @@
 #include "model/stamp.h"
 #include "segment/namespaces.h"
 #include "store/statements.h"
+#include "store/store_commit.h"
+#include "store/store_list.h"
+#include "store/store_load.h"
 #include "store/store_private.h"
 #include "scratch.h"
 

@@ -8,6 +8,8 @@
 #include "model/stamp.h"
 #include "segment/segment.h"
 #include "store/store.h"
+#include "store/store_commit.h"
+#include "store/store_load.h"
 
 enum { KEYS = 4 };
 

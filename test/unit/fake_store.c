@@ -8,6 +8,14 @@
 #include "model/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
+#include "store/store_collection.h"
+#include "store/store_commit.h"
+#include "store/store_copies.h"
+#include "store/store_idempotency.h"
+#include "store/store_list.h"
+#include "store/store_load.h"
+#include "store/store_schema.h"
+#include "store/store_search.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
 

@@ -4,6 +4,8 @@
 #define STAMPD_TEST_FAKE_STORE_H
 
 #include "store/store.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
 
 struct fake_store {
     int loads; /* documents loaded */

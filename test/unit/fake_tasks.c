@@ -1,5 +1,6 @@
 /* fake_tasks: see the header. */
 #include "fake_tasks.h"
+#include "store/store_commit.h"
 
 struct fake_queue queue;
 static struct arena *texts;

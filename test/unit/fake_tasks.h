@@ -2,6 +2,7 @@
 #ifndef STAMPD_TEST_FAKE_TASKS_H
 #define STAMPD_TEST_FAKE_TASKS_H
 
+#include "store/store_commit.h"
 #include "store/store_cron.h"
 #include "store/store_subscriptions.h"
 #include "store/store_tasks.h"

@@ -11,6 +11,8 @@
 #include "model/stamp.h"
 #include "fake_store.h"
 #include "segment/slots.h"
+#include "store/store_commit.h"
+#include "store/store_idempotency.h"
 #include "worker_context_world.h"
 
 static int start(void **state)

@@ -13,6 +13,7 @@
 #include "fake_store.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
+#include "store/store_commit.h"
 #include "worker_context_world.h"
 
 static char no_key[] = "";

@@ -10,6 +10,7 @@
 #include "fake_tasks.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_run.h"
+#include "store/store_commit.h"
 #include "worker_context_world.h"
 
 enum { TASKS = 4 };

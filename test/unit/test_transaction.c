@@ -12,6 +12,7 @@
 #include "model/stamp.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "store/store_commit.h"
 #include "transaction_world.h"
 
 static void a_proven_copy_costs_no_load(void **state)

@@ -18,6 +18,7 @@
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
 #include "operation/seal.h"
+#include "store/store_collection.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 

@@ -4,6 +4,7 @@
 
 #include "operation/reader.h"
 #include "operation/attempt.h"
+#include "store/store_collection.h"
 
 /* The position of a synchronisation. */
 struct place {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "store/store_collection.h"
 
 enum { PIECE_BYTES = 128 * 1024 };
 

@@ -10,6 +10,7 @@
 
 #include "operation/classes.h"
 #include "operation/reader.h"
+#include "store/store_copies.h"
 
 /* The contents of a batch, read and written, take about this many bytes. */
 enum { CONTENTS_MOST = 16 << 20 };

@@ -13,6 +13,7 @@
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "operation/seal.h"
+#include "store/store_search.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "model/stamp.h"
 #include "operation/reader.h"
+#include "store/store_list.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 

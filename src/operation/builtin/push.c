@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "model/definition.h"
 #include "segment/feed.h"
+#include "store/store_commit.h"
 #include "store/store_subscriptions.h"
 #include "edge/crypto.h"
 #include "operation/access.h"

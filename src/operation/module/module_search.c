@@ -2,6 +2,7 @@
 #include "operation/module/module_private.h"
 
 #include "base/clock.h"
+#include "store/store_search.h"
 
 enum { ROWS_MOST = 1000, BYTES_MOST = 16 << 20 };
 

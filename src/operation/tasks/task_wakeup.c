@@ -10,6 +10,7 @@
 #include "edge/json.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
+#include "store/store_commit.h"
 
 /* The kernel queues ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
 enum { WAKEUPS_MOST = 4 };
