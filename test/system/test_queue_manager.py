@@ -315,7 +315,7 @@ def test_sigterm_awaits_what_runs_and_starts_nothing(server, start):
     manager = start(queue_concurrency='2')
     wait(lambda: len(server.running) == 2, 'two running')
     manager.process.send_signal(signal.SIGTERM)
-    wait(lambda: 'stopping' in manager.log, 'the word of it')
+    wait(lambda: 'draining' in manager.log, 'the word of it')
     assert manager.process.poll() is None
     gate.set()
     assert manager.process.wait(PATIENCE_S) == 0
@@ -330,7 +330,7 @@ def test_a_second_signal_does_not_wait(server, start):
     manager = start()
     wait(lambda: server.running, 'the task to run')
     manager.process.send_signal(signal.SIGTERM)
-    wait(lambda: 'stopping' in manager.log, 'the word of it')
+    wait(lambda: 'draining' in manager.log, 'the word of it')
     manager.process.send_signal(signal.SIGTERM)
     assert manager.process.wait(PATIENCE_S) == 0
     gate.set()
