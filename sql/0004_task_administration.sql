@@ -14,6 +14,26 @@ begin
 end $$;
 comment on function stampd.task_notify(bigint) is 'Wakes the queue managers at the end of the transaction, when the start is near.';
 
+-- Rows that somebody writes by hand are seen like those of the functions.  Sessions of workers set stampd.worker (on or off) and wake
+-- the managers by themselves; a later start needs no wake-up.
+
+create function stampd.task_written() returns trigger
+  language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  perform task_notify(new.startat);
+  return null;
+end $$;
+comment on function stampd.task_written() is 'Trigger: wakes the queue managers for a task that starts soon.';
+create trigger task_made after insert on stampd.taskqueue
+  for each row when (coalesce(current_setting('stampd.worker', true), '') = '' and new.starttime is null)
+  execute function stampd.task_written();
+comment on trigger task_made on stampd.taskqueue is 'For programs that insert tasks without task_create().';
+create trigger task_moved after update of startat on stampd.taskqueue
+  for each row when (coalesce(current_setting('stampd.worker', true), '') = '' and new.starttime is null
+    and new.startat < old.startat)
+  execute function stampd.task_written();
+comment on trigger task_moved on stampd.taskqueue is 'For programs that move the start of a task without task_move().';
+
 -- --- one task ---
 
 create function stampd.task_check_text(name text, value text, most int) returns void

@@ -4,6 +4,7 @@ import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import psycopg2
 import pytest
 
 from kit import Kit
@@ -104,6 +105,36 @@ def test_what_psql_makes_moves_and_runs_starts_at_once(stack, manager):
         assert stack.psql('lab', f'select {function}', (task,))
         wait_until(lambda: is_empty(stack), PATIENCE_S, 'the task')
     assert counted(stack, 'z') == 3
+
+
+@pytest.mark.parametrize('start', ['stamp_now()', '200101000000000', "stamp_of(now() - interval '3 hours')"])
+def test_a_start_that_psql_writes_into_the_row_is_seen_at_once(stack, manager, start):
+    """Without the functions: `update … set startat`; the scan that begins where the last one ended would not see the past."""
+    ((task,),) = stack.psql('lab', "select task_create('Count', '{\"id\":\"raw\"}', startat => stamp_of(now() + interval '2 days'))")
+    stack.psql('lab', f'update taskqueue set startat = {start} where taskid = %s', (task,))
+    wait_until(lambda: is_empty(stack), PATIENCE_S, 'the end of the task')
+
+
+def test_updates_of_the_server_wake_nobody(stack):
+    """The trigger is for those who write rows by hand: neither the workers nor a later start notify."""
+    ((task,),) = stack.psql('lab', "select task_create('Unknown', startat => stamp_of(now() + interval '2 days'))")
+    worker, listener = psycopg2.connect(stack.conninfo('lab', user='stampd')), psycopg2.connect(stack.conninfo('lab'))
+    try:
+        worker.autocommit = listener.autocommit = True
+        listener.cursor().execute('listen stampd_task')
+        for value in ('on', 'off'):  # as the sessions of workers do, off where others are to be notified of documents
+            worker.cursor().execute(f'set stampd.worker = {value}')
+            worker.cursor().execute('update stampd.taskqueue set startat = startat - 1 where taskid = %s', (task,))
+        stack.psql('lab', 'update taskqueue set startat = startat + 2, info = info where taskid = %s', (task,))
+        stack.psql('lab', "update taskqueue set info = 'x' where taskid = %s", (task,))
+        stack.psql('lab', "notify stampd_task, 'mark'")
+        stack.psql('lab', 'update taskqueue set startat = 200101000000000 where taskid = %s', (task,))
+        wait_until(lambda: listener.poll() or len(listener.notifies) > 1, PATIENCE_S, 'the notifications, which are in order')
+        assert [one.payload for one in listener.notifies] == ['mark', '']
+    finally:
+        worker.close()
+        listener.close()
+        stack.psql('lab', 'delete from taskqueue')
 
 
 def test_a_task_dropped_by_psql_lets_those_behind_it_start(stack, manager):
