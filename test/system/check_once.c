@@ -27,18 +27,16 @@ static struct scratch scratch;
 static struct arena *arena;
 static struct store *store;
 
-static int open_all(void **state)
+static int open_all(void **state UNUSED)
 {
-    (void)state;
     scratch_run(scratch.admin, "truncate stampd.doc, stampd.item, stampd.idempotency");
     arena = arena_create("test");
     store = store_create(&scratch.settings, scratch.segment);
     return store_connect(store, scratch.ns);
 }
 
-static int close_all(void **state)
+static int close_all(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     store_destroy(store);
     return 0;
@@ -101,9 +99,8 @@ static int64_t count(const char *what)
 
 /* --- keeping and finding --- */
 
-static void an_answer_is_kept_by_its_commit(void **state)
+static void an_answer_is_kept_by_its_commit(void **state UNUSED)
 {
-    (void)state;
     const struct bytes answer = BYTES("any \0 bytes \xff");
     struct idempotency idempotency = idempotency_of("k", answer), found;
     enum fault fault;
@@ -122,9 +119,8 @@ static void an_answer_is_kept_by_its_commit(void **state)
     assert_true(bytes_equal(found.answer, answer));
 }
 
-static void a_second_commit_is_refused_whole(void **state)
+static void a_second_commit_is_refused_whole(void **state UNUSED)
 {
-    (void)state;
     struct idempotency idempotency = idempotency_of("k", BYTES("1"));
     enum fault fault;
     assert_int_equal(commit("a", &idempotency, &fault), COMMIT_DONE);
@@ -189,9 +185,8 @@ static void end_twin(pid_t pid)
     assert_int_equal(status, 0);
 }
 
-static void a_twin_is_waited_for(void **state)
+static void a_twin_is_waited_for(void **state UNUSED)
 {
-    (void)state;
     struct idempotency idempotency = idempotency_of("k", BYTES("own")), found;
     enum fault fault;
     pid_t twin = start_twin("commit");
@@ -210,9 +205,8 @@ static void a_twin_is_waited_for(void **state)
     assert_true(bytes_equal(found.answer, BYTES("own")));
 }
 
-static void a_twin_is_not_waited_for_without_end(void **state)
+static void a_twin_is_not_waited_for_without_end(void **state UNUSED)
 {
-    (void)state;
     struct idempotency idempotency = idempotency_of("k", BYTES("own"));
     enum fault fault;
     scratch.settings.lock_timeout_ms = 200;
@@ -237,9 +231,8 @@ static void grow_old(const char *where)
                              (long long)store_idempotency_purge_s(&scratch.settings) + 1, where));
 }
 
-static void what_is_too_old_is_of_no_account(void **state)
+static void what_is_too_old_is_of_no_account(void **state UNUSED)
 {
-    (void)state;
     struct idempotency found, idempotency = idempotency_of("k", BYTES("new"));
     enum fault fault;
     keep("k");
@@ -253,9 +246,8 @@ static void what_is_too_old_is_of_no_account(void **state)
     assert_int_equal(count("idempotency"), 2);
 }
 
-static void what_is_too_old_goes_by_and_by(void **state)
+static void what_is_too_old_goes_by_and_by(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < 20; i++)
         keep(arena_printf(arena, "old%d", i));
     keep("young");
@@ -270,9 +262,8 @@ static void what_is_too_old_goes_by_and_by(void **state)
     assert_int_equal(count("idempotency"), 6);
 }
 
-static void administrators_purge_by_batches(void **state)
+static void administrators_purge_by_batches(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < 5; i++)
         keep(arena_printf(arena, "old%d", i));
     grow_old("true");
@@ -313,9 +304,8 @@ static void assert_plan(enum statement statement, const char *arguments, const c
     pg_close(pg);
 }
 
-static void plans_are_index_scans(void **state)
+static void plans_are_index_scans(void **state UNUSED)
 {
-    (void)state;
     assert_plan(STATEMENT_IDEMPOTENCY_FIND, "'''', '''', 1", "idempotency_pkey");
     assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "idempotency_at");
     assert_plan(STATEMENT_IDEMPOTENCY_PURGE, "1", "Tid Scan on idempotency");

@@ -29,17 +29,15 @@ static struct pg_options options_for(const char *conninfo, const char *database)
     };
 }
 
-static int open_all(void **state)
+static int open_all(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     struct pg_options options = options_for(scratch.conninfo, scratch.database);
     return pg_open(&options, &pg);
 }
 
-static int close_all(void **state)
+static int close_all(void **state UNUSED)
 {
-    (void)state;
     pg_close(pg);
     arena_destroy(arena);
     return 0;
@@ -62,9 +60,8 @@ static void end_backend(void)
     assert_int_equal(scratch_number(scratch.admin, sql), 1);
 }
 
-static void opening_tells_what_is_wrong(void **state)
+static void opening_tells_what_is_wrong(void **state UNUSED)
 {
-    (void)state;
     struct pg *other;
     static const char *const missing[] = {"no such", "dbname=postgres", "postgresql://localhost/postgres",
                                           "a'b\\c", "x options='-c jit=on'"};
@@ -79,9 +76,8 @@ static void opening_tells_what_is_wrong(void **state)
     assert_int_equal(pg_open(&options, &other), FAULT_XAWAY);
 }
 
-static void a_database_of_another_encoding_is_refused(void **state)
+static void a_database_of_another_encoding_is_refused(void **state UNUSED)
 {
-    (void)state;
     char sql[256], name[80];
     snprintf(name, sizeof name, "%s_ascii", scratch.database);
     snprintf(sql, sizeof sql,
@@ -96,9 +92,8 @@ static void a_database_of_another_encoding_is_refused(void **state)
     assert_int_equal(fault, FAULT_ODATABASE);
 }
 
-static void values_come_back_as_they_went(void **state)
+static void values_come_back_as_they_went(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_i64(&params, INT64_MIN);
@@ -130,9 +125,8 @@ static void values_come_back_as_they_went(void **state)
     assert_true(pg_is_usable(pg));
 }
 
-static void large_values_go_through(void **state)
+static void large_values_go_through(void **state UNUSED)
 {
-    (void)state;
     enum { SIZE = 20 << 20 };
     char *large = arena_alloc(arena, SIZE);
     memset(large, 'x', SIZE);
@@ -145,9 +139,8 @@ static void large_values_go_through(void **state)
     assert_int_equal(pg_get_i64(result, 0, 1), SIZE);
 }
 
-static void an_error_leaves_the_connection_usable(void **state)
+static void an_error_leaves_the_connection_usable(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(pg_execute(pg, "select 1/0"), FAULT_XDATABASE);
     assert_string_equal(pg_sqlstate(pg), "22012");
     assert_true(pg_is_usable(pg));
@@ -161,9 +154,8 @@ static void an_error_leaves_the_connection_usable(void **state)
     assert_string_equal(pg_sqlstate(pg), "");
 }
 
-static void a_dead_backend_is_noticed(void **state)
+static void a_dead_backend_is_noticed(void **state UNUSED)
 {
-    (void)state;
     assert_true(pg_is_alive(pg));
     end_backend();
     assert_true(pg_is_usable(pg)); /* nobody has looked */
@@ -173,9 +165,8 @@ static void a_dead_backend_is_noticed(void **state)
     assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_XAWAY);
 }
 
-static void a_dead_backend_is_met_by_a_query(void **state)
+static void a_dead_backend_is_met_by_a_query(void **state UNUSED)
 {
-    (void)state;
     end_backend();
     assert_int_equal(pg_execute(pg, "select 1"), FAULT_XAWAY);
     assert_false(pg_is_usable(pg));
@@ -219,9 +210,8 @@ static int64_t count_late(void)
     return pg_get_i64(result, 0, 0);
 }
 
-static void a_pipeline_commits_at_its_sync(void **state)
+static void a_pipeline_commits_at_its_sync(void **state UNUSED)
 {
-    (void)state;
     prepare_pipelined();
     struct pg_verdict verdict;
     assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
@@ -238,9 +228,8 @@ static void a_pipeline_commits_at_its_sync(void **state)
     assert_int_equal(count_late(), 2);
 }
 
-static void a_refused_pipeline_leaves_nothing(void **state)
+static void a_refused_pipeline_leaves_nothing(void **state UNUSED)
 {
-    (void)state;
     prepare_pipelined();
     struct pg_verdict verdict;
     assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
@@ -258,9 +247,8 @@ static void a_refused_pipeline_leaves_nothing(void **state)
 }
 
 /* Each statement succeeds; the commit itself fails. */
-static void a_refusal_at_the_sync_is_no_commit(void **state)
+static void a_refusal_at_the_sync_is_no_commit(void **state UNUSED)
 {
-    (void)state;
     prepare_pipelined();
     struct pg_verdict verdict;
     assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
@@ -274,9 +262,8 @@ static void a_refusal_at_the_sync_is_no_commit(void **state)
     assert_int_equal(count_late(), 0);
 }
 
-static void a_silent_server_leaves_the_outcome_unknown(void **state)
+static void a_silent_server_leaves_the_outcome_unknown(void **state UNUSED)
 {
-    (void)state;
     prepare_pipelined();
     assert_int_equal(pg_execute(pg, "set statement_timeout = 0"), FAULT_NONE);
     struct pg_verdict verdict;
@@ -291,9 +278,8 @@ static void a_silent_server_leaves_the_outcome_unknown(void **state)
 }
 
 /* Its answer may still come: another statement would take it for its own. */
-static void a_silent_server_is_not_asked_again(void **state)
+static void a_silent_server_is_not_asked_again(void **state UNUSED)
 {
-    (void)state;
     int backend = pg_backend_pid(pg);
     assert_int_equal(kill(backend, SIGSTOP), 0);
     assert_int_equal(pg_execute(pg, "select 1"), FAULT_XTIME);
@@ -302,9 +288,8 @@ static void a_silent_server_is_not_asked_again(void **state)
     assert_int_equal(pg_execute(pg, "select 2"), FAULT_XAWAY);
 }
 
-static void a_backend_lost_in_a_pipeline_leaves_the_outcome_unknown(void **state)
+static void a_backend_lost_in_a_pipeline_leaves_the_outcome_unknown(void **state UNUSED)
 {
-    (void)state;
     prepare_pipelined();
     struct pg_verdict verdict;
     end_backend();
@@ -317,9 +302,8 @@ static void a_backend_lost_in_a_pipeline_leaves_the_outcome_unknown(void **state
 }
 
 /* More than the socket's buffers hold, both ways: a client that only wrote would wait for ever. */
-static void statements_are_prepared_when_they_are_used(void **state)
+static void statements_are_prepared_when_they_are_used(void **state UNUSED)
 {
-    (void)state;
     struct pg_verdict verdict;
     assert_int_equal(
         pg_execute(pg,
@@ -363,9 +347,8 @@ static void statements_are_prepared_when_they_are_used(void **state)
 }
 
 /* A statement that cannot be prepared fails at its own place, and again when it is used again. */
-static void a_statement_that_cannot_be_prepared_fails_in_its_pipeline(void **state)
+static void a_statement_that_cannot_be_prepared_fails_in_its_pipeline(void **state UNUSED)
 {
-    (void)state;
     static const struct pg_statement some[] = {{"right", "select 7", 0},
                                                {"wrong", "select * from nowhere", 0}};
     struct pg_params params;
@@ -387,9 +370,8 @@ static void a_statement_that_cannot_be_prepared_fails_in_its_pipeline(void **sta
     assert_int_equal(pg_get_i64(result, 0, 0), 7);
 }
 
-static void a_long_pipeline_does_not_block_itself(void **state)
+static void a_long_pipeline_does_not_block_itself(void **state UNUSED)
 {
-    (void)state;
     enum { ROUNDS = 64, SIZE = 1 << 20 };
     static const struct pg_statement echo = {"echo", "select $1::text", 1};
     assert_int_equal(pg_prepare(pg, &echo, 1), FAULT_NONE);
@@ -408,9 +390,8 @@ static void a_long_pipeline_does_not_block_itself(void **state)
         assert_int_equal(pg_get_text(verdict.results[i], 0, 0).size, SIZE);
 }
 
-static void preparing_tells_what_is_wrong(void **state)
+static void preparing_tells_what_is_wrong(void **state UNUSED)
 {
-    (void)state;
     static const struct pg_statement wrong[] = {{"right", "select 1", 0},
                                                 {"wrong", "select * from nowhere", 0}};
     assert_int_equal(pg_prepare(pg, wrong, 2), FAULT_XDATABASE);
@@ -418,9 +399,8 @@ static void preparing_tells_what_is_wrong(void **state)
     assert_true(pg_is_usable(pg));
 }
 
-static void notifications_come_unasked(void **state)
+static void notifications_come_unasked(void **state UNUSED)
 {
-    (void)state;
     struct bytes channel, payload;
     assert_int_equal(pg_execute(pg, "listen stampd"), FAULT_NONE);
     assert_false(pg_next_notification(pg, arena, &channel, &payload));

@@ -23,9 +23,8 @@ static struct scratch scratch;
 static struct arena *arena;
 static struct store *store;
 
-static int open_all(void **state)
+static int open_all(void **state UNUSED)
 {
-    (void)state;
     scratch_run(scratch.admin, "truncate stampd.doc, stampd.item; update stampd.namespace set floor = 0");
     arena = arena_create("test");
     store = store_create(&scratch.settings, scratch.segment);
@@ -37,9 +36,8 @@ static void release(void *document)
     document_release(document);
 }
 
-static int close_all(void **state)
+static int close_all(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     store_destroy(store);
     return 0;
@@ -137,9 +135,8 @@ static void end_session(void)
 
 /* --- loading and committing --- */
 
-static void a_document_goes_through_its_lives(void **state)
+static void a_document_goes_through_its_lives(void **state UNUSED)
 {
-    (void)state;
     struct document *document = load("life", NULL);
     assert_false(document_exists(document));
     assert_int_equal(document->header.version, 0);
@@ -186,9 +183,8 @@ static void a_document_goes_through_its_lives(void **state)
     assert_true(document_exists(document) && document->header.ctime > death.commit.version);
 }
 
-static void a_copy_is_brought_up_to_date(void **state)
+static void a_copy_is_brought_up_to_date(void **state UNUSED)
 {
-    (void)state;
     put("copy", "a", "1");
     put("copy", "b", "1");
     struct document *copy = load("copy", NULL);
@@ -216,9 +212,8 @@ static void a_copy_is_brought_up_to_date(void **state)
     assert_int_equal(load("copy", merged)->item_count, 1);
 }
 
-static void tombstones_are_purged(void **state)
+static void tombstones_are_purged(void **state UNUSED)
 {
-    (void)state;
     put("purge", "a", "1");
     put("purge", "b", "1");
     struct change removal = {0};
@@ -240,9 +235,8 @@ static void tombstones_are_purged(void **state)
     assert_int_equal(count("item"), 1);
 }
 
-static void many_are_loaded_at_once(void **state)
+static void many_are_loaded_at_once(void **state UNUSED)
 {
-    (void)state;
     enum { MANY = 600 };
     scratch_run(scratch.admin, "select stampd.put_item('Doc', 'many' || n, 'Item', 'k', n::text)"
                                " from generate_series(0, 599, 2) n");
@@ -260,9 +254,8 @@ static void many_are_loaded_at_once(void **state)
 
 /* --- refusals --- */
 
-static void moved_documents_are_named(void **state)
+static void moved_documents_are_named(void **state UNUSED)
 {
-    (void)state;
     put("still", "a", "1");
     put("moved \"quoted\\", "a", "1");
     struct change change = {0};
@@ -284,9 +277,8 @@ static void moved_documents_are_named(void **state)
     assert_int_equal(store_verify(store, scratch.ns, arena, &change.commit), FAULT_NONE);
 }
 
-static void a_birth_stays_above_the_floor(void **state)
+static void a_birth_stays_above_the_floor(void **state UNUSED)
 {
-    (void)state;
     struct change change = {0};
     set(take(&change, "floor"), "a", "1");
     scratch_run(scratch.admin, "update stampd.namespace set floor = 991231000000000"); /* after the look */
@@ -301,9 +293,8 @@ static void a_birth_stays_above_the_floor(void **state)
 }
 
 /* A row put by hand, without holding its absence: between the look and the birth. */
-static void a_birth_by_hand_is_a_refusal(void **state)
+static void a_birth_by_hand_is_a_refusal(void **state UNUSED)
 {
-    (void)state;
     scratch_run(scratch.admin,
                 "create function stampd.twin() returns trigger language plpgsql as"
                 " $$begin new.id := 'twin'; return new; end$$;"
@@ -320,9 +311,8 @@ static void a_birth_by_hand_is_a_refusal(void **state)
     assert_true(change.documents[0].moved);
 }
 
-static void a_lock_not_given_is_a_refusal(void **state)
+static void a_lock_not_given_is_a_refusal(void **state UNUSED)
 {
-    (void)state;
     put("locked", "a", "1");
     struct change change = {0};
     set(take(&change, "locked"), "a", "2");
@@ -339,9 +329,8 @@ static void a_lock_not_given_is_a_refusal(void **state)
 
 /* --- sessions --- */
 
-static void a_read_outlives_its_session(void **state)
+static void a_read_outlives_its_session(void **state UNUSED)
 {
-    (void)state;
     put("dead", "a", "1");
     end_session();
     assert_string_equal(content_of(load("dead", NULL), "a"), "1");
@@ -356,9 +345,8 @@ static void a_read_outlives_its_session(void **state)
     store_snapshot_end(store, scratch.ns);
 }
 
-static void a_commit_is_never_repeated(void **state)
+static void a_commit_is_never_repeated(void **state UNUSED)
 {
-    (void)state;
     struct change change = {0};
     set(take(&change, "unknown"), "a", "1");
     end_session();
@@ -374,9 +362,8 @@ static void a_commit_is_never_repeated(void **state)
     commit_done(&change);
 }
 
-static void a_snapshot_is_of_one_instant(void **state)
+static void a_snapshot_is_of_one_instant(void **state UNUSED)
 {
-    (void)state;
     put("one", "a", "1");
     put("two", "a", "1");
     assert_int_equal(store_snapshot_begin(store, scratch.ns), FAULT_NONE);
@@ -394,9 +381,8 @@ static void a_snapshot_is_of_one_instant(void **state)
     assert_string_equal(content_of(load("one", NULL), "a"), "2");
 }
 
-static void a_missing_database_is_not_asked_for_again_at_once(void **state)
+static void a_missing_database_is_not_asked_for_again_at_once(void **state UNUSED)
 {
-    (void)state;
     int ns = namespaces_find(scratch.segment, BYTES("no such database"));
     for (int i = 0; i < 100; i++)
         assert_int_equal(store_connect(store, ns), FAULT_ODATABASE);
@@ -404,9 +390,8 @@ static void a_missing_database_is_not_asked_for_again_at_once(void **state)
     assert_int_equal(store_reconnect(store, ns, 100), FAULT_ODATABASE);
 }
 
-static void the_session_used_least_makes_room(void **state)
+static void the_session_used_least_makes_room(void **state UNUSED)
 {
-    (void)state;
     int ns =
         namespaces_find(scratch.segment, BYTES("no such database")); /* fails, but only after room was made */
     int64_t connections = scratch.settings.connections;
@@ -438,9 +423,8 @@ static const char *page(struct list_query query, struct bytes *more_r)
     return more_r->data ? arena_printf(arena, "%s…", text) : text;
 }
 
-static void lists_go_page_by_page(void **state)
+static void lists_go_page_by_page(void **state UNUSED)
 {
-    (void)state;
     struct bytes more;
     scratch_run(
         scratch.admin,
@@ -466,9 +450,8 @@ static void lists_go_page_by_page(void **state)
 }
 
 /* Few match among many: the page ends where the rows that it may read end. */
-static void a_page_reads_a_bounded_number_of_rows(void **state)
+static void a_page_reads_a_bounded_number_of_rows(void **state UNUSED)
 {
-    (void)state;
     scratch_run(scratch.admin, "insert into stampd.doc select 'Doc', to_char(n, 'FM00000'), 100 + n, case "
                                "when n % 9000 = 5 then 1 else 0 end,"
                                " 0, 0, 0 from generate_series(1, 25000) n");
@@ -495,9 +478,8 @@ static const char *classes_above(const char *cursor, int32_t limit)
     return text;
 }
 
-static void classes_are_found_by_steps_along_the_index(void **state)
+static void classes_are_found_by_steps_along_the_index(void **state UNUSED)
 {
-    (void)state;
     assert_string_equal(classes_above("", 9), "");
     scratch_run(scratch.admin, "insert into stampd.doc select c, to_char(n, 'FM0000'), 100 + n, 1, 0, 0, 0"
                                " from unnest(array['B', 'a', 'A', 'C1']) c, generate_series(1, 2000) n");
@@ -523,9 +505,8 @@ static void classes_are_found_by_steps_along_the_index(void **state)
 }
 
 /* A claim may come a second early: the time that it was for is not the next one too. */
-static void a_turn_that_began_early_is_followed_by_the_next(void **state)
+static void a_turn_that_began_early_is_followed_by_the_next(void **state UNUSED)
 {
-    (void)state;
     enum fault fault;
     struct task_fence fence = {.id = BYTES("periodical"),
                                .claim = 401121042459200,

@@ -50,9 +50,8 @@ static struct segment *open_segment(const char *name)
     return handle;
 }
 
-static int open_house(void **state)
+static int open_house(void **state UNUSED)
 {
-    (void)state;
     folder_make();
     segment = open_segment("segment");
     ns = namespaces_find(segment, bytes_of(database));
@@ -63,9 +62,8 @@ static int open_house(void **state)
     return 0;
 }
 
-static int close_house(void **state)
+static int close_house(void **state UNUSED)
 {
-    (void)state;
     wake_backends(admin); /* of a test that failed */
     tell(admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
                 " where datname = current_database() and pid <> pg_backend_pid()");
@@ -125,9 +123,8 @@ static bool at_once(void)
 
 /* --- open(ns) --- */
 
-static void a_session_is_as_the_statements_need_it(void **state)
+static void a_session_is_as_the_statements_need_it(void **state UNUSED)
 {
-    (void)state;
     static const char *const wanted[][2] = {
         {"plan_cache_mode", "force_generic_plan"},
         {"enable_seqscan", "off"},
@@ -163,9 +160,8 @@ static void a_session_is_as_the_statements_need_it(void **state)
     pg_close(pg);
 }
 
-static void the_former_session_of_an_index_is_ended(void **state)
+static void the_former_session_of_an_index_is_ended(void **state UNUSED)
 {
-    (void)state;
     struct pg *former = open_as(segment, 3), *other = open_as(segment, 4);
     tell(former,
          "begin; insert into doc values ('A', 'left', 1, 1, 1, 0, 0)"); /* an end that nobody awaits */
@@ -180,9 +176,8 @@ static void the_former_session_of_an_index_is_ended(void **state)
     pg_close(pg);
 }
 
-static void one_that_does_not_end_is_waited_for_in_bounds(void **state)
+static void one_that_does_not_end_is_waited_for_in_bounds(void **state UNUSED)
 {
-    (void)state;
     struct pg *former = open_as(segment, 3);
     assert_int_equal(kill(pg_backend_pid(former), SIGSTOP), 0);
     int64_t start_ms = clock_monotonic_ms();
@@ -194,9 +189,8 @@ static void one_that_does_not_end_is_waited_for_in_bounds(void **state)
     pg_close(former);
 }
 
-static void a_new_generation_ends_the_former(void **state)
+static void a_new_generation_ends_the_former(void **state UNUSED)
 {
-    (void)state;
     struct pg *one = open_as(segment, 1), *two = open_as(segment, 2);
     int first = pg_backend_pid(one), second = pg_backend_pid(two);
     segment_close(segment); /* all processes are gone, but for the server's */
@@ -216,9 +210,8 @@ static void a_new_generation_ends_the_former(void **state)
     pg_close(two);
 }
 
-static void another_installation_is_refused(void **state)
+static void another_installation_is_refused(void **state UNUSED)
 {
-    (void)state;
     struct pg *pg = open_as(segment, 1);
     struct segment *twin = open_segment("twin");
     assert_true(segment_installation(twin) != segment_installation(segment));
@@ -267,9 +260,8 @@ static void serve_in_turn(void *argument)
     }
 }
 
-static void two_installations_never_serve_together(void **state)
+static void two_installations_never_serve_together(void **state UNUSED)
 {
-    (void)state;
     int sides[] = {0, 1};
     race = mmap(NULL, sizeof *race, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t left = child_start(serve_in_turn, &sides[0]), right = child_start(serve_in_turn, &sides[1]);
@@ -279,9 +271,8 @@ static void two_installations_never_serve_together(void **state)
     munmap(race, sizeof *race);
 }
 
-static void a_database_that_does_not_fit_is_refused(void **state)
+static void a_database_that_does_not_fit_is_refused(void **state UNUSED)
 {
-    (void)state;
     int missing = namespaces_find(segment, BYTES("session_test_missing"));
     assert_int_equal(fault_of_open(segment, 1, missing), FAULT_ODATABASE);
     make_database("session_test_bare");
@@ -351,9 +342,8 @@ static bool is_marked(void)
     return slots_see(segment, 10).busy && slots_see(segment, 20).busy && slots_see(segment, 10).stamp == 0;
 }
 
-static void a_late_commit_is_waited_for(void **state)
+static void a_late_commit_is_waited_for(void **state UNUSED)
 {
-    (void)state;
     int backend = kill_in_commit();
     pid_t recovery = child_start(inherit, NULL);
     gate_await(&reached);
@@ -375,9 +365,8 @@ static void a_late_commit_is_waited_for(void **state)
     gate_close(&reached);
 }
 
-static void an_recovery_that_is_killed_is_followed_by_another(void **state)
+static void an_recovery_that_is_killed_is_followed_by_another(void **state UNUSED)
 {
-    (void)state;
     int backend = kill_in_commit();
     for (int i = 0; i < 3; i++) {
         pid_t recovery = child_start(inherit, NULL);
@@ -408,9 +397,8 @@ static void mark_as(int index, int where)
     slots_mark(segment, slots, 2, stamp);
 }
 
-static void an_recovery_needs_neither_schema_nor_solitude(void **state)
+static void an_recovery_needs_neither_schema_nor_solitude(void **state UNUSED)
 {
-    (void)state;
     assert_true(
         session_recover(&settings, (segment_join(segment, 2), segment), at_once)); /* nothing in flight */
     make_database("session_test_bare");
@@ -431,9 +419,8 @@ static void an_recovery_needs_neither_schema_nor_solitude(void **state)
     segment_close(twin);
 }
 
-static void an_recovery_without_server_gives_up_when_asked(void **state)
+static void an_recovery_without_server_gives_up_when_asked(void **state UNUSED)
 {
-    (void)state;
     mark_as(2, ns);
     settings.database = (char *)(uintptr_t) "host=/nonexistent user=stampd";
     assert_false(session_recover(&settings, segment, at_once));
@@ -443,9 +430,8 @@ static void an_recovery_without_server_gives_up_when_asked(void **state)
     assert_true(session_recover(&settings, segment, never));
 }
 
-static void pauses_grow_to_some_seconds(void **state)
+static void pauses_grow_to_some_seconds(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         assert_in_range(session_pause_ms(1), 25, 50);
         assert_in_range(session_pause_ms(3), 100, 200);
@@ -483,9 +469,8 @@ static int64_t listening(void)
                " and application_name = 'stampd relay' and query like '%%listen%%' and state = 'idle'");
 }
 
-static void the_relay_hears_what_workers_did_not_write(void **state)
+static void the_relay_hears_what_workers_did_not_write(void **state UNUSED)
 {
-    (void)state;
     pid_t relay = child_start(run_relay, NULL);
     AWAIT(stamp_of(ns, "one") == 1); /* connected: all stamps moved */
     struct pg *worker = open_as(segment, 1);

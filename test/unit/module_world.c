@@ -41,17 +41,15 @@ static const struct stampd_operation operations[] = {
 static const struct stampd_module module = {
     .abi = STAMPD_ABI, .name = "trial", .version = "1", .classes = classes, .operations = operations};
 
-int open_world(void **state)
+int open_world(void **state UNUSED)
 {
-    (void)state;
     char problem[256];
     bool good = module_add(&module, "trial.so", problem, sizeof problem);
     return good ? 0 : (fprintf(stderr, "%s\n", problem), -1);
 }
 
-int start_world(void **state)
+int start_world(void **state UNUSED)
 {
-    (void)state;
     static const struct settings limits = {.limit_kept_bytes = 1000,
                                            .idempotency_s = 100,
                                            .limit_answer_bytes = 4 << 20,

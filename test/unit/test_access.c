@@ -34,9 +34,8 @@ static struct json *names(const char *one, const char *other)
 
 /* --- which namespace --- */
 
-static void a_name_and_its_database_belong_together(void **state)
+static void a_name_and_its_database_belong_together(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *code, *database;
         bool is;
@@ -56,9 +55,8 @@ static void a_name_and_its_database_belong_together(void **state)
     assert_in_range(namespaces_count(segment), before, 2); /* lab and z: no other name has entered */
 }
 
-static void levels(void **state)
+static void levels(void **state UNUSED)
 {
-    (void)state;
     static const enum access_mode modes[] = {ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN};
     static const enum access_level expected[] = {LEVEL_PUBLIC, LEVEL_READ, LEVEL_WRITE};
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
@@ -72,9 +70,8 @@ static void levels(void **state)
 
 /* --- beside an operation --- */
 
-static void nothing_is_returned_beside_a_public_operation(void **state)
+static void nothing_is_returned_beside_a_public_operation(void **state UNUSED)
 {
-    (void)state;
     struct call syncs = {.syncs = names("a", "b")}, none = {.syncs = read("[]")},
                 session = {.session = BYTES("0123456789abcdef")};
     work = nothing;
@@ -94,9 +91,8 @@ static void nothing_is_returned_beside_a_public_operation(void **state)
     assert_non_null(strstr(body.data, "{\"c\":\"Firm\",\"id\":\"a\",\"v\":"));
 }
 
-static void unknown_operations_are_refused_like_closed_ones(void **state)
+static void unknown_operations_are_refused_like_closed_ones(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run_call("Nothing", NULL, (struct call){0}), FAULT_SCLOSED);
     expect_fault(FAULT_SCLOSED, "Nothing");
     const char *detail = arena_copy(arena, reply.detail, strlen(reply.detail));
@@ -123,9 +119,8 @@ static enum stampd_outcome grant_at_first(struct stampd_call *call)
     return works == 1 ? grant(call), stampd_raise(call, "XAGAIN", NULL, NULL) : STAMPD_DONE;
 }
 
-static void what_is_granted_is_synchronised(void **state)
+static void what_is_granted_is_synchronised(void **state UNUSED)
 {
-    (void)state;
     struct call call = {.syncs = names("b", "a")};
     fake_change("Firm", "a", INT64_C(261121000000001), "1");
     fake_change("Firm", "b", INT64_C(261121000000001), "2");
@@ -142,18 +137,16 @@ static void what_is_granted_is_synchronised(void **state)
                 "{\"c\":\"Firm\",\"id\":\"none\",\"closed\":true}]}");
 }
 
-static void a_grant_is_of_one_try(void **state)
+static void a_grant_is_of_one_try(void **state UNUSED)
 {
-    (void)state;
     work = grant_at_first;
     assert_int_equal(run_call("Grant", NULL, (struct call){.syncs = names("a", "b")}), FAULT_NONE);
     assert_int_equal(works, 2);
     assert_null(strstr(body.data, "\"v\":"));
 }
 
-static void grants_are_declared(void **state)
+static void grants_are_declared(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run(grant, NULL), FAULT_BMODULE);
     static const struct stampd_operation strange[] = {{.name = "Strange", .flags = 2, .work = do_work},
                                                       {.name = NULL}};

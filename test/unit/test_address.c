@@ -27,9 +27,8 @@ static union any read_address(const char *text)
     return any;
 }
 
-static void public_addresses_are_told(void **state)
+static void public_addresses_are_told(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {
         "1.0.0.0",         "9.255.255.255",   "11.0.0.0",         "100.63.255.255",  "100.128.0.0",
         "126.255.255.255", "128.0.0.0",       "169.253.255.255",  "169.255.0.0",     "172.15.255.255",
@@ -46,9 +45,8 @@ static void public_addresses_are_told(void **state)
     }
 }
 
-static void all_others_are_not(void **state)
+static void all_others_are_not(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {
         "0.0.0.0",         "0.255.255.255",
         "10.0.0.0",        "10.255.255.255",
@@ -81,9 +79,8 @@ static void all_others_are_not(void **state)
     }
 }
 
-static void the_loopback_is_known(void **state)
+static void the_loopback_is_known(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         union any any = read_address(texts[i]);
@@ -95,9 +92,8 @@ static void the_loopback_is_known(void **state)
     assert_false(address_is_public(&other.address));
 }
 
-static void clients_are_told_apart(void **state)
+static void clients_are_told_apart(void **state UNUSED)
 {
-    (void)state;
     static const char *const same[][2] = {
         {"192.0.2.1", "::ffff:192.0.2.1"},
         {"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"},
@@ -124,9 +120,8 @@ static void clients_are_told_apart(void **state)
     assert_int_equal(address_client(((struct bytes){"1.2.3.4\0x", 9})), 0);
 }
 
-static void networks_are_addresses_with_bits(void **state)
+static void networks_are_addresses_with_bits(void **state UNUSED)
 {
-    (void)state;
     static const char *const good[] = {"10.0.0.0/8", "10.1.2.3",  "2001:db8::/32",
                                        "::1",        "0.0.0.0/0", "::/128"};
     static const char *const bad[] = {"",      "10.0.0.0/33",  "10.0.0.0/-1", "10.0.0.0/",

@@ -25,9 +25,8 @@ static bool is_less(const struct heap_link *a, const struct heap_link *b)
     return ((const struct number *)a)->value < ((const struct number *)b)->value;
 }
 
-static void what_comes_out_is_sorted(void **state)
+static void what_comes_out_is_sorted(void **state UNUSED)
 {
-    (void)state;
     enum { MOST = 300 };
     static struct number numbers[MOST];
     unsigned seed = 4711;
@@ -80,9 +79,8 @@ static struct agenda_task *expect(struct agenda *agenda, int64_t now_ms, const c
     return task;
 }
 
-static void nothing_starts_too_early_nor_out_of_order(void **state)
+static void nothing_starts_too_early_nor_out_of_order(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put(agenda, "later", 2000);
     put(agenda, "soon", 1000);
@@ -100,9 +98,8 @@ static void nothing_starts_too_early_nor_out_of_order(void **state)
     agenda_destroy(agenda);
 }
 
-static void namespaces_take_turns(void **state)
+static void namespaces_take_turns(void **state UNUSED)
 {
-    (void)state;
     enum { MANY = 4000, FEW = 20 };
     static const int one[AGENDA_QUEUES] = {1};
     struct agenda *agenda = agenda_create(one, MANY);
@@ -140,9 +137,8 @@ static int take_all(struct agenda *agenda, struct agenda_task **taken)
     return count;
 }
 
-static void places_are_shared(void **state)
+static void places_are_shared(void **state UNUSED)
 {
-    (void)state;
     static const int four[AGENDA_QUEUES] = {4};
     struct agenda *agenda = agenda_create(four, 1000);
     struct agenda_task *taken[16];
@@ -184,9 +180,8 @@ static void places_are_shared(void **state)
     agenda_destroy(agenda);
 }
 
-static void one_place_is_shared_in_turns_only(void **state)
+static void one_place_is_shared_in_turns_only(void **state UNUSED)
 {
-    (void)state;
     static const int one[AGENDA_QUEUES] = {1};
     struct agenda *agenda = agenda_create(one, 10);
     put_entry(agenda, "a", (struct agenda_entry){.ns = 1});
@@ -199,9 +194,8 @@ static void one_place_is_shared_in_turns_only(void **state)
     agenda_destroy(agenda);
 }
 
-static void a_task_told_of_twice_is_one(void **state)
+static void a_task_told_of_twice_is_one(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put(agenda, "one", 1000);
     put(agenda, "one", 3000); /* moved back */
@@ -219,9 +213,8 @@ static void a_task_told_of_twice_is_one(void **state)
     agenda_destroy(agenda);
 }
 
-static void equal_names_in_two_namespaces_are_two_tasks(void **state)
+static void equal_names_in_two_namespaces_are_two_tasks(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put_entry(agenda, "one", (struct agenda_entry){.ns = 1});
     put_entry(agenda, "one", (struct agenda_entry){.ns = 2});
@@ -229,9 +222,8 @@ static void equal_names_in_two_namespaces_are_two_tasks(void **state)
     agenda_destroy(agenda);
 }
 
-static void each_queue_has_its_places(void **state)
+static void each_queue_has_its_places(void **state UNUSED)
 {
-    (void)state;
     static const int concurrency[AGENDA_QUEUES] = {2, 1, 0, 1};
     struct agenda *agenda = agenda_create(concurrency, 100);
     struct agenda_task *task = NULL;
@@ -254,9 +246,8 @@ static void each_queue_has_its_places(void **state)
     agenda_destroy(agenda);
 }
 
-static void of_a_domain_one_runs(void **state)
+static void of_a_domain_one_runs(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put_entry(agenda, "a1", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 1});
     put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a"), .start_ms = 2});
@@ -272,9 +263,8 @@ static void of_a_domain_one_runs(void **state)
     agenda_destroy(agenda);
 }
 
-static void a_batch_is_of_one_kind(void **state)
+static void a_batch_is_of_one_kind(void **state UNUSED)
 {
-    (void)state;
     static const int one[AGENDA_QUEUES] = {1};
     struct agenda *agenda = agenda_create(one, 100);
     struct agenda_entry entry = {.operation = BYTES("Count"), .batch = 10};
@@ -300,9 +290,8 @@ static void a_batch_is_of_one_kind(void **state)
     agenda_destroy(agenda);
 }
 
-static void who_has_failed_goes_alone(void **state)
+static void who_has_failed_goes_alone(void **state UNUSED)
 {
-    (void)state;
     static const int two[AGENDA_QUEUES] = {2};
     struct agenda *agenda = agenda_create(two, 100);
     put_entry(agenda, "a1", (struct agenda_entry){.operation = BYTES("A"), .batch = 1});
@@ -326,9 +315,8 @@ static void who_has_failed_goes_alone(void **state)
     agenda_destroy(agenda);
 }
 
-static void who_has_failed_leaves_the_batch(void **state)
+static void who_has_failed_leaves_the_batch(void **state UNUSED)
 {
-    (void)state;
     static const int one[AGENDA_QUEUES] = {1};
     struct agenda *agenda = agenda_create(one, 100);
     struct agenda_entry entry = {.operation = BYTES("Count"), .batch = 10};
@@ -357,9 +345,8 @@ static void who_has_failed_leaves_the_batch(void **state)
     agenda_destroy(agenda);
 }
 
-static void what_is_done_is_not_begun_by_old_news(void **state)
+static void what_is_done_is_not_begun_by_old_news(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put(agenda, "once", 5);
     struct agenda_task *task = expect(agenda, 9, "once");
@@ -377,9 +364,8 @@ static void what_is_done_is_not_begun_by_old_news(void **state)
     agenda_destroy(agenda);
 }
 
-static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes(void **state)
+static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put_entry(agenda, "third", (struct agenda_entry){.start_ms = 300, .priority = 20});
     put_entry(agenda, "fourth", (struct agenda_entry){.start_ms = 300, .priority = 20});
@@ -393,9 +379,8 @@ static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_
 }
 
 /* So many that some lie side by side, however names are spread. */
-static void tasks_of_many_namespaces_may_have_one_name(void **state)
+static void tasks_of_many_namespaces_may_have_one_name(void **state UNUSED)
 {
-    (void)state;
     enum { NAMESPACES = 40, NAMES = 100 };
     struct agenda *agenda = agenda_create(plenty, NAMESPACES * NAMES);
     char id[16];
@@ -415,9 +400,8 @@ static void tasks_of_many_namespaces_may_have_one_name(void **state)
     agenda_destroy(agenda);
 }
 
-static void what_a_scan_does_not_tell_of_has_gone(void **state)
+static void what_a_scan_does_not_tell_of_has_gone(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 100);
     put(agenda, "stays", 10);
     put(agenda, "goes", 20);
@@ -442,9 +426,8 @@ static void what_a_scan_does_not_tell_of_has_gone(void **state)
     agenda_destroy(agenda);
 }
 
-static void there_is_room_for_so_many(void **state)
+static void there_is_room_for_so_many(void **state UNUSED)
 {
-    (void)state;
     struct agenda *agenda = agenda_create(plenty, 3000);
     char id[16];
     for (int i = 0; i < 3000; i++) {
@@ -471,9 +454,8 @@ static void learn(struct latency_estimate *latency_estimate, size_t count, int64
     latency_estimate_learn(latency_estimate, 0, operations, count, guess_us, took_us);
 }
 
-static void the_latency_estimate_of_an_operation_is_learnt(void **state)
+static void the_latency_estimate_of_an_operation_is_learnt(void **state UNUSED)
 {
-    (void)state;
     static struct latency_estimate latency_estimate;
     assert_int_equal(latency_estimate_us(&latency_estimate, 0, "Quick"), LATENCY_UNKNOWN_US);
     learn(&latency_estimate, 1, LATENCY_UNKNOWN_US, 2000);
@@ -491,9 +473,8 @@ static void the_latency_estimate_of_an_operation_is_learnt(void **state)
                     LATENCY_LEAST_US + 4);
 }
 
-static void a_request_is_one_observation_of_each_operation(void **state)
+static void a_request_is_one_observation_of_each_operation(void **state UNUSED)
 {
-    (void)state;
     static struct latency_estimate latency_estimate;
     static const char *const operations[] = {"Quick", "Slow", "Quick", "Quick", "Slow", "Quick"};
     latency_estimate_learn(&latency_estimate, 0, operations, 1, LATENCY_UNKNOWN_US, 2000);

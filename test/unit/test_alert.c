@@ -24,9 +24,8 @@ static const char *composed(struct builder *mail, const struct alert_cause *caus
     return mail->data;
 }
 
-static void a_mail_says_what_and_what_to_do(void **state)
+static void a_mail_says_what_and_what_to_do(void **state UNUSED)
 {
-    (void)state;
     struct builder mail = {0};
     struct alert_cause cause = {.ns = "demo",
                                 .task = "abc12345",
@@ -66,9 +65,8 @@ static void a_mail_says_what_and_what_to_do(void **state)
 }
 
 /* SMTP allows lines of 998 bytes. */
-static void no_line_is_too_long(void **state)
+static void no_line_is_too_long(void **state UNUSED)
 {
-    (void)state;
     enum { WORDS = 1999, RECEIVERS = 60 };
     char words[WORDS + 1], to[RECEIVERS * 24];
     struct builder mail = {0};
@@ -101,9 +99,8 @@ static void no_line_is_too_long(void **state)
     builder_free(&mail);
 }
 
-static void no_exception_writes_headers(void **state)
+static void no_exception_writes_headers(void **state UNUSED)
 {
-    (void)state;
     struct builder mail = {0};
     struct alert_cause cause = {.ns = "demo",
                                 .task = "abc12345",
@@ -118,9 +115,8 @@ static void no_exception_writes_headers(void **state)
     builder_free(&mail);
 }
 
-static void a_endpoint_takes_forms_and_json(void **state)
+static void a_endpoint_takes_forms_and_json(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct form form;
     assert_int_equal(form_read(arena, BYTES("op=list"), BYTES("application/x-www-form-urlencoded"),
@@ -142,9 +138,8 @@ static void a_endpoint_takes_forms_and_json(void **state)
     arena_destroy(arena);
 }
 
-static void a_endpoint_refuses_the_rest(void **state)
+static void a_endpoint_refuses_the_rest(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct form form;
     static const struct {

@@ -12,16 +12,14 @@ static struct arena *arena;
 static struct arguments arguments;
 static struct json_problem problem;
 
-static int open_arena(void **state)
+static int open_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int close_arena(void **state)
+static int close_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -69,9 +67,8 @@ static void assert_bytes(struct bytes got, const char *wanted)
     assert_memory_equal(got.data, wanted, got.size);
 }
 
-static void nothing_is_fine(void **state)
+static void nothing_is_fine(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes types[] = {
         {NULL, 0}, BYTES(""), BYTES("text/plain"), BYTES("application/json; charset=latin1")};
     for (size_t i = 0; i < COUNT_OF(types); i++) {
@@ -87,9 +84,8 @@ static void nothing_is_fine(void **state)
 }
 
 /* The same seven arguments by each of the roads. */
-static void all_arguments_come_by_each_path(void **state)
+static void all_arguments_come_by_each_path(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes pairs = BYTES("param=%7B%22a%22:%5b1,2%5D%7d&syncs=[{\"c\":\"A\"}]&account=x%"
                                             "26y+z&key=%c3%A9&admin=a%3Db=c&lang=fr&dhop=261121000000000");
     static const struct bytes json = BYTES("{\"param\":{\"a\":[1,2]},\"syncs\":[{\"c\":\"A\"}],\"account\":"
@@ -112,9 +108,8 @@ static void all_arguments_come_by_each_path(void **state)
     assert_bytes(arguments.dhop, "12");
 }
 
-static void the_first_of_repeated_arguments_wins(void **state)
+static void the_first_of_repeated_arguments_wins(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(read_query(BYTES("lang=fr&lang=en&lang=%zz")), FAULT_NONE);
     assert_bytes(arguments.lang, "fr");
     assert_int_equal(read_query(BYTES("lang=&lang=en")), FAULT_NONE);
@@ -137,9 +132,8 @@ static void the_first_of_repeated_arguments_wins(void **state)
     assert_bytes(arguments.param->text, "{\"q\":1}");
 }
 
-static void names_are_decoded(void **state)
+static void names_are_decoded(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes pairs = BYTES("&&la%6Eg=fr&&%6cang=en&");
     assert_int_equal(read_query(pairs), FAULT_NONE);
     assert_bytes(arguments.lang, "fr");
@@ -149,9 +143,8 @@ static void names_are_decoded(void **state)
     assert_bytes(arguments.lang, "fr");
 }
 
-static void wrong_arguments_are_named(void **state)
+static void wrong_arguments_are_named(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         char path; /* q, f, j */
         struct bytes text;
@@ -215,9 +208,8 @@ static void wrong_arguments_are_named(void **state)
     assert_in_range(problem.offset, 5, 6); /* in the decoded text */
 }
 
-static void types_of_content_are_checked(void **state)
+static void types_of_content_are_checked(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes type;
         bool is_json, is_form;
@@ -260,9 +252,8 @@ static void types_of_content_are_checked(void **state)
 #define PUT_ITEM  "{\"c\":\"I\",\"k\":\"k\",\"j\":{\"a\" : [1]}}"
 #define PUT_PARAM "{\"docs\":[{\"c\":\"A\",\"id\":\"i\",\"items\":[" PUT_ITEM "]}]}"
 
-static void contents_of_items_stay_shallow(void **state)
+static void contents_of_items_stay_shallow(void **state UNUSED)
 {
-    (void)state;
     for (int path = 0; path < 3; path++) {
         assert_int_equal(path == 0   ? read_query(BYTES("param=" PUT_PARAM))
                          : path == 1 ? read_form(BYTES("param=" PUT_PARAM))
@@ -285,9 +276,8 @@ static enum fault read_multipart(struct bytes body)
     return read_source(BYTES("lang=fr"), BYTES("Multipart/Form-Data; boundary=b; charset=UTF-8"), body);
 }
 
-static void multipart_forms_bear_arguments_and_files(void **state)
+static void multipart_forms_bear_arguments_and_files(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(
         read_multipart(
             BYTES(PART("name=\"param\"", PUT_PARAM) PART("name=\"photo\"; filename=\"a.png\"", "\0\xFF\r")
@@ -309,9 +299,8 @@ static void multipart_forms_bear_arguments_and_files(void **state)
     assert_int_equal(arguments.files[1].content.size, 0);
 }
 
-static void many_files_keep_their_order(void **state)
+static void many_files_keep_their_order(void **state UNUSED)
 {
-    (void)state;
     static const char one[] = PART("name=f; filename=x", "");
     struct builder body = {0};
     for (int i = 0; i < PARTS; i++)
@@ -330,9 +319,8 @@ static void many_files_keep_their_order(void **state)
     builder_free(&body);
 }
 
-static void wrong_parts_are_named(void **state)
+static void wrong_parts_are_named(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes body;
         enum fault fault;
@@ -355,9 +343,8 @@ static void wrong_parts_are_named(void **state)
     assert_string_equal(arguments.wrong, "body");
 }
 
-static void resources_have_other_arguments(void **state)
+static void resources_have_other_arguments(void **state UNUSED)
 {
-    (void)state;
     static const struct argument_limits limits = {.depth = 4, .nodes = 20, .parts = 3};
     struct argument_source source = {
         .is_resource = true,
@@ -385,9 +372,8 @@ static void resources_have_other_arguments(void **state)
     assert_string_equal(problem.what, "Unknown argument \"syncs\"; known are param and key.");
 }
 
-static void too_many_arguments_are_refused(void **state)
+static void too_many_arguments_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const char *const pairs[] = {"key=b", "lang=fr", "key", "", "param=%7b%7d"};
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         struct builder text = {0};
@@ -407,9 +393,8 @@ static void too_many_arguments_are_refused(void **state)
     }
 }
 
-static void paths_are_joined_as_they_are_split(void **state)
+static void paths_are_joined_as_they_are_split(void **state UNUSED)
 {
-    (void)state;
     const struct bytes pieces[] = {BYTES("lab"), BYTES("a/b c"), BYTES("\xC3\xA9%\n-._~")};
     const char *path = path_join(arena, pieces, COUNT_OF(pieces));
     assert_string_equal(path, "/lab/a%2Fb%20c/%C3%A9%25%0A-._~");
@@ -421,9 +406,8 @@ static void paths_are_joined_as_they_are_split(void **state)
         assert_true(bytes_equal(again[i], pieces[i]));
 }
 
-static void limits_hold_alike_on_each_path(void **state)
+static void limits_hold_alike_on_each_path(void **state UNUSED)
 {
-    (void)state;
     static const struct argument_limits limits = {.depth = 4, .nodes = 10, .parts = 1};
     static const struct {
         struct bytes query, body;
@@ -442,9 +426,8 @@ static void limits_hold_alike_on_each_path(void **state)
     }
 }
 
-static void paths_are_split_and_decoded(void **state)
+static void paths_are_split_and_decoded(void **state UNUSED)
 {
-    (void)state;
     enum { MOST = 4 };
     static const struct {
         struct bytes uri;
@@ -503,9 +486,8 @@ static void paths_are_split_and_decoded(void **state)
 #define ONE "{\"c\":\"D\",\"id\":\"a\",\"v\":261121000000001,\"ct\":0,\"dt\":0}"
 
 /* A list of synchronisations that stands first, and is plain, has no tree; all else is as if it had one. */
-static void synchronisations_that_stand_first_have_no_tree(void **state)
+static void synchronisations_that_stand_first_have_no_tree(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes body;
         enum fault fault;
@@ -538,9 +520,8 @@ static void synchronisations_that_stand_first_have_no_tree(void **state)
     assert_int_equal(arguments.syncs->count, 0);
 }
 
-static void queries_stand_between_two_signs(void **state)
+static void queries_stand_between_two_signs(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes uri;
         const char *query;

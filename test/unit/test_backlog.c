@@ -15,18 +15,16 @@ static struct backlog *fresh(void)
     return &backlog;
 }
 
-static void nobody_has_looked(void **state)
+static void nobody_has_looked(void **state UNUSED)
 {
-    (void)state;
     const struct backlog *backlog = fresh();
     struct backlog_numbers numbers;
     assert_true(backlog_age_ms(backlog, 5) == -1);
     assert_false(backlog_read(backlog, 0, &numbers));
 }
 
-static void a_look_is_read_back(void **state)
+static void a_look_is_read_back(void **state UNUSED)
 {
-    (void)state;
     struct backlog *backlog = fresh();
     struct backlog_numbers numbers[BACKLOG_QUEUES] =
         {[0] = {1, 2, 3, 4, 5, 261121000000000}, [15] = {.later = INT64_MAX}},
@@ -43,9 +41,8 @@ static void a_look_is_read_back(void **state)
     assert_true(backlog_age_ms(backlog, 90) == 0); /* another processor's clock */
 }
 
-static void a_queue_that_is_empty_again_is_told(void **state)
+static void a_queue_that_is_empty_again_is_told(void **state UNUSED)
 {
-    (void)state;
     struct backlog *backlog = fresh();
     struct backlog_numbers numbers[BACKLOG_QUEUES] = {[3] = {.due = 1}}, found;
     char code[BACKLOG_CODE_BYTES + 1];
@@ -59,9 +56,8 @@ static void a_queue_that_is_empty_again_is_told(void **state)
     assert_true(backlog_age_ms(backlog, 1) == 0); /* a clock at 0 is no absence */
 }
 
-static void what_is_begun_is_due_no_more(void **state)
+static void what_is_begun_is_due_no_more(void **state UNUSED)
 {
-    (void)state;
     struct backlog *backlog = fresh();
     int64_t now = stamp_now(), early = stamp_add_ms(now, -3600000), late = stamp_add_ms(now, 3600000);
     struct backlog_numbers numbers[BACKLOG_QUEUES] = {[2] = {.due = 2, .oldest = early}}, found;
@@ -80,9 +76,8 @@ static void what_is_begun_is_due_no_more(void **state)
     assert_true(backlog_read(backlog, 2, &found) && found.due == 0 && found.oldest == 0);
 }
 
-static void a_scan_looks_from_where_something_may_wait(void **state)
+static void a_scan_looks_from_where_something_may_wait(void **state UNUSED)
 {
-    (void)state;
     struct backlog *backlog = fresh();
     int64_t now = stamp_now(), early = stamp_add_ms(now, -3600000);
     assert_true(backlog_begin_scan(backlog, 1000) == 0); /* nothing is known */
@@ -103,9 +98,8 @@ static void a_scan_looks_from_where_something_may_wait(void **state)
     assert_true(backlog_begin_scan(backlog, 5000 + 600000) == 0); /* now and then from the beginning */
 }
 
-static void a_wish_to_wake_is_taken_once(void **state)
+static void a_wish_to_wake_is_taken_once(void **state UNUSED)
 {
-    (void)state;
     struct backlog *backlog = fresh();
     char code[BACKLOG_CODE_BYTES + 1];
     assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));

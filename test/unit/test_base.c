@@ -21,9 +21,8 @@
 #include "base/secret.h"
 #include "base/settings.h"
 
-static void utf8_is_judged_by_rfc_3629(void **state)
+static void utf8_is_judged_by_rfc_3629(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t size;
@@ -49,9 +48,8 @@ static void utf8_is_judged_by_rfc_3629(void **state)
         assert_int_equal(bytes_is_utf8((struct bytes){cases[i].text, cases[i].size}), cases[i].good);
 }
 
-static void integers_are_whole_and_fit(void **state)
+static void integers_are_whole_and_fit(void **state UNUSED)
 {
-    (void)state;
     int64_t n;
     assert_true(bytes_to_i64(BYTES("9223372036854775807"), &n) && n == INT64_MAX);
     assert_true(bytes_to_i64(BYTES("-9223372036854775808"), &n) && n == INT64_MIN);
@@ -64,9 +62,8 @@ static void integers_are_whole_and_fit(void **state)
     assert_false(bytes_to_i64(BYTES(" 1"), &n));
 }
 
-static void a_builder_grows_and_keeps(void **state)
+static void a_builder_grows_and_keeps(void **state UNUSED)
 {
-    (void)state;
     struct builder builder = {0};
     builder_add_i64(&builder, INT64_MIN);
     builder_add_text(&builder, " ");
@@ -84,9 +81,8 @@ static void a_builder_grows_and_keeps(void **state)
     builder_free(&builder);
 }
 
-static void bytes_are_ordered_as_unsigned(void **state)
+static void bytes_are_ordered_as_unsigned(void **state UNUSED)
 {
-    (void)state;
     assert_true(bytes_compare(BYTES("a"), BYTES("b")) < 0);
     assert_true(bytes_compare(BYTES("a"), BYTES("aa")) < 0);
     assert_true(bytes_compare(BYTES("z"), BYTES("\xC3\xA9")) < 0);
@@ -105,9 +101,8 @@ static void note_freed(void *pointer)
     freed[freed_count++] = *(int *)pointer;
 }
 
-static void an_arena_gives_back_in_reverse(void **state)
+static void an_arena_gives_back_in_reverse(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     static int one = 1, two = 2;
     arena_defer(arena, note_freed, &one);
@@ -124,9 +119,8 @@ static void an_arena_gives_back_in_reverse(void **state)
     arena_destroy(arena);
 }
 
-static void an_arena_keeps_pieces_of_every_size(void **state)
+static void an_arena_keeps_pieces_of_every_size(void **state UNUSED)
 {
-    (void)state;
     enum { ROUNDS = 3, PIECES = 400 };
     struct arena *arena = arena_create("test");
     for (int round = 0; round < ROUNDS; round++) {
@@ -192,9 +186,8 @@ static void reserve_too_much(void)
     builder_reserve(&builder, too_many);
 }
 
-static void sizes_that_overflow_end_the_process(void **state)
+static void sizes_that_overflow_end_the_process(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(end_of(take_too_much), 1);
     assert_int_equal(end_of(take_too_many), 1);
     assert_int_equal(end_of(reserve_too_much), 1);
@@ -215,9 +208,8 @@ static void write_a_wild_line(void)
     free(text);
 }
 
-static void a_log_line_is_one_bounded_line(void **state)
+static void a_log_line_is_one_bounded_line(void **state UNUSED)
 {
-    (void)state;
     int ends[2];
     char seen[8192];
     assert_int_equal(pipe(ends), 0);
@@ -288,9 +280,8 @@ static const char *read_secret(const char *line, size_t size, mode_t mode)
     return text;
 }
 
-static void a_secret_is_the_first_line_of_a_file(void **state)
+static void a_secret_is_the_first_line_of_a_file(void **state UNUSED)
 {
-    (void)state;
     enum { MOST = 1000 };
     char line[MOST + 2];
     memset(line, 'k', sizeof line);
@@ -307,9 +298,8 @@ static void a_secret_is_the_first_line_of_a_file(void **state)
     assert_null(read_secret(line, MOST + 2, 0600));
 }
 
-static void settings_are_read(void **state)
+static void settings_are_read(void **state UNUSED)
 {
-    (void)state;
     struct settings settings;
     char problem[512], *text, longest[190] = "";
     assert_true(load(&settings, "workers = 3\ndatabase = host=/tmp user=x\n", problem, sizeof problem));
@@ -339,9 +329,8 @@ static void settings_are_read(void **state)
     assert_non_null(strstr(problem, ":2: build: given a second time"));
 }
 
-static void wrong_settings_are_named(void **state)
+static void wrong_settings_are_named(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *text, *problem;
     } cases[] = {
@@ -402,9 +391,8 @@ static void take_line(const char *line)
 }
 
 /* The sample in doc/ is what the program says of itself, and its lines are good settings. */
-static void the_sample_is_the_table(void **state)
+static void the_sample_is_the_table(void **state UNUSED)
 {
-    (void)state;
     struct settings settings, standard;
     char problem[512], sample[65536];
     settings_describe(take_line);
@@ -434,9 +422,8 @@ static void the_sample_is_the_table(void **state)
     builder_free(&described);
 }
 
-static void clocks_go_forward(void **state)
+static void clocks_go_forward(void **state UNUSED)
 {
-    (void)state;
     int64_t before = clock_monotonic_us();
     clock_sleep_ms(2);
     assert_true(clock_monotonic_us() - before >= 2000);
@@ -444,9 +431,8 @@ static void clocks_go_forward(void **state)
     assert_in_range(clock_wall_ms(), INT64_C(1600000000000), INT64_C(4102444800000));
 }
 
-static void faults_know_their_class(void **state)
+static void faults_know_their_class(void **state UNUSED)
 {
-    (void)state;
     assert_string_equal(fault_code(FAULT_AVERSION), "AVERSION");
     assert_int_equal(fault_major(FAULT_NPATH), 1);
     assert_int_equal(fault_major(FAULT_SKEY), 7);

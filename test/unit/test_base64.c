@@ -23,9 +23,8 @@ static const struct {
     {BYTES("\xFF\xFF"), BYTES("__8")},
 };
 
-static void bytes_become_letters_and_come_back(void **state)
+static void bytes_become_letters_and_come_back(void **state UNUSED)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(examples); i++) {
         struct builder text = {0};
         char back[8];
@@ -39,9 +38,8 @@ static void bytes_become_letters_and_come_back(void **state)
     }
 }
 
-static void padding_may_follow_when_it_is_whole(void **state)
+static void padding_may_follow_when_it_is_whole(void **state UNUSED)
 {
-    (void)state;
     char back[4];
     assert_true(base64_read(BYTES("Zg=="), back, 1));
     assert_true(base64_read(BYTES("Zm8="), back, 2));
@@ -51,9 +49,8 @@ static void padding_may_follow_when_it_is_whole(void **state)
     assert_false(base64_read(BYTES("===="), back, 1));
 }
 
-static void other_texts_and_sizes_are_refused(void **state)
+static void other_texts_and_sizes_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes wrong[] = {BYTES("Zm9"),  BYTES("Zm9vY"), BYTES("Zm9+"),  BYTES("Zm9/"),
                                          BYTES("Zm 9"), BYTES("Zm9\n"), BYTES("Zm9\0"), BYTES("Zm9\xE9"),
                                          BYTES(""),     NO_BYTES};

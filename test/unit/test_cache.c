@@ -49,9 +49,8 @@ static struct cache_entry *find(struct cache *cache, const char *id)
     return cache_find(cache, hash_of(id), NS, BYTES("Doc"), bytes_of(id));
 }
 
-static void what_was_put_is_found(void **state)
+static void what_was_put_is_found(void **state UNUSED)
 {
-    (void)state;
     struct cache *cache = cache_create(1 << 20, NO_AGE);
     assert_null(find(cache, "a"));
     put(cache, "a", 1, 10);
@@ -68,9 +67,8 @@ static void what_was_put_is_found(void **state)
     cache_destroy(cache);
 }
 
-static void a_newer_copy_takes_the_place(void **state)
+static void a_newer_copy_takes_the_place(void **state UNUSED)
 {
-    (void)state;
     struct cache *cache = cache_create(1 << 20, NO_AGE);
     put(cache, "a", 1, 10)->is_tagged = true;
     size_t bytes = cache_bytes(cache);
@@ -87,9 +85,8 @@ static void a_newer_copy_takes_the_place(void **state)
     cache_destroy(cache);
 }
 
-static void an_absent_document_is_kept_too(void **state)
+static void an_absent_document_is_kept_too(void **state UNUSED)
 {
-    (void)state;
     struct cache *cache = cache_create(1 << 20, NO_AGE);
     put(cache, "gone", 9, 0);
     assert_false(document_exists(find(cache, "gone")->document));
@@ -97,9 +94,8 @@ static void an_absent_document_is_kept_too(void **state)
     cache_destroy(cache);
 }
 
-static void the_least_recently_used_goes_first(void **state)
+static void the_least_recently_used_goes_first(void **state UNUSED)
 {
-    (void)state;
     struct cache *cache = cache_create(30000, NO_AGE);
     put(cache, "a", 1, 8000);
     put(cache, "b", 1, 8000);
@@ -119,9 +115,8 @@ static void the_least_recently_used_goes_first(void **state)
     cache_destroy(cache);
 }
 
-static void what_is_not_used_grows_too_old(void **state)
+static void what_is_not_used_grows_too_old(void **state UNUSED)
 {
-    (void)state;
     struct cache *cache = cache_create(1 << 20, 1000);
     cache_trim(cache, 10000);
     put(cache, "a", 1, 10);
@@ -137,9 +132,8 @@ static void what_is_not_used_grows_too_old(void **state)
     cache_destroy(cache);
 }
 
-static void many_documents_are_all_found(void **state)
+static void many_documents_are_all_found(void **state UNUSED)
 {
-    (void)state;
     enum { MANY = 5000 };
     struct cache *cache = cache_create(64 << 20, NO_AGE);
     char id[16];

@@ -10,16 +10,14 @@
 
 static struct arena *arena;
 
-static int create_arena(void **state)
+static int create_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int destroy_arena(void **state)
+static int destroy_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -32,24 +30,21 @@ static struct version_condition read_field(const char *field, enum comparison co
     return condition;
 }
 
-static void what_is_not_sent_is_not_given(void **state)
+static void what_is_not_sent_is_not_given(void **state UNUSED)
 {
-    (void)state;
     assert_false(read_field("", COMPARE_STRONGLY).is_given);
     assert_false(read_field(" \t", COMPARE_STRONGLY).is_given);
 }
 
-static void star_is_any(void **state)
+static void star_is_any(void **state UNUSED)
 {
-    (void)state;
     struct version_condition condition = read_field(" * ", COMPARE_STRONGLY);
     assert_true(condition.is_given && condition.is_any);
     assert_int_equal(condition.count, 0);
 }
 
-static void tags_are_versions(void **state)
+static void tags_are_versions(void **state UNUSED)
 {
-    (void)state;
     struct version_condition condition =
         read_field("\"261121103000123\" , ,\"x\",W/\"7\",\"8\",\"\"", COMPARE_STRONGLY);
     assert_true(condition.is_given && !condition.is_any);
@@ -61,9 +56,8 @@ static void tags_are_versions(void **state)
     assert_int_equal(condition.versions[0], 7);
 }
 
-static void tags_of_others_name_nothing(void **state)
+static void tags_of_others_name_nothing(void **state UNUSED)
 {
-    (void)state;
     static const char *const fields[] = {
         "\"\"", "\"07\"", "\"+7\"", "\"-7\"", "\"7a\"", "\"99999999999999999999\"", "\"a,b\"", "\"\xC3\xA9\"",
     };
@@ -74,9 +68,8 @@ static void tags_of_others_name_nothing(void **state)
     }
 }
 
-static void what_is_no_list_is_refused(void **state)
+static void what_is_no_list_is_refused(void **state UNUSED)
 {
-    (void)state;
     static const char *const fields[] = {
         "7",       "\"7",        "7\"",       "*,\"7\"",   "\"7\",*",  "* *", ",",
         "\"7\" 8", "\"7\"\"8\"", "w/\"7\"",   "W/7",       "W/ \"7\"", "W/",  "\"",

@@ -35,9 +35,8 @@ static struct schema *declared(const char *text)
 
 /* --- declarations --- */
 
-static void a_schema_says_what_is_copied_and_under_which_key(void **state)
+static void a_schema_says_what_is_copied_and_under_which_key(void **state UNUSED)
 {
-    (void)state;
     const struct schema *schema = declared(DECLARATION);
     assert_true(copies_exist(schema));
     assert_false(copies_exist(declared("{\"classes\":{\"Doc\":{\"items\":{\"Sta\":{}}}}}")));
@@ -61,9 +60,8 @@ static void a_schema_says_what_is_copied_and_under_which_key(void **state)
     builder_free(&text);
 }
 
-static void what_cannot_be_copied_is_refused_with_its_place(void **state)
+static void what_cannot_be_copied_is_refused_with_its_place(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *copies, *target, *path, *words;
     } wrong[] = {
@@ -132,9 +130,8 @@ static void noted(const char *const *expected, size_t count)
         assert_string_equal(fake.notes[i].text, expected[i]);
 }
 
-static void a_commit_notes_what_is_copied_and_makes_one_task(void **state)
+static void a_commit_notes_what_is_copied_and_makes_one_task(void **state UNUSED)
 {
-    (void)state;
     fake.schema = DECLARATION;
     write_items(
         (const char *const[][3]){{"Sta", "", "1"}, {"Emp", "7", "1"}, {"Emp", "8", "1"}, {"Own", "x", "1"}},
@@ -154,9 +151,8 @@ static void a_commit_notes_what_is_copied_and_makes_one_task(void **state)
     assert_int_equal(queue.count, 2);
 }
 
-static void what_goes_with_a_life_is_due_once(void **state)
+static void what_goes_with_a_life_is_due_once(void **state UNUSED)
 {
-    (void)state;
     fake.schema = DECLARATION;
     write_items(
         (const char *const[][3]){{"Sta", "", "1"}, {"Emp", "7", "1"}, {"Emp", "8", "1"}, {"Own", "x", "1"}},
@@ -169,9 +165,8 @@ static void what_goes_with_a_life_is_due_once(void **state)
 
 /* --- what copies are written to --- */
 
-static void documents_that_copies_are_written_to_are_as_fresh_as_others(void **state)
+static void documents_that_copies_are_written_to_are_as_fresh_as_others(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     struct copy_source source = {.iclass = BYTES("Emp"), .key = BYTES("7")};
     struct copy_target targets[] = {{BYTES("Doc"), BYTES("a"), 0}, {BYTES("Doc"), BYTES("b"), 0}};
@@ -201,9 +196,8 @@ static void look_at_b(void)
     seen_during = slots_see(segment, slot_of(B));
 }
 
-static void while_copies_are_written_nobody_believes_in_the_old_ones(void **state)
+static void while_copies_are_written_nobody_believes_in_the_old_ones(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     struct copy_source source = {.iclass = BYTES("Emp"), .key = BYTES("7")};
     struct copy_target target = {BYTES("Doc"), BYTES("b"), 0};
@@ -221,9 +215,8 @@ static void while_copies_are_written_nobody_believes_in_the_old_ones(void **stat
 
 /* --- batches --- */
 
-static void a_batch_is_in_the_order_of_documents(void **state)
+static void a_batch_is_in_the_order_of_documents(void **state UNUSED)
 {
-    (void)state;
     struct copy_target targets[] = {{BYTES("T"), BYTES("b"), 0},
                                     {BYTES("T"), BYTES("c"), 0},
                                     {BYTES("S"), BYTES("z"), 1},
@@ -240,9 +233,8 @@ static void a_batch_is_in_the_order_of_documents(void **state)
     assert_int_equal(targets[2].source, 1);
 }
 
-static void a_place_survives_as_a_text(void **state)
+static void a_place_survives_as_a_text(void **state UNUSED)
 {
-    (void)state;
     const struct copy_place place = {BYTES("Sta"), BYTES(""), INT64_C(261121010101001), BYTES("T"),
                                      BYTES("a\"b")};
     const struct copy_place read = copies_read_place(arena, copies_write_place(arena, &place));

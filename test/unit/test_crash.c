@@ -23,9 +23,8 @@ static bool is_list(const char *text)
     return good;
 }
 
-static void test_lists(void **state)
+static void test_lists(void **state UNUSED)
 {
-    (void)state;
     assert_true(is_list(""));
     assert_true(is_list("  "));
     assert_true(is_list("commit-begun"));
@@ -70,17 +69,15 @@ static int pass(enum crash_point point, int times)
     return begun;
 }
 
-static void test_unarmed(void **state)
+static void test_unarmed(void **state UNUSED)
 {
-    (void)state;
     crash_arm("", mapping_share);
     assert_null(crash_board);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 3), 0);
 }
 
-static void test_deaths_are_counted_over_processes(void **state)
+static void test_deaths_are_counted_over_processes(void **state UNUSED)
 {
-    (void)state;
     crash_arm("commit-begun recovery-moved:3 unmark:2:2", mapping_share);
     assert_int_equal(pass(CRASH_COMMIT_MARK, 3), 0);
     assert_int_equal(pass(CRASH_COMMIT_BEGUN, 3), 1);

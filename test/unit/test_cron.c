@@ -17,9 +17,8 @@ static int64_t next(const char *text, int64_t after)
     return stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after)));
 }
 
-static void texts_have_an_exact_shape(void **state)
+static void texts_have_an_exact_shape(void **state UNUSED)
 {
-    (void)state;
     static const char *const good[] = {
         "H00",     "H59",     "D0000",     "D2359",     "W10000",    "W72359",
         "M010000", "M312359", "Y01010000", "Y12312359", "Y02280425", "Y04302359",
@@ -41,9 +40,8 @@ static void texts_have_an_exact_shape(void **state)
 }
 
 /* Now when it is less, else the period that follows. */
-static void the_present_period_counts_while_it_is_less(void **state)
+static void the_present_period_counts_while_it_is_less(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t after, next;
@@ -71,9 +69,8 @@ static void the_present_period_counts_while_it_is_less(void **state)
         assert_int_equal(next(cases[i].text, cases[i].after), cases[i].next);
 }
 
-static void a_day_that_a_month_has_not_is_its_last(void **state)
+static void a_day_that_a_month_has_not_is_its_last(void **state UNUSED)
 {
-    (void)state;
     int64_t stamp = INT64_C(271231000000001);
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}; /* 2028 is a leap year */
     for (int month = 1; month <= 12; month++) {
@@ -86,9 +83,8 @@ static void a_day_that_a_month_has_not_is_its_last(void **state)
     assert_int_equal(next("M290000", INT64_C(280201000000000)), INT64_C(280229000000000));
 }
 
-static void changed_clocks_lose_and_repeat_nothing(void **state)
+static void changed_clocks_lose_and_repeat_nothing(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *zone, *text;
         int64_t after, next;
@@ -121,9 +117,8 @@ static void changed_clocks_lose_and_repeat_nothing(void **state)
     assert_true(cron_set_zone(""));
 }
 
-static void only_zones_of_the_system_are_taken(void **state)
+static void only_zones_of_the_system_are_taken(void **state UNUSED)
 {
-    (void)state;
     static const char *const bad[] = {
         "Europe/Nowhere", "Europe",        "/etc/localtime", "../../etc/passwd",
         "CET-1CEST",      ":Europe/Paris", "Europe/Paris ",  "EST5EDT,M3.2.0,M11.1.0"};

@@ -14,16 +14,14 @@
 
 static struct arena *arena;
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int stop(void **state)
+static int stop(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -41,9 +39,8 @@ static const char *key_of(const char *text)
     return copy;
 }
 
-static void the_three_forms(void **state)
+static void the_three_forms(void **state UNUSED)
 {
-    (void)state;
     assert_string_equal(key_of("Person"), "cPerson/@");
     assert_string_equal(key_of("Person/ann"), "dPerson/@ann");
     assert_string_equal(key_of("Person/team@red"), "mPerson/team@red");
@@ -52,9 +49,8 @@ static void the_three_forms(void **state)
     assert_string_equal(key_of("Person/place@@"), "mPerson/place@0:0:");
 }
 
-static void escapes(void **state)
+static void escapes(void **state UNUSED)
 {
-    (void)state;
     assert_string_equal(key_of("Person/a%40b%2Fc%25"), "dPerson/@a@b/c%");
     assert_string_equal(key_of("Person/a%2fb"), key_of("Person/a/b"));
     assert_string_equal(key_of("Person/team@r%40d@%c3%a9"), "mPerson/team@3:r@d2:\xc3\xa9");
@@ -62,9 +58,8 @@ static void escapes(void **state)
 }
 
 /* A class, a document and a collection may look alike in parts: their keys never do. */
-static void keys_differ(void **state)
+static void keys_differ(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {"A",       "A/a",         "A/a%40",    "A/a@",
                                         "A/a@b",   "A/a%40b",     "A/a@b@c",   "A/a@b%40c",
                                         "A/a@1:b", "A/c@3:b%40c", "A/a@b@%40", "A/b@a"};
@@ -73,9 +68,8 @@ static void keys_differ(void **state)
             assert_string_not_equal(key_of(texts[i]), key_of(texts[k]));
 }
 
-static void what_is_none(void **state)
+static void what_is_none(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "person",
                                         "Person/",
@@ -100,9 +94,8 @@ static void what_is_none(void **state)
         assert_null(key_of(texts[i]));
 }
 
-static void lengths(void **state)
+static void lengths(void **state UNUSED)
 {
-    (void)state;
     enum { LONG = 4000 };
     char text[LONG + 1];
     memset(text, 'x', sizeof text);
@@ -120,9 +113,8 @@ static void lengths(void **state)
 }
 
 /* Of 300 letters x: the text and its digest are one definition. */
-static void a_digest_stands_for_its_value(void **state)
+static void a_digest_stands_for_its_value(void **state UNUSED)
 {
-    (void)state;
     char text[400], hex[CRYPTO_SHA256_HEX + 1];
     memset(text, 'x', sizeof text);
     memcpy(text, "Note/place@", 11);
@@ -140,9 +132,8 @@ static void a_digest_stands_for_its_value(void **state)
     assert_non_null(key_of("Note/#300"));
 }
 
-static void a_text_is_no_string(void **state)
+static void a_text_is_no_string(void **state UNUSED)
 {
-    (void)state;
     struct definition definition;
     assert_false(definition_read(arena, (struct bytes){"Note/a\0b", 8}, &definition));
     assert_false(definition_read(arena, NO_BYTES, &definition));

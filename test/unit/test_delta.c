@@ -45,9 +45,8 @@ static void assert_json(const struct document *source, struct held held, const c
     builder_free(&builder);
 }
 
-static void json_says_each_case(void **state)
+static void json_says_each_case(void **state UNUSED)
 {
-    (void)state;
     struct document *source = source_create();
     static const struct {
         struct held held;
@@ -89,9 +88,8 @@ static void json_says_each_case(void **state)
     document_release(source);
 }
 
-static void a_first_copy_without_tombstones_keeps_its_dtime(void **state)
+static void a_first_copy_without_tombstones_keeps_its_dtime(void **state UNUSED)
 {
-    (void)state;
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 90, .ctime = 10, .dtime = 50};
     struct document *source = document_build(&header, source_items, 2);
     assert_json(source, (struct held){0}, HEADER("90", "50") ",\"items\":[" NEW "," OLD "],\"dels\":[]}");
@@ -99,9 +97,8 @@ static void a_first_copy_without_tombstones_keeps_its_dtime(void **state)
 }
 
 /* A tombstone that should have been purged is still none of the items that exist. */
-static void a_forgotten_tombstone_is_not_named(void **state)
+static void a_forgotten_tombstone_is_not_named(void **state UNUSED)
 {
-    (void)state;
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 90, .ctime = 10, .dtime = 80};
     struct document *source = document_build(&header, source_items, 3);
     assert_json(source, (struct held){70, 10, 70},
@@ -109,9 +106,8 @@ static void a_forgotten_tombstone_is_not_named(void **state)
     document_release(source);
 }
 
-static void what_does_not_exist_is_a_header(void **state)
+static void what_does_not_exist_is_a_header(void **state UNUSED)
 {
-    (void)state;
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 95};
     struct document *source = document_build(&header, NULL, 0);
     struct document *copy = source_create();
@@ -167,9 +163,8 @@ static struct document *copy_create(int64_t version, int64_t dtime, const struct
 
 #define LIVE "A.new@90 A.old.\"q\"@15"
 
-static void copies_catch_up(void **state)
+static void copies_catch_up(void **state UNUSED)
 {
-    (void)state;
     struct document *source = source_create();
     assert_applied(source, NULL, 85, LIVE " S.@10 T.@70");
 

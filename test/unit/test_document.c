@@ -58,9 +58,8 @@ static bool is_slice(struct bytes text, struct bytes of)
         assert_memory_equal(actual_.data, (expected), actual_.size);                                         \
     } while (0)
 
-static void json_is_ready_in_order(void **state)
+static void json_is_ready_in_order(void **state UNUSED)
 {
-    (void)state;
     struct header header = header_of("2023/17", BIRTH + 9, BIRTH + 1);
     header.v1 = 12345; /* not believed */
     header.v2 = 7;
@@ -106,9 +105,8 @@ static void json_is_ready_in_order(void **state)
     document_release(document);
 }
 
-static void texts_with_escapes_are_kept_beside(void **state)
+static void texts_with_escapes_are_kept_beside(void **state UNUSED)
 {
-    (void)state;
     struct header header = header_of("a\"b\\c", BIRTH, BIRTH);
     const struct item items[] = {
         json_item("A", "k\n", BIRTH, "\"\\u00e9\""),
@@ -146,9 +144,8 @@ static void texts_with_escapes_are_kept_beside(void **state)
     document_release(merged);
 }
 
-static void absence_is_a_snapshot(void **state)
+static void absence_is_a_snapshot(void **state UNUSED)
 {
-    (void)state;
     struct header header = {.class = BYTES("Order"), .id = BYTES("x"), .version = BIRTH + 7, .floor = BIRTH};
     struct document *document = document_build(&header, NULL, 0);
     assert_false(document_exists(document));
@@ -166,9 +163,8 @@ static void absence_is_a_snapshot(void **state)
     document_release(document);
 }
 
-static void newer_items_are_merged(void **state)
+static void newer_items_are_merged(void **state UNUSED)
 {
-    (void)state;
     struct header header = header_of("x", BIRTH + 10, BIRTH);
     const struct item items[] = {
         json_item("A", "1", BIRTH, "1"),         tombstone("A", "2", BIRTH + 3),
@@ -205,9 +201,8 @@ static void newer_items_are_merged(void **state)
     document_release(same);
 }
 
-static void items_are_found(void **state)
+static void items_are_found(void **state UNUSED)
 {
-    (void)state;
     struct header header = header_of("x", BIRTH, BIRTH);
     char keys[200][16];
     struct item items[200];
@@ -232,9 +227,8 @@ static void items_are_found(void **state)
     }
 }
 
-static void references_are_counted(void **state)
+static void references_are_counted(void **state UNUSED)
 {
-    (void)state;
     struct header header = header_of("x", BIRTH, BIRTH);
     struct document *document = document_build(&header, NULL, 0);
     assert_ptr_equal(document_hold(document), document);
@@ -244,9 +238,8 @@ static void references_are_counted(void **state)
     document_release(NULL);
 }
 
-static void class_names_are_judged(void **state)
+static void class_names_are_judged(void **state UNUSED)
 {
-    (void)state;
     static const char *const good[] = {"A", "Abc", "Z9", "Abcdefghijklmnop"};
     static const char *const bad[] = {"", "a", "9A", "A_", "A b", "Abcdefghijklmnopq", "\xC3\x89t", "A."};
     for (size_t i = 0; i < COUNT_OF(good); i++)

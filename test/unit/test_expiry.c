@@ -63,9 +63,8 @@ static int64_t until_of(const char *class, const struct item *item)
     return until;
 }
 
-static void only_an_integer_of_the_property_ends_a_document(void **state)
+static void only_an_integer_of_the_property_ends_a_document(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *content;
         int64_t until;
@@ -100,9 +99,8 @@ static void only_an_integer_of_the_property_ends_a_document(void **state)
     assert_int_equal(until_of("Doc", NULL), DOCUMENT_FOREVER);
 }
 
-static void the_end_travels_with_a_copy(void **state)
+static void the_end_travels_with_a_copy(void **state UNUSED)
 {
-    (void)state;
     const struct header header = {
         .class = BYTES("Doc"), .id = BYTES("a"), .version = 5, .ctime = 5, .dtime = 5};
     struct document *document = document_build(&header, NULL, 0);
@@ -134,9 +132,8 @@ static bool is_there(struct name name)
     return exists;
 }
 
-static void a_proven_copy_ends_without_a_load(void **state)
+static void a_proven_copy_ends_without_a_load(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 10, ends_in(5));
     fake_change("Doc", "b", 10, "{}");
     assert_true(is_there(A));
@@ -149,9 +146,8 @@ static void a_proven_copy_ends_without_a_load(void **state)
     assert_int_equal(fake.loads, loads);
 }
 
-static void who_saw_it_alive_runs_again_when_it_ends_before_the_validation(void **state)
+static void who_saw_it_alive_runs_again_when_it_ends_before_the_validation(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 10, ends_in(5));
     for (int writes = 0; writes < 2; writes++) {
@@ -168,9 +164,8 @@ static void who_saw_it_alive_runs_again_when_it_ends_before_the_validation(void 
     assert_false(is_there(A));
 }
 
-static void what_is_written_to_one_that_has_ended_is_a_new_life(void **state)
+static void what_is_written_to_one_that_has_ended_is_a_new_life(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 10, ends_in(-1));
     struct transaction *transaction = begin(false);
     struct draft *draft = fetch(transaction, A);
@@ -187,9 +182,8 @@ static void what_is_written_to_one_that_has_ended_is_a_new_life(void **state)
     assert_true(is_there(A));
 }
 
-static void an_old_copy_does_not_tell_of_an_end_that_was_put_off(void **state)
+static void an_old_copy_does_not_tell_of_an_end_that_was_put_off(void **state UNUSED)
 {
-    (void)state;
     const struct document *document;
     fake_change("Doc", "a", 10, ends_in(5));
     assert_true(is_there(A));
@@ -211,18 +205,16 @@ static void an_old_copy_does_not_tell_of_an_end_that_was_put_off(void **state)
     transaction_end(transaction);
 }
 
-static void what_is_read_in_a_snapshot_ends_too(void **state)
+static void what_is_read_in_a_snapshot_ends_too(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 10, ends_in(-1));
     struct transaction *transaction = begin(true);
     assert_false(draft_exists(fetch(transaction, A)));
     transaction_end(transaction);
 }
 
-static void what_was_written_is_kept_only_when_its_end_is_known(void **state)
+static void what_was_written_is_kept_only_when_its_end_is_known(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     for (int forgets = 0; forgets < 2; forgets++) {
         fake.is_forgetful = forgets;

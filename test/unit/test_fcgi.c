@@ -29,9 +29,8 @@ enum { LONG_MS = 5000 };
 static char folder[] = "/tmp/test_fcgi.XXXXXX";
 static char path[64];
 
-static int make_folder(void **state)
+static int make_folder(void **state UNUSED)
 {
-    (void)state;
     log_open("test_fcgi", LOG_LEVEL_ERROR, false);
     signal(SIGPIPE, SIG_IGN);
     if (!mkdtemp(folder))
@@ -40,9 +39,8 @@ static int make_folder(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_folder(void **state UNUSED)
 {
-    (void)state;
     unlink(path);
     return rmdir(folder);
 }
@@ -104,9 +102,8 @@ static bool is_closed(int fd)
 
 /* --- the socket --- */
 
-static void socket_is_made_and_a_stale_one_replaced(void **state)
+static void socket_is_made_and_a_stale_one_replaced(void **state UNUSED)
 {
-    (void)state;
     char problem[256] = "";
     int listener, second;
     struct stat status;
@@ -127,9 +124,8 @@ static void socket_is_made_and_a_stale_one_replaced(void **state)
     unlink(path);
 }
 
-static void socket_never_replaces_what_is_no_socket(void **state)
+static void socket_never_replaces_what_is_no_socket(void **state UNUSED)
 {
-    (void)state;
     char problem[256] = "", long_path[200];
     int listener, file = open(path, O_CREAT | O_WRONLY, 0600);
     assert_true(file >= 0);
@@ -147,9 +143,8 @@ static void socket_never_replaces_what_is_no_socket(void **state)
 
 /* --- requests --- */
 
-static void request_brings_parameters_and_body(void **state)
+static void request_brings_parameters_and_body(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     struct builder body = {0};
     int64_t size = 0;
@@ -170,9 +165,8 @@ static void request_brings_parameters_and_body(void **state)
     close_server(fcgi);
 }
 
-static void purge_connections_are_served_in_any_order(void **state)
+static void purge_connections_are_served_in_any_order(void **state UNUSED)
 {
-    (void)state;
     enum { CLIENTS = 200, ROUNDS = 3 };
     struct fcgi *fcgi = open_server(-1);
     int clients[CLIENTS];
@@ -204,9 +198,8 @@ static void purge_connections_are_served_in_any_order(void **state)
     close_server(fcgi);
 }
 
-static void connection_is_closed_when_it_is_not_to_be_kept(void **state)
+static void connection_is_closed_when_it_is_not_to_be_kept(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     int client = client_connect(path);
     send_request(client, false, "/once", BYTES(""));
@@ -231,9 +224,8 @@ static void *read_answer(void *argument)
     return NULL;
 }
 
-static void answers_of_all_sizes_come_whole(void **state)
+static void answers_of_all_sizes_come_whole(void **state UNUSED)
 {
-    (void)state;
     static const size_t sizes[] = {
         0, 1, 8191, 65505, 65506, 65507, 65528, 200000, 32 * 65528 - 22, 32 * 65528, 5000001};
     struct fcgi *fcgi = open_server(-1);
@@ -262,9 +254,8 @@ static void answers_of_all_sizes_come_whole(void **state)
 
 /* --- what the world may do --- */
 
-static void body_over_the_limit_leaves_the_connection_usable(void **state)
+static void body_over_the_limit_leaves_the_connection_usable(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     struct builder body = {0};
     int64_t size = 0;
@@ -320,9 +311,8 @@ static enum fault body_fault(struct fcgi *fcgi, const char *length, const struct
     return fault;
 }
 
-static void body_must_be_whole(void **state)
+static void body_must_be_whole(void **state UNUSED)
 {
-    (void)state;
     enum { ABORT = 2, STDIN = 5 };
     struct fcgi *fcgi = open_server(-1);
     struct builder whole = {0}, partial = {0}, aborted = {0}, none = {0};
@@ -351,9 +341,8 @@ static void body_must_be_whole(void **state)
     close_server(fcgi);
 }
 
-static void strangers_are_dropped(void **state)
+static void strangers_are_dropped(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     struct fcgi_request *request;
     struct builder role = {0};
@@ -377,9 +366,8 @@ static void strangers_are_dropped(void **state)
     close_server(fcgi);
 }
 
-static void client_that_left_harms_nobody(void **state)
+static void client_that_left_harms_nobody(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     int gone = client_connect(path), stays = client_connect(path);
     send_request(gone, true, "/gone", BYTES(""));
@@ -404,9 +392,8 @@ static void client_that_left_harms_nobody(void **state)
     close_server(fcgi);
 }
 
-static void answers_leave_in_pieces(void **state)
+static void answers_leave_in_pieces(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     int64_t later = clock_monotonic_ms() + 60000;
     int client = client_connect(path), deaf = client_connect(path);
@@ -443,9 +430,8 @@ static void answers_leave_in_pieces(void **state)
     close_server(fcgi);
 }
 
-static void missing_descriptors_make_a_pause_and_no_loss(void **state)
+static void missing_descriptors_make_a_pause_and_no_loss(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     struct fcgi_request *request = NULL;
     struct rlimit before, tight;
@@ -470,9 +456,8 @@ static void missing_descriptors_make_a_pause_and_no_loss(void **state)
 
 /* --- the end --- */
 
-static void draining_serves_what_waits_and_what_is_kept(void **state)
+static void draining_serves_what_waits_and_what_is_kept(void **state UNUSED)
 {
-    (void)state;
     struct fcgi *fcgi = open_server(-1);
     struct fcgi_request *request = NULL;
     int kept = client_connect(path);
@@ -507,9 +492,8 @@ static void draining_serves_what_waits_and_what_is_kept(void **state)
     close_server(fcgi);
 }
 
-static void successor_takes_over_the_same_socket(void **state)
+static void successor_takes_over_the_same_socket(void **state UNUSED)
 {
-    (void)state;
     int listener;
     char problem[256] = "";
     assert_true(fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
@@ -531,9 +515,8 @@ static void successor_takes_over_the_same_socket(void **state)
     close_server(new);
 }
 
-static void wake_descriptor_ends_a_wait(void **state)
+static void wake_descriptor_ends_a_wait(void **state UNUSED)
 {
-    (void)state;
     int wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     struct fcgi *fcgi = open_server(wake);
     struct fcgi_request *request = NULL;

@@ -108,9 +108,8 @@ static void drip_to(struct fcgi *fcgi, const char *path, enum part part)
     builder_free(&body);
 }
 
-static void slow_requests_are_ended(void **state)
+static void slow_requests_are_ended(void **state UNUSED)
 {
-    (void)state;
     const char *path = folder_path("worker.sock");
     struct fcgi *fcgi = open_server(path);
     for (int turn = 0; turn < 2; turn++) {
@@ -123,18 +122,16 @@ static void slow_requests_are_ended(void **state)
     unlink(path);
 }
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     log_open("test_fcgi_slow", LOG_LEVEL_ERROR, false);
     signal(SIGPIPE, SIG_IGN);
     folder_make();
     return 0;
 }
 
-static int end(void **state)
+static int end(void **state UNUSED)
 {
-    (void)state;
     folder_remove();
     return 0;
 }

@@ -157,9 +157,8 @@ static void run_world(uint64_t seed)
     world_destroy(crowd.world);
 }
 
-static void holders_always_equal_their_source(void **state)
+static void holders_always_equal_their_source(void **state UNUSED)
 {
-    (void)state;
     const char *text = getenv("STAMPD_TEST_SEED");
     uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)clock_wall_ms();
     print_message("STAMPD_TEST_SEED=%" PRIu64 "\n", seed);

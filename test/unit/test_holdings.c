@@ -16,16 +16,14 @@ static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes =
 static struct arena *arena;
 static struct reply reply;
 
-static int open_arena(void **state)
+static int open_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int close_arena(void **state)
+static int close_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -93,9 +91,8 @@ static bool paths_agree(struct bytes body)
 #define ONE   "{\"c\":\"Doc\",\"id\":\"a\",\"v\":261121000000001,\"ct\":261121000000000,\"dt\":0}"
 #define WHOLE "{\"syncs\":[" ONE "]}"
 
-static void what_programs_write_is_taken(void **state)
+static void what_programs_write_is_taken(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *body;
         size_t count;
@@ -122,9 +119,8 @@ static void what_programs_write_is_taken(void **state)
     assert_int_equal(one->held[0].dtime, 0);
 }
 
-static void what_is_unusual_is_left_to_the_tree(void **state)
+static void what_is_unusual_is_left_to_the_tree(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes cases[] = {
         BYTES(""),
         BYTES(" "),
@@ -168,9 +164,8 @@ static void what_is_unusual_is_left_to_the_tree(void **state)
             fail_msg("taken: %.*s", (int)cases[i].size, cases[i].data);
 }
 
-static void what_follows_is_left(void **state)
+static void what_follows_is_left(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *body, *others;
     } cases[] = {
@@ -193,17 +188,15 @@ static void what_follows_is_left(void **state)
     }
 }
 
-static void every_beginning_is_refused(void **state)
+static void every_beginning_is_refused(void **state UNUSED)
 {
-    (void)state;
     static const char body[] = "{\"syncs\":[" ONE "," ONE "]}";
     for (size_t size = 0; size < sizeof body - 1; size++)
         assert_null(read_plain(exact((struct bytes){body, size})));
 }
 
-static void limits_are_named_alike(void **state)
+static void limits_are_named_alike(void **state UNUSED)
 {
-    (void)state;
     struct builder body = {0};
     builder_add_text(&body, "{\"syncs\":[" ONE);
     for (int i = 0; i < 100; i++)
@@ -231,9 +224,8 @@ static uint32_t next_random(void)
 }
 
 /* Bodies put together of what may stand there, most of them right, and then spoilt at some byte. */
-static void both_paths_say_the_same(void **state)
+static void both_paths_say_the_same(void **state UNUSED)
 {
-    (void)state;
     static const char *const classes[] = {"Doc", "A", "Doc2", "doc", "", "Abcdefghijklmnopq", "D\\u006f"};
     static const char *const ids[] = {
         "a", "1", "\xC3\xA9t\xC3\xA9", "a\\\"", "", "\xFF", "0123456789012345678901234567890123456789x"};

@@ -28,9 +28,8 @@ static size_t count_words(const char *text, const char *word)
 }
 
 /* Each worker has room for the sessions of the namespaces that prefer it, and one more. */
-static void homes_of_namespaces(void **state)
+static void homes_of_namespaces(void **state UNUSED)
 {
-    (void)state;
     static char run_directory[] = "/run/stampd";
     struct settings settings = {.workers = 4, .connections = 4, .run_directory = run_directory};
     assert_int_equal(homes_width(&settings, 3), 4);
@@ -64,9 +63,8 @@ static void homes_of_namespaces(void **state)
     assert_non_null(strstr(last, "server unix:/run/stampd/worker-0.sock max_fails=0;"));
 }
 
-static void homes_are_read(void **state)
+static void homes_are_read(void **state UNUSED)
 {
-    (void)state;
     assert_true(home_has(NO_BYTES, 3, 4));
     assert_true(home_has(BYTES("2/2"), 2, 4));
     assert_true(home_has(BYTES("2/2"), 3, 4));

@@ -15,9 +15,8 @@
 #include "store/store_idempotency.h"
 #include "worker_context_world.h"
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     static const struct settings limits = {.limit_answer_bytes = 4 << 20,
                                            .limit_items = 100000,
                                            .limit_tombstones = 100000,
@@ -75,9 +74,8 @@ static const char *answer_of(const char *id, int64_t version)
 
 /* --- the answer kept --- */
 
-static void a_request_sent_again_gets_its_answer_again(void **state)
+static void a_request_sent_again_gets_its_answer_again(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(put("a", "1", "k1"), FAULT_NONE);
     assert_false(reply.is_replayed);
     const char *first = answer();
@@ -101,9 +99,8 @@ static void a_request_sent_again_gets_its_answer_again(void **state)
     assert_true(fake_version("Doc", "a") > later);
 }
 
-static void without_a_key_nothing_is_looked_for(void **state)
+static void without_a_key_nothing_is_looked_for(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(put("a", "1", NULL), FAULT_NONE);
     assert_int_equal(put("a", "2", NULL), FAULT_NONE);
     assert_false(reply.is_replayed);
@@ -111,9 +108,8 @@ static void without_a_key_nothing_is_looked_for(void **state)
     assert_int_equal(fake.commits, 2);
 }
 
-static void what_changes_nothing_is_kept_too(void **state)
+static void what_changes_nothing_is_kept_too(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(put("a", "1", NULL), FAULT_NONE);
     int64_t version = fake_version("Doc", "a");
     assert_int_equal(put("a", "1", "same"), FAULT_NONE);
@@ -133,9 +129,8 @@ static void what_changes_nothing_is_kept_too(void **state)
     assert_true(reply.is_replayed);
 }
 
-static void another_request_is_refused(void **state)
+static void another_request_is_refused(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
     int commits = fake.commits;
     assert_int_equal(put("a", "2", "k"), FAULT_AKEYREUSED);
@@ -167,9 +162,8 @@ static void another_request_is_refused(void **state)
     assert_int_equal(fake.commits, commits);
 }
 
-static void each_account_has_its_own_keys(void **state)
+static void each_account_has_its_own_keys(void **state UNUSED)
 {
-    (void)state;
     struct call call = call_of("put", put_of("a", "1"), "k");
     call.account = BYTES("zoe");
     assert_int_equal(put("a", "2", "k"), FAULT_NONE);
@@ -182,9 +176,8 @@ static void each_account_has_its_own_keys(void **state)
     assert_string_equal(reply.arguments[0], "limit_name_bytes");
 }
 
-static void synchronisations_are_computed_anew(void **state)
+static void synchronisations_are_computed_anew(void **state UNUSED)
 {
-    (void)state;
     struct call call = call_of("put", put_of("a", "1"), "k");
     assert_int_equal(run(call), FAULT_NONE);
     int64_t version = fake_version("Doc", "a");
@@ -197,9 +190,8 @@ static void synchronisations_are_computed_anew(void **state)
     assert_non_null(strstr(body.data, "\"j\":22"));
 }
 
-static void who_only_reads_keeps_nothing(void **state)
+static void who_only_reads_keeps_nothing(void **state UNUSED)
 {
-    (void)state;
     static const char get[] = "{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\"}]}";
     assert_int_equal(run(call_of("get", get, "k")), FAULT_NONE);
     assert_int_equal(run(call_of("get", get, "k")), FAULT_NONE);
@@ -208,9 +200,8 @@ static void who_only_reads_keeps_nothing(void **state)
     assert_int_equal(fake.finds + fake.commits, 0);
 }
 
-static void keys_are_checked(void **state)
+static void keys_are_checked(void **state UNUSED)
 {
-    (void)state;
     char text[300];
     memset(text, 'k', sizeof text);
     text[256] = '\0';
@@ -234,9 +225,8 @@ static const char *key_made_at(int64_t seconds, char version, char variant)
                         (long long)(ms & 0xffff), version, variant);
 }
 
-static void keys_may_carry_their_time(void **state)
+static void keys_may_carry_their_time(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(put("a", "1", key_made_at(-101, '7', '8')), FAULT_AKEYOLD);
     assert_int_equal(reply.phase, PHASE_BEFORE);
     assert_int_equal(reply.argument_count, 2);
@@ -264,9 +254,8 @@ static void keys_may_carry_their_time(void **state)
     assert_int_equal(fake.commits, commits);
 }
 
-static void the_stamp_of_the_operation_is_the_time_of_other_keys(void **state)
+static void the_stamp_of_the_operation_is_the_time_of_other_keys(void **state UNUSED)
 {
-    (void)state;
     struct call call = call_of("put", put_of("a", "1"), "k");
     char old[STAMP_DIGITS + 1];
     stamp_to_text(stamp_add_ms(stamp_now(), -101 * 1000), old);
@@ -277,9 +266,8 @@ static void the_stamp_of_the_operation_is_the_time_of_other_keys(void **state)
     assert_int_equal(fake.commits, 1);
 }
 
-static void faults_are_not_kept(void **state)
+static void faults_are_not_kept(void **state UNUSED)
 {
-    (void)state;
     static const char born[] = "{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":0}]}";
     fake_change("Doc", "a", 200, "1");
     assert_int_equal(run(call_of("put", born, "k")), FAULT_AVERSION);
@@ -296,9 +284,8 @@ static void faults_are_not_kept(void **state)
     assert_int_equal(fake.commits, commits);
 }
 
-static void an_answer_has_a_limit(void **state)
+static void an_answer_has_a_limit(void **state UNUSED)
 {
-    (void)state;
     settings.limit_kept_bytes = 5;
     assert_int_equal(put("a", "1", "k"), FAULT_ALIMIT);
     assert_string_equal(reply.arguments[0], "limit_kept_bytes");
@@ -323,9 +310,8 @@ static void twin_commits(void)
     reply = own_reply;
 }
 
-static void a_quicker_twin_gives_the_answer(void **state)
+static void a_quicker_twin_gives_the_answer(void **state UNUSED)
 {
-    (void)state;
     fake.after_find = twin_commits; /* this one looked too early */
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
     assert_true(reply.is_replayed);
@@ -346,9 +332,8 @@ static void born_by_twin(void)
     reply = own_reply;
 }
 
-static void a_quicker_twin_makes_a_fault_an_answer(void **state)
+static void a_quicker_twin_makes_a_fault_an_answer(void **state UNUSED)
 {
-    (void)state;
     static const char born[] = "{\"docs\":[{\"c\":\"Doc\",\"id\":\"b\",\"if\":0}]}";
     fake.after_find = born_by_twin;
     assert_int_equal(run(call_of("put", born, "b")), FAULT_NONE);
@@ -357,9 +342,8 @@ static void a_quicker_twin_makes_a_fault_an_answer(void **state)
     assert_int_equal(fake.commits, 1);
 }
 
-static void a_twin_with_another_request_is_refused(void **state)
+static void a_twin_with_another_request_is_refused(void **state UNUSED)
 {
-    (void)state;
     fake.after_find = twin_commits;
     assert_int_equal(put("c", "3", "k"), FAULT_AKEYREUSED);
     assert_int_equal(fake_version("Doc", "c"), 0);
@@ -373,9 +357,8 @@ static void heal(void)
     fake.after_find = NULL;
 }
 
-static void a_lost_commit_that_happened_gives_its_answer(void **state)
+static void a_lost_commit_that_happened_gives_its_answer(void **state UNUSED)
 {
-    (void)state;
     fake.outcome = COMMIT_UNKNOWN;
     fake.is_lost = true;
     assert_int_equal(put("a", "1", "k"), FAULT_NONE);
@@ -394,9 +377,8 @@ static void heal_later(void)
         heal();
 }
 
-static void a_lost_commit_that_did_not_happen_is_made_again(void **state)
+static void a_lost_commit_that_did_not_happen_is_made_again(void **state UNUSED)
 {
-    (void)state;
     fake.outcome = COMMIT_UNKNOWN;
     fake.after_find = heal_later; /* the first look is before the first try */
     finds_left = 1;
@@ -417,9 +399,8 @@ static void fail_to_find(void)
     fake.find_fault = FAULT_XAWAY;
 }
 
-static void what_cannot_be_proven_stays_unknown(void **state)
+static void what_cannot_be_proven_stays_unknown(void **state UNUSED)
 {
-    (void)state;
     fake.outcome = COMMIT_UNKNOWN;
     fake.before_commit = fail_to_find;
     assert_int_equal(put("a", "1", "k"), FAULT_XUNKNOWN);
@@ -444,9 +425,8 @@ static enum fault run_at(int64_t dhop)
     return run(call);
 }
 
-static void a_stamp_is_neither_in_the_future_nor_too_old(void **state)
+static void a_stamp_is_neither_in_the_future_nor_too_old(void **state UNUSED)
 {
-    (void)state;
     int64_t now = stamp_now();
     assert_int_equal(run_at(now), FAULT_NONE);
     assert_int_equal(run_at(stamp_add_ms(now, 4000)), FAULT_NONE);
@@ -466,9 +446,8 @@ static void a_stamp_is_neither_in_the_future_nor_too_old(void **state)
     }
 }
 
-static void operations_get_the_stamp(void **state)
+static void operations_get_the_stamp(void **state UNUSED)
 {
-    (void)state;
     char text[STAMP_DIGITS + 1];
     int64_t now = stamp_now();
     stamp_to_text(now, text);

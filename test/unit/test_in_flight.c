@@ -17,9 +17,8 @@ enum { PLACES = 3, BORN_MS = 10000, NOW_MS = 60000, RETIRED = 8 };
 static struct in_flight *in_flight;
 static const struct fate fate = {.cause = LOSS_CRASH, .in_application = true};
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     in_flight = in_flight_create(PLACES, BORN_MS);
     return 0;
 }
@@ -50,9 +49,8 @@ static bool is_done_again(int place, int number)
     return is_done;
 }
 
-static void what_nobody_began_is_done(void **state)
+static void what_nobody_began_is_done(void **state UNUSED)
 {
-    (void)state;
     assert_true(is_done_again(0, 1));
     assert_true(hand(1, 2, NULL, NOW_MS));
     in_flight_end(in_flight, 1);
@@ -60,9 +58,8 @@ static void what_nobody_began_is_done(void **state)
 }
 
 /* What a server hands to the next: the next knows what was begun, and that it will not be answered. */
-static void what_a_former_server_began_is_not(void **state)
+static void what_a_former_server_began_is_not(void **state UNUSED)
 {
-    (void)state;
     int memory = -1;
     struct in_flight *former = in_flight_open(PLACES, BORN_MS, &memory, true);
     assert_true(memory >= 0);
@@ -80,9 +77,8 @@ static void what_a_former_server_began_is_not(void **state)
     assert_null(in_flight_open(PLACES + 1, NOW_MS, &memory, true)); /* of another release */
 }
 
-static void what_somebody_began_is_not(void **state)
+static void what_somebody_began_is_not(void **state UNUSED)
 {
-    (void)state;
     assert_true(hand(1, 7, NULL, NOW_MS));
     assert_false(is_done_again(0, 7)); /* it is under way, or its worker has just died */
     struct fate found;
@@ -108,9 +104,8 @@ static void *bury(void *place)
 }
 
 /* Between its place and its grave a request is never out of sight. */
-static void what_is_being_buried_is_found(void **state)
+static void what_is_being_buried_is_found(void **state UNUSED)
 {
-    (void)state;
     int last = PLACES - 1;
     for (int i = 0; i < BURIALS; i++) {
         assert_true(hand(last, i, NULL, NOW_MS));
@@ -126,17 +121,15 @@ static void what_is_being_buried_is_found(void **state)
 }
 
 /* It was begun by the second worker: there is no third. */
-static void what_is_handed_in_once_more_is_begun(void **state)
+static void what_is_handed_in_once_more_is_begun(void **state UNUSED)
 {
-    (void)state;
     assert_true(hand(0, 5, "1.000", NOW_MS));
     in_flight_retire(in_flight, 0, &fate, NOW_MS);
     assert_false(is_done_again(1, 5));
 }
 
-static void a_worker_that_rested_had_begun_nothing(void **state)
+static void a_worker_that_rested_had_begun_nothing(void **state UNUSED)
 {
-    (void)state;
     assert_true(hand(1, 7, NULL, NOW_MS));
     in_flight_end(in_flight, 1);
     for (int i = 0; i < 2 * RETIRED; i++)
@@ -144,9 +137,8 @@ static void a_worker_that_rested_had_begun_nothing(void **state)
     assert_true(is_done_again(0, 9));
 }
 
-static void what_is_forgotten_proves_nothing(void **state)
+static void what_is_forgotten_proves_nothing(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < RETIRED; i++) {
         assert_true(hand(2, 100 + i, NULL, NOW_MS));
         in_flight_retire(in_flight, 2, &fate, NOW_MS - 3000);
@@ -162,17 +154,15 @@ static void what_is_forgotten_proves_nothing(void **state)
     assert_false(hand(0, 2, "2.000", NOW_MS));
 }
 
-static void what_came_before_the_start_proves_nothing(void **state)
+static void what_came_before_the_start_proves_nothing(void **state UNUSED)
 {
-    (void)state;
     assert_true(hand(0, 1, "48.999", NOW_MS)); /* a second is left for nginx's clock */
     assert_false(hand(0, 2, "49.000", NOW_MS));
     assert_false(hand(0, 3, "999999.000", NOW_MS));
 }
 
-static void in_doubt_it_is_not_done(void **state)
+static void in_doubt_it_is_not_done(void **state UNUSED)
 {
-    (void)state;
     static const struct redelivery wrong[] = {
         {.answered = BYTES("0")},
         {.age = BYTES("5.000")},
@@ -217,9 +207,8 @@ static void in_doubt_it_is_not_done(void **state)
     assert_true(is_done_again(0, 1));
 }
 
-static void names_may_have_any_length(void **state)
+static void names_may_have_any_length(void **state UNUSED)
 {
-    (void)state;
     static const char digits[] = "0123456789012345678901234567890123456789012345678901234567890123";
     for (size_t size = 1; size <= 64; size++) {
         const struct redelivery first = {.token = {digits, size}},
@@ -236,9 +225,8 @@ static void names_may_have_any_length(void **state)
 }
 
 /* A worker that declined the request had not begun it: what nginx reports of that is no handing in again. */
-static void a_worker_that_declined_does_not_count(void **state)
+static void a_worker_that_declined_does_not_count(void **state UNUSED)
 {
-    (void)state;
     struct redelivery first = {.token = bytes_of(token(1)), .answered = BYTES("118"), .age = BYTES("0.001")};
     redelivery_forget_first(&first);
     assert_false(redelivery_is_again(&first));

@@ -49,9 +49,8 @@ static struct instance *start(struct segment *handle)
     return instance;
 }
 
-static int make_segment(void **state)
+static int make_segment(void **state UNUSED)
 {
-    (void)state;
     settings.workers = WORKERS;
     settings.segment = nothing;
     settings.run_directory = (char *)(uintptr_t)folder_make();
@@ -59,9 +58,8 @@ static int make_segment(void **state)
     return 0;
 }
 
-static int remove_segment(void **state)
+static int remove_segment(void **state UNUSED)
 {
-    (void)state;
     segment_close(segment);
     folder_remove();
     return 0;
@@ -88,9 +86,8 @@ static void repair(int index)
     slots_sweep(segment);
 }
 
-static void each_has_its_own(void **state)
+static void each_has_its_own(void **state UNUSED)
 {
-    (void)state;
     struct instance *one = start(segment), *two = start(segment);
     assert_int_equal(instance_number(one), 1);
     assert_int_equal(instance_number(two), 2);
@@ -110,9 +107,8 @@ static void each_has_its_own(void **state)
     instance_stop(two);
 }
 
-static void the_setting_says_where(void **state)
+static void the_setting_says_where(void **state UNUSED)
 {
-    (void)state;
     char mapping[] = "/x/y", directory[] = "/run/stampd", path[16];
     struct settings own = {.segment = mapping, .run_directory = directory};
     assert_true(instance_segment_path(&own, path, sizeof path));
@@ -121,9 +117,8 @@ static void the_setting_says_where(void **state)
     assert_false(instance_segment_path(&own, path, sizeof path)); /* does not fit */
 }
 
-static void too_few_entries_are_refused(void **state)
+static void too_few_entries_are_refused(void **state UNUSED)
 {
-    (void)state;
     int indexes[PROCESSES_MOST];
     assert_int_equal(processes_take(segment, 400, 0, PROCESSES_MOST - WORKERS, indexes),
                      PROCESSES_MOST - WORKERS);
@@ -138,9 +133,8 @@ static void too_few_entries_are_refused(void **state)
     assert_int_equal(entries_of(0), WORKERS - 1); /* what it took is back */
 }
 
-static void an_index_goes_round(void **state)
+static void an_index_goes_round(void **state UNUSED)
 {
-    (void)state;
     struct instance *instance = start(segment);
     int indexes[BLOCK];
     for (int i = 0; i < BLOCK; i++) {
@@ -251,9 +245,8 @@ static int await_orphan(struct instance *instance)
     }
 }
 
-static void a_worker_that_outlives_its_master_is_waited_for(void **state)
+static void a_worker_that_outlives_its_master_is_waited_for(void **state UNUSED)
 {
-    (void)state;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t master = start_master(true);
     struct instance *instance = start(segment);
@@ -310,9 +303,8 @@ static void claim_and_wait(void *argument)
         pause();
 }
 
-static void a_repairer_that_dies_is_followed_by_another(void **state)
+static void a_repairer_that_dies_is_followed_by_another(void **state UNUSED)
 {
-    (void)state;
     pid_t master = start_master(false);
     child_kill(master); /* its worker dies by itself */
     pid_t repairer = child_start(claim_and_wait, NULL);
@@ -333,9 +325,8 @@ static void a_repairer_that_dies_is_followed_by_another(void **state)
     end_master();
 }
 
-static void a_child_may_drop_the_claims(void **state)
+static void a_child_may_drop_the_claims(void **state UNUSED)
 {
-    (void)state;
     pid_t master = start_master(false);
     child_kill(master);
     struct instance *instance = start(segment), *other = start(segment);
@@ -347,9 +338,8 @@ static void a_child_may_drop_the_claims(void **state)
     end_master();
 }
 
-static void a_lock_file_removed_says_nothing(void **state)
+static void a_lock_file_removed_says_nothing(void **state UNUSED)
 {
-    (void)state;
     pid_t master = start_master(false);
     struct instance *instance = start(segment);
     assert_int_equal(unlink(folder_path("segment.instance-1")), 0);
@@ -365,9 +355,8 @@ static void a_lock_file_removed_says_nothing(void **state)
     end_master();
 }
 
-static void when_nobody_lives_all_is_new(void **state)
+static void when_nobody_lives_all_is_new(void **state UNUSED)
 {
-    (void)state;
     pid_t master = start_master(false);
     uint64_t generation = segment_generation(segment);
     child_kill(master);

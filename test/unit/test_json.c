@@ -17,16 +17,14 @@ static struct arena *arena;
 static struct json *root;
 static struct json_problem problem;
 
-static int open_arena(void **state)
+static int open_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int close_arena(void **state)
+static int close_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -56,9 +54,8 @@ static void assert_bytes(struct bytes got, struct bytes wanted)
         assert_memory_equal(got.data, wanted.data, wanted.size);
 }
 
-static void sound_texts_are_accepted(void **state)
+static void sound_texts_are_accepted(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes text;
         enum json_kind kind;
@@ -227,9 +224,8 @@ static const struct {
     {BYTES("[{\"b\":{\"c\":1,\"d\":{},\"c\":1}}]"), FAULT_AJSON, 20},
 };
 
-static void unsound_texts_are_refused_where_they_break(void **state)
+static void unsound_texts_are_refused_where_they_break(void **state UNUSED)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(unsound); i++) {
         enum fault fault = read_text(unsound[i].text);
         if (fault != unsound[i].fault ||
@@ -265,9 +261,8 @@ static void assert_outline(const char *wanted)
     builder_free(&builder);
 }
 
-static void texts_of_nodes_are_exactly_as_written(void **state)
+static void texts_of_nodes_are_exactly_as_written(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *text, *outline;
     } cases[] = {
@@ -304,9 +299,8 @@ static void texts_of_nodes_are_exactly_as_written(void **state)
     }
 }
 
-static void numbers_are_never_converted(void **state)
+static void numbers_are_never_converted(void **state UNUSED)
 {
-    (void)state;
     char digits[402] = "-";
     for (size_t i = 1; i < 401; i++)
         digits[i] = (char)('1' + i % 9);
@@ -342,9 +336,8 @@ static void numbers_are_never_converted(void **state)
     assert_false(json_is_i64(NULL, &number));
 }
 
-static void strings_without_escapes_are_slices(void **state)
+static void strings_without_escapes_are_slices(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(read_text(BYTES("{\"name\":\"caf\xC3\xA9\",\"n\\u0061me2\":\"\\u0062\"}")), FAULT_NONE);
     const struct json *plain = json_member(root, "name"), *escaped = json_member(root, "name2");
     assert_ptr_equal(plain->value.data, plain->text.data + 1);
@@ -352,9 +345,8 @@ static void strings_without_escapes_are_slices(void **state)
     assert_bytes(escaped->value, BYTES("b"));
 }
 
-static void members_are_found_by_name(void **state)
+static void members_are_found_by_name(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(read_text(BYTES("{\"a\":1,\"ab\":2,\"\":3,\"x\\u00e9\":4}")), FAULT_NONE);
     assert_bytes(json_member(root, "a")->text, BYTES("1"));
     assert_bytes(json_member(root, "ab")->text, BYTES("2"));
@@ -380,9 +372,8 @@ static struct bytes repeated(const char *piece, size_t times, const char *middle
     return (struct bytes){text, (a + c) * times + b};
 }
 
-static void depth_is_limited(void **state)
+static void depth_is_limited(void **state UNUSED)
 {
-    (void)state;
     struct json_limits limits = {.depth = 5, .tree_depth = 5};
     assert_int_equal(read_within(repeated("[", 5, "1", "]"), limits), FAULT_NONE);
     assert_int_equal(read_within(repeated("[", 6, "1", "]"), limits), FAULT_ALIMIT);
@@ -407,9 +398,8 @@ static void depth_is_limited(void **state)
     assert_int_equal(root->first->first->text.size, 2 * (size_t)MANY - 4);
 }
 
-static void nodes_are_limited(void **state)
+static void nodes_are_limited(void **state UNUSED)
 {
-    (void)state;
     struct json_limits limits = {.depth = 5, .tree_depth = 5, .nodes = 4};
     assert_int_equal(read_within(BYTES("[1,{\"a\":2}]"), limits), FAULT_NONE);
     assert_int_equal(read_within(BYTES("[1,{\"a\":2},3]"), limits), FAULT_ALIMIT);
@@ -420,9 +410,8 @@ static void nodes_are_limited(void **state)
     assert_int_equal(read_within(BYTES("[1,[2,3,4,5,6,7],8]"), limits), FAULT_NONE);
 }
 
-static void deep_values_keep_their_text_only(void **state)
+static void deep_values_keep_their_text_only(void **state UNUSED)
 {
-    (void)state;
     struct bytes text = BYTES("{\"a\": [1, {\"b\" : [ 2, {\"c\":\"\\u0064\"} ]}, [[]]] ,\"e\":[ ], \"f\":1}");
     struct json_limits limits = {.depth = 32, .tree_depth = 2};
     assert_int_equal(read_within(text, limits), FAULT_NONE);
@@ -462,9 +451,8 @@ static struct bytes object_of(size_t count, size_t doubled_first, size_t doubled
     return text;
 }
 
-static void many_members_are_compared_too(void **state)
+static void many_members_are_compared_too(void **state UNUSED)
 {
-    (void)state;
     static const size_t counts[] = {2, 15, 16, 17, 18, 63, 64, 65, 200, 100000};
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         size_t last = counts[i] - 1;
@@ -478,9 +466,8 @@ static void many_members_are_compared_too(void **state)
     }
 }
 
-static void names_of_nested_objects_are_apart(void **state)
+static void names_of_nested_objects_are_apart(void **state UNUSED)
 {
-    (void)state;
     /* the outer object goes on after an inner one with many names */
     struct builder builder = {0};
     builder_add_text(&builder, "{\"0\":1,\"x\":");
@@ -498,9 +485,8 @@ static void names_of_nested_objects_are_apart(void **state)
     builder_free(&builder);
 }
 
-static void large_strings_are_read(void **state)
+static void large_strings_are_read(void **state UNUSED)
 {
-    (void)state;
     enum { LARGE = 16 << 20 };
     struct bytes text = repeated("a", LARGE, "", "");
     char *data = (char *)text.data;
@@ -518,9 +504,8 @@ static void large_strings_are_read(void **state)
     assert_int_equal(problem.offset, LARGE - 1);
 }
 
-static void problems_never_quote_the_text(void **state)
+static void problems_never_quote_the_text(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes secrets[] = {
         BYTES("[\"secret\", secret]"),
         BYTES("{\"secret\":1,\"secret\":2}"),

@@ -24,9 +24,8 @@ static struct bytes read_string(struct arena *arena, struct bytes text)
     return root->value;
 }
 
-static void strings_are_written_with_the_escapes_they_need(void **state)
+static void strings_are_written_with_the_escapes_they_need(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes text;
         const char *written;
@@ -49,9 +48,8 @@ static void strings_are_written_with_the_escapes_they_need(void **state)
     builder_free(&builder);
 }
 
-static void every_character_comes_back(void **state)
+static void every_character_comes_back(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct builder builder = {0};
     char text[40];

@@ -39,9 +39,8 @@ static bool is(struct bytes bytes, const char *text)
 
 /* --- questions --- */
 
-static void definitions_are_read(void **state)
+static void definitions_are_read(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask("def=Person&def=Person%2Fa%2540b%2Fc&def=Person%2Fteam%40red%2540&last=x+y", "", ""),
                      FAULT_NONE);
     assert_int_equal(question.count, 3);
@@ -54,18 +53,16 @@ static void definitions_are_read(void **state)
     assert_true(is(member->collection, "team") && is(member->value, "red@") && member->value_count == 1);
 }
 
-static void several_values_are_joined_as_the_database_joins_them(void **state)
+static void several_values_are_joined_as_the_database_joins_them(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask("", "application/json; charset=utf-8", "{\"defs\":[\"P/place@Paris@rue%20X@\"]}"),
                      FAULT_NONE);
     assert_true(is(question.definitions[0].value, "5:Paris5:rue X0:"));
     assert_int_equal(question.definitions[0].value_count, 3);
 }
 
-static void bodies_and_queries_add_up_and_doubles_are_dropped(void **state)
+static void bodies_and_queries_add_up_and_doubles_are_dropped(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(
         ask("def=A", "application/json", "{\"defs\":[\"B\",\"A\"],\"last\":\"l\",\"admin\":\"k\"}"),
         FAULT_NONE);
@@ -73,9 +70,8 @@ static void bodies_and_queries_add_up_and_doubles_are_dropped(void **state)
     assert_true(is(question.last, "l") && is(question.admin, "k"));
 }
 
-static void what_is_wrong_is_refused(void **state)
+static void what_is_wrong_is_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *query, *type, *body;
         enum fault fault;
@@ -112,9 +108,8 @@ static void what_is_wrong_is_refused(void **state)
 
 /* --- tokens --- */
 
-static void tokens_open_in_their_namespace_only(void **state)
+static void tokens_open_in_their_namespace_only(void **state UNUSED)
 {
-    (void)state;
     const struct live_horizon known = {.life = 1, .horizon = INT64_MAX, .floor = 0};
     struct live_horizon read;
     const struct bytes secret = BYTES("a secret"), other = BYTES("another");
@@ -140,9 +135,8 @@ static size_t tell(struct live_feed *feed, struct live_index *index, struct byte
     return count;
 }
 
-static void those_who_want_it_are_told(void **state)
+static void those_who_want_it_are_told(void **state UNUSED)
 {
-    (void)state;
     struct live_index *index = live_index_create();
     struct live_feed one, other;
     struct builder key = {0};
@@ -182,9 +176,8 @@ static void those_who_want_it_are_told(void **state)
 static struct segment *segment;
 static char folder[64];
 
-static int open_segment(void **state)
+static int open_segment(void **state UNUSED)
 {
-    (void)state;
     char path[128], problem[256];
     snprintf(folder, sizeof folder, "/tmp/stampd-test-live-XXXXXX");
     if (!mkdtemp(folder))
@@ -193,9 +186,8 @@ static int open_segment(void **state)
     return segment_open(&segment, path, SLOTS, 0, problem, sizeof problem) ? 0 : -1;
 }
 
-static int close_segment(void **state)
+static int close_segment(void **state UNUSED)
 {
-    (void)state;
     char path[128];
     segment_close(segment);
     snprintf(path, sizeof path, "%s/segment", folder);
@@ -203,9 +195,8 @@ static int close_segment(void **state)
     return rmdir(folder);
 }
 
-static void commits_are_heard(void **state)
+static void commits_are_heard(void **state UNUSED)
 {
-    (void)state;
     char problem[256], id[255];
     struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
     struct publisher *publisher = publisher_create(segment);
@@ -239,9 +230,8 @@ static void commits_are_heard(void **state)
     publisher_destroy(publisher);
 }
 
-static void who_was_killed_is_not_told(void **state)
+static void who_was_killed_is_not_told(void **state UNUSED)
 {
-    (void)state;
     char problem[256];
     pid_t child = fork();
     if (child == 0) {
@@ -268,9 +258,8 @@ static void who_was_killed_is_not_told(void **state)
 
 /* --- sessions --- */
 
-static void sessions_that_listen_are_known(void **state)
+static void sessions_that_listen_are_known(void **state UNUSED)
 {
-    (void)state;
     char problem[256];
     struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
     struct bytes one = BYTES("one"), other = BYTES("other");
@@ -302,10 +291,9 @@ static uint64_t colliding(uint32_t number)
     return ((uint64_t)(FEED_SESSIONS - 3 + number % 5) << 32) + 7 + number;
 }
 
-static void sessions_come_and_go(void **state)
+static void sessions_come_and_go(void **state UNUSED)
 {
     enum { NAMES = 300, STEPS = 20000 };
-    (void)state;
     struct feed_sessions *sessions = calloc(1, sizeof *sessions);
     struct subscriber_counts *counts = calloc(1, sizeof *counts);
     unsigned expected[NAMES] = {0};
@@ -340,16 +328,14 @@ static void sessions_come_and_go(void **state)
     free(counts);
 }
 
-static int begin(void **state)
+static int begin(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int end(void **state)
+static int end(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }

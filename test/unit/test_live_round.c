@@ -23,9 +23,8 @@ static struct settings settings;
 static struct live live;
 static struct live_namespace ns, z;
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     char problem[256];
     int indexes[WORKER + 1];
     folder_make();
@@ -52,9 +51,8 @@ static int start(void **state)
     return 0;
 }
 
-static int end(void **state)
+static int end(void **state UNUSED)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(ns.news); i++)
         arena_destroy(ns.news[i].arena);
     live_index_destroy(ns.index);
@@ -72,9 +70,8 @@ static void echo(void)
     live_round_hear(&ns, bytes_of(text));
 }
 
-static void a_horizon_is_claimed_behind_the_echo(void **state)
+static void a_horizon_is_claimed_behind_the_echo(void **state UNUSED)
 {
-    (void)state;
     live_round_hear(&ns, BYTES("0000000000000000.6")); /* of a former round */
     assert_false(live_round_go_on(&ns));
     assert_int_equal(ns.known.horizon, before.horizon);
@@ -85,9 +82,8 @@ static void a_horizon_is_claimed_behind_the_echo(void **state)
     assert_int_equal(ns.round, ROUND_RESTS);
 }
 
-static void a_round_waits_for_workers_that_have_not_told(void **state)
+static void a_round_waits_for_workers_that_have_not_told(void **state UNUSED)
 {
-    (void)state;
     slots_begin(segment, NS);
     echo();
     assert_true(live_round_go_on(&ns));
@@ -98,9 +94,8 @@ static void a_round_waits_for_workers_that_have_not_told(void **state)
     assert_int_equal(ns.known.horizon, after.horizon);
 }
 
-static void a_commit_elsewhere_is_not_waited_for(void **state)
+static void a_commit_elsewhere_is_not_waited_for(void **state UNUSED)
 {
-    (void)state;
     slots_begin(segment, NS + 1);
     echo();
     assert_false(live_round_go_on(&ns));
@@ -109,9 +104,8 @@ static void a_commit_elsewhere_is_not_waited_for(void **state)
 }
 
 /* Sessions of a former generation tell nobody. */
-static void while_a_former_generation_lives_everything_is_asked_for(void **state)
+static void while_a_former_generation_lives_everything_is_asked_for(void **state UNUSED)
 {
-    (void)state;
     ns.round_is_clean = false;
     echo();
     assert_false(live_round_go_on(&ns));
@@ -119,9 +113,8 @@ static void while_a_former_generation_lives_everything_is_asked_for(void **state
     assert_true(ns.wants_gap);
 }
 
-static void what_was_lost_on_the_way_is_asked_for(void **state)
+static void what_was_lost_on_the_way_is_asked_for(void **state UNUSED)
 {
-    (void)state;
     struct publisher *publisher = publisher_create(segment);
     subscriber_want(live.subscriber, NS, true);
     publisher_miss(publisher, NS);
@@ -132,9 +125,8 @@ static void what_was_lost_on_the_way_is_asked_for(void **state)
     assert_true(ns.wants_gap);
 }
 
-static void news_that_have_no_room_are_noted_as_missed(void **state)
+static void news_that_have_no_room_are_noted_as_missed(void **state UNUSED)
 {
-    (void)state;
     ns.listener_count = 1;
     for (int i = 0; i < MANY && !ns.wants_gap; i++)
         live_namespace_hear(&ns, BYTES("A"), bytes_of(arena_printf(live.arena, "%d", i)), 0);
@@ -143,9 +135,8 @@ static void news_that_have_no_room_are_noted_as_missed(void **state)
 }
 
 /* Until then nobody has moved the stamps of what others change. */
-static void who_begins_to_listen_believes_no_copy_of_before(void **state)
+static void who_begins_to_listen_believes_no_copy_of_before(void **state UNUSED)
 {
-    (void)state;
     uint64_t first = slots_see(segment, 0).stamp, last = slots_see(segment, SLOTS - 1).stamp;
     live_asks_listen.take(&ns);
     assert_true(ns.is_listening && ns.wants_gap);

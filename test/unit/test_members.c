@@ -41,9 +41,8 @@ static enum fault read_json(struct bytes text)
     return read_source(NO_BYTES, BYTES("application/json"), text);
 }
 
-static void other_names_are_refused(void **state)
+static void other_names_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *pair, *member, *name, *nearest, *sentence;
     } cases[] = {
@@ -74,9 +73,8 @@ static void other_names_are_refused(void **state)
     assert_int_equal(read_query(BYTES("%ff=1")), FAULT_AUTF8);
 }
 
-static void json_sent_as_a_form_is_explained(void **state)
+static void json_sent_as_a_form_is_explained(void **state UNUSED)
 {
-    (void)state;
     struct bytes sent = BYTES(" {\"param\":{\"docs\":[]}}");
     assert_int_equal(read_form(sent), FAULT_ATYPE);
     assert_non_null(strstr(problem.what, "looks like JSON"));
@@ -88,9 +86,8 @@ static void json_sent_as_a_form_is_explained(void **state)
 
 /* --- operations ---------------------------------------------------------------------------------- */
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     static char queue_key[] = "";
     static const struct settings limits = {.limit_items = 1000,
                                            .limit_depth = 32,
@@ -130,9 +127,8 @@ static enum fault run(const char *operation, const char *text, const struct reso
     return run_in_world(&call);
 }
 
-static void unknown_members_are_refused(void **state)
+static void unknown_members_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *operation, *text, *name, *nearest, *at;
     } cases[] = {
@@ -198,9 +194,8 @@ static void unknown_members_are_refused(void **state)
     }
 }
 
-static void faults_say_where(void **state)
+static void faults_say_where(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *operation, *text, *at;
     } cases[] = {
@@ -260,9 +255,8 @@ static void faults_say_where(void **state)
     assert_null(reply.at);
 }
 
-static void resources_too(void **state)
+static void resources_too(void **state UNUSED)
 {
-    (void)state;
     const struct resource patch = {.act = RESOURCE_REPLACE, .class = BYTES("A"), .id = BYTES("a")};
     assert_int_equal(run("PUT", "{\"items\":[{\"c\":\"B\",\"v\":1,\"j\":1},{\"c\":\"C\",\"J\":1}]}", &patch),
                      FAULT_AARG);

@@ -23,9 +23,8 @@ static void refused(struct stampd_module wrong, const char *words)
     assert_null(strchr(problem, '\n'));
 }
 
-static void what_cannot_be_is_refused_in_one_line(void **state)
+static void what_cannot_be_is_refused_in_one_line(void **state UNUSED)
 {
-    (void)state;
     static const struct stampd_operation put[] = {{.name = "put", .work = do_work}, {.name = NULL}},
                                          twice[] = {{.name = "Trial", .work = do_work}, {.name = NULL}},
                                          idle[] = {{.name = "Idle"}, {.name = NULL}},
@@ -83,9 +82,8 @@ static void what_cannot_be_is_refused_in_one_line(void **state)
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = doubled}, "declares A twice");
 }
 
-static void rights_are_declared(void **state)
+static void rights_are_declared(void **state UNUSED)
 {
-    (void)state;
     const struct call administrator = {.admin = BYTES("open sesame")},
                       in_z = {.ns = BYTES("z"), .database = BYTES("z")};
     work = nothing;
@@ -162,9 +160,8 @@ static enum stampd_outcome walk_items(struct stampd_call *call)
     return stampd_result(call, result);
 }
 
-static void items_are_read_and_written(void **state)
+static void items_are_read_and_written(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run(write_items, "{\"j\":{\"a\":[1.0]}}"), FAULT_NONE);
     assert_int_equal(fake.commits, 1);
     assert_true(fake_version("Firm", "b") > 0);
@@ -185,9 +182,8 @@ static enum stampd_outcome fail_late(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void after_a_failure_nothing_is_written(void **state)
+static void after_a_failure_nothing_is_written(void **state UNUSED)
 {
-    (void)state;
     fake_change("Firm", "a", 100, "1");
     assert_int_equal(run(fail_late, NULL), FAULT_RAISED);
     assert_int_equal(fake.commits, 0);
@@ -218,9 +214,8 @@ static enum stampd_outcome change_what_was_read(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void only_what_was_fetched_is_changed(void **state)
+static void only_what_was_fetched_is_changed(void **state UNUSED)
 {
-    (void)state;
     fake_change("Firm", "a", 100, "1");
     assert_int_equal(run(change_what_was_read, NULL), FAULT_BREADONLY);
     work = fetch_and_change;
@@ -243,9 +238,8 @@ static enum stampd_outcome fetch_many(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void a_list_comes_in_one_round_trip(void **state)
+static void a_list_comes_in_one_round_trip(void **state UNUSED)
 {
-    (void)state;
     fake_change("Firm", "a", 100, "1");
     work = nothing;
     run_call("Trial", NULL, (struct call){0}); /* the namespace's configuration is loaded once */
@@ -375,9 +369,8 @@ static enum stampd_outcome misbehave(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void what_a_module_may_not_do_is_noticed(void **state)
+static void what_a_module_may_not_do_is_noticed(void **state UNUSED)
 {
-    (void)state;
     for (bound = 'a'; bound <= 'y'; bound++) {
         run(misbehave, NULL);
         assert_string_equal(reply_code(&reply), "BMODULE");
@@ -387,9 +380,8 @@ static void what_a_module_may_not_do_is_noticed(void **state)
     }
 }
 
-static void limits_hold_for_modules_too(void **state)
+static void limits_hold_for_modules_too(void **state UNUSED)
 {
-    (void)state;
     static const char *const limits[] = {"limit_content_bytes", "limit_document_bytes", "limit_documents",
                                          "limit_name_bytes", "limit_name_bytes"};
     for (bound = '1'; bound <= '5'; bound++) {
@@ -409,9 +401,8 @@ static enum stampd_outcome note_time(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void application_code_is_watched(void **state)
+static void application_code_is_watched(void **state UNUSED)
 {
-    (void)state;
     const struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
     work = note_time;
     assert_int_equal(run_call("Brief", NULL, (struct call){0}), FAULT_NONE);
@@ -423,9 +414,8 @@ static void application_code_is_watched(void **state)
 
 /* --- the generic put --- */
 
-static void put_knows_the_declared_classes(void **state)
+static void put_knows_the_declared_classes(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *class, *item;
         enum fault fault;

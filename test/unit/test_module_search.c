@@ -31,9 +31,8 @@ static void refused_search(struct stampd_search wrong, const char *words)
     assert_non_null(strstr(problem, words));
 }
 
-static void a_search_is_one_select(void **state)
+static void a_search_is_one_select(void **state UNUSED)
 {
-    (void)state;
     refused_search((struct stampd_search){.name = "a b", .sql = "select 1"}, "no name of a search");
     refused_search((struct stampd_search){.name = "x"}, "one select");
     refused_search((struct stampd_search){.name = "x", .sql = "select 1; drop"}, "one select");
@@ -49,9 +48,8 @@ static void a_search_is_one_select(void **state)
     assert_non_null(strstr(problem, "Z already"));
 }
 
-static void a_schema_tells_of_the_same_items(void **state)
+static void a_schema_tells_of_the_same_items(void **state UNUSED)
 {
-    (void)state;
     static const struct stampd_item_class items[] = {
         {.name = "A", .is_singleton = true}, {.name = "B"}, {.name = NULL}};
     static const struct {
@@ -84,9 +82,8 @@ static enum stampd_outcome search_by(struct stampd_call *call)
     return stampd_result_value(call, stampd_run_search(call, "By", arguments, COUNT_OF(arguments)));
 }
 
-static void rows_come_as_a_value(void **state)
+static void rows_come_as_a_value(void **state UNUSED)
 {
-    (void)state;
     fake.rows = "[{\"a\":1},{\"a\":[null]}]";
     assert_int_equal(run(search_by, NULL), FAULT_NONE);
     expect_body("{\"out\":[{\"a\":1},{\"a\":[null]}]}");
@@ -94,9 +91,8 @@ static void rows_come_as_a_value(void **state)
     assert_true(bytes_equal(fake.selected, BYTES("it's")));
 }
 
-static void failures_of_a_search_are_told(void **state)
+static void failures_of_a_search_are_told(void **state UNUSED)
 {
-    (void)state;
     fake.rows = NULL;
     assert_int_equal(run(search_by, NULL), FAULT_ALIMIT);
     expect_fault(FAULT_ALIMIT, "bytes of a search");
@@ -119,9 +115,8 @@ static enum stampd_outcome search_wrongly(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void mistakes_reach_no_database(void **state)
+static void mistakes_reach_no_database(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run(search_wrongly, NULL), FAULT_BMODULE);
     assert_int_equal(fake.selects, 0);
     assert_true(works > 1); /* each try made another mistake */

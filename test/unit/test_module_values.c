@@ -53,9 +53,8 @@ static enum stampd_outcome read_all(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void arguments_are_read(void **state)
+static void arguments_are_read(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run(read_all,
                          "{\"i\":-5,\"d\":0.25,\"b\":true,\"t\":\"a\\nb\",\"c\":\"two\",\"null\":null,"
                          "\"s\":261121103000123,\"o\":{\"a\":[{\"n\":1},{\"n\":2},{\"n\":3}]}}"),
@@ -105,9 +104,8 @@ static enum stampd_outcome read_one(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void what_is_out_of_bounds_is_the_callers_fault(void **state)
+static void what_is_out_of_bounds_is_the_callers_fault(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         char reader;
         const char *param;
@@ -161,9 +159,8 @@ static enum stampd_outcome read_stored(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void what_is_wrong_in_a_stored_content_is_not(void **state)
+static void what_is_wrong_in_a_stored_content_is_not(void **state UNUSED)
 {
-    (void)state;
     fake_change("Firm", "a", 100, "{\"n\":5}");
     assert_int_equal(run(read_stored, NULL), FAULT_NONE);
     fake_change("Firm", "a", 200, "{\"n\":50}");
@@ -213,9 +210,8 @@ static enum stampd_outcome give(struct stampd_call *call)
     }
 }
 
-static void results_are_of_every_kind(void **state)
+static void results_are_of_every_kind(void **state UNUSED)
 {
-    (void)state;
     struct json *syncs;
     struct json_problem problem;
     const struct json_limits limits = {.depth = 8, .tree_depth = 8};
@@ -260,9 +256,8 @@ static enum stampd_outcome raise_code(struct stampd_call *call)
     return stampd_raise(call, code, "So many words.", "one", stampd_format(call, "%d", 2), NULL);
 }
 
-static void exceptions_bear_code_arguments_and_detail(void **state)
+static void exceptions_bear_code_arguments_and_detail(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *code;
         int major, works;
@@ -337,9 +332,8 @@ static enum stampd_outcome tell_too_early(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void afterwork_sees_the_version_of_each_document(void **state)
+static void afterwork_sees_the_version_of_each_document(void **state UNUSED)
 {
-    (void)state;
     afterwork = tell_three;
     fake_change("Firm", "g", 261121103000123, "1");
     work = look_at_three;
@@ -365,9 +359,8 @@ static enum stampd_outcome fetch_too_late(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void afterwork_sees_the_version(void **state)
+static void afterwork_sees_the_version(void **state UNUSED)
 {
-    (void)state;
     afterwork = tell_version;
     run(write_and_tell, NULL);
     expect_body("{\"out\":{\"n\":7,\"committed\":true,\"written\":1}}");
@@ -408,9 +401,8 @@ static enum stampd_outcome look_around(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-static void a_call_tells_about_its_request(void **state)
+static void a_call_tells_about_its_request(void **state UNUSED)
 {
-    (void)state;
     const struct bytes path[] = {BYTES("a"), BYTES("b/c")};
     const struct call_file file = {BYTES("photo"), BYTES("a.png"), BYTES("image/png"), BYTES("\0x\xFF")};
     work = look_around;

@@ -17,16 +17,14 @@ static struct part parts[PARTS_MAX];
 static size_t part_count;
 static const char *what;
 
-static int create_arena(void **state)
+static int create_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int destroy_arena(void **state)
+static int destroy_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -90,9 +88,8 @@ static enum fault read_head(const char *head)
     return read_body((struct bytes){body, (size_t)size});
 }
 
-static void forms_are_read(void **state)
+static void forms_are_read(void **state UNUSED)
 {
-    (void)state;
     /* as Firefox sends it */
     assert_int_equal(read_all(BYTES(" boundary=---------------------------9051914041544843365972754266"),
                               BYTES("-----------------------------9051914041544843365972754266\r\n"
@@ -107,9 +104,8 @@ static void forms_are_read(void **state)
     assert_part(&parts[1], "photo", "a.txt", "text/plain", "line\r\n--line\r\n");
 }
 
-static void forms_may_be_empty_or_short(void **state)
+static void forms_may_be_empty_or_short(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(read_body(BYTES("--b--")), FAULT_NONE);
     assert_int_equal(part_count, 0);
     assert_int_equal(read_body(BYTES("--b-- \t\r\n")), FAULT_NONE);
@@ -119,9 +115,8 @@ static void forms_may_be_empty_or_short(void **state)
     assert_part(&parts[0], "", NULL, NULL, "");
 }
 
-static void contents_are_any_bytes(void **state)
+static void contents_are_any_bytes(void **state UNUSED)
 {
-    (void)state;
     static const char body[] = "--b\r\nContent-Disposition: form-data; name=x; filename=\"\"\r\n\r\n"
                                "\r\n-\r\n--\r\n--a\0\xFF\r\r\n--b--";
     assert_int_equal(read_body((struct bytes){body, sizeof body - 1}), FAULT_NONE);
@@ -130,9 +125,8 @@ static void contents_are_any_bytes(void **state)
     assert_true(bytes_equal(parts[0].content, BYTES("\r\n-\r\n--\r\n--a\0\xFF\r")));
 }
 
-static void names_are_read_as_clients_write_them(void **state)
+static void names_are_read_as_clients_write_them(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *head, *name, *file_name;
     } cases[] = {
@@ -152,9 +146,8 @@ static void names_are_read_as_clients_write_them(void **state)
     }
 }
 
-static void encodings_that_change_nothing_are_taken(void **state)
+static void encodings_that_change_nothing_are_taken(void **state UNUSED)
 {
-    (void)state;
     static const char *const encodings[] = {"binary", "8bit", "7BIT"};
     char head[128];
     for (size_t i = 0; i < COUNT_OF(encodings); i++) {
@@ -166,9 +159,8 @@ static void encodings_that_change_nothing_are_taken(void **state)
                      FAULT_ATYPE);
 }
 
-static void heads_are_refused(void **state)
+static void heads_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *head;
         enum fault fault;
@@ -208,9 +200,8 @@ static void heads_are_refused(void **state)
             fail_msg("%s: %s", cases[i].head, what ? what : "taken");
 }
 
-static void bodies_are_refused(void **state)
+static void bodies_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct bytes body;
         enum fault fault;
@@ -248,9 +239,8 @@ static void bodies_are_refused(void **state)
     }
 }
 
-static void every_body_that_is_cut_is_refused(void **state)
+static void every_body_that_is_cut_is_refused(void **state UNUSED)
 {
-    (void)state;
     struct bytes whole =
         BYTES("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--b\r\n"
               "Content-Disposition: form-data; name=\"f\"; filename=\"g\"\r\n\r\ny\r\n--b--");
@@ -260,9 +250,8 @@ static void every_body_that_is_cut_is_refused(void **state)
         assert_int_not_equal(read_body((struct bytes){whole.data, size}), FAULT_NONE);
 }
 
-static void boundaries_are_checked(void **state)
+static void boundaries_are_checked(void **state UNUSED)
 {
-    (void)state;
     static const char seventy[] = "1234567890123456789012345678901234567890123456789012345678901234567890";
     char text[128], body[128];
     snprintf(text, sizeof text, "boundary=%s", seventy);
@@ -309,9 +298,8 @@ static enum fault read_head_of(size_t size)
     return fault;
 }
 
-static void heads_are_bounded(void **state)
+static void heads_are_bounded(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(read_head_of(PART_HEAD_MAX), FAULT_NONE);
     assert_int_equal(read_head_of(PART_HEAD_MAX + 1), FAULT_ALIMIT);
     assert_int_equal(read_head_of(PART_HEAD_MAX + 2), FAULT_ALIMIT);

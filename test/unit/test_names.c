@@ -14,9 +14,8 @@
 #define DOCUMENT "c id if items delete"
 #define E8       "éééééééé"
 
-static void known_names_are_found(void **state)
+static void known_names_are_found(void **state UNUSED)
 {
-    (void)state;
     assert_true(names_have(DOCUMENT, BYTES("c")));
     assert_true(names_have(DOCUMENT, BYTES("id")));
     assert_true(names_have(DOCUMENT, BYTES("delete")));
@@ -29,9 +28,8 @@ static void known_names_are_found(void **state)
     assert_false(names_have("", BYTES("")));
 }
 
-static void the_nearest_name_is_found(void **state)
+static void the_nearest_name_is_found(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *known, *name, *nearest;
     } cases[] = {
@@ -69,9 +67,8 @@ static void explains(const char *known, const char *name, const char *sentence)
     builder_free(&text);
 }
 
-static void unknown_names_are_explained(void **state)
+static void unknown_names_are_explained(void **state UNUSED)
 {
-    (void)state;
     explains(DOCUMENT, "If", "Unknown member \"If\"; did you mean \"if\"?");
     explains(DOCUMENT, "version", "Unknown member \"version\"; known are c, id, if, items and delete.");
     explains("c id", "version", "Unknown member \"version\"; known are c and id.");
@@ -91,9 +88,8 @@ static void points(const struct json *root, const struct json *value, const char
     builder_free(&text);
 }
 
-static void values_are_pointed_at(void **state)
+static void values_are_pointed_at(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct json *root, *other;
     struct json_problem problem;

@@ -18,9 +18,8 @@
 
 static char no_key[] = "";
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     static const struct settings limits = {.limit_answer_bytes = 4 << 20,
                                            .limit_items = 100000,
                                            .limit_tombstones = 100000,
@@ -72,9 +71,8 @@ static int64_t answered_version(void)
     return strtoll(strstr(body.data, "\"v\":") + 4, NULL, 10);
 }
 
-static void put_then_get(void **state)
+static void put_then_get(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(
         run("put",
             "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":{ \"n\" : "
@@ -101,9 +99,8 @@ static void put_then_get(void **state)
     assert_int_equal(fake.commits, commits);
 }
 
-static void versions_expected(void **state)
+static void versions_expected(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"if\":5}]}}"),
                      FAULT_AVERSION);
     assert_string_equal(reply.arguments[0], "Doc");
@@ -126,9 +123,8 @@ static void versions_expected(void **state)
         FAULT_NONE);
 }
 
-static void a_sync_follows_the_operation(void **state)
+static void a_sync_follows_the_operation(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(
         run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":1}]}]},"
                    "\"syncs\":[{\"c\":\"Doc\",\"id\":\"a\",\"v\":0,\"ct\":0,\"dt\":0},{\"c\":\"Doc\",\"id\":"
@@ -158,9 +154,8 @@ static void a_sync_follows_the_operation(void **state)
     assert_int_equal(fake.commits, commits);
 }
 
-static void rights_are_denied_by_default(void **state)
+static void rights_are_denied_by_default(void **state UNUSED)
 {
-    (void)state;
     static const char get[] = "{\"param\":{\"docs\":[]}}", put[] = "{\"param\":{\"docs\":[]}}";
     assert_int_equal(run("put", put), FAULT_NONE);
     configure("{\"access\":\"read\"}");
@@ -183,9 +178,8 @@ static void rights_are_denied_by_default(void **state)
     assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_SKEY);
 }
 
-static void arguments_are_checked(void **state)
+static void arguments_are_checked(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *operation, *text;
         enum fault fault;
@@ -235,9 +229,8 @@ static void arguments_are_checked(void **state)
     assert_int_equal(fake.commits, 0);
 }
 
-static void classes_are_listed_page_by_page(void **state)
+static void classes_are_listed_page_by_page(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 201, "1");
     fake_change("Doc", "b", 202, "1");
     fake_change("Able", "a", 203, "1");
@@ -251,9 +244,8 @@ static void classes_are_listed_page_by_page(void **state)
     assert_string_equal(body.data, "{\"out\":{\"classes\":[]}}");
 }
 
-static void limits_name_themselves_and_the_value(void **state)
+static void limits_name_themselves_and_the_value(void **state UNUSED)
 {
-    (void)state;
     char text[2000] = "{\"param\":{\"docs\":[";
     for (int i = 0; i < 33; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s{\"c\":\"Doc\",\"id\":\"%d\"}",
@@ -299,9 +291,8 @@ static void interrupt(void)
     }
 }
 
-static void contention_is_tried_three_times(void **state)
+static void contention_is_tried_three_times(void **state UNUSED)
 {
-    (void)state;
     static const char put[] =
         "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"a\",\"items\":[{\"c\":\"Sta\",\"j\":5}]}]}}";
     fake.before_commit = interrupt;
@@ -320,9 +311,8 @@ static void contention_is_tried_three_times(void **state)
     assert_int_equal(fake.commits, 7);
 }
 
-static void reads_under_constant_writing_end_in_a_snapshot(void **state)
+static void reads_under_constant_writing_end_in_a_snapshot(void **state UNUSED)
 {
-    (void)state;
     fake.after_load = interrupt;
     interruptions = 1 << 30;
     assert_int_equal(
@@ -331,9 +321,8 @@ static void reads_under_constant_writing_end_in_a_snapshot(void **state)
     assert_int_equal(fake.snapshots, 1);
 }
 
-static void ping_tells_time_build_and_state(void **state)
+static void ping_tells_time_build_and_state(void **state UNUSED)
 {
-    (void)state;
     struct call call = {.arena = arena, .route = CALL_PING, .deadline_ms = INT64_MAX};
     reply = (struct reply){.body = &body};
     body.size = 0;

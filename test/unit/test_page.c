@@ -13,16 +13,14 @@
 static struct arena *arena;
 static struct builder lines;
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     builder_free(&lines);
     return 0;
@@ -33,9 +31,8 @@ static void assert_text(struct bytes text, const char *expected)
     assert_true(bytes_equal(text, bytes_of(expected)));
 }
 
-static void classes(void **state)
+static void classes(void **state UNUSED)
 {
-    (void)state;
     struct bytes *found, cursor;
     size_t count;
     assert_true(page_read_classes(arena, BYTES("{\"out\":{\"classes\":[\"A\",\"B\"],\"cursor\":\"B\"}}"),
@@ -48,9 +45,8 @@ static void classes(void **state)
     assert_null(cursor.data);
 }
 
-static void names(void **state)
+static void names(void **state UNUSED)
 {
-    (void)state;
     struct page_name *found;
     struct bytes cursor;
     size_t count;
@@ -64,9 +60,8 @@ static void names(void **state)
     assert_text(cursor, "\xC3\xA9");
 }
 
-static void documents_are_lines(void **state)
+static void documents_are_lines(void **state UNUSED)
 {
-    (void)state;
     size_t written;
     struct bytes text =
         BYTES("{\"out\":{\"docs\":[\n {\"c\":\"A\",\"id\":\"a\",\"v\":5,\"items\":[{\"j\":{\r\n1e400:0}}]},"
@@ -83,9 +78,8 @@ static void documents_are_lines(void **state)
     assert_false(page_read_documents(arena, text, 2, &lines, &written));
 }
 
-static void what_is_no_answer(void **state)
+static void what_is_no_answer(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "<html>",
                                         "{}",
@@ -113,9 +107,8 @@ static void what_is_no_answer(void **state)
     }
 }
 
-static void names_of_people(void **state)
+static void names_of_people(void **state UNUSED)
 {
-    (void)state;
     struct page_name name;
     assert_true(page_name_parse(BYTES("A.b.c"), &name));
     assert_text(name.class, "A");
@@ -126,9 +119,8 @@ static void names_of_people(void **state)
     assert_false(page_name_parse(BYTES(".a"), &name));
 }
 
-static void patience_has_an_end(void **state)
+static void patience_has_an_end(void **state UNUSED)
 {
-    (void)state;
     struct backoff backoff = {0};
     int64_t before_ms = clock_monotonic_ms(), due_ms = 0;
     for (int i = 0; i < 20; i++) {

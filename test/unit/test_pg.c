@@ -11,16 +11,14 @@
 
 static struct arena *arena;
 
-static int open_arena(void **state)
+static int open_arena(void **state UNUSED)
 {
-    (void)state;
     arena = arena_create("test");
     return 0;
 }
 
-static int close_arena(void **state)
+static int close_arena(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     return 0;
 }
@@ -33,9 +31,8 @@ static int close_arena(void **state)
         assert_memory_equal((params).values[(params).count - 1], wire, sizeof wire);                         \
     } while (0)
 
-static void numbers_are_big_endian(void **state)
+static void numbers_are_big_endian(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_i64(&params, INT64_C(0x0102030405060708));
@@ -48,9 +45,8 @@ static void numbers_are_big_endian(void **state)
     assert_int_equal(params.bytes, 20);
 }
 
-static void texts_are_borrowed(void **state)
+static void texts_are_borrowed(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     struct bytes text = BYTES("a\0b");
     pg_params_start(&params, arena);
@@ -64,9 +60,8 @@ static void texts_are_borrowed(void **state)
     assert_null(params.values[2]);
 }
 
-static void arrays_bear_type_and_bounds(void **state)
+static void arrays_bear_type_and_bounds(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_i64_array(&params, (const int64_t[]){1, -1}, 2);
@@ -83,9 +78,8 @@ static void arrays_bear_type_and_bounds(void **state)
                 0, 0, 0, 2, 'a', 'b', 255, 255, 255, 255, 0, 0, 0, 0);
 }
 
-static void an_empty_array_has_no_dimension(void **state)
+static void an_empty_array_has_no_dimension(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_text_array(&params, NULL, 0);
@@ -94,9 +88,8 @@ static void an_empty_array_has_no_dimension(void **state)
     expect_wire(params, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20);
 }
 
-static void a_parameter_is_shared(void **state)
+static void a_parameter_is_shared(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params, other;
     pg_params_start(&params, arena);
     pg_add_i32(&params, 7);
@@ -108,9 +101,8 @@ static void a_parameter_is_shared(void **state)
     assert_int_equal(other.bytes, 6);
 }
 
-static void what_is_too_large_does_not_fit(void **state)
+static void what_is_too_large_does_not_fit(void **state UNUSED)
 {
-    (void)state;
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_text(&params, (struct bytes){"", (size_t)600 << 20}); /* never read */
@@ -123,9 +115,8 @@ static void what_is_too_large_does_not_fit(void **state)
     assert_false(pg_params_fit(&params));
 }
 
-static void sqlstates_have_their_faults(void **state)
+static void sqlstates_have_their_faults(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *sqlstate;
         enum fault fault;
@@ -142,9 +133,8 @@ static void sqlstates_have_their_faults(void **state)
             fail_msg("%s: %s", cases[i].sqlstate, fault_code(pg_fault_of_sqlstate(cases[i].sqlstate)));
 }
 
-static void a_prefix_ends_before_the_next_text(void **state)
+static void a_prefix_ends_before_the_next_text(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *prefix, *end; /* NULL: no end */
     } cases[] = {
@@ -186,9 +176,8 @@ static size_t encode(uint32_t code, char *text)
 }
 
 /* The end of each single character is the very next character: nothing lies between. */
-static void every_character_is_followed_by_the_next(void **state)
+static void every_character_is_followed_by_the_next(void **state UNUSED)
 {
-    (void)state;
     char one[4], other[4], *before = one, *now = other;
     size_t before_size = encode(1, before);
     for (uint32_t code = 2; code <= 0x10FFFF; code++) {

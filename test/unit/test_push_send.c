@@ -107,9 +107,8 @@ static const char *endpoint_of(const struct service *service)
 #define CLOSE "Connection: close\r\n"
 #define EMPTY CLOSE "Content-Length: 0\r\n\r\n"
 
-static void the_answer_decides_what_becomes_of_it(void **state)
+static void the_answer_decides_what_becomes_of_it(void **state UNUSED)
 {
-    (void)state;
     static const char *const answers[] = {
         "HTTP/1.1 201 Created\r\n" EMPTY,
         "HTTP/1.1 200 OK\r\n" EMPTY,
@@ -166,9 +165,8 @@ static void the_answer_decides_what_becomes_of_it(void **state)
     assert_null(strstr(outcome.words, "secret"));
 }
 
-static void the_request_is_one_of_web_push(void **state)
+static void the_request_is_one_of_web_push(void **state UNUSED)
 {
-    (void)state;
     static const char *const answers[] = {"HTTP/1.1 201 Created\r\n" EMPTY, NULL};
     static const char *const headers[] = {
         "POST /a/secret HTTP/1.1\r\n", "\r\nContent-Type: application/octet-stream\r\n",
@@ -191,9 +189,8 @@ static void the_request_is_one_of_web_push(void **state)
 }
 
 /* Labels are compared whole, and a port is none of a vendor's service. */
-static void only_services_of_the_list_are_sent_to(void **state)
+static void only_services_of_the_list_are_sent_to(void **state UNUSED)
 {
-    (void)state;
     static char list[] = "fcm.googleapis.com  *.push.apple.com", all[] = "*", none[] = "";
     static const struct settings listed = {.push_services = list, .debug_push_local = SETTING_OFF},
                                  any = {.push_services = all, .debug_push_local = SETTING_OFF},
@@ -218,9 +215,8 @@ static void only_services_of_the_list_are_sent_to(void **state)
 }
 
 /* One that does not answer is asked twice, then no more for a while; others are asked meanwhile. */
-static void a_service_that_does_not_answer_is_left_alone(void **state)
+static void a_service_that_does_not_answer_is_left_alone(void **state UNUSED)
 {
-    (void)state;
     static const char *const answers[] = {"HTTP/1.1 201 Created\r\n" EMPTY, NULL};
     struct service service;
     const char *endpoint = "http://127.0.0.1:1/a/secret"; /* nobody listens there */
@@ -237,9 +233,8 @@ static void a_service_that_does_not_answer_is_left_alone(void **state)
 }
 
 /* However many do not answer: who answers is sent to. */
-static void services_rest_for_themselves(void **state)
+static void services_rest_for_themselves(void **state UNUSED)
 {
-    (void)state;
     enum { DEAD = 200 };
     static const char *const answers[] = {"HTTP/1.1 201 Created\r\n" EMPTY, NULL};
     struct service service;
@@ -260,15 +255,13 @@ static void send_into_ourselves(void *argument)
         DEMAND(send_to(&strict, closed[i], NULL).verdict == PUSH_REFUSED);
 }
 
-static void the_loopback_is_for_tests_only(void **state)
+static void the_loopback_is_for_tests_only(void **state UNUSED)
 {
-    (void)state;
     child_expect(child_start(send_into_ourselves, NULL)); /* with a client of its own */
 }
 
-static void nothing_goes_where_only_we_can_reach(void **state)
+static void nothing_goes_where_only_we_can_reach(void **state UNUSED)
 {
-    (void)state;
     static const char *const closed[] = {"https://10.0.0.1/x", "https://169.254.169.254/latest",
                                          "https://[fe80::1]/x", "http://8.8.8.8/x"};
     for (size_t i = 0; i < COUNT_OF(closed); i++) {

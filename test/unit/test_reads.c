@@ -23,9 +23,8 @@ static const uint64_t ANN = 11, BOB = 12, NOBODY = 0;
 
 static struct segment *handles[HANDLES]; /* of one segment, as of so many workers */
 
-static int open_handles(void **state)
+static int open_handles(void **state UNUSED)
 {
-    (void)state;
     char problem[256];
     int indexes[HANDLES];
     folder_make();
@@ -39,9 +38,8 @@ static int open_handles(void **state)
     return 0;
 }
 
-static int close_handles(void **state)
+static int close_handles(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < HANDLES; i++)
         segment_close(handles[i]);
     folder_remove();
@@ -66,9 +64,8 @@ static void expect_refusal(int handle, const struct read_shares *wanted, bool is
     assert_int_equal(reads_extend(handles[handle], wanted, is_slow), entry);
 }
 
-static void each_has_its_share(void **state)
+static void each_has_its_share(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(reads_count(handles[0]), 0);
     expect(0, shares(LAB, ANN, 2, 1), READS_ENTERED);
     expect(1, shares(DEMO, BOB, 2, 1), READS_ENTERED); /* of another namespace and client */
@@ -84,24 +81,21 @@ static void each_has_its_share(void **state)
     assert_int_equal(reads_count(handles[5]), 3);
 }
 
-static void without_a_limit_all_enter(void **state)
+static void without_a_limit_all_enter(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < HANDLES; i++)
         expect(i, shares(LAB, ANN, 0, 0), READS_ENTERED);
 }
 
-static void clients_without_a_name_share_nothing(void **state)
+static void clients_without_a_name_share_nothing(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < HANDLES; i++)
         expect(i, shares(LAB, NOBODY, 0, 1), READS_ENTERED);
 }
 
 /* Whoever came first is not counted among those after it. */
-static void the_first_stays_whoever_comes(void **state)
+static void the_first_stays_whoever_comes(void **state UNUSED)
 {
-    (void)state;
     expect(0, shares(LAB, ANN, 1, 1), READS_ENTERED);
     expect(1, shares(LAB, ANN, 1, 1), READS_ON_TRIAL);
     assert_int_equal(reads_extend(handles[0], shares(LAB, ANN, 1, 1), false), READS_ENTERED);
@@ -109,9 +103,8 @@ static void the_first_stays_whoever_comes(void **state)
     assert_int_equal(reads_extend(handles[1], shares(LAB, ANN, 1, 1), true), READS_ENTERED);
 }
 
-static void who_was_slow_on_trial_gets_no_other(void **state)
+static void who_was_slow_on_trial_gets_no_other(void **state UNUSED)
 {
-    (void)state;
     expect(0, shares(LAB, ANN, 0, 1), READS_ENTERED);
     expect(1, shares(LAB, ANN, 0, 1), READS_ON_TRIAL);
     expect_refusal(1, shares(LAB, ANN, 0, 1), false, READS_CLIENT_FULL);
@@ -132,9 +125,8 @@ static void who_was_slow_on_trial_gets_no_other(void **state)
     expect(4, shares(LAB, ANN, 0, 1), READS_ON_TRIAL);
 }
 
-static void a_namespace_that_was_slow_gets_no_other(void **state)
+static void a_namespace_that_was_slow_gets_no_other(void **state UNUSED)
 {
-    (void)state;
     expect(0, shares(LAB, ANN, 1, 0), READS_ENTERED);
     expect(1, shares(LAB, BOB, 1, 0), READS_ON_TRIAL);
     expect_refusal(1, shares(LAB, BOB, 1, 0), true, READS_NAMESPACE_FULL);
@@ -145,9 +137,8 @@ static void a_namespace_that_was_slow_gets_no_other(void **state)
     expect(4, shares(LAB, NOBODY, 1, 0), READS_ON_TRIAL);
 }
 
-static void places_of_the_dead_do_not_count(void **state)
+static void places_of_the_dead_do_not_count(void **state UNUSED)
 {
-    (void)state;
     int index = segment_index(handles[0]);
     const struct read_shares *one = shares(LAB, ANN, 1, 1);
     expect(0, one, READS_ENTERED);
@@ -161,9 +152,8 @@ static void places_of_the_dead_do_not_count(void **state)
 }
 
 /* Two instances on one host share a segment, and have workers of their own. */
-static void other_instances_do_not_count(void **state)
+static void other_instances_do_not_count(void **state UNUSED)
 {
-    (void)state;
     int index;
     struct segment *other;
     char problem[256];
@@ -178,9 +168,8 @@ static void other_instances_do_not_count(void **state)
 }
 
 /* Its place in the order is not known yet: it may come first. */
-static void one_that_is_choosing_counts(void **state)
+static void one_that_is_choosing_counts(void **state UNUSED)
 {
-    (void)state;
     struct reads_place *place = &handles[0]->reads->places[segment_index(handles[0])];
     expect(0, shares(LAB, ANN, 0, 1), READS_ENTERED);
     place->ticket = CHOOSING;
@@ -213,9 +202,8 @@ static void crowd_in(void *argument)
     }
 }
 
-static void no_more_than_the_share_enter(void **state)
+static void no_more_than_the_share_enter(void **state UNUSED)
 {
-    (void)state;
     pid_t children[HANDLES];
     int numbers[HANDLES];
     shared = mapping_share(sizeof *shared);

@@ -19,9 +19,8 @@ static int64_t newest_version_elsewhere(struct name name)
     return document->header.version;
 }
 
-static void what_one_has_loaded_the_others_need_not(void **state)
+static void what_one_has_loaded_the_others_need_not(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
     assert_int_equal(newest_version(B), 0);
@@ -39,9 +38,8 @@ static void what_one_has_loaded_the_others_need_not(void **state)
     assert_int_equal(document->header.version, 200);
 }
 
-static void what_one_has_written_the_others_need_not_load(void **state)
+static void what_one_has_written_the_others_need_not_load(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version_elsewhere(A), 100);
@@ -69,9 +67,8 @@ static void change_a_after_the_load(void)
     commit_elsewhere(A, 200, "2");
 }
 
-static void a_copy_on_the_shared_cache_is_as_old_as_its_look(void **state)
+static void a_copy_on_the_shared_cache_is_as_old_as_its_look(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     fake.after_load = change_a_after_the_load; /* and before the copy is in the shared cache */
     assert_int_equal(newest_version(A), 100);
@@ -79,9 +76,8 @@ static void a_copy_on_the_shared_cache_is_as_old_as_its_look(void **state)
     assert_int_equal(newest_version(A), 200);
 }
 
-static void a_mark_counts_more_than_the_shared_cache(void **state)
+static void a_mark_counts_more_than_the_shared_cache(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
     uint32_t slot = slot_of(A);
@@ -95,9 +91,8 @@ static void a_mark_counts_more_than_the_shared_cache(void **state)
     assert_int_equal(newest_version(A), 200);
 }
 
-static void a_commit_beside_another_puts_nothing_on_the_shared_cache(void **state)
+static void a_commit_beside_another_puts_nothing_on_the_shared_cache(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     struct transaction *transaction = begin(false);
     draft_create(fetch(transaction, A));
@@ -108,9 +103,8 @@ static void a_commit_beside_another_puts_nothing_on_the_shared_cache(void **stat
     assert_int_equal(fake.loads, loads + 1);
 }
 
-static void what_the_database_contradicts_is_not_taken_from_the_shared_cache(void **state)
+static void what_the_database_contradicts_is_not_taken_from_the_shared_cache(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
@@ -145,9 +139,8 @@ static struct transaction *try_in_turn(bool in_snapshot, const char *content)
     return transaction;
 }
 
-static void what_is_written_again_is_written_in_turn(void **state)
+static void what_is_written_again_is_written_in_turn(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     for (int i = 0; i < 3; i++) {
         struct transaction *transaction = try_in_turn(i == 2, i % 2 ? "1" : "2");
@@ -165,9 +158,8 @@ static void what_is_written_again_is_written_in_turn(void **state)
     assert_int_equal(validate(reading, &version), FAULT_NONE);
 }
 
-static void what_is_merely_read_is_not_waited_for_again(void **state)
+static void what_is_merely_read_is_not_waited_for_again(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     assert_int_equal(validate(try_in_turn(false, "1"), &version), FAULT_NONE);
     struct transaction *transaction = try_in_turn(false, NULL);
@@ -179,9 +171,8 @@ static void what_is_merely_read_is_not_waited_for_again(void **state)
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
 }
 
-static void who_was_refused_comes_in_turn(void **state)
+static void who_was_refused_comes_in_turn(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     struct transaction *transaction = try_in_turn(false, "1");
     fake.before_commit = change_a_elsewhere;
@@ -192,9 +183,8 @@ static void who_was_refused_comes_in_turn(void **state)
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
 }
 
-static void who_gets_no_turn_goes_without(void **state)
+static void who_gets_no_turn_goes_without(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     assert_int_equal(validate(try_in_turn(false, "1"), &version), FAULT_NONE);
     atomic_store(writer_queue_word(segment, slot_of(A)),

@@ -72,9 +72,8 @@ static struct builder body, output;
 static struct reply reply;
 static struct request request;
 
-static int load_settings(void **state)
+static int load_settings(void **state UNUSED)
 {
-    (void)state;
     char path[] = "/tmp/test_request.XXXXXX", problem[256];
     int file = mkstemp(path);
     if (file < 0 || dprintf(file, "build = b7\nlimit_body_bytes = 2048\nlimit_operation_s = 7\n") < 0)
@@ -86,9 +85,8 @@ static int load_settings(void **state)
     return is_loaded ? 0 : -1;
 }
 
-static int free_all(void **state)
+static int free_all(void **state UNUSED)
 {
-    (void)state;
     settings_free(&settings);
     arena_destroy(arena);
     builder_free(&body);
@@ -116,9 +114,8 @@ static void assert_text(struct bytes text, const char *expected)
         assert_true(bytes_equal(text, bytes_of(expected)));
 }
 
-static void routes_are_found(void **state)
+static void routes_are_found(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct letter letter;
         enum fault fault;
@@ -186,9 +183,8 @@ static void routes_are_found(void **state)
     }
 }
 
-static void call_has_all_that_was_sent(void **state)
+static void call_has_all_that_was_sent(void **state UNUSED)
 {
-    (void)state;
     struct letter letter = {
         .method = "POST",
         .uri = "/n/op/do%20it/a%2Fb/%C3%A9?lang=fr",
@@ -225,18 +221,16 @@ static void call_has_all_that_was_sent(void **state)
 }
 
 /* A digest of it: the numbers in the token are those of connections of all clients. */
-static void a_request_without_a_name_is_named_by_its_token(void **state)
+static void a_request_without_a_name_is_named_by_its_token(void **state UNUSED)
 {
-    (void)state;
     struct letter letter = {.uri = "/ping", .is_nameless = true};
     assert_int_equal(read_letter(&letter), FAULT_NONE);
     assert_string_equal(request.call.request_id, request_id_make(request.call.arena, BYTES("1-2-3-4.567")));
     assert_string_equal(request.form.request_id, request.call.request_id);
 }
 
-static void resources_are_read(void **state)
+static void resources_are_read(void **state UNUSED)
 {
-    (void)state;
     struct letter letter = {
         .method = "PUT",
         .uri = "/n/doc/Note/a%2Fb%0A%C3%A9?lang=fr",
@@ -274,9 +268,8 @@ static void resources_are_read(void **state)
     assert_null(request.form.location);
 }
 
-static void resources_are_refused(void **state)
+static void resources_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct letter letter;
         const char *argument;
@@ -297,9 +290,8 @@ static void resources_are_refused(void **state)
     }
 }
 
-static void bodies_are_refused(void **state)
+static void bodies_are_refused(void **state UNUSED)
 {
-    (void)state;
     struct letter letter = {.method = "POST",
                             .uri = "/n/op/get",
                             .ns = "n",
@@ -334,9 +326,8 @@ static void bodies_are_refused(void **state)
     assert_string_equal(reply.arguments[0], "param");
 }
 
-static void form_of_the_answer_is_known_first(void **state)
+static void form_of_the_answer_is_known_first(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         struct letter letter;
         bool is_for_people, is_head;

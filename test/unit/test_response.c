@@ -15,9 +15,8 @@
 
 static struct builder head, body;
 
-static int free_builders(void **state)
+static int free_builders(void **state UNUSED)
 {
-    (void)state;
     builder_free(&head);
     builder_free(&body);
     return 0;
@@ -47,9 +46,8 @@ static bool has_header(const char *name)
 
 /* --- heads --- */
 
-static void success_is_sent_as_it_is(void **state)
+static void success_is_sent_as_it_is(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.request_id = "0123abc", .build = "1.2.3"};
     struct reply reply = {.mime = "text/csv"};
     builder_clear(&body, 0);
@@ -73,9 +71,8 @@ static void success_is_sent_as_it_is(void **state)
     assert_int_equal(response_body(&form, &reply).size, 0);
 }
 
-static void nobody_knows_how_long_a_stream_will_be(void **state)
+static void nobody_knows_how_long_a_stream_will_be(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.build = "1.2.3"};
     struct outlet outlet = {.is_open = true};
     struct reply reply = {.mime = MIME_LINES, .outlet = &outlet};
@@ -85,9 +82,8 @@ static void nobody_knows_how_long_a_stream_will_be(void **state)
     assert_false(has_header("Content-Length"));
 }
 
-static void faults_have_their_status(void **state)
+static void faults_have_their_status(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         enum fault fault;
         const char *argument;
@@ -130,9 +126,8 @@ static void faults_have_their_status(void **state)
     }
 }
 
-static void few_statuses_are_400_and_404(void **state)
+static void few_statuses_are_400_and_404(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         enum fault fault;
         const char *code;
@@ -154,9 +149,8 @@ static void few_statuses_are_400_and_404(void **state)
     }
 }
 
-static void status_of_a_probe_is_its_own(void **state)
+static void status_of_a_probe_is_its_own(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {0};
     struct reply reply = {.mime = "text/plain", .status = 503};
     builder_clear(&body, 0);
@@ -167,9 +161,8 @@ static void status_of_a_probe_is_its_own(void **state)
     assert_true(has_line("Retry-After: 5"));
 }
 
-static void resources_tell_more_by_their_status(void **state)
+static void resources_tell_more_by_their_status(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         enum fault fault;
         const char *line;
@@ -196,9 +189,8 @@ static void resources_tell_more_by_their_status(void **state)
     }
 }
 
-static void resources_bear_their_version(void **state)
+static void resources_bear_their_version(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.is_resource = true, .location = "/l/doc/A/a%20b"};
     struct reply reply = {.status = 201, .etag = 261121103000123};
     builder_clear(&body, 0);
@@ -212,9 +204,8 @@ static void resources_bear_their_version(void **state)
     assert_false(has_header("Location"));
 }
 
-static void some_answers_have_no_content(void **state)
+static void some_answers_have_no_content(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.is_resource = true};
     struct reply reply = {.status = 304, .etag = 7};
     builder_clear(&body, 0);
@@ -229,9 +220,8 @@ static void some_answers_have_no_content(void **state)
     assert_false(has_header("Content-Type") || has_header("Content-Length") || has_header("ETag"));
 }
 
-static void request_id_splits_no_header(void **state)
+static void request_id_splits_no_header(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *id;
         bool is_sent;
@@ -255,9 +245,8 @@ static void request_id_splits_no_header(void **state)
     }
 }
 
-static void origins_are_told_when_they_are_allowed(void **state)
+static void origins_are_told_when_they_are_allowed(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.has_origins = true};
     struct reply reply = {0};
     builder_clear(&body, 0);
@@ -279,9 +268,8 @@ static void origins_are_told_when_they_are_allowed(void **state)
     assert_non_null(strstr(head.data, "If-Match"));
 }
 
-static void timings_are_told_when_they_were_taken(void **state)
+static void timings_are_told_when_they_were_taken(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.origin = "*"};
     struct timing timing = {.us = {[PHASE_WORK] = 1500, [PHASE_SYNC] = 7}};
     struct reply reply = {.phase = PHASE_UNKNOWN};
@@ -317,9 +305,8 @@ static void assert_member(const struct json *root, const char *name, const char 
     assert_true(bytes_equal(member->value, bytes_of(text)));
 }
 
-static void fault_is_told_to_programs(void **state)
+static void fault_is_told_to_programs(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct response_form form = {0};
     struct reply reply = {
@@ -353,9 +340,8 @@ static void fault_is_told_to_programs(void **state)
     arena_destroy(arena);
 }
 
-static void an_unknown_phase_is_left_out(void **state)
+static void an_unknown_phase_is_left_out(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct response_form form = {0};
     struct reply reply = {.fault = FAULT_XCRASH, .phase = PHASE_UNKNOWN};
@@ -365,9 +351,8 @@ static void an_unknown_phase_is_left_out(void **state)
     arena_destroy(arena);
 }
 
-static void verification_that_failed_is_contention(void **state)
+static void verification_that_failed_is_contention(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     struct response_form form = {.is_head = true};
     struct reply reply = {.fault = FAULT_STALE, .phase = PHASE_VALIDATION};
@@ -387,9 +372,8 @@ static void verification_that_failed_is_contention(void **state)
     arena_destroy(arena);
 }
 
-static void fault_is_told_to_people(void **state)
+static void fault_is_told_to_people(void **state UNUSED)
 {
-    (void)state;
     struct response_form form = {.is_for_people = true};
     struct reply reply = {.fault = FAULT_OOFF,
                           .argument_count = 1,
@@ -405,9 +389,8 @@ static void fault_is_told_to_people(void **state)
 
 /* --- throttle --- */
 
-static void who_dies_young_waits_longer_each_time(void **state)
+static void who_dies_young_waits_longer_each_time(void **state UNUSED)
 {
-    (void)state;
     static const int64_t delays[] = {100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
     struct throttle throttle = {0};
     int64_t now_ms = 5000;

@@ -8,9 +8,8 @@
 
 #include "base/schedule.h"
 
-static void retries_are_minutes(void **state)
+static void retries_are_minutes(void **state UNUSED)
 {
-    (void)state;
     assert_true(schedule_is_retries(""));
     assert_true(schedule_is_retries("1 10 60 180"));
     assert_true(schedule_is_retries(" 0\t525600 "));
@@ -22,9 +21,8 @@ static void retries_are_minutes(void **state)
     assert_false(schedule_is_retries("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"));
 }
 
-static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **state)
+static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **state UNUSED)
 {
-    (void)state;
     static const int64_t minutes[] = {1, 10, 60, 180};
     int64_t after_ms;
     for (size_t i = 0; i < COUNT_OF(minutes); i++) {
@@ -36,9 +34,8 @@ static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **s
     assert_false(schedule_retry_ms("", 1, &after_ms));
 }
 
-static void queues_are_names_with_numbers(void **state)
+static void queues_are_names_with_numbers(void **state UNUSED)
 {
-    (void)state;
     assert_true(schedule_is_queues(""));
     assert_true(schedule_is_queues("Report=3 Mail=0 a.b-c_d=15"));
     assert_false(schedule_is_queues("Report=16"));
@@ -49,9 +46,8 @@ static void queues_are_names_with_numbers(void **state)
     assert_false(schedule_is_queues("Report = 1"));
 }
 
-static void an_operation_that_is_not_listed_stays_where_it_says(void **state)
+static void an_operation_that_is_not_listed_stays_where_it_says(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(schedule_queue("Report=3 Mail=1", BYTES("Mail"), 0), 1);
     assert_int_equal(schedule_queue("Report=3 Mail=1", BYTES("Report"), 0), 3);
     assert_int_equal(schedule_queue("Report=3 Mail=1", BYTES("Rep"), 7), 7);

@@ -11,9 +11,8 @@
 static struct arena *arena;
 static const struct bytes secret = BYTES("0123456789abcdef0123456789abcdef"), foreign = BYTES("another");
 
-static void a_seal_opens_for_its_question(void **state)
+static void a_seal_opens_for_its_question(void **state UNUSED)
 {
-    (void)state;
     static const struct bytes payloads[] = {BYTES(""), BYTES("x"), BYTES("1 2 3 \xC3\xA9. ")};
     for (size_t i = 0; i < COUNT_OF(payloads); i++) {
         struct bytes payload, sealed = seal_close(arena, secret, BYTES("question"), payloads[i]);
@@ -26,9 +25,8 @@ static void a_seal_opens_for_its_question(void **state)
     }
 }
 
-static void altered_and_shortened_texts_are_refused(void **state)
+static void altered_and_shortened_texts_are_refused(void **state UNUSED)
 {
-    (void)state;
     struct bytes payload, sealed = seal_close(arena, secret, BYTES("question"), BYTES("payload"));
     for (size_t i = 0; i < sealed.size; i++) {
         char *copy = arena_copy(arena, sealed.data, sealed.size);
@@ -41,9 +39,8 @@ static void altered_and_shortened_texts_are_refused(void **state)
 }
 
 /* Whoever sends megabytes as a cursor has them refused before they are copied. */
-static void texts_of_any_length_are_none_of_ours(void **state)
+static void texts_of_any_length_are_none_of_ours(void **state UNUSED)
 {
-    (void)state;
     struct bytes payload;
     for (size_t size = 0; size < 40; size++)
         assert_false(seal_open(arena, secret, BYTES("question"),
@@ -58,9 +55,8 @@ static void texts_of_any_length_are_none_of_ours(void **state)
 }
 
 /* Numbers of transactions are in payloads: neither they nor whether they have changed can be seen. */
-static void a_sealed_text_shows_nothing(void **state)
+static void a_sealed_text_shows_nothing(void **state UNUSED)
 {
-    (void)state;
     struct bytes one = seal_close(arena, secret, BYTES("question"), BYTES("1 14680 14680")),
                  again = seal_close(arena, secret, BYTES("question"), BYTES("1 14680 14680"));
     assert_false(bytes_equal(one, again));
@@ -71,9 +67,8 @@ static void a_sealed_text_shows_nothing(void **state)
     assert_true(same < one.size / 4);
 }
 
-static void parts_cannot_be_moved_from_one_to_the_next(void **state)
+static void parts_cannot_be_moved_from_one_to_the_next(void **state UNUSED)
 {
-    (void)state;
     struct builder one = {0}, other = {0};
     seal_add_part(&one, BYTES("ab"));
     seal_add_part(&one, BYTES("c"));

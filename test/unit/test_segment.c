@@ -37,16 +37,14 @@ static const struct mapping_head *head_of(const struct mapping *mapping)
     return mapping->memory;
 }
 
-static int make_folder(void **state)
+static int make_folder(void **state UNUSED)
 {
-    (void)state;
     folder_make();
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_folder(void **state UNUSED)
 {
-    (void)state;
     folder_remove();
     return 0;
 }
@@ -59,9 +57,8 @@ static void write_file(const char *name, const void *data, size_t size)
     fclose(file);
 }
 
-static void without_users_it_is_made_anew(void **state)
+static void without_users_it_is_made_anew(void **state UNUSED)
 {
-    (void)state;
     struct mapping mapping;
     assert_true(open_at(&mapping, "segment"));
     struct mapping_head first = *head_of(&mapping);
@@ -85,9 +82,8 @@ static void without_users_it_is_made_anew(void **state)
     mapping_close(&mapping);
 }
 
-static void with_users_it_is_attached(void **state)
+static void with_users_it_is_attached(void **state UNUSED)
 {
-    (void)state;
     struct mapping one, two;
     assert_true(open_at(&one, "segment"));
     ((char *)one.memory)[SIZE - 1] = 'x';
@@ -112,9 +108,8 @@ static void hold(void *argument)
         pause();
 }
 
-static void a_child_keeps_it_alive(void **state)
+static void a_child_keeps_it_alive(void **state UNUSED)
 {
-    (void)state;
     struct mapping mapping, other;
     assert_true(open_at(&mapping, "segment"));
     pid_t child = child_start(hold, NULL);
@@ -129,9 +124,8 @@ static void a_child_keeps_it_alive(void **state)
     mapping_close(&other);
 }
 
-static void what_does_not_match_is_refused(void **state)
+static void what_does_not_match_is_refused(void **state UNUSED)
 {
-    (void)state;
     struct mapping one, two;
     assert_true(open_at(&one, "segment"));
     assert_false(
@@ -158,9 +152,8 @@ static void what_does_not_match_is_refused(void **state)
     mapping_close(&two);
 }
 
-static void a_foreign_file_is_left_as_it_is(void **state)
+static void a_foreign_file_is_left_as_it_is(void **state UNUSED)
 {
-    (void)state;
     static const char text[] = "important words\n", zeros[300];
     char again[sizeof text];
     struct mapping mapping;
@@ -190,9 +183,8 @@ static void look_at(void *argument)
     clock_sleep_ms(60);
 }
 
-static void a_making_cut_off_is_begun_again(void **state)
+static void a_making_cut_off_is_begun_again(void **state UNUSED)
 {
-    (void)state;
     struct mapping mapping;
     struct mapping_head head = {.magic = MAGIC, .installation = 0x53001122, .generation = 41};
     char name[] = "half";
@@ -225,9 +217,8 @@ static void fill_up(void *argument)
     DEMAND(strstr(problem, "no room for 20000 bytes") != NULL);
 }
 
-static void no_room_is_said_at_once(void **state)
+static void no_room_is_said_at_once(void **state UNUSED)
 {
-    (void)state;
     struct mapping mapping;
     struct stat status;
     child_expect(child_start(fill_up, NULL));
@@ -259,9 +250,8 @@ static void open_often(void *argument)
     }
 }
 
-static void starters_race_and_die(void **state)
+static void starters_race_and_die(void **state UNUSED)
 {
-    (void)state;
     enum { STARTERS = 5, KILLED = 40 };
     int many = 150, endless = 1000000;
     pid_t starters[STARTERS];

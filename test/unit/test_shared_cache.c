@@ -25,18 +25,16 @@ enum { SLOTS = 1024, OWN = 3, OTHER = 4, HASH = 77 };
 static void *memory;
 static struct shared_cache *shared_cache, *other; /* handles of two processes */
 
-static int open_shared_cache(void **state)
+static int open_shared_cache(void **state UNUSED)
 {
-    (void)state;
     memory = mmap(NULL, SHARED_CACHE_BUCKET_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     shared_cache = shared_cache_create(memory, SHARED_CACHE_BUCKET_BYTES);
     other = shared_cache_create(memory, SHARED_CACHE_BUCKET_BYTES);
     return 0;
 }
 
-static int close_shared_cache(void **state)
+static int close_shared_cache(void **state UNUSED)
 {
-    (void)state;
     shared_cache_destroy(shared_cache);
     shared_cache_destroy(other);
     munmap(memory, SHARED_CACHE_BUCKET_BYTES);
@@ -95,9 +93,8 @@ static bool is_same(const struct document *a, const struct document *b)
     return same;
 }
 
-static void a_copy_is_taken_as_it_was_put(void **state)
+static void a_copy_is_taken_as_it_was_put(void **state UNUSED)
 {
-    (void)state;
     const struct header header = {.class = BYTES("Doc"),
                                   .id = BYTES("an \"id\" with \\ and \n"),
                                   .version = 50,
@@ -141,9 +138,8 @@ static void a_copy_is_taken_as_it_was_put(void **state)
     document_release(document);
 }
 
-static void what_does_not_exist_is_known_too(void **state)
+static void what_does_not_exist_is_known_too(void **state UNUSED)
 {
-    (void)state;
     const struct header header = {.class = BYTES("Doc"), .id = BYTES("z"), .version = 8, .floor = 3};
     struct document *document = document_build(&header, NULL, 0);
     shared_cache_put(shared_cache, OWN, HASH, 1, 5, document);
@@ -155,9 +151,8 @@ static void what_does_not_exist_is_known_too(void **state)
     document_release(document);
 }
 
-static void only_name_and_tag_find_it(void **state)
+static void only_name_and_tag_find_it(void **state UNUSED)
 {
-    (void)state;
     put(HASH, 5, "a", 10, 100);
     assert_int_equal(version_taken(HASH, 5, "a"), 10);
     assert_int_equal(version_taken(HASH, 4, "a"), 0);
@@ -175,9 +170,8 @@ static void only_name_and_tag_find_it(void **state)
     shared_cache_destroy(none);
 }
 
-static void the_newer_stays(void **state)
+static void the_newer_stays(void **state UNUSED)
 {
-    (void)state;
     put(HASH, 5, "a", 10, 100);
     put(HASH, 4, "a", 11, 100); /* who comes late */
     assert_int_equal(version_taken(HASH, 5, "a"), 10);
@@ -192,9 +186,8 @@ static void the_newer_stays(void **state)
     assert_int_equal(version_taken(HASH, 7, "a"), 14);
 }
 
-static void the_oldest_make_room(void **state)
+static void the_oldest_make_room(void **state UNUSED)
 {
-    (void)state;
     enum { COUNT = 2000 };
     int found = 0;
     for (int64_t i = 1; i <= COUNT; i++) {
@@ -217,9 +210,8 @@ static void the_oldest_make_room(void **state)
     assert_true(found > 5 * COUNT);
 }
 
-static void many_small_ones_fill_the_directory(void **state)
+static void many_small_ones_fill_the_directory(void **state UNUSED)
 {
-    (void)state;
     int found = 0;
     for (int i = 1; i <= 100; i++) {
         char id[16];
@@ -236,9 +228,8 @@ static void many_small_ones_fill_the_directory(void **state)
     assert_in_range(found, 32, 64);
 }
 
-static void what_is_too_large_is_left_out(void **state)
+static void what_is_too_large_is_left_out(void **state UNUSED)
 {
-    (void)state;
     put(HASH, 5, "a", 10, SHARED_CACHE_DOCUMENT_BYTES);
     assert_int_equal(version_taken(HASH, 5, "a"), 0);
     put(HASH, 5, "a", 10, SHARED_CACHE_DOCUMENT_BYTES - 600);
@@ -246,9 +237,8 @@ static void what_is_too_large_is_left_out(void **state)
 }
 
 /* A process that died while it wrote, as the memory would show it. */
-static void a_dead_writer_is_followed(void **state)
+static void a_dead_writer_is_followed(void **state UNUSED)
 {
-    (void)state;
     put(HASH, 5, "a", 10, 100);
     _Atomic uint64_t *lock = memory;
     atomic_fetch_or(lock, OTHER + 1);
@@ -309,9 +299,8 @@ static void read_often(void *argument)
     atomic_fetch_add(&shared[1], taken);
 }
 
-static void no_copy_is_torn(void **state)
+static void no_copy_is_torn(void **state UNUSED)
 {
-    (void)state;
     enum { WRITERS = 3, READERS = 2 };
     pid_t writers[WRITERS], readers[READERS];
     shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -335,9 +324,8 @@ static void no_copy_is_torn(void **state)
 
 /* --- in the segment --- */
 
-static void the_segment_has_a_shared_cache(void **state)
+static void the_segment_has_a_shared_cache(void **state UNUSED)
 {
-    (void)state;
     struct segment *segment, *others;
     char problem[256], path[128];
     int index;

@@ -11,9 +11,8 @@
 #include "serve/request_id.h"
 
 /* Key 00 01 … 0f, text 00 01 … of so many bytes: `openssl mac -macopt size:16 … SIPHASH` gives the same. */
-static void digests_are_those_of_the_reference(void **state)
+static void digests_are_those_of_the_reference(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         size_t size;
         unsigned char digest[16];
@@ -44,9 +43,8 @@ static void digests_are_those_of_the_reference(void **state)
     }
 }
 
-static void a_name_shows_nothing_of_its_token(void **state)
+static void a_name_shows_nothing_of_its_token(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     const struct bytes token = BYTES("14281-3863-1-1795315662.242"),
                        next = BYTES("14281-3864-1-1795315662.242");

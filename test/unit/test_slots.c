@@ -35,18 +35,16 @@ static struct segment *open_segment(uint32_t slots)
     return handle;
 }
 
-static int open_two(void **state)
+static int open_two(void **state UNUSED)
 {
-    (void)state;
     folder_make();
     segment = open_segment(SLOTS);
     other = open_segment(SLOTS);
     return 0;
 }
 
-static int close_two(void **state)
+static int close_two(void **state UNUSED)
 {
-    (void)state;
     segment_close(segment);
     segment_close(other);
     folder_remove();
@@ -62,9 +60,8 @@ static void become(struct segment *handle, int index)
     segment_join(handle, index);
 }
 
-static void a_commit_is_seen_in_its_order(void **state)
+static void a_commit_is_seen_in_its_order(void **state UNUSED)
 {
-    (void)state;
     uint32_t slots[] = {7, 1000};
     uint64_t own[2], moved[2];
     become(segment, 0);
@@ -88,9 +85,8 @@ static void a_commit_is_seen_in_its_order(void **state)
     assert_int_equal(processes_namespace(other, 0), -1);
 }
 
-static void every_word_of_marks_counts(void **state)
+static void every_word_of_marks_counts(void **state UNUSED)
 {
-    (void)state;
     uint32_t slot = 5;
     uint64_t own;
     for (int index = 0; index < PROCESSES_MOST; index += 63) { /* each word, first, last and middle bits */
@@ -104,17 +100,15 @@ static void every_word_of_marks_counts(void **state)
     }
 }
 
-static void all_stamps_move(void **state)
+static void all_stamps_move(void **state UNUSED)
 {
-    (void)state;
     slots_move_all(segment);
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         assert_int_equal(slots_see(other, slot).stamp, 1);
 }
 
-static void a_name_has_one_hash_for_all(void **state)
+static void a_name_has_one_hash_for_all(void **state UNUSED)
 {
-    (void)state;
     char text[4000];
     memset(text, 'x', sizeof text);
     struct bytes long_id = {text, sizeof text};
@@ -137,9 +131,8 @@ static void a_name_has_one_hash_for_all(void **state)
     assert_true(most < 40); /* 8 expected in each */
 }
 
-static void names_are_found_again(void **state)
+static void names_are_found_again(void **state UNUSED)
 {
-    (void)state;
     char longest[NAMESPACES_DATABASE_BYTES + 2];
     memset(longest, 'n', sizeof longest);
     assert_int_equal(namespaces_count(segment), 0);
@@ -178,9 +171,8 @@ static void cut_name(const char *name)
     memset(found + 7, 0, size - 7);
 }
 
-static void a_name_cut_off_blocks_nobody(void **state)
+static void a_name_cut_off_blocks_nobody(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(namespaces_find(segment, BYTES("database_one")), 0);
     assert_int_equal(namespaces_find(segment, BYTES("second")), 1);
     cut_name("database_one");
@@ -208,9 +200,8 @@ static void add_names(void *argument)
     }
 }
 
-static void those_who_add_at_once_agree(void **state)
+static void those_who_add_at_once_agree(void **state UNUSED)
 {
-    (void)state;
     enum { ADDERS = 4 };
     int(*found)[100] =
         mmap(NULL, ADDERS * sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -235,9 +226,8 @@ static void take_many(void *argument)
         DEMAND(processes_instance(segment, indexes[i]) == instance);
 }
 
-static void entries_are_taken_once(void **state)
+static void entries_are_taken_once(void **state UNUSED)
 {
-    (void)state;
     int indexes[PROCESSES_MOST], counts[4] = {0};
     pid_t takers[3];
     for (uintptr_t i = 0; i < 3; i++)
@@ -278,9 +268,8 @@ static void mark_and_wait(void *argument)
         pause();
 }
 
-static void the_recovery_repairs_the_dead_ones_bits_only(void **state)
+static void the_recovery_repairs_the_dead_ones_bits_only(void **state UNUSED)
 {
-    (void)state;
     uint32_t ours[] = {2, 3, 500};
     uint64_t own[3];
     become(segment, 71);
@@ -316,9 +305,8 @@ static void sweep(void *argument)
 
 /* Whoever sees the mark gone must see the stamp moved, also when the recovery process dies between the two.
  */
-static void an_recovery_moves_the_stamp_before_it_clears_the_mark(void **state)
+static void an_recovery_moves_the_stamp_before_it_clears_the_mark(void **state UNUSED)
 {
-    (void)state;
     uint32_t slot = 7;
     uint64_t own;
     become(segment, 3);
@@ -338,9 +326,8 @@ static void an_recovery_moves_the_stamp_before_it_clears_the_mark(void **state)
     gate_close(&reached);
 }
 
-static void a_repair_cut_off_is_begun_again(void **state)
+static void a_repair_cut_off_is_begun_again(void **state UNUSED)
 {
-    (void)state;
     enum { MANY = 1 << 20 };
     segment_close(segment);
     segment_close(other);
@@ -442,9 +429,8 @@ static void read_often(void *argument)
     atomic_fetch_add(&torture->hits, hits);
 }
 
-static void no_read_goes_back(void **state)
+static void no_read_goes_back(void **state UNUSED)
 {
-    (void)state;
     torture = mmap(NULL, sizeof *torture, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t writers[WRITERS], readers[READERS];
     static const int indexes[WRITERS] = {0, 63, 64};

@@ -28,9 +28,8 @@ static int64_t by_library(int64_t epoch_ms)
     return ((date * 100 + t.tm_hour) * 100 + t.tm_min) * 100000 + t.tm_sec * 1000 + epoch_ms % 1000;
 }
 
-static void every_day_goes_there_and_back(void **state)
+static void every_day_goes_there_and_back(void **state UNUSED)
 {
-    (void)state;
     static const int64_t moments[] = {0, 1, 999, 1000, 59999, 60000, 3599999, 3600000, 45296789, DAY_MS - 1};
     int64_t before = 0;
     for (int64_t day = EPOCH_2000_MS; day < EPOCH_2100_MS; day += DAY_MS)
@@ -46,9 +45,8 @@ static void every_day_goes_there_and_back(void **state)
     assert_int_equal(before, STAMP_MAX);
 }
 
-static void time_outside_the_century_is_clamped(void **state)
+static void time_outside_the_century_is_clamped(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(stamp_from_epoch_ms(EPOCH_2000_MS - 1), STAMP_MIN);
     assert_int_equal(stamp_from_epoch_ms(0), STAMP_MIN);
     assert_int_equal(stamp_from_epoch_ms(INT64_MIN), STAMP_MIN);
@@ -61,9 +59,8 @@ static void time_outside_the_century_is_clamped(void **state)
     assert_int_equal(stamp_to_epoch_ms(INT64_MAX), EPOCH_2100_MS - 1);
 }
 
-static void fields_out_of_range_are_clamped(void **state)
+static void fields_out_of_range_are_clamped(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         int64_t stamp, clamped;
     } cases[] = {
@@ -86,9 +83,8 @@ static void fields_out_of_range_are_clamped(void **state)
     }
 }
 
-static void validity_is_that_of_the_calendar(void **state)
+static void validity_is_that_of_the_calendar(void **state UNUSED)
 {
-    (void)state;
     assert_true(stamp_is_valid(STAMP_MIN));
     assert_true(stamp_is_valid(STAMP_MAX));
     assert_true(stamp_is_valid(INT64_C(160714223045697)));
@@ -102,9 +98,8 @@ static void validity_is_that_of_the_calendar(void **state)
     }
 }
 
-static void arithmetic_crosses_all_borders(void **state)
+static void arithmetic_crosses_all_borders(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         int64_t from, ms, to;
     } cases[] = {
@@ -132,9 +127,8 @@ static void arithmetic_crosses_all_borders(void **state)
     assert_int_equal(stamp_add_ms(STAMP_MAX, INT64_MIN), STAMP_MIN);
 }
 
-static void next_is_the_smallest_valid_above(void **state)
+static void next_is_the_smallest_valid_above(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         int64_t from, to;
     } cases[] = {
@@ -162,9 +156,8 @@ static void next_is_the_smallest_valid_above(void **state)
 }
 
 /* Around every second, walked one by one, valid or not, there is no valid stamp between it and its next. */
-static void next_leaves_nothing_out(void **state)
+static void next_leaves_nothing_out(void **state UNUSED)
 {
-    (void)state;
     static const int64_t starts[] = {INT64_C(240228235959900), INT64_C(230228235959900),
                                      INT64_C(991130235959900)};
     for (size_t i = 0; i < COUNT_OF(starts); i++)
@@ -178,9 +171,8 @@ static void next_leaves_nothing_out(void **state)
         }
 }
 
-static void text_is_fifteen_digits(void **state)
+static void text_is_fifteen_digits(void **state UNUSED)
 {
-    (void)state;
     char text[STAMP_DIGITS + 1];
     int64_t stamp = 7;
     stamp_to_text(STAMP_MIN, text);
@@ -218,9 +210,8 @@ static void text_is_fifteen_digits(void **state)
     assert_false(stamp_from_text(NO_BYTES, &stamp));
 }
 
-static void the_present_is_utc_in_every_zone(void **state)
+static void the_present_is_utc_in_every_zone(void **state UNUSED)
 {
-    (void)state;
     static const char *const zones[] = {"UTC", "Asia/Kolkata", "America/St_Johns", "XXX-14"};
     for (size_t i = 0; i < COUNT_OF(zones); i++) {
         setenv("TZ", zones[i], 1);

@@ -22,9 +22,8 @@
 
 static struct bytes kept[] = {{"Note", 4}, {"Note/a", 6}};
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     static char all[] = "*";
     static const struct settings limits = {.limit_items = 1000,
                                            .limit_tombstones = 1000,
@@ -84,9 +83,8 @@ static void assert_texts(const struct bytes *texts, size_t count, const char *ex
     builder_free(&joined);
 }
 
-static void nothing_is_only_a_look(void **state)
+static void nothing_is_only_a_look(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask(NULL), FAULT_NONE);
     assert_string_equal(body.data,
                         "{\"out\":{\"v\":7,\"until\":9,\"defs\":[\"Note\",\"Note/a\"],\"push\":false}}");
@@ -103,9 +101,8 @@ static void nothing_is_only_a_look(void **state)
     assert_int_equal(ask("{\"life\":1}"), FAULT_NSUBSCRIPTION);
 }
 
-static void definitions_are_sorted_by_keys_and_none_twice(void **state)
+static void definitions_are_sorted_by_keys_and_none_twice(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask("{\"defs\":[\"Note/b%62\",\"Note\",\"Note/bb\"]}"), FAULT_NONE);
     assert_true(subs.change.is_whole && subs.change.may_create);
     assert_texts(subs.change.keys, subs.change.count, "cNote/@ dNote/@bb ");
@@ -123,9 +120,8 @@ static void definitions_are_sorted_by_keys_and_none_twice(void **state)
     assert_false(subs.change.may_create);
 }
 
-static void bad_lists(void **state)
+static void bad_lists(void **state UNUSED)
 {
-    (void)state;
     assert_refused(FAULT_AARG, "defs", "{\"defs\":[\"note\"]}");
     assert_refused(FAULT_AARG, "add", "{\"add\":[7]}");
     assert_refused(FAULT_AARG, "drop", "{\"drop\":\"Note\"}");
@@ -148,9 +144,8 @@ static void bad_lists(void **state)
     }
 }
 
-static void lives(void **state)
+static void lives(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask("{\"life\":2880}"), FAULT_NONE);
     assert_int_equal(subs.change.life, 2880);
     assert_int_equal(ask("{\"defs\":[]}"), FAULT_NONE);
@@ -163,9 +158,8 @@ static void lives(void **state)
     assert_refused(FAULT_AARG, "life", "{\"life\":0}");
 }
 
-static void addresses_and_contexts(void **state)
+static void addresses_and_contexts(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(
         ask("{\"push\":{\"endpoint\":\"https://x/y\",\"expirationTime\":null,\"keys\":{\"p256dh\":\"" P256DH
             "\",\"auth\":\"" AUTH "\"}},\"context\":\"c\"}"),
@@ -182,9 +176,8 @@ static void addresses_and_contexts(void **state)
     assert_int_equal(ask("{\"context\":7}"), FAULT_AARG);
 }
 
-static void the_end(void **state)
+static void the_end(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(ask("{\"delete\":true}"), FAULT_NONE);
     assert_string_equal(body.data, "{}");
     assert_int_equal(subs.drops, 1);
@@ -192,9 +185,8 @@ static void the_end(void **state)
     assert_int_equal(subs.drops, 1);
 }
 
-static void sessions_are_checked_for_all(void **state)
+static void sessions_are_checked_for_all(void **state UNUSED)
 {
-    (void)state;
     static const char *const wrong[] = {"", "fifteen-letters", "sixteen letters!", "x/xxxxxxxxxxxxxxx"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         assert_int_equal(run("sync", NULL, wrong[i]), FAULT_AARG);
@@ -224,9 +216,8 @@ static const char *told(void)
     return member ? member + 1 : "absent";
 }
 
-static void what_was_matched_is_told_to_its_session(void **state)
+static void what_was_matched_is_told_to_its_session(void **state UNUSED)
 {
-    (void)state;
     struct matched_definition matched[] = {{BYTES("Note"), 12}, {BYTES("No\"te"), 13}};
     fake.match = (struct match){.is_known = true, .has_own = true, .definitions = matched, .count = 2};
     assert_int_equal(put("1", SESSION), FAULT_NONE);

@@ -23,9 +23,8 @@ enum { SIZE_MOST = 27 };
 /* A page, and behind it one that nobody may touch. */
 static char *page_end;
 
-static int make_pages(void **state)
+static int make_pages(void **state UNUSED)
 {
-    (void)state;
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED || mprotect(pages + size, size, PROT_NONE))
@@ -34,9 +33,8 @@ static int make_pages(void **state)
     return 0;
 }
 
-static int drop_pages(void **state)
+static int drop_pages(void **state UNUSED)
 {
-    (void)state;
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     return munmap(page_end - size, 2 * size);
 }
@@ -55,9 +53,8 @@ static bool is_plain(unsigned char byte)
 
 /* --- masks --------------------------------------------------------------------------------------- */
 
-static void masks_show_the_first_of_any_two(void **state)
+static void masks_show_the_first_of_any_two(void **state UNUSED)
 {
-    (void)state;
     char text[9] = "aaaaaaaa";
     for (unsigned place = 0; place < 8; place++) {
         for (unsigned first = 0; first < 256; first++) {
@@ -77,9 +74,8 @@ static void masks_show_the_first_of_any_two(void **state)
     }
 }
 
-static void digits_are_told_from_all_else(void **state)
+static void digits_are_told_from_all_else(void **state UNUSED)
 {
-    (void)state;
     for (unsigned place = 0; place < 8; place++) {
         for (unsigned byte = 0; byte < 256; byte++) {
             char text[9] = "90909090";
@@ -97,9 +93,8 @@ static void digits_are_told_from_all_else(void **state)
 
 /* --- integers ------------------------------------------------------------------------------------ */
 
-static void integers_of_every_length_are_read(void **state)
+static void integers_of_every_length_are_read(void **state UNUSED)
 {
-    (void)state;
     static const char digits[] = "9182736450918273645";
     for (size_t size = 1; size < sizeof digits; size++) {
         for (int sign = 0; sign < 2; sign++) {
@@ -115,9 +110,8 @@ static void integers_of_every_length_are_read(void **state)
     }
 }
 
-static void one_wrong_byte_makes_no_integer(void **state)
+static void one_wrong_byte_makes_no_integer(void **state UNUSED)
 {
-    (void)state;
     for (size_t size = 1; size <= 19; size++) {
         for (size_t place = 0; place < size; place++) {
             for (unsigned byte = 0; byte < 256; byte++) {
@@ -135,9 +129,8 @@ static void one_wrong_byte_makes_no_integer(void **state)
 
 /* --- strings ------------------------------------------------------------------------------------- */
 
-static void strings_end_at_every_place_and_byte(void **state)
+static void strings_end_at_every_place_and_byte(void **state UNUSED)
 {
-    (void)state;
     char text[SIZE_MOST];
     for (size_t size = 0; size <= SIZE_MOST; size++) {
         for (size_t place = 0; place < size; place++) {
@@ -194,9 +187,8 @@ static bool is_quick(struct arena *arena, const char *text)
     return is;
 }
 
-static void strings_of_every_length_stand_anywhere(void **state)
+static void strings_of_every_length_stand_anywhere(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     char text[128], filled[SIZE_MOST + 1];
     for (int before = 0; before < 9; before++) {
@@ -211,9 +203,8 @@ static void strings_of_every_length_stand_anywhere(void **state)
     arena_destroy(arena);
 }
 
-static void texts_cut_or_spoilt_anywhere_are_judged_alike(void **state)
+static void texts_cut_or_spoilt_anywhere_are_judged_alike(void **state UNUSED)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"c\":\"Note\",\"id\":\"a name that is longer\",\"v\":261121103000123,\"ct\":-0.5e+10,\"dt\":0}",
         "[[],{},[1,[2]],{\"a\":{\"b\":[null,true,false]}},\"\",1234567890123456789]",
@@ -240,9 +231,8 @@ static void texts_cut_or_spoilt_anywhere_are_judged_alike(void **state)
 }
 
 /* Names that differ in one byte, and the same name twice, short and long, early and at the very end. */
-static void same_names_are_found_wherever_they_stand(void **state)
+static void same_names_are_found_wherever_they_stand(void **state UNUSED)
 {
-    (void)state;
     struct arena *arena = arena_create("test");
     char text[160], name[SIZE_MOST + 1], other[SIZE_MOST + 1];
     for (int size = 0; size <= SIZE_MOST; size++) {

@@ -18,9 +18,8 @@ enum { TASKS = 4 };
 static const char *const names[TASKS] = {"a", "b", "c", "d"};
 static struct task_outcome outcomes[TASKS];
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     static char none[] = "";
     static struct settings limits = {.limit_answer_bytes = 4 << 20,
                                      .limit_items = 100000,
@@ -91,9 +90,8 @@ static void lose_the_database(void)
     fake.reconnect_fault = FAULT_XAWAY; /* the old backend may still be there */
 }
 
-static void all_are_done_alone_or_together(void **state)
+static void all_are_done_alone_or_together(void **state UNUSED)
 {
-    (void)state;
     run_all("put");
     expect_results((const char *const[TASKS]){"done", "done", "done", "done"});
     assert_int_equal(fake.commits, TASKS);
@@ -103,9 +101,8 @@ static void all_are_done_alone_or_together(void **state)
     assert_int_equal(fake.commits, TASKS + 1);
 }
 
-static void a_worker_that_is_cut_off_begins_no_other_task(void **state)
+static void a_worker_that_is_cut_off_begins_no_other_task(void **state UNUSED)
 {
-    (void)state;
     lose_the_database();
     run_all("put");
     assert_true(documents_must_exit(worker_context.documents));
@@ -115,9 +112,8 @@ static void a_worker_that_is_cut_off_begins_no_other_task(void **state)
     assert_int_equal(queue.end_count, 0); /* nor is anything put back: a scan does it */
 }
 
-static void what_shared_a_commit_that_is_unknown_is_not_run_alone(void **state)
+static void what_shared_a_commit_that_is_unknown_is_not_run_alone(void **state UNUSED)
 {
-    (void)state;
     lose_the_database();
     run_all(together());
     assert_true(documents_must_exit(worker_context.documents));

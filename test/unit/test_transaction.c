@@ -15,9 +15,8 @@
 #include "store/store_commit.h"
 #include "transaction_world.h"
 
-static void a_proven_copy_costs_no_load(void **state)
+static void a_proven_copy_costs_no_load(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
     assert_int_equal(newest_version(A), 100);
@@ -31,9 +30,8 @@ static void a_proven_copy_costs_no_load(void **state)
     assert_int_equal(fake.loads, 4);
 }
 
-static void a_marked_slot_is_asked_for_each_time(void **state)
+static void a_marked_slot_is_asked_for_each_time(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
     uint32_t slot = slot_of(A);
@@ -48,9 +46,8 @@ static void a_marked_slot_is_asked_for_each_time(void **state)
     assert_int_equal(fake.loads, 3);
 }
 
-static void missing_documents_come_in_one_round_trip(void **state)
+static void missing_documents_come_in_one_round_trip(void **state UNUSED)
 {
-    (void)state;
     fake_change("Doc", "a", 100, "1");
     const struct name names[] = {A, B, A};
     struct draft *drafts[3];
@@ -65,9 +62,8 @@ static void missing_documents_come_in_one_round_trip(void **state)
     assert_int_equal(version, 0);
 }
 
-static void two_documents_of_different_instants_are_refused(void **state)
+static void two_documents_of_different_instants_are_refused(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 100, "1");
     fake_change("Doc", "b", 100, "1");
@@ -91,9 +87,8 @@ static void two_documents_of_different_instants_are_refused(void **state)
     assert_int_equal(newest_version(A), 400); /* what the snapshot read was not cached */
 }
 
-static void a_commit_writes_and_its_copy_is_proven(void **state)
+static void a_commit_writes_and_its_copy_is_proven(void **state UNUSED)
 {
-    (void)state;
     int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
     fake_change("Doc", "a", future, "1"); /* the clock stepped back by an hour */
     struct transaction *transaction = begin(false);
@@ -111,9 +106,8 @@ static void a_commit_writes_and_its_copy_is_proven(void **state)
     assert_int_equal(processes_namespace(segment, own_index), -1);
 }
 
-static void same_content_is_no_commit(void **state)
+static void same_content_is_no_commit(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 100, "1");
     struct transaction *transaction = begin(false);
@@ -123,9 +117,8 @@ static void same_content_is_no_commit(void **state)
     assert_int_equal(fake.commits, 0);
 }
 
-static void a_birth_is_above_the_floor(void **state)
+static void a_birth_is_above_the_floor(void **state UNUSED)
 {
-    (void)state;
     int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
     fake_set_floor(future);
     struct transaction *transaction = begin(false);
@@ -134,9 +127,8 @@ static void a_birth_is_above_the_floor(void **state)
     assert_int_equal(version, stamp_next(future));
 }
 
-static void a_document_changed_meanwhile_is_a_conflict(void **state)
+static void a_document_changed_meanwhile_is_a_conflict(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     fake_change("Doc", "a", 100, "1");
     struct transaction *transaction = begin(false);
@@ -155,9 +147,8 @@ static void a_document_changed_meanwhile_is_a_conflict(void **state)
     assert_int_equal(fake_version("Doc", "b"), 0);
 }
 
-static void another_commit_in_the_slot_takes_the_tag_away(void **state)
+static void another_commit_in_the_slot_takes_the_tag_away(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     struct transaction *transaction = begin(false);
     draft_create(fetch(transaction, A));
@@ -168,9 +159,8 @@ static void another_commit_in_the_slot_takes_the_tag_away(void **state)
     assert_int_equal(fake.loads, loads + 1);
 }
 
-static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **state)
+static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     uint64_t before = slots_see(segment, slot_of(A)).stamp;
     char problem[256];
@@ -201,9 +191,8 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
     assert_false(slots_see(segment, slot_of(A)).busy);
 }
 
-static void a_tolerance_allows_an_old_copy(void **state)
+static void a_tolerance_allows_an_old_copy(void **state UNUSED)
 {
-    (void)state;
     const struct document *document;
     fake_change("Doc", "a", 100, "1");
     assert_int_equal(newest_version(A), 100);
@@ -228,9 +217,8 @@ static void a_tolerance_allows_an_old_copy(void **state)
 
 /* What lies between two versions, as a document that refers to another: nobody who has seen the older one may
  * see a newer document with a lower number. */
-static void a_version_is_above_those_that_are_merely_read(void **state)
+static void a_version_is_above_those_that_are_merely_read(void **state UNUSED)
 {
-    (void)state;
     int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
     fake_change("Doc", "a", future, "1");
     struct transaction *transaction = begin(false);
@@ -241,9 +229,8 @@ static void a_version_is_above_those_that_are_merely_read(void **state)
 }
 
 /* The slot has moved since our commit, by whom nobody knows: that stamp proves nothing. */
-static void a_tolerated_copy_without_tag_is_not_the_newest(void **state)
+static void a_tolerated_copy_without_tag_is_not_the_newest(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     const struct document *document;
     struct draft *draft;
@@ -260,9 +247,8 @@ static void a_tolerated_copy_without_tag_is_not_the_newest(void **state)
     transaction_end(transaction);
 }
 
-static void thirty_two_documents_and_no_more(void **state)
+static void thirty_two_documents_and_no_more(void **state UNUSED)
 {
-    (void)state;
     struct name names[33];
     struct draft *drafts[33];
     char ids[33][16];
@@ -276,9 +262,8 @@ static void thirty_two_documents_and_no_more(void **state)
     transaction_end(transaction);
 }
 
-static void with_other_hosts_the_database_verifies(void **state)
+static void with_other_hosts_the_database_verifies(void **state UNUSED)
 {
-    (void)state;
     int64_t version;
     settings.hosts = HOSTS_MANY;
     documents_destroy(documents);
@@ -297,9 +282,8 @@ static void with_other_hosts_the_database_verifies(void **state)
     assert_int_equal(validate(transaction, &version), FAULT_NONE);
 }
 
-static void a_request_that_is_late_loads_nothing(void **state)
+static void a_request_that_is_late_loads_nothing(void **state UNUSED)
 {
-    (void)state;
     struct draft *draft;
     documents_begin_request(documents, 0);
     struct transaction *transaction = begin(false);

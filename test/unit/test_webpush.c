@@ -58,9 +58,8 @@ static struct webpush_target target_of(struct bytes p256dh, struct bytes auth)
     return target;
 }
 
-static void the_example_of_the_rfc_is_made(void **state)
+static void the_example_of_the_rfc_is_made(void **state UNUSED)
 {
-    (void)state;
     struct webpush_target target = target_of(BYTES(RFC_P256DH), BYTES(RFC_AUTH));
     struct curve_key sender = take_key(BYTES(RFC_SENDER));
     unsigned char salt[WEBPUSH_SALT];
@@ -118,9 +117,8 @@ static struct bytes decrypt(const struct curve_key *browser, const unsigned char
     return (struct bytes){(char *)text, size - 1};
 }
 
-static void a_browser_reads_what_was_sent_to_it_and_nothing_else(void **state)
+static void a_browser_reads_what_was_sent_to_it_and_nothing_else(void **state UNUSED)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 100, WEBPUSH_TEXT_MOST};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct curve_key browser, other, idempotency;
@@ -188,9 +186,8 @@ static bool is_signed(const unsigned char *point, struct bytes text, const unsig
     return is_good;
 }
 
-static void a_push_service_can_verify_who_sends(void **state)
+static void a_push_service_can_verify_who_sends(void **state UNUSED)
 {
-    (void)state;
     struct curve_key key, other;
     curve_make_key(&key);
     curve_make_key(&other);
@@ -224,9 +221,8 @@ static const char *refusal(const char *endpoint, const char *p256dh, const char 
                                &target);
 }
 
-static void addresses_have_an_origin(void **state)
+static void addresses_have_an_origin(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *endpoint, *origin;
     } good[] = {
@@ -249,9 +245,8 @@ static void addresses_have_an_origin(void **state)
     }
 }
 
-static void addresses_that_are_none_are_refused(void **state)
+static void addresses_that_are_none_are_refused(void **state UNUSED)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "https://",
@@ -305,9 +300,8 @@ static void addresses_that_are_none_are_refused(void **state)
     assert_non_null(webpush_read_target(arena, NO_BYTES, BYTES(RFC_P256DH), BYTES(RFC_AUTH), false, &target));
 }
 
-static void keys_that_are_none_are_refused(void **state)
+static void keys_that_are_none_are_refused(void **state UNUSED)
 {
-    (void)state;
     unsigned char point[CURVE_POINT];
     assert_null(refusal(ENDPOINT, RFC_P256DH "=", RFC_AUTH "==", false));
     assert_true(base64_read(BYTES(RFC_P256DH), point, sizeof point));
@@ -332,9 +326,8 @@ static void keys_that_are_none_are_refused(void **state)
     assert_non_null(refusal(ENDPOINT, RFC_P256DH, "BTBZMqHH6r4Tts7J+aSIgg", false));
 }
 
-static void secrets_are_numbers_below_the_order(void **state)
+static void secrets_are_numbers_below_the_order(void **state UNUSED)
 {
-    (void)state;
     static const unsigned char order[CURVE_SECRET] = {
         0xFF, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
         0xBC, 0xE6, 0xFA, 0xAD, 0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51};

@@ -24,9 +24,8 @@ static struct segment *segment;
 static struct arena *arena;
 static int indexes[PROCESSES];
 
-static int open_segment(void **state)
+static int open_segment(void **state UNUSED)
 {
-    (void)state;
     char problem[256], path[128];
     snprintf(path, sizeof path, "%s/segment", folder_make());
     if (!segment_open(&segment, path, SLOTS, 0, problem, sizeof problem) ||
@@ -37,9 +36,8 @@ static int open_segment(void **state)
     return 0;
 }
 
-static int close_segment(void **state)
+static int close_segment(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     segment_close(segment);
     folder_remove();
@@ -56,9 +54,8 @@ static bool is_free(uint32_t slot)
     return atomic_load(writer_queue_word(segment, slot)) == 0;
 }
 
-static void a_turn_is_held_until_it_is_given(void **state)
+static void a_turn_is_held_until_it_is_given(void **state UNUSED)
 {
-    (void)state;
     const uint32_t slots[] = {9, 3, 9, 0, SLOTS - 1};
     struct writer_queue *writer_queue = writer_queue_create(arena, segment, LONG_MS);
     assert_false(writer_queue_has(writer_queue, 3));
@@ -96,9 +93,8 @@ static void hold(void *argument)
     DEMAND(!writer_queue_has(writer_queue, slot_of_child));
 }
 
-static void who_sleeps_is_woken(void **state)
+static void who_sleeps_is_woken(void **state UNUSED)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct writer_queue *writer_queue = writer_queue_create(arena, segment, LONG_MS);
         gate_open(&held);
@@ -113,9 +109,8 @@ static void who_sleeps_is_woken(void **state)
     }
 }
 
-static void who_is_late_goes_without(void **state)
+static void who_is_late_goes_without(void **state UNUSED)
 {
-    (void)state;
     struct writer_queue *writer_queue = writer_queue_create(arena, segment, LONG_MS);
     gate_open(&held);
     pid_t child = child_start(hold, NULL);
@@ -128,9 +123,8 @@ static void who_is_late_goes_without(void **state)
     gate_close(&held);
 }
 
-static void what_the_dead_held_is_taken_over(void **state)
+static void what_the_dead_held_is_taken_over(void **state UNUSED)
 {
-    (void)state;
     struct writer_queue *writer_queue = writer_queue_create(arena, segment, SHORT_MS);
     gate_open(&held);
     pid_t child = child_start(hold, NULL);
@@ -144,9 +138,8 @@ static void what_the_dead_held_is_taken_over(void **state)
     gate_close(&held);
 }
 
-static void the_next_of_an_index_gives_back_what_the_dead_held(void **state)
+static void the_next_of_an_index_gives_back_what_the_dead_held(void **state UNUSED)
 {
-    (void)state;
     struct writer_queue *writer_queue = writer_queue_create(arena, segment, LONG_MS);
     gate_open(&held);
     pid_t child = child_start(hold, NULL);
@@ -164,9 +157,8 @@ static void the_next_of_an_index_gives_back_what_the_dead_held(void **state)
     gate_close(&held);
 }
 
-static void who_was_taken_over_gives_back_nothing(void **state)
+static void who_was_taken_over_gives_back_nothing(void **state UNUSED)
 {
-    (void)state;
     struct writer_queue *slow = writer_queue_create(arena, segment, SHORT_MS),
                         *next = writer_queue_create(arena, segment, SHORT_MS);
     writer_queue_take(slow, &slot_of_child, 1, in_ms(LONG_MS));
@@ -185,9 +177,8 @@ static void who_was_taken_over_gives_back_nothing(void **state)
     writer_queue_give(next);
 }
 
-static void nobody_waits_against_the_order(void **state)
+static void nobody_waits_against_the_order(void **state UNUSED)
 {
-    (void)state;
     const uint32_t above = slot_of_child + 1, below = slot_of_child - 1;
     struct writer_queue *writer_queue = writer_queue_create(arena, segment, LONG_MS);
     gate_open(&held);
@@ -234,9 +225,8 @@ static void expect_all_free(const pid_t takers[PROCESSES])
         assert_true(is_free(slot));
 }
 
-static void nobody_is_left_asleep(void **state)
+static void nobody_is_left_asleep(void **state UNUSED)
 {
-    (void)state;
     pid_t takers[PROCESSES];
     overdue_ms = LONG_MS;
     for (intptr_t i = 0; i < PROCESSES; i++)
@@ -245,9 +235,8 @@ static void nobody_is_left_asleep(void **state)
 }
 
 /* One that is killed may have been woken in another's place, who then sleeps until the turn is overdue. */
-static void all_come_through_beside_the_dying(void **state)
+static void all_come_through_beside_the_dying(void **state UNUSED)
 {
-    (void)state;
     pid_t takers[PROCESSES];
     overdue_ms = SHORT_MS;
     for (intptr_t i = 0; i < PROCESSES; i++)

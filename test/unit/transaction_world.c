@@ -24,9 +24,8 @@ struct arena *arena;
 int ns;
 int own_index, other_index;
 
-int world_start(void **state)
+int world_start(void **state UNUSED)
 {
-    (void)state;
     char problem[256], path[] = "/tmp/stampd-segment-XXXXXX";
     int indexes[2], fd = mkstemp(path);
     close(fd);
@@ -55,9 +54,8 @@ int world_start(void **state)
     return 0;
 }
 
-int world_stop(void **state)
+int world_stop(void **state UNUSED)
 {
-    (void)state;
     arena_destroy(arena);
     documents_destroy(documents);
     documents_destroy(others);

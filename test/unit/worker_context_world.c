@@ -60,9 +60,8 @@ int worker_context_world_open(const struct settings *limits)
     return 0;
 }
 
-int worker_context_world_close(void **state)
+int worker_context_world_close(void **state UNUSED)
 {
-    (void)state;
     access_memory_destroy(worker_context.access);
     documents_destroy(worker_context.documents);
     segment_close(segment);
