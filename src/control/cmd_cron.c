@@ -22,7 +22,7 @@ static bool take_zone(const struct control *control)
 {
     if (cron_set_zone(control->settings.zone))
         return true;
-    say("zone = %s: the system knows no such time zone", control->settings.zone);
+    say("zone = %s: there is no such time zone", control->settings.zone);
     return false;
 }
 
@@ -323,7 +323,7 @@ static int cron_next(struct control *control, int argc, char **argv)
     if (!is_period("cron next", words[0], &cron))
         return CONTROL_WRONG;
     if (zone && !cron_set_zone(zone)) {
-        say("cron next: --zone %s: the system knows no such time zone", zone);
+        say("cron next: --zone %s: there is no such time zone", zone);
         return CONTROL_WRONG;
     }
     if (!zone && (!control_load_settings(control) || !take_zone(control)))

@@ -184,11 +184,10 @@ enum fault access_check_keys(const struct worker_context *worker_context, struct
     bool is_own = call->admin.size && call->admin.data != call->bearer.data;
     *is_there_r = call->bearer.data || is_own;
     if (call->bearer.data && !is_right_key(worker_context, call->bearer))
-        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.",
-                           "Authorization", NULL);
-    if (is_own && !is_right_key(worker_context, call->admin))
-        return reply_fault(call, reply, FAULT_SKEY, "The administrator's key is not this one.", "admin",
+        return reply_fault(call, reply, FAULT_SKEY, "This is not the administrator's key.", "Authorization",
                            NULL);
+    if (is_own && !is_right_key(worker_context, call->admin))
+        return reply_fault(call, reply, FAULT_SKEY, "This is not the administrator's key.", "admin", NULL);
     return FAULT_NONE;
 }
 
@@ -313,7 +312,8 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
                            "This operation grants no documents, and the namespace may not be read.", "syncs",
                            NULL);
     if (call->session.data)
-        return reply_fault(call, reply, FAULT_SCLOSED, "The namespace may not be read.", "session", NULL);
+        return reply_fault(call, reply, FAULT_SCLOSED, "The caller may not read the namespace.", "session",
+                           NULL);
     return FAULT_NONE;
 }
 

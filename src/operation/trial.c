@@ -69,7 +69,7 @@ static void try_names(struct trial *trial)
     if (strcmp(settings->zone, "UTC") != 0) {
         bool is_zone = cron_set_zone(settings->zone);
         tell(trial, is_zone ? TRIAL_GOOD : TRIAL_WRONG, "zone = %s%s", settings->zone,
-             is_zone ? "" : ": the system knows no such time zone");
+             is_zone ? "" : ": there is no such time zone");
     }
 }
 

@@ -135,7 +135,7 @@ static bool take_zone(const struct settings *settings, char *problem)
 {
     if (cron_set_zone(settings->zone))
         return true;
-    snprintf(problem, PROBLEM_BYTES, "zone = %s: the system knows no such time zone", settings->zone);
+    snprintf(problem, PROBLEM_BYTES, "zone = %s: there is no such time zone", settings->zone);
     return false;
 }
 

@@ -63,7 +63,7 @@ def secret(path, text, mode=0o600):
     ({'modules': 'nothere.so'}, 'nothere.so: No such file'),
     ({'modules': '/dev/null'}, 'no regular file'),
     ({'socket_group': 'nothere'}, 'socket_group = nothere: there is no such group'),
-    ({'zone': 'Mars/Olympus'}, 'zone = Mars/Olympus: the system knows no such time zone'),
+    ({'zone': 'Mars/Olympus'}, 'zone = Mars/Olympus: there is no such time zone'),
     ({'user': 'nobody-here'}, 'there is no such user'),
     ({'user': 'root'}, 'does not run as root'),
     ({'queue_key_file': '/nonexistent/key'}, 'queue_key_file = /nonexistent/key: No such file'),

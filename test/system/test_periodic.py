@@ -403,8 +403,8 @@ def test_a_wrong_zone_is_refused(stack):
         conf.write_text(text.replace('zone = UTC', '') + '\nzone = Mars/Base\n')
         before = len(stack.log())
         stack.reload()
-        wait_until(lambda: 'zone = Mars/Base: the system knows no such time zone' in stack.log()[before:], 60, 'the word')
-        assert 'the system knows no such time zone' in stampctl(stack, 'cron', 'list', 'lab', status=1)
+        wait_until(lambda: 'zone = Mars/Base: there is no such time zone' in stack.log()[before:], 60, 'the word')
+        assert 'there is no such time zone' in stampctl(stack, 'cron', 'list', 'lab', status=1)
     finally:
         conf.write_text(text)
 

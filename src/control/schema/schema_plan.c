@@ -518,7 +518,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
                             "update stampd.unique_property set is_ready = true where not is_ready;\n"
                             "update stampd.expiry_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
-    add_step(planning, STEP_LOCKED, "what is new may be asked for", ready);
+    add_step(planning, STEP_LOCKED, "new fields and collections can be used", ready);
 }
 
 /* Mutations only lead forwards: contents of the higher release would be read as older ones. */

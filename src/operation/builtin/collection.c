@@ -223,7 +223,7 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         *place = (struct place){.is_complete = true, .is_first = true}; /* starts over */
     }
     if (place->from > page->next)
-        return reader_wrong(reader, NULL, "token", "A token that this server has given is expected.");
+        return reader_wrong(reader, NULL, "token", "A token of an earlier answer is expected.");
     if (place->is_first)
         collection_begin(place, page, minute);
     return FAULT_NONE;
@@ -305,7 +305,7 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
             return reader_wrong(reader, param, others[i],
                                 "A stream is of the whole collection: it goes without this.");
     if (!reader->reply->outlet)
-        return reader_wrong(reader, param, "stream", "Only the answer to a request can be a stream.");
+        return reader_wrong(reader, param, "stream", "A task cannot stream.");
     return FAULT_NONE;
 }
 

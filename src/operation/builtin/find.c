@@ -98,7 +98,7 @@ static enum fault read_value(const struct reader *reader, const struct json *ele
             if (isfinite(value->number))
                 return FAULT_NONE;
         }
-        return reader_wrong(reader, element, member, "A number that a double can hold is expected.");
+        return reader_wrong(reader, element, member, "A number within the range of a double is expected.");
     }
 }
 

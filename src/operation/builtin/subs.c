@@ -313,7 +313,7 @@ static enum fault check_members(const struct asking *asking, bool *is_drop_r)
     if (!fault)
         fault = reader_boolean(&asking->reader, param, "delete", is_drop_r);
     if (!fault && *is_drop_r && param->count > 1)
-        fault = reader_wrong(&asking->reader, param, "delete", "It is expected alone.");
+        fault = reader_wrong(&asking->reader, param, "delete", "It must be the only member.");
     return fault;
 }
 

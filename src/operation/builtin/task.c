@@ -69,7 +69,7 @@ static enum fault read_names(struct attempt *attempt, const struct reader *reade
     if (!bytes_equal(order, BYTES("strict")))
         return reader_wrong(reader, call->param, "order", "The word strict is expected.");
     if (!request->domain.data)
-        return reader_wrong(reader, call->param, "domain", "Strict order is that of a domain.");
+        return reader_wrong(reader, call->param, "domain", "Strict order needs a domain.");
     request->is_strict = true;
     return FAULT_NONE;
 }

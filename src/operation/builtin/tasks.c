@@ -77,7 +77,8 @@ static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, str
     } else if (!has_start && bytes_to_i64(text, &filter->after_number) && filter->after_number > 0) {
         return FAULT_NONE;
     }
-    return reader_wrong(&inquiry->reader, inquiry->wish, "cursor", "The cursor of an answer is expected.");
+    return reader_wrong(&inquiry->reader, inquiry->wish, "cursor",
+                        "A cursor of an earlier answer is expected.");
 }
 
 /* One more than requested, only to detect that there is one. */
@@ -318,7 +319,7 @@ static enum fault tasks_work(struct attempt *attempt)
         if (!wish)
             continue;
         if (act)
-            return reader_wrong(&inquiry.reader, NULL, acts[i].member, "One thing at a time is done.");
+            return reader_wrong(&inquiry.reader, NULL, acts[i].member, "Exactly one member is expected.");
         inquiry.wish = wish;
         act = acts[i].act;
     }

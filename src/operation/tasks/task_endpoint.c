@@ -27,7 +27,7 @@ static bool is_right_key(const struct worker_context *worker_context, struct byt
 
 static enum fault refuse_key(struct call *call, struct reply *reply, const char *where)
 {
-    return reply_fault(call, reply, FAULT_SKEY, "The queue's key is not this one.", where, NULL);
+    return reply_fault(call, reply, FAULT_SKEY, "This is not the key of queue managers.", where, NULL);
 }
 
 enum fault task_endpoint_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
