@@ -24,7 +24,7 @@ static bool is_private(const char *path)
     return false;
 }
 
-bool key_read(struct control *control, const char *path, struct bytes *key_r)
+bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r)
 {
     if (!is_private(path) || !control_read_file(control->arena, path, key_r))
         return false;
@@ -55,7 +55,7 @@ static void print_digest(const char *setting, struct bytes key, bool is_json)
 }
 
 /* The file must be new, so that a key in use is not lost by mistake. */
-bool key_write(const char *path, struct bytes text)
+bool cmd_key_write(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
@@ -100,7 +100,7 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(key + 2 * i, 3, "%02x", random[i]);
     key[2 * KEY_BYTES] = '\n';
-    if (!key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
+    if (!cmd_key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
         return CONTROL_FAILED;
     print_digest(setting_of(is_queue), (struct bytes){key, 2 * KEY_BYTES}, is_json);
     return CONTROL_DONE;
@@ -123,7 +123,7 @@ static int key_hash(struct control *control, int argc, char **argv)
     if (result != OPTIONS_READ)
         return options_status(result);
     struct bytes key;
-    if (!key_read(control, words[0], &key))
+    if (!cmd_key_read(control, words[0], &key))
         return CONTROL_FAILED;
     if (key.size < KEY_LEAST) {
         say("%s: a key of %zu characters can be found by trying; %d are the least", words[0], key.size,

@@ -6,8 +6,8 @@
 #include "control/control.h"
 
 /* Reads the key without its trailing blanks; on failure reports why. */
-MUST_USE bool key_read(struct control *control, const char *path, struct bytes *key_r);
+MUST_USE bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r);
 /* Writes a new file that only its owner can read; never replaces a file.  On failure reports why. */
-MUST_USE bool key_write(const char *path, struct bytes text);
+MUST_USE bool cmd_key_write(const char *path, struct bytes text);
 
 #endif

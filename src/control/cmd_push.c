@@ -51,7 +51,7 @@ static int push_key(struct control *control UNUSED, int argc, char **argv)
     struct builder line = {0};
     curve_make_key(&key);
     push_key_add_secret(&line, &key);
-    bool is_written = key_write(words[0], builder_bytes(&line));
+    bool is_written = cmd_key_write(words[0], builder_bytes(&line));
     explicit_bzero(line.data, line.size);
     builder_free(&line);
     explicit_bzero(&key, sizeof key);

@@ -335,7 +335,7 @@ static bool do_deed(const struct work *work, const char *id, enum statement stat
     }
     printf("%s: %s\n", id, done);
     if (statement == STATEMENT_TASK_MOVE)
-        wakeup_ns(&work->control->settings, bytes_of(work->code), start);
+        task_wakeup_ns(&work->control->settings, bytes_of(work->code), start);
     return true;
 }
 

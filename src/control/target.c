@@ -36,5 +36,5 @@ struct http_options target_http(const struct target *target)
 bool target_read_key(const struct target *target, struct control *control, struct bytes *key_r)
 {
     *key_r = NO_BYTES;
-    return !target->key_file || key_read(control, target->key_file, key_r);
+    return !target->key_file || cmd_key_read(control, target->key_file, key_r);
 }

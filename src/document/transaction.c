@@ -1,6 +1,6 @@
 /* transaction: one try of an operation: its documents, its changes, validate() and commit() of
  * freshness.md. */
-#include "document/documents.h"
+#include "document/transaction.h"
 
 #include <stdlib.h>
 

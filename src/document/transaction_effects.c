@@ -6,6 +6,7 @@
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
 #include "store/store_schema.h"
+#include "document/transaction.h"
 
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
 {

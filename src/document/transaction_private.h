@@ -5,6 +5,7 @@
 #include "document/documents_private.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
+#include "document/transaction.h"
 
 /* A document that the operation requested. */
 struct asked {

@@ -13,6 +13,7 @@
 #include "segment/refusals.h"
 #include "edge/crypto.h"
 #include "serve/arguments.h"
+#include "operation/reply.h"
 
 enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };
 enum { NAMESPACE_PART = 2, CLIENT_PART = 8 }; /* of live_memory_mb: a half, an eighth */

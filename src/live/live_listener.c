@@ -11,6 +11,7 @@
 #include "edge/crypto.h"
 #include "edge/json.h"
 #include "operation/seal.h"
+#include "operation/reply.h"
 #include "segment/metrics.h"
 #include "serve/cors.h"
 

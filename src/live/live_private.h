@@ -214,6 +214,7 @@ struct live_asking {
 enum live_statement {
 #define STATEMENT(word, label, count, text) LIVE_STATEMENT_##word,
 #include "live/live_statement_table.h"
+#include "operation/reply.h"
 #undef STATEMENT
     LIVE_STATEMENTS
 };

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "operation/holdings.h"
+#include "operation/reply.h"
 
 enum { CONF_DEPTH = 8 };
 

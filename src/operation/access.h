@@ -22,6 +22,7 @@
 #define STAMPD_OPERATION_ACCESS_H
 
 #include "operation/attempt.h"
+#include "operation/reply.h"
 
 enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
 

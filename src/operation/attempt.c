@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "store/store_commit.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 /* The longest pause before the second and the third try; the pause itself is random. */
 static const int64_t pause_ms[ATTEMPT_TRIES] = {0, 10, 60};

@@ -7,8 +7,8 @@
 #ifndef STAMPD_OPERATION_ATTEMPT_H
 #define STAMPD_OPERATION_ATTEMPT_H
 
-#include "document/documents.h"
-#include "operation/call.h"
+#include "document/transaction.h"
+#include "operation/reply.h"
 #include "operation/operation.h"
 #include "operation/worker_context.h"
 

@@ -1,5 +1,5 @@
-/* call: a request and its reply: the only interface between processes and operations, so that operations run
- * unchanged in unit tests.  No FastCGI and no HTTP here. */
+/* call: a request; with its reply (reply.h) the only interface between processes and operations, so that
+ * operations run unchanged in unit tests.  No FastCGI and no HTTP here. */
 #ifndef STAMPD_OPERATION_CALL_H
 #define STAMPD_OPERATION_CALL_H
 
@@ -106,77 +106,5 @@ struct call {
     const char *misuse;  /* the line of the log about a module's misuse that was written last; NULL: none */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */
 };
-
-enum { REPLY_ARGUMENTS_MAX = 8 };
-
-/* Phases of an operation (protocol.md, "Faults"); unknown: of a request whose worker ended. */
-enum phase { PHASE_BEFORE, PHASE_WORK, PHASE_VALIDATION, PHASE_AFTERWORK, PHASE_SYNC, PHASE_UNKNOWN };
-
-/* The time of each phase, all tries together, in microseconds. */
-struct timing {
-    int64_t us[PHASE_UNKNOWN + 1];
-    int64_t since_us; /* monotonic: start of the current phase */
-};
-
-struct reply;
-
-/* How an answer is sent in pieces, before all of it is known.  Once a piece is sent the answer cannot become
- * a fault: it breaks off instead, so its text must show whether it is complete. */
-struct outlet {
-    /* Does the database work that the head needs; sending may hold the database afterwards. */
-    void (*prepare)(struct outlet *outlet);
-    /* The first piece follows the head, which has the reply's mime.  False: the client has gone, or has not
-     * accepted data for a long time: nothing follows. */
-    bool (*send)(struct outlet *outlet, struct reply *reply, struct bytes piece);
-    bool is_open; /* the head has been sent */
-    bool is_head; /* only the head is wanted */
-};
-
-struct reply {
-    enum fault fault;
-    const char *code; /* of FAULT_RAISED, in the arena */
-    enum phase phase; /* in which the fault occurred */
-    int argument_count;
-    const char *arguments[REPLY_ARGUMENTS_MAX]; /* UTF-8, in the arena */
-    const char *detail;                         /* one more sentence for people; may be NULL */
-    const char *at; /* of the argument, a JSON pointer from all arguments as one object; NULL: no argument */
-    const char *mime;    /* of the result; JSON: in its envelope, with synchronisations; others: unchanged */
-    bool is_replayed;    /* the stored answer to the same request */
-    int status;          /* of HTTP, where the fault does not define it; 0: 200 */
-    int fault_status;    /* of HTTP with a fault, instead of the fault's own; 0: the fault's own */
-    const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
-    bool is_post_only;   /* of FAULT_AMETHOD: POST would be accepted */
-    int64_t etag;        /* version of the document that the answer is about; 0: none */
-    struct timing *timing; /* NULL: no measurement */
-    struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
-    struct builder *body;  /* cleared by the caller before; kept across requests */
-};
-
-/* Begins a phase, and ends the previous one. */
-void reply_enter(struct reply *reply, enum phase phase);
-
-/* Records a fault with its arguments (NUL-terminated texts, copied; NULL ends the list) and returns it. */
-enum fault reply_fault(struct call *call, struct reply *reply, enum fault fault, const char *detail, ...)
-    __attribute__((sentinel));
-
-/* FAULT_AARG: the text that is expected of an argument other than `param` and `syncs`, one sentence. */
-enum fault reply_wrong_argument(struct call *call, struct reply *reply, const char *argument,
-                                const char *expected);
-
-/* Is it valid in a header as the type of an answer? */
-bool reply_is_mime(struct bytes mime);
-#define MIME_JSON  "application/json"
-#define MIME_LINES "application/x-ndjson" /* one JSON text per line */
-
-/* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */
-enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail);
-/* Adds an argument, copied; excess arguments are dropped. */
-void reply_add_argument(struct call *call, struct reply *reply, const char *argument);
-
-/* Code, text and class of a fault in this reply, and whether the server retries it. */
-const char *reply_code(const struct reply *reply);
-const char *reply_words(const struct reply *reply);
-int reply_major(const struct reply *reply);
-bool reply_is_retried(const struct reply *reply, enum fault fault);
 
 #endif

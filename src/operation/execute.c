@@ -12,6 +12,7 @@
 #include "operation/sync.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_idempotency.h"
+#include "operation/reply.h"
 
 /* --- the tries --- */
 
@@ -63,7 +64,7 @@ static void unwrap(struct builder *body, size_t out)
 static void tell_of_tasks(const struct attempt *attempt)
 {
     if (attempt->transaction)
-        wakeup_commit(attempt->worker_context, attempt->ns, attempt->call->ns, attempt->transaction);
+        task_wakeup_commit(attempt->worker_context, attempt->ns, attempt->call->ns, attempt->transaction);
 }
 
 static enum fault run_cycle(struct attempt *attempt, const struct operation *operation)

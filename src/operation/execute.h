@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_EXECUTE_H
 #define STAMPD_OPERATION_EXECUTE_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 
 /* Checks a call before its body is read, by its address and the key in its header: how large its body may be

@@ -4,6 +4,7 @@
 #include "model/item.h"
 #include "model/stamp.h"
 #include "edge/json_string.h"
+#include "operation/reply.h"
 
 /* --- the fast path ------------------------------------------------------------------------------- */
 

@@ -9,6 +9,8 @@
 #include "operation/reader.h"
 #include "operation/standing.h"
 #include "store/store_idempotency.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 enum { KEY_BYTES_MAX = 255, ANSWER_DEPTH_MOST = 1000 };
 

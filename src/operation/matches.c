@@ -3,6 +3,8 @@
 
 #include "model/definition.h"
 #include "store/store_commit.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 enum fault matches_check_session(struct call *call, struct reply *reply)
 {

@@ -4,6 +4,7 @@
 #define STAMPD_OPERATION_MATCHES_H
 
 #include "operation/attempt.h"
+#include "operation/reply.h"
 
 /* FAULT_AARG: the argument does not name a session. */
 MUST_USE enum fault matches_check_session(struct call *call, struct reply *reply);

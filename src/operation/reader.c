@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "model/item.h"
+#include "operation/reply.h"
 
 /* --- where --------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "base/settings.h"
 #include "document/documents.h"
-#include "operation/call.h"
+#include "operation/reply.h"
 
 struct reader {
     const struct settings *settings;

@@ -3,6 +3,7 @@
 
 #include "model/stamp.h"
 #include "edge/json.h"
+#include "document/transaction.h"
 
 enum { PACK_DEPTH = 2, PACK_PARTS = 3, PACK_NODES = 4096 };
 

@@ -3,6 +3,7 @@
 
 #include "model/delta.h"
 #include "operation/answer.h"
+#include "operation/reply.h"
 
 enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
                      const struct holdings **holdings_r)

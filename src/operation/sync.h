@@ -4,7 +4,7 @@
 #define STAMPD_OPERATION_SYNC_H
 
 #include "operation/holdings.h"
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 #include "operation/attempt.h"
 

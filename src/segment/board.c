@@ -25,7 +25,7 @@ static const struct tenant {
     {backlog_size, backlog_init, NULL},
     {losses_size, losses_init, NULL},
     {feed_size, feed_init, NULL},
-    {purge_size, purge_init, NULL},
+    {purge_counts_size, purge_counts_init, NULL},
     {reads_size, reads_init, NULL},
     {refusals_size, refusals_init, NULL},
     {slots_size, slots_init, NULL}, /* marks: slots_sweep */

@@ -2,12 +2,12 @@
 #include "segment/purge_counts.h"
 #include "segment/segment.h"
 
-size_t purge_size(const struct board_sizes *sizes UNUSED)
+size_t purge_counts_size(const struct board_sizes *sizes UNUSED)
 {
-    return sizeof(struct purge_board);
+    return sizeof(struct purge_counts);
 }
 
-void purge_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
+void purge_counts_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
 {
     segment->kept = memory;
 }

@@ -24,7 +24,7 @@ enum kept_kind { KEPT_KINDS(KEPT_ENUM) KEPT_COUNT };
 
 enum { KEPT_WORDS = 4 };
 
-struct purge_board {
+struct purge_counts {
     _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
     _Atomic uint64_t rounds;                  /* completed passes over all namespaces */
     _Atomic int64_t round_s;              /* seconds since the epoch: when the last pass ended; 0: none has */
@@ -33,7 +33,7 @@ struct purge_board {
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its place");
 
-static inline void purge_note_ends(struct purge_board *board, int ns, bool may_end)
+static inline void purge_counts_note_ends(struct purge_counts *board, int ns, bool may_end)
 {
     uint64_t bit = UINT64_C(1) << (ns % 64);
     if (may_end)
@@ -42,12 +42,12 @@ static inline void purge_note_ends(struct purge_board *board, int ns, bool may_e
         atomic_fetch_and(&board->may_end[ns / 64], ~bit);
 }
 
-static inline bool purge_may_end(const struct purge_board *board, int ns)
+static inline bool purge_counts_may_end(const struct purge_counts *board, int ns)
 {
     return atomic_load(&board->may_end[ns / 64]) >> (ns % 64) & 1;
 }
 
-static inline bool purge_any_ends(const struct purge_board *board)
+static inline bool purge_counts_any_ends(const struct purge_counts *board)
 {
     bool any = false;
     for (int word = 0; word < KEPT_WORDS; word++)
@@ -56,7 +56,7 @@ static inline bool purge_any_ends(const struct purge_board *board)
 }
 
 /* For board.c. */
-size_t purge_size(const struct board_sizes *sizes);
-void purge_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
+size_t purge_counts_size(const struct board_sizes *sizes);
+void purge_counts_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
 
 #endif

@@ -17,7 +17,7 @@ struct losses;
 struct ns;
 struct process;
 struct pulse;
-struct purge_board;
+struct purge_counts;
 struct reads_board;
 struct refusals_board;
 struct shared_cache;
@@ -37,7 +37,7 @@ struct segment {
     struct backlog *backlogs;
     struct losses *losses;
     struct feed_board *feed;
-    struct purge_board *kept;
+    struct purge_counts *kept;
     struct reads_board *reads;
     struct refusals_board *refusals;
     struct shared_cache *shared_cache;

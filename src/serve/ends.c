@@ -61,7 +61,7 @@ int64_t ends_due_ms(const struct ends *ends)
 
 static void note(struct ends *ends, int ns, bool may_end)
 {
-    purge_note_ends(ends->segment->kept, ns, may_end);
+    purge_counts_note_ends(ends->segment->kept, ns, may_end);
 }
 
 /* Deletes one batch.  False: the session is unusable, or nothing is left. */
@@ -129,11 +129,11 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
     const char *const *databases = NULL;
     ends->has_more = false;
     ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
-    if (purge_any_ends(ends->segment->kept))
+    if (purge_counts_any_ends(ends->segment->kept))
         databases = keeper_databases_list(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
         int ns = find_ns(ends, databases[i]);
-        if (ns == SEGMENT_NO_INDEX || !purge_may_end(ends->segment->kept, ns))
+        if (ns == SEGMENT_NO_INDEX || !purge_counts_may_end(ends->segment->kept, ns))
             continue;
         goes_on = end_database(ends, ns, databases[i], pause, context);
     }

@@ -122,7 +122,7 @@ static bool read_seconds(struct bytes text, int64_t *ms_r)
     return true;
 }
 
-bool redelivery_is_again(const struct redelivery *redelivery)
+bool in_flight_is_again(const struct redelivery *redelivery)
 {
     return redelivery->answered.size || redelivery->age.size;
 }
@@ -139,7 +139,7 @@ static struct bytes after_first(struct bytes text)
     return rest;
 }
 
-void redelivery_forget_first(struct redelivery *redelivery)
+void in_flight_forget_first(struct redelivery *redelivery)
 {
     redelivery->answered = after_first(redelivery->answered);
     redelivery->age = after_first(redelivery->age);
@@ -176,8 +176,7 @@ bool in_flight_start(struct in_flight *in_flight, int place, const struct redeli
     uint64_t words[TOKEN_WORDS];
     struct token *present = &place_of(in_flight, place)->present;
     bool has_token = read_words(redelivery->token, words);
-    if (redelivery_is_again(redelivery) &&
-        (!has_token || !is_untouched(in_flight, words, redelivery, now_ms)))
+    if (in_flight_is_again(redelivery) && (!has_token || !is_untouched(in_flight, words, redelivery, now_ms)))
         return false;
     write_token(present, has_token ? words : none);
     return true;

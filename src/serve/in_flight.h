@@ -32,8 +32,8 @@ struct redelivery {
     struct bytes answered, age;
 };
 /* Discards the first delivery: its worker declined the request without executing any of it. */
-void redelivery_forget_first(struct redelivery *redelivery);
-bool redelivery_is_again(const struct redelivery *redelivery);
+void in_flight_forget_first(struct redelivery *redelivery);
+bool in_flight_is_again(const struct redelivery *redelivery);
 
 /* How a request that was begun but not answered ended. */
 struct fate {

@@ -31,7 +31,7 @@ static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
 
 struct keeper {
     const struct settings *settings;
-    struct purge_board *board;
+    struct purge_counts *board;
     struct arena *arena; /* of a round */
     struct ends *ends;
     bool is_ending; /* ends_run is running */

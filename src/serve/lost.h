@@ -3,7 +3,7 @@
 #ifndef STAMPD_SERVE_LOST_H
 #define STAMPD_SERVE_LOST_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "serve/in_flight.h"
 
 /* Records XCRASH, XTIME, OSTOPPING or XUNKNOWN in the reply, with its status.  The phase is "work" if nothing

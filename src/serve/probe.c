@@ -12,6 +12,7 @@
 #include "segment/refusals.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
+#include "operation/reply.h"
 
 static int answer_ready(struct worker_context *worker_context, struct reply *reply)
 {

@@ -2,7 +2,7 @@
 #ifndef STAMPD_SERVE_PROBE_H
 #define STAMPD_SERVE_PROBE_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 #include "serve/instance.h"
 

@@ -59,7 +59,7 @@ static void hear(struct relay *relay, int ns, struct bytes payload)
     struct bytes class = NO_BYTES, id;
     crash_at(CRASH_RELAY_RECEIVED);
     if (!notification_publish(relay->segment, ns, payload, &class, &id))
-        purge_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
+        purge_counts_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
     if (class.data && bytes_equal(class, BYTES("Namespace")))
         look_for_absent(relay);
 }
@@ -129,7 +129,7 @@ static void connect(struct relay *relay, int ns)
     namespaces_set_health(relay->segment, ns, true);
     crash_at(CRASH_RELAY_LISTENS);
     slots_move_all(relay->segment);
-    purge_note_ends(relay->segment->kept, ns, true);
+    purge_counts_note_ends(relay->segment->kept, ns, true);
     want_scan(relay, ns);
     subscriber->failures = 0;
     log_info("relay listens database=%s", options.database);
@@ -181,7 +181,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
         int count = namespaces_count(segment);
         int wait_ms = connect_due(&relay, count, &turn);
         tell_health(&relay, count);
-        wakeup_again(settings, segment);
+        task_wakeup_again(settings, segment);
         struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)
             first[i] =

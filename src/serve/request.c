@@ -10,6 +10,7 @@
 #include "serve/arguments.h"
 #include "serve/condition.h"
 #include "serve/request_id.h"
+#include "operation/reply.h"
 
 enum { PIECES_MAX = 64 };
 

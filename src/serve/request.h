@@ -5,7 +5,7 @@
 
 #include "base/settings.h"
 #include "edge/fcgi.h"
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "serve/response.h"
 
 struct request {

@@ -2,6 +2,7 @@
 #include "serve/response.h"
 
 #include "edge/json.h"
+#include "operation/reply.h"
 
 enum { RETRY_AFTER_S = 5, PREFLIGHT_S = 600 };
 

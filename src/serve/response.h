@@ -4,7 +4,7 @@
 #define STAMPD_SERVE_RESPONSE_H
 
 #include "base/bytes.h"
-#include "operation/call.h"
+#include "operation/reply.h"
 
 /* The form of the answer. */
 struct response_form {

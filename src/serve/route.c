@@ -8,6 +8,7 @@
 #include "operation/attempt.h"
 #include "operation/execute.h"
 #include "operation/tasks/task_endpoint.h"
+#include "operation/reply.h"
 #include "segment/namespaces.h"
 #include "store/store_load.h"
 

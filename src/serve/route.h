@@ -3,7 +3,7 @@
 #ifndef STAMPD_SERVE_ROUTE_H
 #define STAMPD_SERVE_ROUTE_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 
 /* Before the body is read: how large it may be (call->body_most), and whether the call is wrong already,

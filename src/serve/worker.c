@@ -18,6 +18,7 @@
 #include "edge/fcgi.h"
 #include "operation/access.h"
 #include "operation/module/module.h"
+#include "operation/reply.h"
 #include "serve/memory.h"
 #include "serve/cors.h"
 #include "serve/home.h"
@@ -207,11 +208,11 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
                                     .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
                                     .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
     if (fcgi_parameter(fcgi, "STAMPD_DECLINED").size)
-        redelivery_forget_first(&redelivery);
+        in_flight_forget_first(&redelivery);
     worker->since_us = clock_monotonic_us();
     int64_t now_ms = worker->since_us / 1000;
     bool may_begin = in_flight_start(heritage->in_flight, heritage->index, &redelivery, now_ms);
-    if (redelivery_is_again(&redelivery))
+    if (in_flight_is_again(&redelivery))
         log_info("a request whose worker is gone %s", may_begin
                                                           ? "had not been begun: it is done now"
                                                           : "may have been begun: it is not done again");

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "operation/worker_context.h"
+#include "operation/reply.h"
 #include "serve/route.h"
 #include "serve/request.h"
 

@@ -3,6 +3,7 @@
 
 #include "edge/json.h"
 #include "operation/holdings.h"
+#include "operation/reply.h"
 
 const char fuzz_target[] = "holdings";
 

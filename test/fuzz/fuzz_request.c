@@ -12,6 +12,7 @@
 #include "operation/access.h"
 #include "operation/builtin/builtin.h"
 #include "operation/worker_context.h"
+#include "operation/reply.h"
 #include "serve/route.h"
 #include "segment/processes.h"
 #include "segment/slots.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "model/document_pack.h"
 #include "model/expiry.h"
+#include "document/transaction.h"
 #include "transaction_world.h"
 
 static const char declaration[] = "{\"classes\":{\"Doc\":{\"items\":{\"Sta\":{\"singleton\":true},\"K\":{}},"

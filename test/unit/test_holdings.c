@@ -11,6 +11,7 @@
 
 #include "edge/json.h"
 #include "operation/holdings.h"
+#include "operation/reply.h"
 
 static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes = 40};
 static struct arena *arena;

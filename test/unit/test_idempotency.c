@@ -13,6 +13,7 @@
 #include "segment/slots.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
+#include "operation/reply.h"
 #include "worker_context_world.h"
 
 static int start(void **state UNUSED)

@@ -228,13 +228,13 @@ static void names_may_have_any_length(void **state UNUSED)
 static void a_worker_that_declined_does_not_count(void **state UNUSED)
 {
     struct redelivery first = {.token = bytes_of(token(1)), .answered = BYTES("118"), .age = BYTES("0.001")};
-    redelivery_forget_first(&first);
-    assert_false(redelivery_is_again(&first));
+    in_flight_forget_first(&first);
+    assert_false(in_flight_is_again(&first));
     assert_true(in_flight_start(in_flight, 0, &first, NOW_MS));
     struct redelivery again = {
         .token = bytes_of(token(1)), .answered = BYTES("118 : 0"), .age = BYTES("0.001 : 5.000")};
-    redelivery_forget_first(&again);
-    assert_true(redelivery_is_again(&again));
+    in_flight_forget_first(&again);
+    assert_true(in_flight_is_again(&again));
     assert_false(in_flight_start(in_flight, 1, &again, NOW_MS));
     in_flight_end(in_flight, 0);
     assert_true(in_flight_start(in_flight, 1, &again, NOW_MS));

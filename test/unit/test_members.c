@@ -10,6 +10,7 @@
 
 #include "fake_store.h"
 #include "serve/arguments.h"
+#include "operation/reply.h"
 #include "worker_context_world.h"
 
 #define SESSION "session-of-a-client"

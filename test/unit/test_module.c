@@ -11,6 +11,7 @@
 #include "fake_store.h"
 #include "module_world.h"
 #include "segment/metrics.h"
+#include "operation/reply.h"
 
 /* --- what is declared --- */
 

@@ -10,6 +10,7 @@
 #include "fake_store.h"
 #include "module_world.h"
 #include "segment/slots.h"
+#include "operation/reply.h"
 
 /* --- reading --- */
 

@@ -14,6 +14,7 @@
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 #include "store/store_commit.h"
+#include "operation/reply.h"
 #include "worker_context_world.h"
 
 static char no_key[] = "";

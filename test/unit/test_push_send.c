@@ -204,14 +204,14 @@ static void only_services_of_the_list_are_sent_to(void **state UNUSED)
                                         "https://web.push.apple.com.evil", "https://victim.example",
                                         "https://web.push.apple.com:22"};
     for (size_t i = 0; i < COUNT_OF(good); i++)
-        assert_null(push_refuse_service(&listed, bytes_of(good[i])));
+        assert_null(push_send_refuse_service(&listed, bytes_of(good[i])));
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        assert_non_null(push_refuse_service(&listed, bytes_of(wrong[i])));
-        assert_null(push_refuse_service(&any, bytes_of(wrong[i])));
-        assert_non_null(push_refuse_service(&nobody, bytes_of(wrong[i])));
+        assert_non_null(push_send_refuse_service(&listed, bytes_of(wrong[i])));
+        assert_null(push_send_refuse_service(&any, bytes_of(wrong[i])));
+        assert_non_null(push_send_refuse_service(&nobody, bytes_of(wrong[i])));
     }
-    assert_null(push_refuse_service(&tried, BYTES("http://127.0.0.1:9")));
-    assert_non_null(push_refuse_service(&nobody, BYTES("http://127.0.0.1:9")));
+    assert_null(push_send_refuse_service(&tried, BYTES("http://127.0.0.1:9")));
+    assert_non_null(push_send_refuse_service(&nobody, BYTES("http://127.0.0.1:9")));
 }
 
 /* One that does not answer is asked twice, then no more for a while; others are asked meanwhile. */

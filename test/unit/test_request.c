@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "serve/request.h"
 #include "serve/request_id.h"
+#include "operation/reply.h"
 
 /* A request as nginx would hand it on. */
 struct letter {

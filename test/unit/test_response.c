@@ -12,6 +12,7 @@
 #include "edge/json.h"
 #include "serve/response.h"
 #include "serve/throttle.h"
+#include "operation/reply.h"
 
 static struct builder head, body;
 

@@ -13,6 +13,7 @@
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "store/store_commit.h"
+#include "document/transaction.h"
 #include "transaction_world.h"
 
 static void a_proven_copy_costs_no_load(void **state UNUSED)

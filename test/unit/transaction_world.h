@@ -3,7 +3,7 @@
 #ifndef STAMPD_TEST_TRANSACTION_WORLD_H
 #define STAMPD_TEST_TRANSACTION_WORLD_H
 
-#include "document/documents.h"
+#include "document/transaction.h"
 #include "fake_store.h"
 #include "segment/slots.h"
 

@@ -16,6 +16,7 @@
 #include "fake_store.h"
 #include "operation/access.h"
 #include "operation/builtin/builtin.h"
+#include "operation/reply.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 

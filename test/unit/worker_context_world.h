@@ -6,6 +6,7 @@
 #include "operation/worker_context.h"
 #include "serve/route.h"
 #include "segment/slots.h"
+#include "operation/reply.h"
 
 extern struct settings settings;
 extern struct segment *segment;

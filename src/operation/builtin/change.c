@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "operation/classes.h"
+#include "operation/reply.h"
 
 /* Items may be sent back as they were given, with their versions.  c and k of an item; an absent
  * key is that of a singleton. */

@@ -19,6 +19,7 @@
 #include "operation/classes.h"
 #include "operation/seal.h"
 #include "store/store_collection.h"
+#include "operation/reply.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "store/store_collection.h"
+#include "operation/reply.h"
 
 enum { PIECE_BYTES = 128 * 1024 };
 

@@ -11,6 +11,8 @@
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "store/store_copies.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 /* The contents of a batch, read and written, take about this many bytes. */
 enum { CONTENTS_MOST = 16 << 20 };

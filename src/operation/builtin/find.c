@@ -14,6 +14,7 @@
 #include "operation/reader.h"
 #include "operation/seal.h"
 #include "store/store_search.h"
+#include "operation/reply.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 

@@ -3,6 +3,8 @@
 #include "operation/builtin/builtin.h"
 
 #include "operation/answer.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 struct wish {
     struct name name;

@@ -9,6 +9,7 @@
 #include "model/stamp.h"
 #include "operation/reader.h"
 #include "store/store_list.h"
+#include "operation/reply.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };
 

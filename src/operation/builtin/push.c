@@ -21,6 +21,7 @@
 #include "operation/reader.h"
 #include "operation/seal.h"
 #include "operation/tasks/task_ask.h"
+#include "operation/reply.h"
 
 enum {
     MESSAGE_MOST = 3800, /* bytes of JSON; a larger message only states that there are matches */
@@ -150,9 +151,9 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     struct webpush_target target = {.endpoint = address->endpoint};
     struct curve_key key;
     const char *refusal = webpush_read_target(pushing->arena, address->endpoint, address->p256dh,
-                                              address->auth, push_may_be_local(settings), &target);
+                                              address->auth, push_send_may_be_local(settings), &target);
     if (!refusal)
-        refusal = push_refuse_service(settings, target.origin);
+        refusal = push_send_refuse_service(settings, target.origin);
     if (refusal) {
         log_warning("push address dropped: %s", refusal);
         return end_address(pushing, &target);

@@ -4,6 +4,7 @@
 
 #include "operation/push/push_key.h"
 #include "operation/reader.h"
+#include "operation/reply.h"
 
 static enum fault pushkey_work(struct attempt *attempt)
 {

@@ -10,6 +10,8 @@
 #include "operation/builtin/change.h"
 #include "operation/reader.h"
 #include "operation/standing.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 /* One document of the request. */
 struct order {

@@ -5,6 +5,8 @@
 
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
 

@@ -14,6 +14,7 @@
 #include "operation/classes.h"
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
+#include "operation/reply.h"
 
 enum {
     LIFE_STANDARD = 1440, /* minutes */
@@ -181,9 +182,9 @@ static enum fault read_push(struct asking *asking)
     struct webpush_target target;
     const char *refusal =
         webpush_read_target(asking->arena, asking->push.endpoint, asking->push.p256dh, asking->push.auth,
-                            push_may_be_local(reader->settings), &target);
+                            push_send_may_be_local(reader->settings), &target);
     if (!refusal)
-        refusal = push_refuse_service(reader->settings, target.origin);
+        refusal = push_send_refuse_service(reader->settings, target.origin);
     if (refusal)
         return reader_wrong_value(reader, push, "push", refusal);
     return FAULT_NONE;

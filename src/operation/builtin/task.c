@@ -12,6 +12,8 @@
 #include "operation/reader.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_ask.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 static enum fault read_operation(struct attempt *attempt, const struct reader *reader,
                                  const struct operation **operation_r)

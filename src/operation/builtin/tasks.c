@@ -11,6 +11,7 @@
 #include "store/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
+#include "operation/reply.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
 
@@ -237,7 +238,7 @@ static enum fault do_deed(const struct inquiry *inquiry, enum statement statemen
     if (is_done && statement == STATEMENT_TASK_MOVE) {
         int64_t start = pg_get_i64(rows, 0, DEED_RESULT);
         builder_printf(inquiry->out, ",\"startat\":%" PRId64, start);
-        wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, start);
+        task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, start);
     }
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;

@@ -10,6 +10,7 @@
 #include "model/stamp.h"
 #include "operation/access.h"
 #include "operation/standing.h"
+#include "operation/reply.h"
 
 bool stampd_failed(const struct stampd_call *call)
 {

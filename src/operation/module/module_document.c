@@ -7,6 +7,7 @@
 #include "model/copies.h"
 #include "operation/classes.h"
 #include "operation/sync.h"
+#include "document/transaction.h"
 
 /* --- documents --- */
 

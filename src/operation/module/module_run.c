@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "operation/reply.h"
 
 enum { NODES_MOST = 1000000 }; /* of one JSON text that a module reads */
 

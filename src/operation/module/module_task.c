@@ -3,6 +3,7 @@
 #include "model/cron.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_ask.h"
+#include "document/transaction.h"
 
 /* The upper limit, a century in seconds. */
 static const int64_t delay_most_s = INT64_C(3155760000);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "operation/reply.h"
+
 /* Most arrays and objects that are open at once in a text. */
 enum { DEPTH_MOST = 128 };
 

@@ -17,7 +17,7 @@ enum {
     RETRY_AFTER_MOST_S = 86400,
 };
 
-bool push_may_be_local(const struct settings *settings)
+bool push_send_may_be_local(const struct settings *settings)
 {
     return settings->debug_push_local == SETTING_ON;
 }
@@ -44,12 +44,12 @@ static bool is_loopback(struct bytes host)
            (host.size >= 5 && memcmp(host.data, "[::1]", 5) == 0);
 }
 
-const char *push_refuse_service(const struct settings *settings, struct bytes origin)
+const char *push_send_refuse_service(const struct settings *settings, struct bytes origin)
 {
     const char *slashes = memmem(origin.data, origin.size, "//", 2);
     assert(slashes);
     struct bytes host = {slashes + 2, (size_t)(origin.data + origin.size - slashes - 2)};
-    if (push_may_be_local(settings) && is_loopback(host))
+    if (push_send_may_be_local(settings) && is_loopback(host))
         return NULL;
     const char *word = settings->push_services;
     for (word += strspn(word, " "); *word; word += strspn(word, " ")) {
@@ -134,7 +134,7 @@ static struct http *get_client(const struct settings *settings)
         client = http_open(&(struct http_options){
             .parallel = 1,
             .connect_timeout_ms = CONNECT_TIMEOUT_MS,
-            .reach = push_may_be_local(settings) ? HTTP_PUBLIC_OR_LOOPBACK : HTTP_PUBLIC,
+            .reach = push_send_may_be_local(settings) ? HTTP_PUBLIC_OR_LOOPBACK : HTTP_PUBLIC,
             .answer_most = ANSWER_MOST,
         });
     return client;

@@ -20,11 +20,11 @@ struct push_outcome {
 };
 
 /* Permits addresses on the loopback, and http:.  In tests only. */
-bool push_may_be_local(const struct settings *settings);
+bool push_send_may_be_local(const struct settings *settings);
 
 /* Is the origin, "https://host", a push service that the setting push_services lists?  Returns a refusal in
  * one sentence; NULL: it is listed, or is on the loopback where that is permitted. */
-const char *push_refuse_service(const struct settings *settings, struct bytes origin);
+const char *push_send_refuse_service(const struct settings *settings, struct bytes origin);
 
 /* Blocks the process for at most some 3 seconds.  A service that has not answered several times in a row is
  * skipped for a while, which doubles each time: the result is PUSH_LATER at once.  If the service stores a

@@ -2,6 +2,7 @@
 #include "operation/tasks/task_ask.h"
 
 #include "base/schedule.h"
+#include "document/transaction.h"
 
 enum { OWNER_BYTES = 18 }; /* before the names that clients choose */
 

@@ -11,6 +11,7 @@
 #include "operation/reader.h"
 #include "operation/tasks/task_run.h"
 #include "operation/tasks/task_scan.h"
+#include "operation/reply.h"
 
 enum { RUN_MOST = 1000, STATUS_FAILED = 500 };
 
@@ -80,7 +81,7 @@ static void add_outcome(struct builder *out, const struct task_outcome *outcome,
         builder_printf(out, ",\"startat\":%" PRId64, outcome->start);
     if (outcome->next.id.data) {
         builder_add_text(out, ",\"next\":{");
-        wakeup_add_members(out, &outcome->next);
+        task_wakeup_add_members(out, &outcome->next);
         builder_add_text(out, "}");
     }
     builder_add_text(out, "}");

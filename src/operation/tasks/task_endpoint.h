@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 #define STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 
 /* As route_admit, for CALL_TASKS. */

@@ -14,6 +14,8 @@
 #include "operation/registry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
+#include "operation/reply.h"
+#include "document/transaction.h"
 
 enum {
     REPORT_MOST = 2000,
@@ -51,7 +53,7 @@ static struct work *work_of(struct attempt *attempt)
     return (struct work *)((char *)attempt - offsetof(struct work, attempt));
 }
 
-int64_t task_retry_start(const struct settings *settings, int64_t failures)
+int64_t task_run_retry_start(const struct settings *settings, int64_t failures)
 {
     int64_t after_ms;
     return schedule_retry_ms(settings->task_retries, failures, &after_ms)
@@ -103,7 +105,7 @@ static void put_back(const struct run *run, struct work *work, const struct task
     struct task waiting = *work->task;
     waiting.start = outcome->start;
     waiting.attempt = outcome->attempt;
-    wakeup_tasks(run->worker_context, run->ns, run->call->ns, &waiting, 1);
+    task_wakeup_tasks(run->worker_context, run->ns, run->call->ns, &waiting, 1);
     find_next(run, work);
 }
 
@@ -129,7 +131,7 @@ static struct bytes report_of(struct arena *arena, const struct reply *reply)
 /* When a failed attempt is repeated: as the settings define, but not sooner than the operation wants. */
 static int64_t next_start(const struct run *run, const struct work *work)
 {
-    int64_t start = task_retry_start(run->worker_context->settings, work->task->attempt + 1);
+    int64_t start = task_run_retry_start(run->worker_context->settings, work->task->attempt + 1);
     int64_t least = stamp_add_ms(stamp_now(), work->attempt.retry_after_s * 1000);
     return start > least ? start : least;
 }
@@ -191,7 +193,7 @@ static void begin_try(const struct run *run, const struct work *work)
 
 static void tell_of_new(const struct run *run, const struct transaction *transaction)
 {
-    wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
+    task_wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
 }
 
 /* --- alone --- */

@@ -6,6 +6,7 @@
 #define STAMPD_OPERATION_TASKS_TASK_RUN_H
 
 #include "operation/attempt.h"
+#include "operation/reply.h"
 
 /* The outcome of one task of a request. */
 struct task_outcome {
@@ -24,6 +25,6 @@ MUST_USE enum fault task_run(struct worker_context *worker_context, struct call 
                              int ns, struct task_outcome *outcomes, size_t count);
 
 /* When a task that has failed this often is retried: a stamp, or TASK_PARKED. */
-int64_t task_retry_start(const struct settings *settings, int64_t failures);
+int64_t task_run_retry_start(const struct settings *settings, int64_t failures);
 
 #endif

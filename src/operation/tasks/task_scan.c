@@ -18,6 +18,7 @@
 #include "operation/tasks/task_cron.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/tasks/task_run.h"
+#include "operation/reply.h"
 
 enum {
     LIMIT_STANDARD = 1000,
@@ -93,7 +94,7 @@ static int64_t start_after_loss(const struct scan *scan, const struct lost_task 
     if (lost->loss.loss.is_final || (operation && operation->task.is_never_retried))
         return TASK_PARKED;
     if (task->attempt || lost->loss.loss.cause == LOSS_TIME)
-        return task_retry_start(scan->worker_context->settings, task->attempt + 1);
+        return task_run_retry_start(scan->worker_context->settings, task->attempt + 1);
     return task->start;
 }
 
@@ -208,7 +209,7 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
     builder_add_text(scan->out, ",\"due\":[");
     for (size_t i = 0; i < count; i++) {
         builder_add_bytes(scan->out, i ? BYTES(",{") : BYTES("{"));
-        wakeup_add_members(scan->out, &tasks[i]);
+        task_wakeup_add_members(scan->out, &tasks[i]);
         builder_add_text(scan->out, "}");
     }
     builder_add_text(scan->out, "]");

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_SCAN_H
 #define STAMPD_OPERATION_TASKS_TASK_SCAN_H
 
-#include "operation/call.h"
+#include "operation/reply.h"
 #include "operation/worker_context.h"
 
 /* The member scan of the call's param: {"before","limit","untold","failures"}.  Writes the answer. */

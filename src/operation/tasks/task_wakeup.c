@@ -11,11 +11,12 @@
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 #include "store/store_commit.h"
+#include "document/transaction.h"
 
 /* The kernel queues ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */
 enum { WAKEUPS_MOST = 4 };
 
-void wakeup_add_members(struct builder *out, const struct task *task)
+void task_wakeup_add_members(struct builder *out, const struct task *task)
 {
     builder_add_text(out, "\"id\":");
     json_add_string(out, task->id);
@@ -63,7 +64,7 @@ static bool send_wakeup(const char *path, struct bytes ns, const struct task *ta
     json_add_string(&text, ns);
     if (task) {
         builder_add_text(&text, ",");
-        wakeup_add_members(&text, task);
+        task_wakeup_add_members(&text, task);
     }
     builder_add_text(&text, "}");
     bool is_sent = send_text(path, builder_bytes(&text));
@@ -76,7 +77,7 @@ static int64_t soon(const struct settings *settings)
     return stamp_add_ms(stamp_now(), settings->task_wakeup_s * 1000);
 }
 
-void wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start)
+void task_wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start)
 {
     char path[SETTINGS_PATH_BYTES];
     if (start <= soon(settings) && settings_wakeup_path(settings, path))
@@ -91,8 +92,8 @@ static size_t count_soon(const struct task *tasks, size_t count, int64_t latest)
     return found;
 }
 
-void wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
-                  const struct task *tasks, size_t count)
+void task_wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
+                       const struct task *tasks, size_t count)
 {
     char path[SETTINGS_PATH_BYTES];
     const struct settings *settings = worker_context->settings;
@@ -117,17 +118,17 @@ void wakeup_tasks(const struct worker_context *worker_context, int number, struc
         backlog_want(backlog, ns, BACKLOG_LOCAL);
 }
 
-void wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
-                   const struct transaction *transaction)
+void task_wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
+                        const struct transaction *transaction)
 {
     size_t count;
     const struct task *tasks = transaction_tasks(transaction, &count);
     const struct match *match = transaction_match(transaction);
-    wakeup_tasks(worker_context, number, ns, tasks, count);
-    wakeup_tasks(worker_context, number, ns, match->woken, match->woken_count);
+    task_wakeup_tasks(worker_context, number, ns, tasks, count);
+    task_wakeup_tasks(worker_context, number, ns, match->woken, match->woken_count);
 }
 
-void wakeup_again(const struct settings *settings, struct segment *segment)
+void task_wakeup_again(const struct settings *settings, struct segment *segment)
 {
     char path[SETTINGS_PATH_BYTES], code[BACKLOG_CODE_BYTES + 1];
     if (!settings_wakeup_path(settings, path))

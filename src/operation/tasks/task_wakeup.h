@@ -7,21 +7,22 @@
 #include "model/task.h"
 #include "operation/worker_context.h"
 #include "segment/segment.h"
+#include "document/transaction.h"
 
 /* Sends wake-ups for those of `tasks` that may start within task_wakeup_s; `number` is that of their
  * namespace in the segment, `space` its code. */
-void wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
-                  const struct task *tasks, size_t count);
+void task_wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
+                       const struct task *tasks, size_t count);
 /* The same for all tasks that a commit has created. */
-void wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
-                   const struct transaction *transaction);
+void task_wakeup_commit(const struct worker_context *worker_context, int number, struct bytes ns,
+                        const struct transaction *transaction);
 /* Something of the namespace may start at `start`: requests a scan when that is soon. */
-void wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start);
+void task_wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start);
 /* For the relay: sends what was not accepted before. */
-void wakeup_again(const struct settings *settings, struct segment *segment);
+void task_wakeup_again(const struct settings *settings, struct segment *segment);
 
 /* Appends a task as it appears in wake-ups and in lists of due tasks: the members of an object, without
  * braces. */
-void wakeup_add_members(struct builder *out, const struct task *task);
+void task_wakeup_add_members(struct builder *out, const struct task *task);
 
 #endif

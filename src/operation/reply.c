@@ -1,5 +1,5 @@
 /* call: how a fault is recorded in the reply, and its code, text and class. */
-#include "operation/call.h"
+#include "operation/reply.h"
 
 #include <stdarg.h>
 

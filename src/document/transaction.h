@@ -1,0 +1,76 @@
+/* transaction: one try of an operation: the documents that it requested, its changes, and their validation
+ * (freshness.md). */
+#ifndef STAMPD_DOCUMENT_TRANSACTION_H
+#define STAMPD_DOCUMENT_TRANSACTION_H
+
+#include "document/documents.h"
+
+struct transaction;
+
+/* `in_snapshot`: every document is read in one REPEATABLE READ transaction (after validations in shared
+ * memory have failed): what it reads was true at one instant, whatever others write. */
+MUST_USE enum fault transaction_begin(struct documents *documents, int ns, struct arena *arena,
+                                      bool in_snapshot, struct transaction **transaction_r);
+/* This try may write: until its end, documents that operations of this worker have written recently are
+ * fetched through the writer queue of this host, so that writers do not conflict. */
+void transaction_take_turns(struct transaction *transaction);
+/* Tolerance 0: the newest, one object for the whole operation, may be changed, verified at validation.
+ * FAULT_ALIMIT above limit_documents. */
+MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct name name,
+                                      struct draft **draft_r);
+/* The same for a list: missing documents are loaded in one round trip. */
+MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names,
+                                           size_t count, struct draft **drafts_r);
+/* From now on, either call returns FAULT_ALIMIT if the documents that it must load take more memory. */
+void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most);
+/* Tolerance above 0: a copy at most that old, for reading.  If the same document is fetched at 0 later, the
+ * copy is promoted if it is still the newest (else FAULT_STALE: the operation runs again); a document
+ * fetched at 0 before stays so. */
+MUST_USE enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
+                                     const struct document **document_r);
+/* The validation stores this answer in its commit, which then happens even if no document changed;
+ * idempotency->version is that of the commit. `idempotency` is borrowed until then.  FAULT_STALE of the
+ * validation may now mean that an answer is already stored under this name. */
+void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency);
+/* The commit creates this task, or merges it with one scheduled before for its resource; the commit then
+ * happens even if no document changed. */
+void transaction_schedule(struct transaction *transaction, const struct task *task);
+/* The scheduled tasks; after the validation, with the names and starts assigned to them. */
+const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r);
+/* The operations run these tasks: the commit ends them, or is refused with FAULT_FENCED. `fences` is
+ * borrowed. */
+void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count);
+/* The commit does not end its task but stores this JSON text in it; NO_BYTES: the commit ends it. */
+void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint);
+struct bytes transaction_checkpoint(const struct transaction *transaction);
+/* The commit writes these copies; the operation fetches no documents. `batch` is borrowed. */
+void transaction_copy(struct transaction *transaction, const struct copy_batch *batch);
+/* After a validation that ended a task with a domain: the next task of the domain; no id: none is due. */
+const struct task *transaction_next_task(const struct transaction *transaction);
+/* The caller's session: a commit of documents determines which of its definitions match. */
+void transaction_name_session(struct transaction *transaction, struct bytes session);
+/* After the validation: the subscriptions that the commit matched. */
+const struct match *transaction_match(const struct transaction *transaction);
+/* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
+ * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, the outcome is
+ * settled: the present state of the database is final. version_r: that of the commit, 0 when no document
+ * was written. */
+MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
+/* The state, after its commit, of a document that the try fetched. */
+struct standing {
+    struct name name;
+    int64_t version; /* 0: it does not exist */
+    bool is_written; /* its version is that of the commit, not known yet: `version` is 0 */
+};
+/* Called after the last change: all fetched documents, in the order of their requests.  Contents of older
+ * releases are migrated to the newest here, so that a change without effect then counts as none. */
+MUST_USE enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r,
+                                      size_t *count_r);
+/* After FAULT_AUNIQUE or FAULT_AFIXED: the unique property or collection, the class and the id of the
+ * document; ends with NULL, also at the first unknown part. */
+void transaction_refused(const struct transaction *transaction,
+                         const char *parts_r[COMMIT_REFUSED_PARTS + 1]);
+/* Ends the try, validated or not. */
+void transaction_end(struct transaction *transaction);
+
+#endif
