@@ -364,9 +364,9 @@ def test_who_leaks_is_replaced_in_good_order(stack):
 
         gone = wait_until(leak, what='the end of a worker that leaks')
     lines = lines_since(stack, size)
-    assert 'keeps much memory, it is to be replaced' in lines
+    assert 'keeps too much memory, replacing it' in lines
     assert f'trial stops pid={gone[0]}' in lines
-    assert 'ended by signal' not in lines
+    assert 'killed by signal' not in lines
 
 
 # --- what is refused at start ---
