@@ -1,4 +1,4 @@
-/* live: the process: its loop, the change feed, and shutdown. */
+/* live: the process: its loop, and shutdown. */
 #include "live/live.h"
 
 #include <stdlib.h>
@@ -10,10 +10,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "edge/crypto.h"
-#include "live/live_private.h"
+#include "edge/events.h"
+#include "live/live_audience.h"
+#include "live/live_endpoint.h"
+#include "live/live_listener.h"
+#include "live/live_namespace.h"
+#include "segment/feed.h"
 
 enum {
+    TICK_MS = 250,
     SOON_MS = 3,         /* between two checks of commits in flight */
     LEAVE_MS = 20,       /* between two groups of streams that are ended */
     LEAVE_GROUPS = 100,  /* number of groups, so that clients reconnect gradually */
@@ -21,43 +26,31 @@ enum {
     DESCRIPTORS = 320,   /* for other than listeners: database sessions, the log, refused requests */
 };
 
-/* --- the change feed --- */
+struct live {
+    const struct settings *settings;
+    struct events *events;
+    struct subscriber *subscriber;
+    struct watch *subscriber_watch, *signal_watch;
+    struct event_timer *tick, *soon, *leave;
+    bool is_soon, is_leaving;
+    int signals;
+    struct live_audiences *audiences;
+    struct live_namespaces *namespaces;
+    struct live_endpoint *endpoint;
+};
 
-static void hear(struct live *live, const struct subscriber_news *news)
-{
-    for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next) {
-        if (ns->ns != news->ns)
-            continue;
-        if (news->class.data)
-            live_namespace_hear(ns, news->class, news->id, news->version);
-        else
-            live_namespace_miss(ns);
-    }
-}
-
-void live_hear(struct live *live)
-{
-    struct subscriber_news news;
-    while (subscriber_next(live->subscriber, &news))
-        hear(live, &news);
-    for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next)
-        live_flush(ns);
-}
-
-static void go_on(struct live *live)
-{
-    for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next)
-        live_namespace_go_on(ns);
-}
+/* --- events --- */
 
 static void on_subscriber(void *context)
 {
-    live_hear(context);
-    go_on(context);
+    const struct live *live = context;
+    live_namespaces_hear(live->namespaces);
+    live_namespaces_go_on(live->namespaces);
 }
 
-void live_look_soon(struct live *live)
+static void look_soon(void *context)
 {
+    struct live *live = context;
     if (live->is_soon)
         return;
     live->is_soon = true;
@@ -67,43 +60,33 @@ void live_look_soon(struct live *live)
 static void on_soon(void *context)
 {
     struct live *live = context;
-    bool is_again = false;
     live->is_soon = false;
-    for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next)
-        is_again |= live_round_go_on(ns);
-    if (is_again)
-        live_look_soon(live);
-    go_on(live);
+    if (live_namespaces_go_on_rounds(live->namespaces))
+        look_soon(live);
+    live_namespaces_go_on(live->namespaces);
 }
 
 static void on_tick(void *context)
 {
     struct live *live = context;
-    int64_t now_ms = clock_monotonic_ms();
-    live_hear(live);
-    for (struct live_namespace *ns = live->namespaces; ns; ns = ns->next)
-        live_namespace_tick(ns, now_ms);
-    live_keep_alive(live);
-    event_timer_start(live->tick, LIVE_TICK_MS);
+    live_namespaces_hear(live->namespaces);
+    live_namespaces_tick(live->namespaces, clock_monotonic_ms());
+    live_listener_keep_alive(live->audiences);
+    event_timer_start(live->tick, TICK_MS);
 }
 
 /* --- shutdown --- */
 
-static void send_away(struct live *live, size_t count)
-{
-    while (count-- && live->first_kept)
-        live_listener_end(live->first_kept);
-}
-
 static void on_leave(void *context)
 {
     struct live *live = context;
-    if (!live->listener_count) {
+    size_t count = live_audiences_count(live->audiences);
+    if (!count) {
         events_stop(live->events);
         return;
     }
-    send_away(live, live->listener_count / LEAVE_GROUPS + 1);
-    event_timer_start(live->leave, live->listener_count ? LEAVE_MS : LEAVE_LAST_MS);
+    live_listener_end_some(live->audiences, count / LEAVE_GROUPS + 1);
+    event_timer_start(live->leave, live_audiences_count(live->audiences) ? LEAVE_MS : LEAVE_LAST_MS);
 }
 
 static void on_signal(void *context)
@@ -115,7 +98,7 @@ static void on_signal(void *context)
     if (asked == STOP_NOT || live->is_leaving)
         return;
     live->is_leaving = true;
-    event_endpoint_stop(live->endpoint);
+    live_endpoint_stop(live->endpoint);
     on_leave(live);
 }
 
@@ -142,53 +125,51 @@ static size_t most_connections(const struct settings *settings)
 static bool open_live(struct live *live, const struct heritage *heritage)
 {
     char problem[512];
-    *live = (struct live){.settings = heritage->settings, .segment = heritage->segment};
-    live->signals = stop_open();
-    live->connections_most = most_connections(live->settings);
-    crypto_random(&live->nonce, sizeof live->nonce);
-    live->subscriber = subscriber_open(live->segment, live->settings->run_directory, problem, sizeof problem);
+    size_t connections_most = most_connections(heritage->settings);
+    *live = (struct live){.settings = heritage->settings, .signals = stop_open()};
+    live->subscriber =
+        subscriber_open(heritage->segment, live->settings->run_directory, problem, sizeof problem);
     if (!live->subscriber) {
         log_error("live: %s", problem);
         return false;
     }
-    live->arena = arena_create("live");
-    live->shares = live_shares_create();
     live->events = events_create();
     live->subscriber_watch = watch_create(live->events, on_subscriber, live);
     live->signal_watch = watch_create(live->events, on_signal, live);
     live->tick = event_timer_create(live->events, on_tick, live);
     live->soon = event_timer_create(live->events, on_soon, live);
     live->leave = event_timer_create(live->events, on_leave, live);
-    live->z = live_namespace_get(live, BYTES("z"), bytes_of(live->settings->z_database));
-    if (!live->z || !live_namespace_enter(live->z)) {
-        log_error("live: the table of namespaces has no room for the database %s",
-                  live->settings->z_database);
+    live->audiences = live_audiences_create(live->settings, live->subscriber);
+    live->namespaces = live_namespaces_create(&(struct live_namespaces_parts){.settings = live->settings,
+                                                                              .segment = heritage->segment,
+                                                                              .subscriber = live->subscriber,
+                                                                              .events = live->events,
+                                                                              .audiences = live->audiences,
+                                                                              .look_soon = look_soon,
+                                                                              .context = live});
+    if (!live->namespaces)
         return false;
-    }
-    live->endpoint =
-        event_endpoint_open(live->events, &(struct endpoint_options){
-                                              .listener = heritage->listener,
-                                              .body_most = (size_t)settings_live_body(live->settings),
-                                              .stall_ms = live->settings->live_stall_s * 1000,
-                                              .request = live_serve,
-                                              .context = live,
-                                          });
+    live->endpoint = live_endpoint_open(&(struct live_endpoint_parts){.settings = live->settings,
+                                                                      .segment = heritage->segment,
+                                                                      .subscriber = live->subscriber,
+                                                                      .events = live->events,
+                                                                      .audiences = live->audiences,
+                                                                      .namespaces = live->namespaces,
+                                                                      .connections_most = connections_most},
+                                        heritage->listener);
     watch_set(live->subscriber_watch, subscriber_descriptor(live->subscriber), false);
     watch_set(live->signal_watch, live->signals, false);
-    event_timer_start(live->tick, LIVE_TICK_MS);
+    event_timer_start(live->tick, TICK_MS);
     return true;
 }
 
 /* Closes the remaining connections. */
 static void close_live(struct live *live)
 {
-    while (live->first_kept)
-        live_listener_end(live->first_kept);
-    event_endpoint_close(live->endpoint);
-    for (struct live_namespace *ns; (ns = live->namespaces);) {
-        live->namespaces = ns->next; /* no longer reachable */
-        live_namespace_destroy(ns);
-    }
+    live_listener_end_some(live->audiences, SIZE_MAX);
+    live_endpoint_close(live->endpoint);
+    live_namespaces_destroy(live->namespaces);
+    live_audiences_destroy(live->audiences);
     subscriber_close(live->subscriber);
     watch_destroy(live->subscriber_watch);
     watch_destroy(live->signal_watch);
@@ -196,10 +177,6 @@ static void close_live(struct live *live)
     event_timer_destroy(live->soon);
     event_timer_destroy(live->leave);
     events_destroy(live->events);
-    arena_destroy(live->arena);
-    live_shares_destroy(live->shares);
-    builder_free(&live->text);
-    builder_free(&live->key);
 }
 
 int live_run(const struct heritage *heritage)

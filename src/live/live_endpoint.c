@@ -1,10 +1,9 @@
 /* live_endpoint: handles a request from nginx: parses it, checks the limits, and answers or opens a
  * stream. */
-#include "live/live_private.h"
+#include "live/live_endpoint.h"
 
-#include "config.h"
-
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/address.h"
 #include "base/log.h"
@@ -12,20 +11,30 @@
 #include "segment/metrics.h"
 #include "segment/refusals.h"
 #include "edge/crypto.h"
+#include "live/live_listener.h"
+#include "live/live_namespace.h"
+#include "live/live_opening.h"
 #include "serve/arguments.h"
 #include "operation/reply.h"
 
 enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };
 enum { NAMESPACE_PART = 2, CLIENT_PART = 8 }; /* of live_memory_mb: a half, an eighth */
 
+struct live_endpoint {
+    struct live_endpoint_parts parts;
+    struct event_endpoint *sockets;
+    bool is_leaving;
+};
+
 struct asking {
-    struct live *live;
+    const struct live_endpoint_parts *parts;
+    bool is_leaving;
     struct exchange *exchange;
     struct live_opening *opening;
     struct reply *reply; /* of the opening */
     struct call call;    /* to report faults */
     struct bytes ns, database;
-    struct live_namespace *ns_found;
+    struct live_audience *audience; /* of the namespace; NULL: not yet found */
     bool is_administrator;
 };
 
@@ -44,7 +53,7 @@ static struct bytes copy(struct arena *arena, struct bytes text)
 }
 
 /* Copies what it keeps into its arena, including texts of the request, which ends when the answer begins. */
-static struct live_opening *begin_opening(struct live *live, const struct exchange *exchange)
+static struct live_opening *begin_opening(const struct settings *settings, const struct exchange *exchange)
 {
     struct arena *arena = arena_create("live opening");
     struct live_opening *opening = ARENA_NEW(arena, struct live_opening);
@@ -55,7 +64,7 @@ static struct live_opening *begin_opening(struct live *live, const struct exchan
     opening->form = (struct response_form){
         .is_live = true,
         .request_id = id.size && id.size <= REQUEST_ID_MOST ? arena_copy(arena, id.data, id.size) : NULL,
-        .build = live->settings->build,
+        .build = settings->build,
     };
     return opening;
 }
@@ -128,7 +137,7 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
 {
     struct live_opening *opening = asking->opening;
     struct arena *arena = opening->arena;
-    const struct settings *settings = asking->live->settings;
+    const struct settings *settings = asking->parts->settings;
     struct bytes uri = copy(arena, exchange_uri(asking->exchange));
     const char *mark = memchr(uri.data, '?', uri.size);
     const struct live_source source = {
@@ -157,7 +166,7 @@ static enum fault read_question(struct asking *asking, struct reply *reply)
 static enum fault check_one_key(struct asking *asking, struct reply *reply, struct bytes key,
                                 const char *where)
 {
-    const char *right = asking->live->settings->admin_key_sha256;
+    const char *right = asking->parts->settings->admin_key_sha256;
     char digest[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(key, digest);
     asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
@@ -176,7 +185,7 @@ static enum fault refuse_share(struct asking *asking, struct reply *reply, enum 
                                const char *limit, int64_t most)
 {
     struct arena *arena = asking->opening->arena;
-    pulse_count(&subscriber_slot(asking->live->subscriber)->refused, 1);
+    pulse_count(&subscriber_slot(asking->parts->subscriber)->refused, 1);
     return reply_fault(&asking->call, reply, fault, NULL, limit, arena_printf(arena, "%lld", (long long)most),
                        NULL);
 }
@@ -184,34 +193,33 @@ static enum fault refuse_share(struct asking *asking, struct reply *reply, enum 
 /* Neither one client nor one namespace may exhaust what all share. */
 static enum fault check_shares(struct asking *asking, struct reply *reply, size_t memory)
 {
-    const struct settings *settings = asking->live->settings;
-    const struct live_namespace *ns = asking->ns_found;
+    const struct settings *settings = asking->parts->settings;
     size_t more = arena_used(asking->opening->arena);
-    const struct live_share *share =
-        asking->call.client ? live_shares_find(asking->live->shares, asking->call.client) : NULL;
-    if (ns->listener_count >= (size_t)settings->limit_namespace_live)
+    const struct live_share *share = live_audiences_share(asking->parts->audiences, asking->call.client);
+    if (live_audience_count(asking->audience) >= (size_t)settings->limit_namespace_live)
         return refuse_share(asking, reply, FAULT_XBUSY, "limit_namespace_live",
                             settings->limit_namespace_live);
     if (share && share->count >= (size_t)settings->limit_client_live)
         return refuse_share(asking, reply, FAULT_XBUSY, "limit_client_live", settings->limit_client_live);
-    if (ns->memory + more > memory / NAMESPACE_PART || (share && share->memory + more > memory / CLIENT_PART))
+    if (live_audience_memory(asking->audience) + more > memory / NAMESPACE_PART ||
+        (share && share->memory + more > memory / CLIENT_PART))
         return refuse_share(asking, reply, FAULT_XBUSY, "live_memory_mb", settings->live_memory_mb);
     return FAULT_NONE;
 }
 
 static enum fault check_room(struct asking *asking, struct reply *reply)
 {
-    const struct live *live = asking->live;
-    size_t memory = (size_t)live->settings->live_memory_mb << 20;
-    if (!live->settings->live)
+    const struct live_endpoint_parts *parts = asking->parts;
+    size_t memory = (size_t)parts->settings->live_memory_mb << 20;
+    if (!parts->settings->live)
         return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
-    if (live->is_leaving)
+    if (asking->is_leaving)
         return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);
-    if (live->listener_count >= live->connections_most)
+    if (live_audiences_count(parts->audiences) >= parts->connections_most)
         return refuse_share(asking, reply, FAULT_XCROWDED, "live_connections",
-                            (int64_t)live->connections_most);
-    if (live->memory + arena_used(asking->opening->arena) >= memory)
-        return refuse_share(asking, reply, FAULT_XCROWDED, "live_memory_mb", live->settings->live_memory_mb);
+                            (int64_t)parts->connections_most);
+    if (live_audiences_memory(parts->audiences) + arena_used(asking->opening->arena) >= memory)
+        return refuse_share(asking, reply, FAULT_XCROWDED, "live_memory_mb", parts->settings->live_memory_mb);
     return asking->is_administrator ? FAULT_NONE : check_shares(asking, reply, memory);
 }
 
@@ -239,24 +247,17 @@ static void answer_at_once(struct asking *asking)
 {
     struct builder body = {0};
     asking->reply->body = &body;
-    live_answer(asking->exchange, asking->opening, asking->reply);
+    live_listener_answer_at_once(asking->exchange, asking->opening, asking->reply);
     builder_free(&body);
     arena_destroy(asking->opening->arena);
 }
 
-/* Rules are valid while the process listens to their document. */
 static void begin(struct asking *asking, struct live_namespace *ns)
 {
-    struct live *live = asking->live;
-    live_listener_create(live, ns, asking->exchange, asking->opening,
-                         asking->is_administrator ? 0 : asking->call.client, asking->is_administrator);
-    if (!ns->rules.is_known || !live->z->is_listening)
-        ns->rules.is_wanted = true;
-    if (ns->rules.is_wanted || ns->rules.is_asked)
-        live_namespace_go_on(live->z);
-    else
-        live_rules_apply(ns->listeners);
-    live_namespace_go_on(ns);
+    struct live_listener *listener =
+        live_listener_create(asking->audience, asking->exchange, asking->opening,
+                             asking->is_administrator ? 0 : asking->call.client, asking->is_administrator);
+    live_namespace_admit(ns, listener);
 }
 
 /* A page of another origin can read the answer only if it names the origin, which the rules list. */
@@ -271,27 +272,64 @@ static void answer(struct asking *asking, struct live_namespace *ns)
         answer_at_once(asking);
 }
 
-void live_serve(void *context, struct exchange *exchange)
+static void serve(void *context, struct exchange *exchange)
 {
-    struct live *live = context;
-    struct asking asking = {.live = live, .exchange = exchange, .opening = begin_opening(live, exchange)};
+    const struct live_endpoint *endpoint = context;
+    const struct live_endpoint_parts *parts = &endpoint->parts;
+    struct asking asking = {.parts = parts,
+                            .is_leaving = endpoint->is_leaving,
+                            .exchange = exchange,
+                            .opening = begin_opening(parts->settings, exchange)};
     bool is_preflight = bytes_equal(exchange_method(exchange), BYTES("OPTIONS"));
     asking.call.arena = asking.opening->arena;
     asking.call.client = address_client(exchange_header(exchange, "X-Stampd-Client"));
     asking.reply = &asking.opening->reply;
     enum fault fault = read_address(&asking, asking.reply);
-    struct live_namespace *ns = fault ? NULL : live_namespace_get(live, asking.ns, asking.database);
-    asking.ns_found = ns;
+    struct live_namespace *ns =
+        fault ? NULL : live_namespace_get(parts->namespaces, asking.ns, asking.database);
+    asking.audience = ns ? live_namespace_audience(ns) : NULL;
     if (!fault && !ns)
         fault = refuse(&asking, asking.reply, FAULT_NNAMESPACE, asking.ns.data, NULL);
     if (is_preflight && !fault)
         asking.reply->status = STATUS_NO_CONTENT;
     else if (!fault)
         fault = read_request(&asking, asking.reply);
-    refusals_count(live->segment, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
-    live_hear(live); /* commits before the arrival of the request are handled before its answer */
+    refusals_count(parts->segment, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
+    /* Commits before the arrival of the request are handled before its answer. */
+    live_namespaces_hear(parts->namespaces);
     if (fault || is_preflight)
         answer(&asking, ns);
     else
         begin(&asking, ns);
+}
+
+/* --- the sockets --- */
+
+struct live_endpoint *live_endpoint_open(const struct live_endpoint_parts *parts, int listener)
+{
+    struct live_endpoint *endpoint = calloc(1, sizeof *endpoint);
+    if (!endpoint)
+        log_fatal("out of memory live");
+    endpoint->parts = *parts;
+    endpoint->sockets =
+        event_endpoint_open(parts->events, &(struct endpoint_options){
+                                               .listener = listener,
+                                               .body_most = (size_t)settings_live_body(parts->settings),
+                                               .stall_ms = parts->settings->live_stall_s * 1000,
+                                               .request = serve,
+                                               .context = endpoint,
+                                           });
+    return endpoint;
+}
+
+void live_endpoint_stop(struct live_endpoint *endpoint)
+{
+    endpoint->is_leaving = true;
+    event_endpoint_stop(endpoint->sockets);
+}
+
+void live_endpoint_close(struct live_endpoint *endpoint)
+{
+    event_endpoint_close(endpoint->sockets);
+    free(endpoint);
 }

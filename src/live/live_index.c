@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "live/live_key.h"
 #include "segment/slots.h"
 #include "edge/crypto.h"
 
@@ -12,7 +13,7 @@ enum { BUCKETS_LEAST = 64 };
 struct live_topic {
     struct live_topic *next; /* in the bucket */
     uint64_t hash;
-    struct live_link *links;
+    struct live_mark *marks;
     size_t uses;                  /* for a topic that only counts */
     struct definition definition; /* its texts follow the key */
     size_t key_size;
@@ -122,7 +123,7 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
 
 static void drop_unused(struct live_index *index, struct live_topic *topic)
 {
-    if (topic->links || topic->uses)
+    if (topic->marks || topic->uses)
         return;
     *find(index, (struct bytes){topic->key, topic->key_size}, topic->hash) = topic->next;
     free(topic);
@@ -151,7 +152,7 @@ void live_index_each(const struct live_index *index,
 {
     for (size_t i = 0; i < index->bucket_count; i++)
         for (const struct live_topic *topic = index->buckets[i]; topic; topic = topic->next)
-            if (topic->links)
+            if (topic->marks)
                 see(context, &topic->definition);
 }
 
@@ -163,25 +164,25 @@ void live_index_add(struct live_index *index, struct live_feed *feed, const stru
     size_t texts = 0, keys = 0;
     for (size_t i = 0; i < count; i++)
         texts += definitions[i].text.size;
-    char *room = get_memory(count * sizeof *feed->links + texts, 1);
-    *feed = (struct live_feed){.links = (struct live_link *)(void *)room, .count = count};
+    char *room = get_memory(count * sizeof *feed->marks + texts, 1);
+    *feed = (struct live_feed){.marks = (struct live_mark *)(void *)room, .count = count};
     feed->changed_end = &feed->changed;
-    room += count * sizeof *feed->links;
+    room += count * sizeof *feed->marks;
     for (size_t i = 0; i < count; i++) {
-        struct live_link *link = &feed->links[i];
+        struct live_mark *mark = &feed->marks[i];
         struct bytes key = live_key_of_definition(&index->key, &definitions[i]);
         keys += 2 * key.size;
         struct live_topic *topic = find_or_add(index, key, &definitions[i]);
-        *link = (struct live_link){
-            .topic = topic, .next = topic->links, .owner = feed, .text = keep(&room, definitions[i].text)};
-        if (link->next)
-            link->next->back = &link->next;
-        link->back = &topic->links;
-        topic->links = link;
+        *mark = (struct live_mark){
+            .topic = topic, .next = topic->marks, .owner = feed, .text = keep(&room, definitions[i].text)};
+        if (mark->next)
+            mark->next->back = &mark->next;
+        mark->back = &topic->marks;
+        topic->marks = mark;
         if (definitions[i].collection.data)
             find_count(index, definitions[i].class)->uses++;
     }
-    feed->bytes = count * (sizeof(struct live_link) + sizeof(struct live_topic)) + texts + keys;
+    feed->bytes = count * (sizeof(struct live_mark) + sizeof(struct live_topic)) + texts + keys;
 }
 
 static void forget_matched(struct live_index *index, struct live_feed *feed)
@@ -199,34 +200,34 @@ void live_index_remove(struct live_index *index, struct live_feed *feed)
     if (feed->is_matched)
         forget_matched(index, feed);
     for (size_t i = 0; i < feed->count; i++) {
-        struct live_link *link = &feed->links[i];
-        *link->back = link->next;
-        if (link->next)
-            link->next->back = link->back;
-        if (link->topic->definition.collection.data) {
-            struct live_topic *counted = find_count(index, link->topic->definition.class);
+        struct live_mark *mark = &feed->marks[i];
+        *mark->back = mark->next;
+        if (mark->next)
+            mark->next->back = mark->back;
+        if (mark->topic->definition.collection.data) {
+            struct live_topic *counted = find_count(index, mark->topic->definition.class);
             counted->uses--;
             drop_unused(index, counted);
         }
-        drop_unused(index, link->topic);
+        drop_unused(index, mark->topic);
     }
-    free(feed->links);
+    free(feed->marks);
     *feed = (struct live_feed){0};
 }
 
 /* --- changes --- */
 
-void live_index_match_link(struct live_index *index, struct live_link *link, int64_t version)
+void live_index_match_mark(struct live_index *index, struct live_mark *mark, int64_t version)
 {
-    struct live_feed *feed = link->owner;
-    if (!link->is_changed) {
-        link->is_changed = true;
-        link->version = version;
-        link->next_changed = NULL;
-        *feed->changed_end = link;
-        feed->changed_end = &link->next_changed;
-    } else if (version > link->version || !version) {
-        link->version = link->version ? version : 0; /* unknown stays unknown */
+    struct live_feed *feed = mark->owner;
+    if (!mark->is_changed) {
+        mark->is_changed = true;
+        mark->version = version;
+        mark->next_changed = NULL;
+        *feed->changed_end = mark;
+        feed->changed_end = &mark->next_changed;
+    } else if (version > mark->version || !version) {
+        mark->version = mark->version ? version : 0; /* unknown stays unknown */
     }
     if (!feed->is_matched) {
         feed->is_matched = true;
@@ -239,14 +240,14 @@ void live_index_match_link(struct live_index *index, struct live_link *link, int
 void live_index_match(struct live_index *index, struct bytes key, int64_t version)
 {
     struct live_topic *topic = *find(index, key, hash_of(index, key));
-    for (struct live_link *link = topic ? topic->links : NULL; link; link = link->next)
-        live_index_match_link(index, link, version);
+    for (struct live_mark *mark = topic ? topic->marks : NULL; mark; mark = mark->next)
+        live_index_match_mark(index, mark, version);
 }
 
 void live_index_match_feed(struct live_index *index, struct live_feed *feed)
 {
     for (size_t i = 0; i < feed->count; i++)
-        live_index_match_link(index, &feed->links[i], 0);
+        live_index_match_mark(index, &feed->marks[i], 0);
 }
 
 struct live_feed *live_index_take_matched(struct live_index *index)
@@ -261,14 +262,14 @@ struct live_feed *live_index_take_matched(struct live_index *index)
     return feed;
 }
 
-struct live_link *live_feed_take_changed(struct live_feed *feed)
+struct live_mark *live_index_take_changed(struct live_feed *feed)
 {
-    struct live_link *link = feed->changed;
-    if (!link)
+    struct live_mark *mark = feed->changed;
+    if (!mark)
         return NULL;
-    feed->changed = link->next_changed;
+    feed->changed = mark->next_changed;
     if (!feed->changed)
         feed->changed_end = &feed->changed;
-    link->is_changed = false;
-    return link;
+    mark->is_changed = false;
+    return mark;
 }

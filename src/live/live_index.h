@@ -4,16 +4,16 @@
 #define STAMPD_LIVE_LIVE_INDEX_H
 
 #include "base/bytes.h"
-#include "live/live_question.h"
+#include "model/definition.h"
 
 struct live_index;
 struct live_topic;
 
 /* A definition of a listener. */
-struct live_link {
+struct live_mark {
     struct live_topic *topic;
-    struct live_link *next, **back; /* in the topic */
-    struct live_link *next_changed; /* of its listener */
+    struct live_mark *next, **back; /* in the topic */
+    struct live_mark *next_changed; /* of its listener */
     struct live_feed *owner;
     int64_t version; /* to be sent */
     bool is_changed;
@@ -22,10 +22,10 @@ struct live_link {
 
 /* The definitions of one listener, and which of them have changed. */
 struct live_feed {
-    struct live_link *links;
+    struct live_mark *marks;
     size_t count;
     size_t bytes;                             /* of memory, approximate */
-    struct live_link *changed, **changed_end; /* in the order in which they changed */
+    struct live_mark *changed, **changed_end; /* in the order in which they changed */
     struct live_feed *next_matched;           /* of the index */
     bool is_matched;
 };
@@ -43,11 +43,11 @@ void live_index_remove(struct live_index *index, struct live_feed *feed);
 void live_index_match(struct live_index *index, struct bytes key, int64_t version);
 /* Marks all definitions of the listener. */
 void live_index_match_feed(struct live_index *index, struct live_feed *feed);
-void live_index_match_link(struct live_index *index, struct live_link *link, int64_t version);
+void live_index_match_mark(struct live_index *index, struct live_mark *mark, int64_t version);
 /* The next listener with a match since it was last taken; NULL: none. */
 struct live_feed *live_index_take_matched(struct live_index *index);
 /* The listener's next changed definition, to be sent; NULL: none. */
-struct live_link *live_feed_take_changed(struct live_feed *feed);
+struct live_mark *live_index_take_changed(struct live_feed *feed);
 
 /* Are there listeners to collections of the class? */
 bool live_index_has_members_of(const struct live_index *index, struct bytes class);

@@ -1,7 +1,6 @@
-/* live_listener: one connection.  Changes are marks at its definitions, written when the connection accepts
- * output: a slow client gets fewer and larger events; one that reads nothing is closed by the endpoint's
- * timeout. */
-#include "live/live_private.h"
+/* live_listener: the states of a connection, and its events.  One that reads nothing is closed by the
+ * endpoint's timeout. */
+#include "live/live_listener.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,10 +9,10 @@
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "edge/json.h"
-#include "operation/seal.h"
+#include "live/live_audience_private.h"
+#include "live/live_opening.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
-#include "serve/cors.h"
 
 enum {
     BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */
@@ -23,80 +22,7 @@ enum {
     RETRY_LATER = 4, /* times as long, when there is no room, or during a pause */
 };
 
-/* --- tokens --- */
-
-static void make_question(struct builder *question, struct bytes ns)
-{
-    seal_add_part(question, BYTES("live"));
-    seal_add_part(question, ns);
-}
-
-struct bytes live_token_write(struct arena *arena, struct bytes secret, struct bytes ns,
-                              const struct live_horizon *known)
-{
-    struct builder question = {0};
-    make_question(&question, ns);
-    const char *payload =
-        arena_printf(arena, "%" PRId64 ".%" PRId64 ".%" PRId64, known->life, known->horizon, known->floor);
-    struct bytes token = seal_close(arena, secret, builder_bytes(&question), bytes_of(payload));
-    builder_free(&question);
-    return token;
-}
-
-static bool take_number(struct bytes *text, char end, int64_t *number_r)
-{
-    const char *stop = end ? memchr(text->data, end, text->size) : text->data + text->size;
-    if (!stop || !bytes_to_i64((struct bytes){text->data, (size_t)(stop - text->data)}, number_r))
-        return false;
-    text->size -= (size_t)(stop - text->data) + (end != '\0');
-    text->data = stop + (end != '\0');
-    return *number_r >= 0;
-}
-
-bool live_token_read(struct arena *arena, struct bytes secret, struct bytes ns, struct bytes token,
-                     struct live_horizon *known_r)
-{
-    struct builder question = {0};
-    struct bytes payload;
-    make_question(&question, ns);
-    bool is_ours = seal_open(arena, secret, builder_bytes(&question), token, &payload);
-    builder_free(&question);
-    return is_ours && take_number(&payload, '.', &known_r->life) &&
-           take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '\0', &known_r->floor) &&
-           known_r->horizon > 0;
-}
-
 /* --- creation and destruction --- */
-
-static void join_kept(struct live_listener *listener)
-{
-    struct live *live = listener->live;
-    listener->former_kept = live->last_kept;
-    listener->next_kept = NULL;
-    *(live->last_kept ? &live->last_kept->next_kept : &live->first_kept) = listener;
-    live->last_kept = listener;
-}
-
-static void leave_kept(struct live_listener *listener)
-{
-    struct live *live = listener->live;
-    *(listener->former_kept ? &listener->former_kept->next_kept : &live->first_kept) = listener->next_kept;
-    *(listener->next_kept ? &listener->next_kept->former_kept : &live->last_kept) = listener->former_kept;
-}
-
-static void count(struct live *live)
-{
-    atomic_store(&subscriber_slot(live->subscriber)->listeners, live->listener_count);
-}
-
-static void count_memory(struct live_listener *listener, size_t bytes)
-{
-    listener->live->memory += bytes - listener->bytes;
-    listener->ns->memory += bytes - listener->bytes;
-    if (listener->share)
-        listener->share->memory += bytes - listener->bytes;
-    listener->bytes = bytes;
-}
 
 static void free_opening(struct live_listener *listener)
 {
@@ -107,25 +33,11 @@ static void free_opening(struct live_listener *listener)
 
 static void destroy(struct live_listener *listener)
 {
-    struct live_namespace *ns = listener->ns;
-    struct live *live = listener->live;
-    count_memory(listener, 0);
-    if (listener->share)
-        live_shares_leave(live->shares, listener->share);
     if (listener->session)
-        feed_session_remove(live->subscriber, listener->session);
-    live->listener_count--;
-    ns->listener_count--;
-    ns->admitted_count -= listener->state != LIVE_WAITS_FOR_RULES;
-    *(listener->previous ? &listener->previous->next : &ns->listeners) = listener->next;
-    if (listener->next)
-        listener->next->previous = listener->previous;
-    leave_kept(listener);
-    live_index_remove(ns->index, &listener->feed);
-    live_namespace_forget(ns, listener);
+        feed_session_remove(listener->audience->all->subscriber, listener->session);
+    live_audience_leave(listener);
     free_opening(listener);
     free(listener);
-    count(live);
 }
 
 static void on_gone(void *context)
@@ -133,49 +45,44 @@ static void on_gone(void *context)
     destroy(context);
 }
 
+static void flush(struct live_listener *listener);
 static void on_drained(void *context)
 {
-    live_listener_flush(context);
+    flush(context);
 }
 
-void live_listener_create(struct live *live, struct live_namespace *ns, struct exchange *exchange,
-                          struct live_opening *opening, uint64_t client, bool is_administrator)
+struct live_listener *live_listener_create(struct live_audience *audience, struct exchange *exchange,
+                                           struct live_opening *opening, uint64_t client,
+                                           bool is_administrator)
 {
     struct live_listener *listener = calloc(1, sizeof *listener);
     if (!listener)
         log_fatal("out of memory live");
-    listener->live = live;
-    listener->ns = ns;
     listener->exchange = exchange;
     listener->opening = opening;
     listener->is_administrator = is_administrator;
     if (client)
-        listener->share = live_shares_join(live->shares, client);
+        listener->share = live_shares_join(audience->all->shares, client);
     listener->kept_ms = clock_monotonic_ms();
-    listener->next = ns->listeners;
-    if (listener->next)
-        listener->next->previous = listener;
-    ns->listeners = listener;
-    ns->listener_count++;
-    live->listener_count++;
-    join_kept(listener);
-    live_index_add(ns->index, &listener->feed, opening->question.definitions, opening->question.count);
-    count_memory(listener, listener->feed.bytes + exchange_size(exchange) + arena_used(opening->arena));
-    count(live);
+    live_audience_join(audience, listener);
+    live_index_add(audience->index, &listener->feed, opening->question.definitions, opening->question.count);
+    live_audience_count_memory(listener,
+                               listener->feed.bytes + exchange_size(exchange) + arena_used(opening->arena));
     exchange_own(exchange,
                  &(struct exchange_owner){.gone = on_gone, .drained = on_drained, .context = listener});
+    return listener;
 }
 
-/* --- opening a stream --- */
+/* --- answers that are no stream --- */
 
 static void find_origin(struct live_listener *listener)
 {
     struct live_opening *opening = listener->opening;
-    const struct live_rules *rules = &listener->ns->rules;
-    if (!opening->origin.size || !rules->is_known || !rules->conf.origins)
+    const char *found;
+    if (!live_rules_find_origin(listener->audience->rules, opening->arena, opening->origin, &found))
         return;
     opening->form.has_origins = true;
-    opening->form.origin = cors_find(opening->arena, rules->conf.origins, opening->origin);
+    opening->form.origin = found;
 }
 
 /* Random, so that clients disconnected together do not reconnect together. */
@@ -197,7 +104,8 @@ static void answer_later(struct reply *reply)
                    (long long)choose_retry() * (is_later ? RETRY_LATER : 1), fault_code(fault));
 }
 
-void live_answer(struct exchange *exchange, struct live_opening *opening, struct reply *reply)
+void live_listener_answer_at_once(struct exchange *exchange, struct live_opening *opening,
+                                  struct reply *reply)
 {
     enum { STATUS_TOO_MANY = 429, STATUS_UNAVAILABLE = 503 };
     struct builder head = {0};
@@ -211,70 +119,233 @@ void live_answer(struct exchange *exchange, struct live_opening *opening, struct
     builder_free(&head);
 }
 
-void live_listener_answer(struct live_listener *listener)
+/* Answers with opening->reply; frees the listener. */
+static void answer(struct live_listener *listener)
 {
     struct builder body = {0};
     struct reply *reply = &listener->opening->reply;
     reply->body = &body;
     find_origin(listener);
-    live_answer(listener->exchange, listener->opening, reply);
+    live_listener_answer_at_once(listener->exchange, listener->opening, reply);
     builder_free(&body);
     destroy(listener);
 }
 
-void live_listener_refuse(struct live_listener *listener, enum fault fault, const char *argument,
-                          const char *detail)
-{
-    struct live *live = listener->live;
-    if (listener->state == LIVE_OPEN) {
-        builder_clear(&live->text, EVENT_MOST);
-        builder_printf(&live->text, "event: closed\ndata: {\"code\":\"%s\"}\n\n", fault_code(fault));
-        exchange_write(listener->exchange, builder_bytes(&live->text));
-        live_listener_end(listener);
-        return;
-    }
-    struct call call = {.arena = listener->opening->arena};
-    listener->opening->reply = (struct reply){0};
-    (void)reply_fault(&call, &listener->opening->reply, fault, detail, argument, NULL);
-    live_listener_answer(listener);
-}
-
-void live_listener_end(struct live_listener *listener)
+static void end_stream(struct live_listener *listener)
 {
     struct exchange *exchange = listener->exchange;
-    if (listener->state != LIVE_OPEN) {
-        if (listener->opening->is_settled)
-            live_listener_answer(listener);
-        else
-            live_listener_refuse(listener, FAULT_XAWAY, NULL, NULL);
-        return;
-    }
     destroy(listener);
     exchange_end(exchange);
 }
 
-void live_listener_admit(struct live_listener *listener)
+void live_listener_refuse(struct live_listener *listener, enum fault fault, struct bytes argument,
+                          const char *detail)
 {
-    listener->state = LIVE_WAITS_FOR_HORIZON;
-    listener->ns->admitted_count++;
-    live_namespace_queue(listener->ns, listener);
+    if (listener->state == LIVE_OPEN) {
+        struct builder *text = &listener->audience->all->text;
+        builder_clear(text, EVENT_MOST);
+        builder_printf(text, "event: closed\ndata: {\"code\":\"%s\"}\n\n", fault_code(fault));
+        exchange_write(listener->exchange, builder_bytes(text));
+        end_stream(listener);
+        return;
+    }
+    struct arena *arena = listener->opening->arena;
+    struct call call = {.arena = arena};
+    listener->opening->reply = (struct reply){0};
+    (void)reply_fault(&call, &listener->opening->reply, fault, detail,
+                      argument.data ? arena_copy(arena, argument.data, argument.size) : NULL, NULL);
+    answer(listener);
 }
 
-static void add_id(struct live_listener *listener, struct builder *text)
+static void end(struct live_listener *listener)
 {
-    struct live *live = listener->live;
-    struct bytes token = live_token_write(live->arena, bytes_of(listener->ns->secret),
-                                          bytes_of(listener->ns->code), &listener->known);
-    builder_add_text(text, "id: ");
-    builder_add_bytes(text, token);
-    builder_add_text(text, "\n");
-    arena_reset(live->arena);
+    if (listener->state == LIVE_OPEN)
+        end_stream(listener);
+    else if (listener->opening->is_settled)
+        answer(listener);
+    else
+        live_listener_refuse(listener, FAULT_XAWAY, NO_BYTES, NULL);
 }
+
+void live_listener_end_some(struct live_audiences *audiences, size_t count)
+{
+    while (count-- && audiences->first_kept)
+        end(audiences->first_kept);
+}
+
+/* --- the rules --- */
+
+static enum fault judge(const struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    enum fault fault = live_rules_judge(audience->rules, audience->all->settings, bytes_of(audience->code),
+                                        bytes_of(audience->database), listener->is_administrator);
+    return fault != FAULT_NNAMESPACE && audience->number < 0 ? FAULT_BINTERNAL /* no room in the segment */
+                                                             : fault;
+}
+
+void live_listener_judge(struct live_listener *listener)
+{
+    if (listener->opening && listener->opening->is_settled) {
+        answer(listener);
+        return;
+    }
+    enum fault fault = judge(listener);
+    if (fault) {
+        live_listener_refuse(listener, fault,
+                             fault == FAULT_SCLOSED      ? BYTES("live")
+                             : fault == FAULT_NNAMESPACE ? bytes_of(listener->audience->code)
+                                                         : NO_BYTES,
+                             NULL);
+    } else if (listener->state == LIVE_WAITS_FOR_RULES) {
+        listener->state = LIVE_WAITS_FOR_HORIZON;
+        listener->audience->admitted_count++;
+        live_audience_queue(listener);
+    }
+}
+
+void live_listener_judge_all(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
+        next = listener->next;
+        live_listener_judge(listener);
+    }
+}
+
+void live_listener_refuse_unjudged(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
+        next = listener->next;
+        if (listener->opening && listener->opening->is_settled)
+            answer(listener);
+        else if (listener->state == LIVE_WAITS_FOR_RULES)
+            live_listener_refuse(listener, FAULT_XAWAY, NO_BYTES, NULL);
+    }
+}
+
+/* --- what has changed since the last id --- */
+
+/* Is its last id, if any, one that this server made? */
+static bool read_last(struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    struct live_opening *opening = listener->opening;
+    return !opening->question.last.size ||
+           live_horizon_read_id(opening->arena, bytes_of(audience->secret), bytes_of(audience->code),
+                                opening->question.last, &opening->last);
+}
+
+bool live_listener_is_waiting(struct live_audience *audience)
+{
+    while (audience->first_waiting && !read_last(audience->first_waiting))
+        live_listener_refuse(live_audience_take_waiting(audience), FAULT_AARG, BYTES("last"),
+                             "An id that this namespace has given is expected.");
+    return audience->first_waiting;
+}
+
+struct live_listener *live_listener_take_waiting(struct live_audience *audience)
+{
+    return audience->asked = live_audience_take_waiting(audience);
+}
+
+struct live_listener *live_listener_take_asked(struct live_audience *audience)
+{
+    struct live_listener *listener = audience->asked;
+    audience->asked = NULL;
+    return listener;
+}
+
+void live_listener_refuse_asked(struct live_audience *audience, enum fault fault)
+{
+    struct live_listener *listener = live_listener_take_asked(audience);
+    if (listener)
+        live_listener_refuse(listener, fault == FAULT_STALE ? FAULT_XTIME : fault, NO_BYTES, NULL);
+}
+
+void live_listener_refuse_waiting(struct live_audience *audience, enum fault fault)
+{
+    do
+        live_listener_refuse_asked(audience, fault);
+    while (live_listener_take_waiting(audience));
+}
+
+const struct live_question *live_listener_question(const struct live_listener *listener)
+{
+    return &listener->opening->question;
+}
+
+const struct live_horizon *live_listener_last(const struct live_listener *listener)
+{
+    return &listener->opening->last;
+}
+
+void live_listener_match(struct live_listener *listener, size_t place, int64_t version)
+{
+    live_index_match_mark(listener->audience->index, &listener->feed.marks[place], version);
+}
+
+/* --- events --- */
+
+static void write_changes(struct live_listener *listener, struct builder *text)
+{
+    const char *comma = "";
+    struct live_mark *mark;
+    builder_add_text(text, "event: change\ndata: {\"changed\":[");
+    while (text->size < EVENT_MOST && (mark = live_index_take_changed(&listener->feed))) {
+        builder_printf(text, "%s[", comma);
+        json_add_string(text, mark->text);
+        builder_printf(text, ",%" PRId64 "]", mark->version);
+        comma = ",";
+    }
+    builder_add_text(text, "]}\n\n");
+}
+
+static void flush(struct live_listener *listener)
+{
+    struct live_audiences *all = listener->audience->all;
+    struct builder *text = &all->text;
+    if (listener->state != LIVE_OPEN)
+        return;
+    while ((listener->must_reset || listener->feed.changed) &&
+           exchange_unsent(listener->exchange) < BUFFER_MOST) {
+        builder_clear(text, EVENT_MOST);
+        if (listener->must_reset) {
+            while (live_index_take_changed(&listener->feed))
+                ;
+            builder_add_text(text, "event: reset\ndata: {}\n\n");
+            listener->must_reset = false;
+        } else {
+            write_changes(listener, text);
+        }
+        listener->has_sent = true;
+        exchange_write(listener->exchange, builder_bytes(text));
+        pulse_count(&subscriber_slot(all->subscriber)->told, 1);
+    }
+}
+
+void live_listener_flush_all(struct live_audience *audience)
+{
+    struct live_feed *feed;
+    while ((feed = live_index_take_matched(audience->index)))
+        flush((struct live_listener *)(void *)feed);
+}
+
+void live_listener_reset_all(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners; listener; listener = listener->next)
+        if (listener->state == LIVE_OPEN) {
+            listener->must_reset = true;
+            flush(listener);
+        }
+}
+
+/* --- opening a stream --- */
 
 void live_listener_open(struct live_listener *listener, const struct live_horizon *known, bool is_reset)
 {
+    struct live_audience *audience = listener->audience;
     struct live_opening *opening = listener->opening;
-    struct live *live = listener->live;
+    struct builder *text = &audience->all->text;
     const struct live_horizon last = opening->last;
     bool is_resumed = last.horizon && !is_reset;
     struct builder head = {0}, none = {0};
@@ -284,117 +355,82 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     exchange_begin(listener->exchange, builder_bytes(&head));
     builder_free(&head);
     if (opening->question.session.data)
-        listener->session = feed_session_add(live->subscriber, listener->ns->ns, opening->question.session);
+        listener->session =
+            feed_session_add(audience->all->subscriber, audience->number, opening->question.session);
     free_opening(listener);
     exchange_forget_body(listener->exchange);
-    count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange));
+    live_audience_count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange));
     listener->state = LIVE_OPEN;
     /* It gets an id once all earlier changes have been sent; an id of another incarnation is useless. */
     listener->known = is_resumed ? last : (struct live_horizon){.life = known->life};
-    listener->was_told = true;
-    listener->ns->is_told_of = true;
+    listener->has_sent = true;
     if (!is_resumed) /* a new client reads everything now */
-        while (live_feed_take_changed(&listener->feed))
+        while (live_index_take_changed(&listener->feed))
             ;
-    builder_clear(&live->text, EVENT_MOST);
-    builder_printf(&live->text, "retry: %lld\n", (long long)choose_retry());
-    builder_printf(&live->text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
-    exchange_write(listener->exchange, builder_bytes(&live->text));
-    live_listener_flush(listener);
-}
-
-/* --- events --- */
-
-static void write_changes(struct live_listener *listener, struct builder *text)
-{
-    const char *comma = "";
-    struct live_link *link;
-    builder_add_text(text, "event: change\ndata: {\"changed\":[");
-    while (text->size < EVENT_MOST && (link = live_feed_take_changed(&listener->feed))) {
-        builder_printf(text, "%s[", comma);
-        json_add_string(text, link->text);
-        builder_printf(text, ",%" PRId64 "]", link->version);
-        comma = ",";
-    }
-    builder_add_text(text, "]}\n\n");
-}
-
-void live_listener_flush(struct live_listener *listener)
-{
-    struct live *live = listener->live;
-    struct builder *text = &live->text;
-    if (listener->state != LIVE_OPEN)
-        return;
-    while ((listener->must_reset || listener->feed.changed) &&
-           exchange_unsent(listener->exchange) < BUFFER_MOST) {
-        builder_clear(text, EVENT_MOST);
-        if (listener->must_reset) {
-            while (live_feed_take_changed(&listener->feed))
-                ;
-            builder_add_text(text, "event: reset\ndata: {}\n\n");
-            listener->must_reset = false;
-        } else {
-            write_changes(listener, text);
-        }
-        listener->was_told = true;
-        exchange_write(listener->exchange, builder_bytes(text));
-        pulse_count(&subscriber_slot(live->subscriber)->told, 1);
-    }
-}
-
-void live_flush(struct live_namespace *ns)
-{
-    struct live_feed *feed;
-    while ((feed = live_index_take_matched(ns->index)))
-        live_listener_flush((struct live_listener *)(void *)feed);
+    builder_clear(text, EVENT_MOST);
+    builder_printf(text, "retry: %lld\n", (long long)choose_retry());
+    builder_printf(text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
+    exchange_write(listener->exchange, builder_bytes(text));
+    flush(listener);
 }
 
 /* --- horizons and keep-alive --- */
 
-static bool knows_all_that_is_told(const struct live_listener *listener)
+static bool has_sent_all(const struct live_listener *listener)
 {
     return listener->state == LIVE_OPEN && !listener->must_reset && !listener->feed.changed;
 }
 
 static void write_id(struct live_listener *listener)
 {
-    struct builder *text = &listener->live->text;
+    const struct live_audience *audience = listener->audience;
+    struct builder *text = &audience->all->text;
     builder_clear(text, EVENT_MOST);
-    add_id(listener, text);
-    builder_add_text(text, "\n");
+    builder_add_text(text, "id: ");
+    builder_add_bytes(text, live_horizon_write_id(audience->all->arena, bytes_of(audience->secret),
+                                                  bytes_of(audience->code), &listener->known));
+    builder_add_text(text, "\n\n");
+    arena_reset(audience->all->arena);
     exchange_write(listener->exchange, builder_bytes(text));
-    listener->was_told = false;
+    listener->has_sent = false;
 }
 
-void live_listener_know(struct live_listener *listener, const struct live_horizon *known)
+static void advance(struct live_listener *listener, const struct live_horizon *known)
 {
-    if (!knows_all_that_is_told(listener))
+    if (!has_sent_all(listener))
         return; /* an id asserts that all earlier changes were written */
     if (known->life != listener->known.life || known->horizon > listener->known.horizon)
         listener->known = *known;
     write_id(listener);
 }
 
+void live_listener_advance_all(struct live_audience *audience, const struct live_horizon *known)
+{
+    audience->known = *known;
+    for (struct live_listener *listener = audience->listeners; listener; listener = listener->next)
+        if (listener->state == LIVE_OPEN && (listener->has_sent || listener->known.life != known->life))
+            advance(listener, known);
+}
+
 static void keep_alive(struct live_listener *listener)
 {
-    const struct live_horizon *known = &listener->ns->known;
+    const struct live_horizon *known = &listener->audience->known;
     if (listener->state != LIVE_OPEN || exchange_unsent(listener->exchange))
         return;
-    if (!listener->was_told && knows_all_that_is_told(listener) && known->horizon > listener->known.horizon &&
+    if (!listener->has_sent && has_sent_all(listener) && known->horizon > listener->known.horizon &&
         known->life == listener->known.life)
-        live_listener_know(listener, known);
+        advance(listener, known);
     else
         exchange_write(listener->exchange, BYTES(":\n\n"));
 }
 
-void live_keep_alive(struct live *live)
+void live_listener_keep_alive(struct live_audiences *audiences)
 {
-    int64_t now_ms = clock_monotonic_ms(), period_ms = live->settings->live_keepalive_s * 1000;
+    int64_t now_ms = clock_monotonic_ms(), period_ms = audiences->settings->live_keepalive_s * 1000;
     for (struct live_listener *listener;
-         (listener = live->first_kept) && now_ms - listener->kept_ms >= period_ms;) {
+         (listener = audiences->first_kept) && now_ms - listener->kept_ms >= period_ms;) {
         listener->kept_ms = now_ms;
-        leave_kept(listener);
-        join_kept(listener);
+        live_audience_keep(listener);
         keep_alive(listener);
     }
 }

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/percent.h"
 #include "edge/json.h"
+#include "live/live_key.h"
 #include "serve/arguments.h"
 
 enum { BODY_DEPTH = 2 };
@@ -229,30 +230,4 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
         return FAULT_AARG;
     drop_doubles(arena, question_r);
     return FAULT_NONE;
-}
-
-/* --- keys --- */
-
-struct bytes live_key_of_class(struct builder *key, struct bytes class)
-{
-    return live_key_of_definition(key, &(struct definition){.class = class});
-}
-
-struct bytes live_key_of_document(struct builder *key, struct bytes class, struct bytes id)
-{
-    return live_key_of_definition(key, &(struct definition){.class = class, .id = id});
-}
-
-struct bytes live_key_of_member(struct builder *key, struct bytes class, struct bytes collection,
-                                struct bytes value)
-{
-    return live_key_of_definition(
-        key, &(struct definition){.class = class, .collection = collection, .value = value});
-}
-
-struct bytes live_key_of_definition(struct builder *key, const struct definition *definition)
-{
-    builder_clear(key, key->capacity);
-    definition_add_key(definition, key);
-    return builder_bytes(key);
 }

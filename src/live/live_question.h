@@ -34,11 +34,4 @@ struct live_source {
 MUST_USE enum fault live_question_read(struct arena *arena, const struct live_source *source,
                                        struct live_question *question_r, const char **wrong_r);
 
-/* Keys of topics, each unique: a class, a document, a collection with its value. */
-struct bytes live_key_of_class(struct builder *key, struct bytes class);
-struct bytes live_key_of_document(struct builder *key, struct bytes class, struct bytes id);
-struct bytes live_key_of_member(struct builder *key, struct bytes class, struct bytes collection,
-                                struct bytes value);
-struct bytes live_key_of_definition(struct builder *key, const struct definition *definition);
-
 #endif

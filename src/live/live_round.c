@@ -1,158 +1,183 @@
-/* live_round: a round advances the horizon of listeners, whose changes came from the change feed and
- * notifications, not from queries.
- *
- * The horizon of a snapshot may be adopted once all changes committed before it have been sent.  The
- * conditions: the echo of the round's own notification has come back, which follows those of all earlier
- * commits (PostgreSQL keeps their order); each entry of the segment was once without a commit in flight,
- * since workers publish before a commit ends; the pipe was empty after that; and the database was queried
- * about all news received by then.  Sessions of a former generation of the segment publish nothing: while
- * there may be any, or were in the round before, everything is queried instead. */
-#include "live/live_private.h"
+/* live_round: the states of a round. */
+#include "live/live_round.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "live/live_listener.h"
+#include "segment/namespaces.h"
 #include "segment/processes.h"
+#include "segment/slots.h"
 
-enum {
-    ROUND_MS = 1000,
-    /* Transaction numbers in xmin wrap around: older ones cannot be compared. */
-    REACH = INT32_MAX - 1000000,
+enum { ROUND_MS = 1000, ECHO_MOST_MS = 30000, ECHO_BYTES = 64 };
+
+enum round_state {
+    ROUND_RESTS,
+    ROUND_ASKS,
+    ROUND_WAITS_FOR_ECHO,
+    ROUND_WAITS_FOR_WORKERS,
+    ROUND_WAITS_FOR_NEWS
 };
-enum { KIND, LIFE = 3, FLOOR, XID, XID_NEXT }; /* columns of LOOK and ROUND */
 
-/* --- horizons --- */
+struct live_round {
+    struct live_round_parts parts;
+    enum round_state state;
+    bool has_news;            /* there was a change since the last round */
+    bool was_clean, is_clean; /* no old sessions at the last query; the last two */
+    uint64_t received;        /* of the news */
+    int64_t asked_ms;         /* monotonic: time of the last query */
+    uint64_t number;
+    struct live_horizon known;
+    uint64_t busy[SLOTS_WORDS]; /* entries whose commit may not have been received */
+};
 
-bool live_read_horizon(const struct pg_result *result, struct live_horizon *known_r, int64_t *next_r)
+struct live_round *live_round_create(const struct live_round_parts *parts)
 {
-    for (int row = 0; row < pg_rows(result); row++)
-        if (pg_get_i64(result, row, KIND) == LIVE_ROW_OF_ALL) {
-            *known_r = (struct live_horizon){.life = pg_get_i64(result, row, LIFE),
-                                             .horizon = pg_get_i64(result, row, XID),
-                                             .floor = pg_get_i64(result, row, FLOOR)};
-            *next_r = pg_get_i64(result, row, XID_NEXT);
-            return true;
-        }
-    return false;
+    struct live_round *round = calloc(1, sizeof *round);
+    if (!round)
+        log_fatal("out of memory live");
+    round->parts = *parts;
+    return round;
 }
 
-bool live_is_within_reach(const struct live_horizon *since, const struct live_horizon *known, int64_t next)
+void live_round_destroy(struct live_round *round)
 {
-    return since->life == known->life && since->horizon <= next && next - since->horizon < REACH;
+    free(round);
 }
 
-void live_advance(struct live_namespace *ns, const struct live_horizon *known)
+static int number_of(const struct live_round *round)
 {
-    ns->known = *known;
-    for (struct live_listener *listener = ns->listeners; listener; listener = listener->next)
-        if (listener->state == LIVE_OPEN && (listener->was_told || listener->known.life != known->life))
-            live_listener_know(listener, known);
+    return live_audience_number(round->parts.audience);
 }
 
-/* --- rounds --- */
-
-static bool round_is_due(struct live_namespace *ns)
+void live_round_begin(struct live_round *round)
 {
-    int64_t period_ms = ns->is_told_of ? ROUND_MS : ns->live->settings->live_keepalive_s * INT64_C(1000) / 2;
-    return ns->round == ROUND_RESTS && ns->known.horizon && ns->listener_count &&
-           clock_monotonic_ms() - ns->round_ms >= period_ms;
+    round->was_clean = namespaces_is_clean(round->parts.segment, number_of(round));
+}
+
+void live_round_wake(struct live_round *round)
+{
+    round->has_news = true;
+}
+
+void live_round_rest(struct live_round *round)
+{
+    round->state = ROUND_RESTS;
+}
+
+/* --- the query --- */
+
+bool live_round_is_due(const struct live_round *round, const struct settings *settings)
+{
+    int64_t period_ms = round->has_news ? ROUND_MS : settings->live_keepalive_s * INT64_C(1000) / 2;
+    return round->state == ROUND_RESTS && live_audience_known(round->parts.audience)->horizon &&
+           live_audience_count(round->parts.audience) && clock_monotonic_ms() - round->asked_ms >= period_ms;
 }
 
 /* An echo unique among all hosts. */
-static struct bytes write_echo(const struct live_namespace *ns, uint64_t number, struct arena *arena)
+static struct bytes write_echo(const struct live_round *round, char *echo, size_t size)
 {
-    return bytes_of(arena_printf(arena, "%016" PRIx64 ".%" PRIu64, ns->live->nonce, number));
+    int length = snprintf(echo, size, "%016" PRIx64 ".%" PRIu64, round->parts.nonce, round->number);
+    return (struct bytes){echo, (size_t)length};
 }
 
-static enum fault round_ask(struct live_namespace *ns)
+void live_round_ask(struct live_round *round, struct pg_params *params)
 {
-    struct pg_params params;
-    ns->round = ROUND_ASKS;
-    ns->round_ms = clock_monotonic_ms();
-    ns->is_told_of = false;
-    bool is_clean = namespaces_is_clean(ns->live->segment, ns->ns);
-    ns->round_is_clean = ns->was_clean && is_clean;
-    ns->was_clean = is_clean;
-    pg_params_start(&params, ns->arena);
-    pg_add_text(&params, write_echo(ns, ++ns->round_number, ns->arena));
-    return pg_send(ns->pg, &live_statements[LIVE_STATEMENT_ROUND], &params);
+    char echo[ECHO_BYTES];
+    round->state = ROUND_ASKS;
+    round->asked_ms = clock_monotonic_ms();
+    round->has_news = false;
+    bool is_clean = namespaces_is_clean(round->parts.segment, number_of(round));
+    round->is_clean = round->was_clean && is_clean;
+    round->was_clean = is_clean;
+    round->number++;
+    struct bytes text = write_echo(round, echo, sizeof echo);
+    pg_add_text(params, (struct bytes){arena_copy(params->arena, text.data, text.size), text.size});
 }
 
-static void round_take(struct live_namespace *ns)
+void live_round_take(struct live_round *round, const struct live_horizon *known, int64_t next)
 {
-    if (!live_read_horizon(ns->result, &ns->round_known, &ns->round_next)) {
-        ns->round = ROUND_RESTS;
+    if (!known) {
+        round->state = ROUND_RESTS;
         return;
     }
-    if (!live_is_within_reach(&ns->known, &ns->round_known, ns->round_next)) {
-        ns->round = ROUND_RESTS;
-        live_namespace_miss(ns);
+    round->known = *known;
+    if (!live_horizon_is_within_reach(live_audience_known(round->parts.audience), known, next)) {
+        round->state = ROUND_RESTS;
+        live_catch_up_note_gap(round->parts.catch_up);
         return;
     }
-    if (ns->round == ROUND_ASKS) /* else the echo came first, or a gap has intervened */
-        ns->round = ROUND_WAITS_FOR_ECHO;
+    if (round->state == ROUND_ASKS) /* else the echo came first, or a gap has intervened */
+        round->state = ROUND_WAITS_FOR_ECHO;
 }
 
-static void round_failed(struct live_namespace *ns, enum fault fault)
-{
-    log_warning("live database=%s: %s, asking for a horizon", ns->database, fault_code(fault));
-    ns->round = ROUND_RESTS; /* the next round follows after the usual interval */
-    ns->is_told_of = true;
-}
+/* --- what must have been sent before --- */
 
-const struct live_asking live_asks_round = {round_is_due, round_ask, round_take, round_failed};
-
-void live_round_hear(struct live_namespace *ns, struct bytes payload)
+bool live_round_hear(struct live_round *round, struct bytes payload)
 {
-    if (ns->round != ROUND_WAITS_FOR_ECHO ||
-        !bytes_equal(payload, write_echo(ns, ns->round_number, ns->live->arena)))
-        return;
-    ns->round = ROUND_WAITS_FOR_WORKERS;
+    char echo[ECHO_BYTES];
+    if (round->state != ROUND_WAITS_FOR_ECHO || !bytes_equal(payload, write_echo(round, echo, sizeof echo)))
+        return false;
+    round->state = ROUND_WAITS_FOR_WORKERS;
     for (int i = 0; i < SLOTS_WORDS; i++)
-        ns->round_busy[i] = UINT64_MAX;
+        round->busy[i] = UINT64_MAX;
+    return true;
 }
 
-static bool all_have_told(struct live_namespace *ns)
+bool live_round_is_late(const struct live_round *round, int64_t now_ms)
 {
-    struct segment *segment = ns->live->segment;
+    return round->state == ROUND_WAITS_FOR_ECHO && now_ms - round->asked_ms >= ECHO_MOST_MS;
+}
+
+static bool have_all_published(struct live_round *round)
+{
+    const struct segment *segment = round->parts.segment;
     bool have_all = true;
     for (int i = 0; i < processes_count(segment); i++) {
         uint64_t bit = UINT64_C(1) << (i % 64);
-        if (!(ns->round_busy[i / 64] & bit))
+        if (!(round->busy[i / 64] & bit))
             continue;
-        if (processes_namespace(segment, i) == ns->ns)
+        if (processes_namespace(segment, i) == number_of(round))
             have_all = false;
         else
-            ns->round_busy[i / 64] &= ~bit;
+            round->busy[i / 64] &= ~bit;
     }
     return have_all;
 }
 
 /* All workers have published: the news received so far includes all commits before the snapshot. */
-static void note_what_was_heard(struct live_namespace *ns)
+static void note_received(struct live_round *round)
 {
-    live_hear(ns->live);
-    if (subscriber_missed(ns->live->subscriber, ns->ns) != ns->missed || !ns->round_is_clean) {
-        ns->round = ROUND_RESTS;
-        live_namespace_miss(ns);
+    round->parts.drain(round->parts.context);
+    if (live_catch_up_has_losses(round->parts.catch_up) || !round->is_clean) {
+        round->state = ROUND_RESTS;
+        live_catch_up_note_gap(round->parts.catch_up);
         return;
     }
-    ns->round_heard = ns->news_heard;
-    ns->round = ROUND_WAITS_FOR_NEWS;
+    round->received = live_news_received(round->parts.news);
+    round->state = ROUND_WAITS_FOR_NEWS;
 }
 
-bool live_round_go_on(struct live_namespace *ns)
+void live_round_finish(struct live_round *round)
 {
-    if (ns->round == ROUND_WAITS_FOR_WORKERS) {
-        if (!all_have_told(ns))
-            return true;
-        note_what_was_heard(ns);
-    }
     /* A gap that is about to begin ends this round. */
-    if (ns->round == ROUND_WAITS_FOR_NEWS && ns->news_told >= ns->round_heard && !ns->gap && !ns->wants_gap) {
-        ns->round = ROUND_RESTS;
-        live_advance(ns, &ns->round_known);
+    if (round->state != ROUND_WAITS_FOR_NEWS || live_news_sent(round->parts.news) < round->received ||
+        live_catch_up_has_gap(round->parts.catch_up))
+        return;
+    round->state = ROUND_RESTS;
+    live_listener_advance_all(round->parts.audience, &round->known);
+}
+
+bool live_round_go_on(struct live_round *round)
+{
+    if (round->state == ROUND_WAITS_FOR_WORKERS) {
+        if (!have_all_published(round))
+            return true;
+        note_received(round);
     }
+    live_round_finish(round);
     return false;
 }

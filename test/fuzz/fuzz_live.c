@@ -4,6 +4,7 @@
 
 #include "model/item.h"
 #include "edge/json.h"
+#include "live/live_key.h"
 #include "live/live_question.h"
 
 const char fuzz_target[] = "live";

@@ -12,7 +12,8 @@
 
 #include "segment/feed.h"
 #include "live/live_index.h"
-#include "live/live_private.h"
+#include "live/live_horizon.h"
+#include "live/live_key.h"
 #include "live/live_question.h"
 #include "segment/segment.h"
 
@@ -106,20 +107,20 @@ static void what_is_wrong_is_refused(void **state UNUSED)
     assert_int_equal(question.count, 11);
 }
 
-/* --- tokens --- */
+/* --- ids of events --- */
 
-static void tokens_open_in_their_namespace_only(void **state UNUSED)
+static void ids_open_in_their_namespace_only(void **state UNUSED)
 {
     const struct live_horizon known = {.life = 1, .horizon = INT64_MAX, .floor = 0};
     struct live_horizon read;
     const struct bytes secret = BYTES("a secret"), other = BYTES("another");
-    struct bytes token = live_token_write(arena, secret, BYTES("lab"), &known);
-    assert_true(live_token_read(arena, secret, BYTES("lab"), token, &read));
+    struct bytes id = live_horizon_write_id(arena, secret, BYTES("lab"), &known);
+    assert_true(live_horizon_read_id(arena, secret, BYTES("lab"), id, &read));
     assert_true(read.life == 1 && read.horizon == INT64_MAX && read.floor == 0);
-    assert_false(live_token_read(arena, secret, BYTES("demo"), token, &read));
-    assert_false(live_token_read(arena, other, BYTES("lab"), token, &read));
-    for (size_t i = 0; i < token.size; i++)
-        assert_false(live_token_read(arena, secret, BYTES("lab"), (struct bytes){token.data, i}, &read));
+    assert_false(live_horizon_read_id(arena, secret, BYTES("demo"), id, &read));
+    assert_false(live_horizon_read_id(arena, other, BYTES("lab"), id, &read));
+    for (size_t i = 0; i < id.size; i++)
+        assert_false(live_horizon_read_id(arena, secret, BYTES("lab"), (struct bytes){id.data, i}, &read));
 }
 
 /* --- who is told --- */
@@ -130,8 +131,8 @@ static size_t tell(struct live_feed *feed, struct live_index *index, struct byte
     live_index_match(index, key, version);
     while (live_index_take_matched(index))
         ;
-    for (struct live_link *link; (link = live_feed_take_changed(feed)); count++)
-        assert_int_equal(link->version, version);
+    for (struct live_mark *mark; (mark = live_index_take_changed(feed)); count++)
+        assert_int_equal(mark->version, version);
     return count;
 }
 
@@ -151,7 +152,7 @@ static void those_who_want_it_are_told(void **state UNUSED)
     assert_int_equal(tell(&one, index, live_key_of_class(&key, BYTES("A")), 7), 1);
     assert_int_equal(tell(&one, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
     assert_int_equal(tell(&other, index, live_key_of_document(&key, BYTES("A"), BYTES("1")), 8), 1);
-    while (live_feed_take_changed(&one)) /* of the last one, too */
+    while (live_index_take_changed(&one)) /* of the last one, too */
         ;
     assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("v")), 9), 1);
     assert_int_equal(tell(&one, index, live_key_of_member(&key, BYTES("A"), BYTES("c"), BYTES("w")), 9), 0);
@@ -160,8 +161,8 @@ static void those_who_want_it_are_told(void **state UNUSED)
     live_index_match(index, live_key_of_class(&key, BYTES("B")), 4);
     assert_ptr_equal(live_index_take_matched(index), &other);
     assert_null(live_index_take_matched(index));
-    assert_int_equal(live_feed_take_changed(&other)->version, 5);
-    assert_null(live_feed_take_changed(&other));
+    assert_int_equal(live_index_take_changed(&other)->version, 5);
+    assert_null(live_index_take_changed(&other));
     live_index_match_feed(index, &one);
     live_index_remove(index, &one); /* touched, and gone */
     assert_null(live_index_take_matched(index));
@@ -347,7 +348,7 @@ int main(void)
         cmocka_unit_test(several_values_are_joined_as_the_database_joins_them),
         cmocka_unit_test(bodies_and_queries_add_up_and_doubles_are_dropped),
         cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(tokens_open_in_their_namespace_only),
+        cmocka_unit_test(ids_open_in_their_namespace_only),
         cmocka_unit_test(those_who_want_it_are_told),
         cmocka_unit_test_setup_teardown(commits_are_heard, open_segment, close_segment),
         cmocka_unit_test_setup_teardown(who_was_killed_is_not_told, open_segment, close_segment),

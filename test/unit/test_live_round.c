@@ -1,5 +1,5 @@
 /* test_live_round: when a horizon may be claimed, and what makes sure that nothing is missed without being
- * noted. No database: what it answers is put into the namespace, and what is done then is looked at. */
+ * noted. No database: the tests pass what it would answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,21 +7,31 @@
 
 #include <cmocka.h>
 
-#include <inttypes.h>
-
 #include "child.h"
-#include "live/live_private.h"
+#include "live/live_catch_up.h"
+#include "live/live_round.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 
-enum { SLOTS = 1024, NS = 0, WORKER = 5, MANY = 3000 };
+enum { SLOTS = 1024, NS = 0, WORKER = 5, MANY = 3000, NEXT = 300 };
 static const struct live_horizon before = {.life = 1, .horizon = 100}, after = {.life = 1, .horizon = 200};
 
 static struct segment *segment;
 static struct settings settings;
-static struct live live;
-static struct live_namespace ns, z;
+static struct arena *arena;
+static struct subscriber *subscriber;
+static struct live_audiences *audiences;
+static struct live_rules *rules;
+static struct live_audience *audience;
+static struct live_news *news;
+static struct live_catch_up *catch_up;
+static struct live_round *live_round;
+
+/* What came from the feed: the tests note it themselves. */
+static void drain(void *context UNUSED)
+{
+}
 
 static int start(void **state UNUSED)
 {
@@ -32,114 +42,150 @@ static int start(void **state UNUSED)
     assert_int_equal(namespaces_find(segment, BYTES("stampd_lab")), NS);
     assert_int_equal(processes_take(segment, 1, 1, WORKER + 1, indexes), WORKER + 1);
     segment_join(segment, indexes[WORKER]);
-    live = (struct live){.settings = &settings, .segment = segment, .arena = arena_create("test"), .z = &z};
-    live.subscriber = subscriber_open(segment, folder_path(""), problem, sizeof problem);
-    assert_non_null(live.subscriber);
-    ns = (struct live_namespace){.live = &live,
-                                 .code = "lab",
-                                 .database = "stampd_lab",
-                                 .ns = NS,
-                                 .known = before,
-                                 .round_known = after,
-                                 .round_is_clean = true,
-                                 .round = ROUND_WAITS_FOR_ECHO,
-                                 .round_number = 7};
-    live.namespaces = &ns;
-    ns.index = live_index_create();
-    for (size_t i = 0; i < COUNT_OF(ns.news); i++)
-        ns.news[i].arena = arena_create("news");
+    arena = arena_create("test");
+    subscriber = subscriber_open(segment, folder_path(""), problem, sizeof problem);
+    assert_non_null(subscriber);
+    audiences = live_audiences_create(&settings, subscriber);
+    rules = live_rules_create();
+    audience = live_audience_create(audiences, "lab", "stampd_lab", rules);
+    assert_true(live_audience_enter(audience, segment));
+    namespaces_set_clean(segment, NS);
+    live_audience_set_known(audience, &before);
+    news = live_news_create(live_audience_index(audience));
+    catch_up = live_catch_up_create(segment, subscriber, audience, "stampd_lab", NULL, NULL);
+    live_round = live_round_create(&(struct live_round_parts){.segment = segment,
+                                                              .audience = audience,
+                                                              .news = news,
+                                                              .catch_up = catch_up,
+                                                              .nonce = 1,
+                                                              .drain = drain});
     return 0;
 }
 
 static int end(void **state UNUSED)
 {
-    for (size_t i = 0; i < COUNT_OF(ns.news); i++)
-        arena_destroy(ns.news[i].arena);
-    live_index_destroy(ns.index);
-    arena_destroy(live.arena);
-    subscriber_close(live.subscriber);
+    live_round_destroy(live_round);
+    live_catch_up_destroy(catch_up);
+    live_news_destroy(news);
+    live_audience_destroy(audience);
+    live_rules_destroy(rules);
+    live_audiences_destroy(audiences);
+    arena_destroy(arena);
+    subscriber_close(subscriber);
     segment_close(segment);
     folder_remove();
     return 0;
 }
 
+/* Asks, and takes the horizon `after`; returns the notification that comes back. */
+static struct bytes ask(void)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    live_round_ask(live_round, &params);
+    live_round_take(live_round, &after, NEXT);
+    return (struct bytes){params.values[0], (size_t)params.lengths[0]};
+}
+
 /* Its own notification comes back. */
 static void echo(void)
 {
-    const char *text = arena_printf(live.arena, "%016" PRIx64 ".%" PRIu64, live.nonce, ns.round_number);
-    live_round_hear(&ns, bytes_of(text));
+    assert_true(live_round_hear(live_round, ask()));
+}
+
+static int64_t known(void)
+{
+    return live_audience_known(audience)->horizon;
 }
 
 static void a_horizon_is_claimed_behind_the_echo(void **state UNUSED)
 {
-    live_round_hear(&ns, BYTES("0000000000000000.6")); /* of a former round */
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, before.horizon);
-    echo();
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, after.horizon);
-    assert_false(ns.wants_gap);
-    assert_int_equal(ns.round, ROUND_RESTS);
+    live_round_begin(live_round);
+    struct bytes former = ask();
+    live_round_rest(live_round);
+    struct bytes own = ask();
+    assert_false(live_round_hear(live_round, former));
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
+    assert_true(live_round_hear(live_round, own));
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), after.horizon);
+    assert_false(live_catch_up_has_gap(catch_up));
+    assert_false(live_round_hear(live_round, own)); /* it rests */
 }
 
 static void a_round_waits_for_workers_that_have_not_told(void **state UNUSED)
 {
+    live_round_begin(live_round);
     slots_begin(segment, NS);
     echo();
-    assert_true(live_round_go_on(&ns));
-    assert_true(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, before.horizon);
+    assert_true(live_round_go_on(live_round));
+    assert_true(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
     slots_end(segment);
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, after.horizon);
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), after.horizon);
 }
 
 static void a_commit_elsewhere_is_not_waited_for(void **state UNUSED)
 {
+    live_round_begin(live_round);
     slots_begin(segment, NS + 1);
     echo();
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, after.horizon);
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), after.horizon);
     slots_end(segment);
 }
 
-/* Sessions of a former generation tell nobody. */
+/* Sessions of a former generation tell nobody: none was seen to be gone before this round. */
 static void while_a_former_generation_lives_everything_is_asked_for(void **state UNUSED)
 {
-    ns.round_is_clean = false;
     echo();
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, before.horizon);
-    assert_true(ns.wants_gap);
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
+    assert_true(live_catch_up_has_gap(catch_up));
 }
 
 static void what_was_lost_on_the_way_is_asked_for(void **state UNUSED)
 {
+    live_round_begin(live_round);
     struct publisher *publisher = publisher_create(segment);
-    subscriber_want(live.subscriber, NS, true);
+    subscriber_want(subscriber, NS, true);
     publisher_miss(publisher, NS);
     publisher_destroy(publisher);
     echo();
-    assert_false(live_round_go_on(&ns));
-    assert_int_equal(ns.known.horizon, before.horizon);
-    assert_true(ns.wants_gap);
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
+    assert_true(live_catch_up_has_gap(catch_up));
+}
+
+static void a_round_waits_for_the_news_that_were_received(void **state UNUSED)
+{
+    live_round_begin(live_round);
+    assert_true(live_news_add(news, BYTES("A"), BYTES("1"), 0));
+    echo();
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
+    live_news_clear(news);
+    live_round_finish(live_round);
+    assert_int_equal(known(), after.horizon);
 }
 
 static void news_that_have_no_room_are_noted_as_missed(void **state UNUSED)
 {
-    ns.listener_count = 1;
-    for (int i = 0; i < MANY && !ns.wants_gap; i++)
-        live_namespace_hear(&ns, BYTES("A"), bytes_of(arena_printf(live.arena, "%d", i)), 0);
-    assert_true(ns.wants_gap);
-    assert_true(ns.news_heard < MANY);
+    int queued = 0;
+    while (queued < MANY && live_news_add(news, BYTES("A"), bytes_of(arena_printf(arena, "%d", queued)), 0))
+        queued++;
+    assert_true(queued < MANY);
+    assert_int_equal(live_news_received(news), queued);
 }
 
 /* Until then nobody has moved the stamps of what others change. */
 static void who_begins_to_listen_believes_no_copy_of_before(void **state UNUSED)
 {
     uint64_t first = slots_see(segment, 0).stamp, last = slots_see(segment, SLOTS - 1).stamp;
-    live_asks_listen.take(&ns);
-    assert_true(ns.is_listening && ns.wants_gap);
+    live_catch_up_begin(catch_up);
+    assert_true(live_catch_up_has_gap(catch_up));
     assert_int_equal(slots_see(segment, 0).stamp, first + 1);
     assert_int_equal(slots_see(segment, SLOTS - 1).stamp, last + 1);
 }
@@ -154,6 +200,7 @@ int main(void)
         TEST(a_commit_elsewhere_is_not_waited_for),
         TEST(while_a_former_generation_lives_everything_is_asked_for),
         TEST(what_was_lost_on_the_way_is_asked_for),
+        TEST(a_round_waits_for_the_news_that_were_received),
         TEST(news_that_have_no_room_are_noted_as_missed),
         TEST(who_begins_to_listen_believes_no_copy_of_before),
     };

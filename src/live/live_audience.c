@@ -1,0 +1,234 @@
+/* live_audience: lists and counts of listeners. */
+#include "live/live_audience.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "live/live_audience_private.h"
+
+/* --- all of the process --- */
+
+struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber)
+{
+    struct live_audiences *audiences = calloc(1, sizeof *audiences);
+    if (!audiences)
+        log_fatal("out of memory live");
+    audiences->settings = settings;
+    audiences->subscriber = subscriber;
+    audiences->shares = live_shares_create();
+    audiences->arena = arena_create("live");
+    return audiences;
+}
+
+void live_audiences_destroy(struct live_audiences *audiences)
+{
+    live_shares_destroy(audiences->shares);
+    arena_destroy(audiences->arena);
+    builder_free(&audiences->text);
+    free(audiences);
+}
+
+size_t live_audiences_count(const struct live_audiences *audiences)
+{
+    return audiences->count;
+}
+
+size_t live_audiences_memory(const struct live_audiences *audiences)
+{
+    return audiences->memory;
+}
+
+const struct live_share *live_audiences_share(const struct live_audiences *audiences, uint64_t client)
+{
+    return client ? live_shares_find(audiences->shares, client) : NULL;
+}
+
+static void publish_count(const struct live_audiences *audiences)
+{
+    atomic_store(&subscriber_slot(audiences->subscriber)->listeners, audiences->count);
+}
+
+/* --- a namespace --- */
+
+struct live_audience *live_audience_create(struct live_audiences *audiences, const char *code,
+                                           const char *database, const struct live_rules *rules)
+{
+    struct live_audience *audience = calloc(1, sizeof *audience);
+    if (!audience)
+        log_fatal("out of memory live");
+    audience->all = audiences;
+    audience->code = code;
+    audience->database = database;
+    audience->rules = rules;
+    audience->number = -1;
+    audience->index = live_index_create();
+    return audience;
+}
+
+void live_audience_destroy(struct live_audience *audience)
+{
+    live_index_destroy(audience->index);
+    free(audience);
+}
+
+bool live_audience_enter(struct live_audience *audience, struct segment *segment)
+{
+    if (audience->number < 0)
+        audience->number = namespaces_find(segment, bytes_of(audience->database));
+    return audience->number >= 0;
+}
+
+void live_audience_forget_number(struct live_audience *audience)
+{
+    audience->number = -1;
+}
+
+int live_audience_number(const struct live_audience *audience)
+{
+    return audience->number;
+}
+
+bool live_audience_set_secret(struct live_audience *audience, struct bytes secret)
+{
+    bool is_one = secret.size && secret.size < sizeof audience->secret;
+    if (is_one)
+        memcpy(audience->secret, secret.data, secret.size);
+    audience->secret[is_one ? secret.size : 0] = '\0';
+    return is_one;
+}
+
+bool live_audience_has_secret(const struct live_audience *audience)
+{
+    return *audience->secret != '\0';
+}
+
+size_t live_audience_count(const struct live_audience *audience)
+{
+    return audience->count;
+}
+
+size_t live_audience_admitted(const struct live_audience *audience)
+{
+    return audience->admitted_count;
+}
+
+size_t live_audience_memory(const struct live_audience *audience)
+{
+    return audience->memory;
+}
+
+struct live_index *live_audience_index(struct live_audience *audience)
+{
+    return audience->index;
+}
+
+const struct live_horizon *live_audience_known(const struct live_audience *audience)
+{
+    return &audience->known;
+}
+
+void live_audience_set_known(struct live_audience *audience, const struct live_horizon *known)
+{
+    audience->known = *known;
+}
+
+/* --- the order of keep-alive --- */
+
+static void join_kept(struct live_listener *listener)
+{
+    struct live_audiences *all = listener->audience->all;
+    listener->former_kept = all->last_kept;
+    listener->next_kept = NULL;
+    *(all->last_kept ? &all->last_kept->next_kept : &all->first_kept) = listener;
+    all->last_kept = listener;
+}
+
+static void leave_kept(struct live_listener *listener)
+{
+    struct live_audiences *all = listener->audience->all;
+    *(listener->former_kept ? &listener->former_kept->next_kept : &all->first_kept) = listener->next_kept;
+    *(listener->next_kept ? &listener->next_kept->former_kept : &all->last_kept) = listener->former_kept;
+}
+
+void live_audience_keep(struct live_listener *listener)
+{
+    leave_kept(listener);
+    join_kept(listener);
+}
+
+/* --- listeners that wait for a horizon --- */
+
+void live_audience_queue(struct live_listener *listener)
+{
+    struct live_audience *audience = listener->audience;
+    listener->next_waiting = NULL;
+    *(audience->last_waiting ? &audience->last_waiting->next_waiting : &audience->first_waiting) = listener;
+    audience->last_waiting = listener;
+}
+
+struct live_listener *live_audience_take_waiting(struct live_audience *audience)
+{
+    struct live_listener *listener = audience->first_waiting;
+    if (listener && !(audience->first_waiting = listener->next_waiting))
+        audience->last_waiting = NULL;
+    return listener;
+}
+
+static void leave_queue(struct live_listener *listener)
+{
+    struct live_audience *audience = listener->audience;
+    struct live_listener *former = NULL, **place = &audience->first_waiting;
+    if (audience->asked == listener)
+        audience->asked = NULL;
+    if (listener->state != LIVE_WAITS_FOR_HORIZON)
+        return;
+    for (; *place && *place != listener; place = &former->next_waiting)
+        former = *place;
+    if (!*place)
+        return;
+    *place = listener->next_waiting;
+    if (audience->last_waiting == listener)
+        audience->last_waiting = former;
+}
+
+/* --- all lists --- */
+
+void live_audience_count_memory(struct live_listener *listener, size_t bytes)
+{
+    listener->audience->all->memory += bytes - listener->bytes;
+    listener->audience->memory += bytes - listener->bytes;
+    if (listener->share)
+        listener->share->memory += bytes - listener->bytes;
+    listener->bytes = bytes;
+}
+
+void live_audience_join(struct live_audience *audience, struct live_listener *listener)
+{
+    listener->audience = audience;
+    listener->next = audience->listeners;
+    if (listener->next)
+        listener->next->previous = listener;
+    audience->listeners = listener;
+    audience->count++;
+    audience->all->count++;
+    join_kept(listener);
+    publish_count(audience->all);
+}
+
+void live_audience_leave(struct live_listener *listener)
+{
+    struct live_audience *audience = listener->audience;
+    live_audience_count_memory(listener, 0);
+    if (listener->share)
+        live_shares_leave(audience->all->shares, listener->share);
+    audience->all->count--;
+    audience->count--;
+    audience->admitted_count -= listener->state != LIVE_WAITS_FOR_RULES;
+    *(listener->previous ? &listener->previous->next : &audience->listeners) = listener->next;
+    if (listener->next)
+        listener->next->previous = listener->previous;
+    leave_kept(listener);
+    live_index_remove(audience->index, &listener->feed);
+    leave_queue(listener);
+    publish_count(audience->all);
+}

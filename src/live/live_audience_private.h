@@ -1,0 +1,69 @@
+/* live_audience_private: audiences and listeners, for live_audience.c and live_listener.c only. */
+#ifndef STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
+#define STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
+
+#include "edge/events.h"
+#include "live/live_audience.h"
+#include "segment/namespaces.h"
+
+enum { LIVE_SECRET_BYTES = 129 };
+
+struct live_listener;
+struct live_opening;
+
+struct live_audiences {
+    const struct settings *settings;
+    struct subscriber *subscriber;
+    struct live_shares *shares;
+    struct live_listener *first_kept, *last_kept; /* the first one's keep-alive is due next */
+    size_t count, memory;
+    struct arena *arena; /* scratch memory of one step */
+    struct builder text;
+};
+
+struct live_audience {
+    struct live_audiences *all;
+    const char *code, *database;
+    const struct live_rules *rules;
+    int number;
+    char secret[LIVE_SECRET_BYTES];
+    struct live_index *index;
+    struct live_listener *listeners, *first_waiting, *last_waiting;
+    struct live_listener *asked; /* whose changes are being queried; NULL: none, or it has disconnected */
+    size_t count, admitted_count;
+    size_t memory;
+    struct live_horizon known;
+};
+
+enum live_state { LIVE_WAITS_FOR_RULES, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
+
+struct live_listener {
+    struct live_feed feed; /* first: a listener is found by its feed */
+    struct live_audience *audience;
+    struct exchange *exchange;
+    struct live_opening *opening; /* NULL: it is open */
+    enum live_state state;
+    bool is_administrator;
+    bool must_reset;                       /* a reset is to be sent: anything may have changed */
+    bool has_sent;                         /* an event was sent since its last id, or it has no id yet */
+    struct live_horizon known;             /* of its last id; horizon 0: none */
+    uint64_t session;                      /* in the segment; 0: none given */
+    struct live_share *share;              /* of its client; NULL: none */
+    size_t bytes;                          /* of memory, about */
+    int64_t kept_ms;                       /* monotonic: last keep-alive */
+    struct live_listener *next, *previous; /* in the namespace */
+    struct live_listener *next_kept, *former_kept; /* in the order of keep-alive */
+    struct live_listener *next_waiting;            /* for a horizon */
+};
+
+/* The listener enters or leaves all lists and counts. */
+void live_audience_join(struct live_audience *audience, struct live_listener *listener);
+void live_audience_leave(struct live_listener *listener);
+/* It has sent its keep-alive: it is the last one now. */
+void live_audience_keep(struct live_listener *listener);
+void live_audience_count_memory(struct live_listener *listener, size_t bytes);
+/* The queue of listeners that wait for a horizon: add, take the next (NULL: none). */
+void live_audience_queue(struct live_listener *listener);
+struct live_listener *live_audience_take_waiting(struct live_audience *audience);
+
+#endif

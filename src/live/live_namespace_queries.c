@@ -1,0 +1,268 @@
+/* live_namespace_queries: the queries of a namespace's link, and what follows from their results. */
+#include "live/live_namespace_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "live/live_listener.h"
+#include "live/live_statement.h"
+
+enum { NONCE_BYTES = 17 };
+
+/* --- LISTEN --- */
+
+static bool listen_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return !ns->is_listening;
+}
+
+static void add_nothing(void *context, struct pg_params *params)
+{
+    (void)context;
+    (void)params;
+}
+
+static void listen_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    (void)result;
+    ns->is_listening = true;
+    live_catch_up_begin(ns->catch_up);
+    if (ns == ns->all->z)
+        live_catch_up_note_gap(ns->catch_up);
+    log_debug("live listens database=%s", ns->database);
+}
+
+static const struct live_query listen_query = {
+    .statement = &live_statements[LIVE_STATEMENT_LISTEN],
+    .is_due = listen_is_due,
+    .add = add_nothing,
+    .take = listen_take,
+};
+
+/* --- the secret, needed before any work on ids --- */
+
+static bool secret_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return !live_audience_has_secret(ns->audience);
+}
+
+/* Without a secret, which only an administrator can have removed, ids are valid only for this process. */
+static void secret_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    char nonce[NONCE_BYTES];
+    if (live_audience_set_secret(ns->audience, pg_rows(result) ? pg_get_text(result, 0, 0) : NO_BYTES))
+        return;
+    log_error("live database=%s: its table namespace has no secret", ns->database);
+    snprintf(nonce, sizeof nonce, "%016" PRIx64, ns->all->nonce);
+    (void)live_audience_set_secret(ns->audience, bytes_of(nonce));
+}
+
+static const struct live_query secret_query = {
+    .statement = &live_statements[LIVE_STATEMENT_SECRET],
+    .is_due = secret_is_due,
+    .add = add_nothing,
+    .take = secret_take,
+};
+
+/* --- rules, in the database of z --- */
+
+static struct live_namespace *find_unruled(const struct live_namespaces *all)
+{
+    for (struct live_namespace *ns = all->first; ns; ns = ns->next)
+        if (live_rules_are_wanted(ns->rules) &&
+            (live_audience_count(ns->audience) || live_rules_are_known(ns->rules)))
+            return ns;
+    return NULL;
+}
+
+static bool rules_are_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return ns == ns->all->z && find_unruled(ns->all);
+}
+
+static void rules_add(void *context, struct pg_params *params)
+{
+    struct live_namespace *z = context;
+    struct live_namespace *ns = z->all->ruled = find_unruled(z->all);
+    live_rules_begin(ns->rules);
+    pg_add_text(params, bytes_of(ns->code));
+}
+
+static void rules_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *z = context, *ns = z->all->ruled;
+    live_rules_take(ns->rules, pg_rows(result) ? pg_get_text(result, 0, 0) : NO_BYTES);
+    if (live_rules_are_of(ns->rules, ns->all->parts.settings, bytes_of(ns->code), bytes_of(ns->database)) &&
+        !live_audience_enter(ns->audience, ns->all->parts.segment))
+        log_error("live: the table of namespaces is full");
+    if (!live_rules_are_wanted(ns->rules)) /* else they have changed again: the next result counts */
+        live_listener_judge_all(ns->audience);
+    if (ns != z)
+        live_link_go_on(ns->link);
+}
+
+static const struct live_query rules_query = {
+    .statement = &live_statements[LIVE_STATEMENT_RULES],
+    .is_due = rules_are_due,
+    .add = rules_add,
+    .take = rules_take,
+};
+
+/* --- news --- */
+
+static bool news_are_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_news_is_due(ns->news);
+}
+
+static void news_add(void *context, struct pg_params *params)
+{
+    const struct live_namespace *ns = context;
+    live_news_ask(ns->news, live_audience_known(ns->audience), params);
+}
+
+static void news_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    live_news_take(ns->news, result);
+    live_listener_flush_all(ns->audience);
+    live_round_finish(ns->round);
+}
+
+/* A gap queries everything. */
+static void news_failed(void *context, enum fault fault)
+{
+    struct live_namespace *ns = context;
+    (void)fault;
+    live_news_clear(ns->news);
+    live_catch_up_note_gap(ns->catch_up);
+}
+
+static const struct live_query news_query = {
+    .statement = &live_statements[LIVE_STATEMENT_NEWS],
+    .is_due = news_are_due,
+    .add = news_add,
+    .take = news_take,
+    .failed = news_failed,
+};
+
+/* --- what has changed, for a listener that waits --- */
+
+static bool open_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_listener_is_waiting(ns->audience);
+}
+
+static void open_add(void *context, struct pg_params *params)
+{
+    const struct live_namespace *ns = context;
+    live_catch_up_ask_listener(ns->catch_up, params);
+}
+
+static void open_take(void *context, const struct pg_result *result)
+{
+    const struct live_namespace *ns = context;
+    if (live_catch_up_take_listener(ns->catch_up, result))
+        live_round_wake(ns->round);
+}
+
+/* The cause may lie in this listener alone, so only this one is refused. */
+static void open_failed(void *context, enum fault fault)
+{
+    const struct live_namespace *ns = context;
+    live_listener_refuse_asked(ns->audience, fault);
+}
+
+static const struct live_query open_query = {
+    .statement = &live_statements[LIVE_STATEMENT_LOOK],
+    .is_due = open_is_due,
+    .add = open_add,
+    .take = open_take,
+    .failed = open_failed,
+};
+
+/* --- what has changed, for all after a loss --- */
+
+static bool gap_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_catch_up_is_due(ns->catch_up);
+}
+
+static void gap_add(void *context, struct pg_params *params)
+{
+    struct live_namespace *ns = context;
+    if (live_catch_up_ask(ns->catch_up, params))
+        live_round_rest(ns->round);
+}
+
+static void gap_take(void *context, const struct pg_result *result)
+{
+    const struct live_namespace *ns = context;
+    live_catch_up_take(ns->catch_up, result);
+}
+
+static void gap_failed(void *context, enum fault fault)
+{
+    const struct live_namespace *ns = context;
+    live_catch_up_fail(ns->catch_up, fault);
+}
+
+static const struct live_query gap_query = {
+    .statement = &live_statements[LIVE_STATEMENT_LOOK],
+    .is_due = gap_is_due,
+    .add = gap_add,
+    .take = gap_take,
+    .failed = gap_failed,
+};
+
+/* --- rounds --- */
+
+static bool round_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_round_is_due(ns->round, ns->all->parts.settings);
+}
+
+static void round_add(void *context, struct pg_params *params)
+{
+    const struct live_namespace *ns = context;
+    live_round_ask(ns->round, params);
+}
+
+static void round_take(void *context, const struct pg_result *result)
+{
+    const struct live_namespace *ns = context;
+    struct live_horizon known;
+    int64_t next = 0;
+    bool has_one = live_horizon_read(result, &known, &next);
+    live_round_take(ns->round, has_one ? &known : NULL, next);
+}
+
+/* The next round follows after the usual interval. */
+static void round_failed(void *context, enum fault fault)
+{
+    const struct live_namespace *ns = context;
+    log_warning("live database=%s: %s, asking for a horizon", ns->database, fault_code(fault));
+    live_round_rest(ns->round);
+    live_round_wake(ns->round);
+}
+
+static const struct live_query round_query = {
+    .statement = &live_statements[LIVE_STATEMENT_ROUND],
+    .is_due = round_is_due,
+    .add = round_add,
+    .take = round_take,
+    .failed = round_failed,
+};
+
+const struct live_query *const live_namespace_queries[LIVE_QUERIES] = {
+    &listen_query, &secret_query, &rules_query, &news_query, &open_query, &gap_query, &round_query};
