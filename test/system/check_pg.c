@@ -374,6 +374,7 @@ static void a_long_pipeline_does_not_block_itself(void **state UNUSED)
 {
     enum { ROUNDS = 64, SIZE = 1 << 20 };
     static const struct pg_statement echo = {"echo", "select $1::text", 1};
+    assert_int_equal(pg_execute(pg, "set statement_timeout = 0"), FAULT_NONE); /* of all 64 MB */
     assert_int_equal(pg_prepare(pg, &echo, 1), FAULT_NONE);
     char *large = arena_alloc(arena, SIZE);
     memset(large, 'x', SIZE);
@@ -407,12 +408,12 @@ static void notifications_come_unasked(void **state UNUSED)
     scratch_run(scratch.admin, "set stampd.worker = on; select stampd.put_item('A', 'unheard', 'I', '', '1');"
                                " reset stampd.worker; select stampd.put_item('A', 'heard', 'I', '', '1')");
     struct pollfd socket = {.fd = pg_socket(pg), .events = POLLIN};
-    assert_int_equal(poll(&socket, 1, 5000), 1);
+    assert_int_equal(poll(&socket, 1, 60000), 1);
     assert_true(pg_next_notification(pg, arena, &channel, &payload));
     assert_true(bytes_equal(channel, BYTES("stampd")) && bytes_equal(payload, BYTES("A.heard")));
     assert_false(pg_next_notification(pg, arena, &channel, &payload));
     scratch_run(scratch.admin, "select stampd.delete_document('A', 'heard')");
-    assert_int_equal(poll(&socket, 1, 5000), 1);
+    assert_int_equal(poll(&socket, 1, 60000), 1);
     assert_true(pg_next_notification(pg, arena, &channel, &payload));
 }
 
