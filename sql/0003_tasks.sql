@@ -371,14 +371,23 @@ comment on function stampd.task_put_back(text, bigint, int, bigint, boolean, tex
 
 -- --- what clients ask for ---
 
-create function stampd.tasks_asked(client bigint, most_of_client int, most int) returns table (of_client bigint, of_all bigint)
-  language sql stable set search_path = stampd, pg_temp
+create function stampd.task_admit(client bigint, most_of_client int, most int) returns int
+  language plpgsql volatile set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-  select (select count(*) from (select from taskqueue t where t.asker is not null and t.asker = client limit most_of_client) c),
-         (select count(*) from (select from taskqueue t where t.asker is not null limit most) a)
-$$;
-comment on function stampd.tasks_asked(bigint, int, int) is
-  'For workers: how many tasks that clients have asked for there are, of one client and of all, counted so far.';
+begin
+  -- Who counts behind the lock sees the tasks of all who had it before.
+  perform pg_advisory_xact_lock(hashtextextended('stampd tasks of clients', 0));
+  if (select count(*) from (select from taskqueue t where t.asker is not null and t.asker = client limit most_of_client) c)
+     >= most_of_client then
+    perform fail('ST026', json_build_array('limit_client_tasks', most_of_client::text)::text);
+  elsif (select count(*) from (select from taskqueue t where t.asker is not null limit most) a) >= most then
+    perform fail('ST026', json_build_array('limit_tasks_waiting', most::text)::text);
+  end if;
+  return 0;
+end $$;
+comment on function stampd.task_admit(bigint, int, int) is
+  'For workers, in the commit that creates a task for a client: ST026 if the client, or all clients together, have asked for so many '
+  'already; the detail is JSON [limit, its value].  Such commits go one at a time until their end, so that the limits are exact.';
 
 -- --- what scans bring ---
 
@@ -409,5 +418,5 @@ revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
   stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
-  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.tasks_asked(bigint, int, int),
+  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int),
   stampd.task_operations(text[], int[], int[], int) to stampd;

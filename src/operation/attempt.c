@@ -30,10 +30,11 @@ static void explain(struct call *call, struct reply *reply, const struct transac
                     enum fault fault)
 {
     const char *parts[COMMIT_REFUSED_PARTS + 1];
-    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ALIMIT)
+    bool is_limit = fault == FAULT_ALIMIT || fault == FAULT_XBUSY;
+    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && !is_limit)
         return;
     transaction_refused(transaction, parts);
-    if (fault == FAULT_ALIMIT && !parts[0]) /* it is explained, or not of the commit */
+    if (is_limit && !parts[0]) /* it is explained, or not of the commit */
         return;
     (void)reply_fault(call, reply, fault, NULL, NULL);
     for (size_t i = 0; parts[i]; i++)

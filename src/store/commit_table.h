@@ -17,6 +17,7 @@ PART(side_tables, "x_…_wipe x_…_write")
 PART(members, "members")
 PART(copy_notes, "copy_done copy_note")
 PART(matches, "subscription_match")
+PART(task_quota, "task_admit")
 PART(new_tasks, "task_make_one task_make task_next")
 PART(old_answers, "idempotency_purge")
 /* clang-format on */

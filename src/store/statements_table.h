@@ -391,6 +391,10 @@ STATEMENT(TASK_STEP, "task_step", 4,
           " where taskid = $1 and retry = $2 and starttime = $3 returning 1)"
           " select case when count(*) = 0 then fail('ST002', json_build_array($1::text)::text) end from kept")
 
+/* Before the creation of a task for a client.  ST026: the client, or all clients, have too many. $1 client, $2 most
+ * of it, $3 most of all. */
+STATEMENT(TASK_ADMIT, "task_admit", 3, "select task_admit($1, $2::int, $3::int)")
+
 /* Creates tasks, in the order of their resources; a task that already waits for the resource takes their
  * place (task_create in sql/ has the same rule). $1 taskid[], $2 opname[], $3 param[], $4 info[], $5
  * startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created, $12 strict[] (0,
@@ -492,9 +496,6 @@ STATEMENT(TASK_REPORTED, "task_reported", 2, "select task_reported($1, $2::int)"
 
 /* $1 stamp, $2 at most. */
 STATEMENT(TASK_EXPIRE, "task_expire", 2, "select task_expire($1, $2::int)")
-
-/* Counts tasks requested by clients. $1 client, $2 at most of it, $3 at most of all. */
-STATEMENT(TASK_ASKED, "task_asked", 3, "select of_client, of_all from tasks_asked($1, $2::int, $3::int)")
 
 /* The operations that this server declares. $1 opname[], $2 qn[], $3 batch[], $4 largest param. */
 STATEMENT(TASK_OPERATIONS, "task_operations", 4,

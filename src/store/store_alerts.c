@@ -53,21 +53,6 @@ enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, 
     return fault;
 }
 
-enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, int64_t client,
-                             int64_t most_of_client, int64_t most, int64_t *of_client_r, int64_t *of_all_r)
-{
-    struct pg_params params;
-    struct pg_result *row;
-    pg_params_start(&params, arena);
-    pg_add_i64(&params, client);
-    pg_add_i32(&params, (int32_t)most_of_client);
-    pg_add_i32(&params, (int32_t)most);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_ASKED, &params, &row);
-    *of_client_r = fault ? 0 : pg_get_i64(row, 0, 0);
-    *of_all_r = fault ? 0 : pg_get_i64(row, 0, 1);
-    return fault;
-}
-
 enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
                                     const struct task_declaration *operations, size_t count,
                                     int64_t param_bytes)

@@ -92,7 +92,7 @@ size_t store_flag_listed(struct commit *commit, struct arena *arena, const char 
     return flagged;
 }
 
-/* The detail of UNIQUE, FIXED and MANY_VALUES: a JSON list that begins with these parts. */
+/* The detail of UNIQUE, FIXED, MANY_VALUES and MANY_TASKS: a JSON list that begins with these parts. */
 static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
                                enum fault fault)
 {
@@ -126,6 +126,8 @@ static enum fault judge_refusal(struct store_session *session, const struct pg_v
         return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
     case REFUSAL_MANY_VALUES:
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
+    case REFUSAL_MANY_TASKS:
+        return note_refused(commit, arena, verdict->detail, FAULT_XBUSY);
     default:
         break;
     }

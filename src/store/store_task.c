@@ -161,6 +161,21 @@ static enum fault plan_ends(struct commit_run *run)
 
 const struct commit_part commit_part_task_ends = {.plan = plan_ends};
 
+/* The limits of clients count its task; it has one. */
+static enum fault plan_task_quota(struct commit_run *run)
+{
+    const struct commit *commit = run->commit;
+    if (!commit->task_count || !commit->tasks->asker)
+        return FAULT_NONE;
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
+    pg_add_i64(params, commit->tasks->asker);
+    pg_add_i32(params, (int32_t)run->store->settings->limit_client_tasks);
+    pg_add_i32(params, (int32_t)run->store->settings->limit_tasks_waiting);
+    return FAULT_NONE;
+}
+
+const struct commit_part commit_part_task_quota = {.plan = plan_task_quota};
+
 static enum fault plan_new(struct commit_run *run)
 {
     const struct commit *commit = run->commit;

@@ -69,10 +69,6 @@ MUST_USE enum fault store_tell_task(struct store *store, int ns, struct arena *a
 /* Deletes tasks parked before the stamp, and counts them. */
 MUST_USE enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before,
                                        int64_t batch, int64_t *count_r);
-/* The numbers of tasks requested by clients: by one, counted up to `most_of_client`, and by all. */
-MUST_USE enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, int64_t client,
-                                      int64_t most_of_client, int64_t most, int64_t *of_client_r,
-                                      int64_t *of_all_r);
 /* Declares the operations of this server, for programs that create tasks by SQL. */
 struct task_declaration {
     struct bytes operation;

@@ -42,7 +42,7 @@ PAGES = {
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
     'TASK_BACKLOG': 8000,  # of 10,000 rows that are counted
     'TASK_NEXT': 40, 'TASK_DUE': 400, 'TASK_RUNNING': 120, 'TASK_PURGE': 150,
-    'TASK_ASKED': 40, 'TASK_EXPIRE': 60, 'TASK_REPORTED': 40, 'TASK_UNREPORTED': 60,
+    'TASK_ADMIT': 40, 'TASK_EXPIRE': 60, 'TASK_REPORTED': 40, 'TASK_UNREPORTED': 60,
     'TASK_OPERATIONS': 8,  # however many operations there are
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
     # Of two documents, and of a collection of ten thousand members, all of them changed since.

@@ -1,11 +1,15 @@
 """Tasks that strangers ask for: how many, how late, how urgent, and apart from those of others."""
+import contextlib
 import shutil
+import threading
 
+import psycopg2
 import pytest
 
 from door_client import Client
 from kit import Kit
 from manager import PARKED, Manager
+from stack import wait_until
 
 STACK = {'workers': 3, 'settings': {}}
 MOST, MOST_OF_ALL = 20, 30
@@ -14,7 +18,7 @@ MOST, MOST_OF_ALL = 20, 30
 @pytest.fixture(scope='module', autouse=True)
 def kit():
     kit = Kit()
-    STACK['settings'] = {'modules': kit.build('tasks.c'), 'limit_client_tasks': MOST, 'limit_tasks_waiting': MOST_OF_ALL,
+    STACK['settings'] = {'lock_timeout_ms': 60000, 'statement_timeout_ms': 60000, 'modules': kit.build('tasks.c'), 'limit_client_tasks': MOST, 'limit_tasks_waiting': MOST_OF_ALL,
                          'limit_task_delay_days': 30, 'task_postpone_s': 3600, 'task_parked_days': 10}
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)
@@ -66,6 +70,36 @@ def test_a_client_and_all_of_them_may_ask_for_so_many(stack, clients, manager):
     assert len(rows(stack, '1')) == MOST_OF_ALL + 51
     manager.work()
     assert asked(greedy) and asked(third)
+
+
+def test_the_limits_hold_for_those_who_come_together(stack, clients, manager):
+    """One more for each worker got in: several counted before any of them had committed."""
+    crowd, outcomes = [clients(2 + number) for number in range(6)], []
+
+    def flood(client):
+        outcomes.extend(ask(client).status for _ in range(10))
+    threads = [threading.Thread(target=flood, args=(client,)) for client in crowd]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (outcomes.count(200), outcomes.count(429)) == (MOST_OF_ALL, 60 - MOST_OF_ALL)
+    assert len(rows(stack, '1')) == MOST_OF_ALL
+
+
+def test_who_counts_waits_for_those_who_have_counted(stack, clients, manager):
+    waits = "select 1 from pg_locks where locktype = 'advisory' and not granted and objsubid = 1"
+    with contextlib.closing(psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')) as another, another.cursor() as cursor:
+        cursor.execute('select task_admit(1, %s, %s)', (MOST, MOST_OF_ALL))
+        cursor.execute("insert into taskqueue (taskid, opname, param, startat, created, asker) select n, 'Count', '{}', 261121000000000,"
+                       ' 261121000000000, 1 from generate_series(1, %s) n', (MOST_OF_ALL,))
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(ask(clients(2))))
+        thread.start()
+        wait_until(lambda: stack.psql('lab', waits), what='the request waits')
+        another.commit()
+        thread.join(60)
+    assert (answers[0].status, answers[0].code, answers[0].args) == (429, 'XBUSY', ['limit_tasks_waiting', str(MOST_OF_ALL)])
 
 
 @pytest.mark.parametrize('more, code, args', [

@@ -237,14 +237,6 @@ enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_asked_tasks(struct store *store, int ns, struct arena *arena, int64_t client,
-                             int64_t most_of_client, int64_t most, int64_t *of_client_r, int64_t *of_all_r)
-{
-    (void)store, (void)ns, (void)arena, (void)client, (void)most_of_client, (void)most;
-    *of_client_r = *of_all_r = 0;
-    return FAULT_NONE;
-}
-
 enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
                                     const struct task_declaration *operations, size_t count,
                                     int64_t param_bytes)

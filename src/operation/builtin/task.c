@@ -76,25 +76,6 @@ static enum fault read_names(struct attempt *attempt, const struct reader *reade
     return FAULT_NONE;
 }
 
-/* How many tasks a client, and all clients together, may have requested. */
-static enum fault check_share(struct attempt *attempt, const struct reader *reader,
-                              struct task_request *request)
-{
-    const struct settings *settings = attempt->worker_context->settings;
-    int64_t client = (int64_t)(attempt->call->client & INT64_MAX), of_client, of_all;
-    request->asker = client;
-    enum fault fault = store_asked_tasks(documents_store(attempt->worker_context->documents), attempt->ns,
-                                         attempt->call->arena, client, settings->limit_client_tasks,
-                                         settings->limit_tasks_waiting, &of_client, &of_all);
-    if (fault)
-        return fault;
-    if (of_client >= settings->limit_client_tasks)
-        return reader_busy(reader, "limit_client_tasks", settings->limit_client_tasks);
-    if (of_all >= settings->limit_tasks_waiting)
-        return reader_busy(reader, "limit_tasks_waiting", settings->limit_tasks_waiting);
-    return FAULT_NONE;
-}
-
 /* As the task will read it. */
 static enum fault check_param(struct attempt *attempt, const struct task_request *request)
 {
@@ -186,10 +167,10 @@ static enum fault task_work(struct attempt *attempt)
         return fault;
     request.param = own && own->kind == JSON_OBJECT ? own->text : NO_BYTES;
     fault = check_param(attempt, &request);
-    if (!fault && !is_trusted)
-        fault = check_share(attempt, &reader, &request);
     if (fault)
         return fault;
+    if (!is_trusted)
+        request.asker = (int64_t)(attempt->call->client & INT64_MAX);
     fault = task_ask(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);
