@@ -154,18 +154,27 @@ static const char *absolute(struct arena *arena, const char *path)
     return arena_printf(arena, "%s/%s", here, path);
 }
 
+/* Without a folder of its own nginx's files are where its package has them, on a disk: /run may be in memory.
+ */
+static void place_files(struct arena *arena, struct nginx_options *options)
+{
+    const char *run = "/run", *log = "/var/log/nginx";
+    if (options->folder)
+        run = log = options->folder = absolute(arena, options->folder);
+    else
+        options->folder = "/var/lib/nginx";
+    if (!options->pid)
+        options->pid = arena_printf(arena, "%s/nginx.pid", run);
+    if (!options->access_log)
+        options->access_log = arena_printf(arena, "%s/access.log", log);
+    if (!options->error_log)
+        options->error_log = arena_printf(arena, "%s/error.log", log);
+}
+
 static void complete(struct control *control, struct nginx_options *options)
 {
     struct arena *arena = control->arena;
-    if (!options->folder)
-        options->folder = arena_printf(arena, "%s/nginx", control->settings.run_directory);
-    options->folder = absolute(arena, options->folder);
-    if (!options->pid)
-        options->pid = arena_printf(arena, "%s/nginx.pid", options->folder);
-    if (!options->access_log)
-        options->access_log = arena_printf(arena, "%s/access.log", options->folder);
-    if (!options->error_log)
-        options->error_log = arena_printf(arena, "%s/error.log", options->folder);
+    place_files(arena, options);
     struct site *site = &options->site;
     if (!site->listen.count)
         site->listen = (struct option_words){{"443"}, 1};
@@ -359,11 +368,11 @@ int control_nginx(struct control *control, int argc, char **argv)
          .most = 256},
         {.name = "folder",
          .argument = "FOLDER",
-         .help = "Keep nginx's temporary files in FOLDER, on a disk (default: nginx in run_directory).",
+         .help = "Keep nginx's own files in FOLDER, on a disk (default: those of nginx's package).",
          .text = &options.folder},
         {.name = "pid",
          .argument = "FILE",
-         .help = "Write nginx's process id to FILE (default: nginx.pid in the folder).",
+         .help = "Write nginx's process id to FILE (default: nginx.pid in FOLDER, or in /run).",
          .text = &options.pid},
         {.name = "map",
          .argument = "FILE",
@@ -371,11 +380,11 @@ int control_nginx(struct control *control, int argc, char **argv)
          .text = &options.map.path},
         {.name = "access-log",
          .argument = "FILE",
-         .help = "Log requests to FILE (default: access.log in the folder); off: none.",
+         .help = "Log requests to FILE (default: access.log in FOLDER, or in /var/log/nginx); off: none.",
          .text = &options.access_log},
         {.name = "error-log",
          .argument = "FILE",
-         .help = "Log nginx's errors to FILE (default: error.log in the folder).",
+         .help = "Log nginx's errors to FILE (default: error.log in FOLDER, or in /var/log/nginx).",
          .text = &options.error_log},
         {.name = "template",
          .argument = "FILE",

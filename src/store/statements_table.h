@@ -391,8 +391,8 @@ STATEMENT(TASK_STEP, "task_step", 4,
           " where taskid = $1 and retry = $2 and starttime = $3 returning 1)"
           " select case when count(*) = 0 then fail('ST002', json_build_array($1::text)::text) end from kept")
 
-/* Before the creation of a task for a client.  ST026: the client, or all clients, have too many. $1 client, $2 most
- * of it, $3 most of all. */
+/* Before the creation of a task for a client.  ST026: the client, or all clients, have too many. $1 client,
+ * $2 most of it, $3 most of all. */
 STATEMENT(TASK_ADMIT, "task_admit", 3, "select task_admit($1, $2::int, $3::int)")
 
 /* Creates tasks, in the order of their resources; a task that already waits for the resource takes their

@@ -383,6 +383,8 @@ def test_all_that_a_server_on_the_internet_needs(stack, site):
     get('/lab/op/get?admin=secret-of-mine&param={}')
     log = (site.path / 'access.log').read_text()
     assert '"GET /lab/op/get" ' in log and '"GET /nothing" 404' in log and 'secret-of-mine' not in log
+    from_server = {tuple(line.split()[3:5]): line.split()[-1] for line in log.splitlines()}
+    assert from_server['/lab/ping"', '200'] == '200' and from_server['/nothing"', '404'] == '-', 'the log tells what nginx refused by itself'
     assert 'does not listen on IPv6' in check(stack)  # [::1] is not the internet
 
 
@@ -391,7 +393,16 @@ def test_both_families_and_a_log_are_the_default(stack):
     text = stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')
     for address in ('443 ssl', '[::]:443 ssl', '80', '[::]:80'):
         assert re.search(rf'^ +listen {re.escape(address)}\b.*;$', text, re.M), address
-    assert 'access_log /var/cache/nginx/access.log stampd;' in text
+    assert 'access_log /var/cache/nginx/access.log stampd;' in text and 'pid /var/cache/nginx/nginx.pid;' in text
+
+
+def test_without_a_folder_nginx_has_its_files_on_a_disk(stack):
+    """run_directory is in memory, where bodies and answers of strangers would fill it."""
+    os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
+    text = stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key')
+    for line in ('client_body_temp_path /var/lib/nginx/body;', 'fastcgi_temp_path /var/lib/nginx/fastcgi;', 'pid /run/nginx.pid;',
+                 'access_log /var/log/nginx/access.log stampd;', 'error_log /var/log/nginx/error.log warn;'):
+        assert line in text, line
 
 
 def test_what_somebody_has_edited_is_kept(stack, site):

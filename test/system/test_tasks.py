@@ -676,3 +676,16 @@ def test_scans_forget_old_history(stack, manager):
     manager.run(ask(stack, 'Count', {'id': 'x'}))
     assert manager.scan()['purged'] == 1500
     assert len(history(stack)) == 1
+
+
+def test_what_a_limit_refuses_inside_a_task_is_counted(stack, manager):
+    def refused(limit):
+        return int(stack.probe('/metrics').text.split(f'stampd_refused_total{{limit="{limit}"}} ')[1].split()[0])
+    before = refused('limit_documents')
+    many = {'docs': [{'c': 'Told', 'id': f'd{number}', 'items': [{'c': 'Line', 'j': 1}]} for number in range(33)]}
+    one, two, three = (stack.psql('demo', "select task_create('put', %s)", (json.dumps(many),))[0][0] for _ in range(3))
+    assert manager.run(one, status=500)['code'] == 'ALIMIT'
+    assert refused('limit_documents') == before + 1
+    manager.run_many([two, three])
+    assert refused('limit_documents') == before + 3
+    assert stack.psql('demo', 'select exc from taskqueue') == [('ALIMIT',)] * 3

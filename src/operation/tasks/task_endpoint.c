@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "segment/refusals.h"
 #include "store/store_tasks.h"
 #include "edge/crypto.h"
 #include "operation/access.h"
@@ -160,6 +161,17 @@ static enum fault read_ids(const struct reader *reader, const struct json *list,
     return FAULT_NONE;
 }
 
+/* The fault of a task that runs alone is that of its request, which is counted. */
+static void count_refusals(struct worker_context *worker_context, const struct task_outcome *outcomes,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct reply *told = &outcomes[i].reply;
+        if (outcomes[i].code && told->argument_count)
+            refusals_count(worker_context->segment, told->fault, told->arguments[0]);
+    }
+}
+
 static enum fault run_many(struct worker_context *worker_context, struct call *call, struct reply *reply,
                            int ns)
 {
@@ -171,9 +183,11 @@ static enum fault run_many(struct worker_context *worker_context, struct call *c
     enum fault fault = read_ids(&reader, list, outcomes);
     if (!fault)
         fault = task_run(worker_context, call, reply, ns, outcomes, list->count);
-    if (!fault)
-        write_outcomes(reply, outcomes, list->count);
-    return fault;
+    if (fault)
+        return fault;
+    count_refusals(worker_context, outcomes, list->count);
+    write_outcomes(reply, outcomes, list->count);
+    return FAULT_NONE;
 }
 
 /* These failures have been reported to the administrators. */
