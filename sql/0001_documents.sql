@@ -229,6 +229,8 @@ begin
     raise exception 'not a name for a class of documents: %', put_item.class using errcode = '22023';
   elsif put_item.iclass is null or put_item.iclass !~ '^[A-Z][A-Za-z0-9]{0,15}$' then
     raise exception 'not a name for a class of items: %', put_item.iclass using errcode = '22023';
+  elsif put_item.iclass = 'P' then
+    raise exception 'the class P of items is reserved for attachments' using errcode = '22023';
   elsif put_item.id is null or octet_length(put_item.id) not between 1 and 255 then
     raise exception 'an id has 1 to 255 bytes' using errcode = '22023';
   elsif put_item.key is null or octet_length(put_item.key) > 255 then

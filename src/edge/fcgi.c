@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/read_limit.h"
+#include "edge/write_parts.h"
 
 enum {
     BACKLOG = 1024,
@@ -67,6 +68,7 @@ struct fcgi {
     struct fcgi_options options;
     int epoll;
     bool is_listening;
+    bool has_left;          /* the peer of the last request, before its answer was sent */
     int64_t pause_until_ms; /* accepting is paused until then; 0: not paused */
     size_t connections;
     struct fcgi_request *living, *spare, *current;
@@ -447,27 +449,6 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
 
 /* --- one request: out --- */
 
-/* Writes all parts; false when the client has gone or accepts no data for too long. */
-static bool write_parts(int fd, struct iovec *parts, int count)
-{
-    while (count) {
-        ssize_t wrote = writev(fd, parts, count);
-        if (wrote < 0) {
-            if (errno == EINTR)
-                continue;
-            return false;
-        }
-        size_t left = (size_t)wrote;
-        for (; count && left >= parts->iov_len; parts++, count--)
-            left -= parts->iov_len;
-        if (count) {
-            parts->iov_base = (char *)parts->iov_base + left;
-            parts->iov_len -= left;
-        }
-    }
-    return true;
-}
-
 static FCGI_Header record_header(int type, int request_id, size_t size)
 {
     return (FCGI_Header){
@@ -521,6 +502,13 @@ static void fill_sheet(struct sheet *sheet, int request_id, struct bytes *head, 
         add_record(sheet, request_id, head, body);
 }
 
+static bool write_sheet(const struct fcgi_request *request, struct sheet *sheet)
+{
+    enum write_result result = write_parts(request->fd, sheet->parts, sheet->part_count);
+    request->fcgi->has_left = result == WRITE_CLOSED;
+    return result == WRITE_DONE;
+}
+
 /* The end of an answer.  A draining worker appends an unsolicited record: nginx keeps a connection alive only
  * when no data follows the end of the request, so it closes this one by itself, and never sends a request on
  * a connection that the worker is closing. */
@@ -545,7 +533,7 @@ static bool write_answer(const struct fcgi_request *request, struct bytes head, 
         bool is_last = !head.size && !body.size;
         if (is_last)
             add_part(&sheet, &ending, lets_go ? sizeof ending : offsetof(struct ending, let_go));
-        if (!write_parts(request->fd, sheet.parts, sheet.part_count))
+        if (!write_sheet(request, &sheet))
             return false;
         if (is_last)
             return true;
@@ -566,7 +554,7 @@ bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes h
             return false;
         set_timeouts(request->fd, left_ms < most_ms ? left_ms : most_ms);
         fill_sheet(&sheet, request->fcgx.requestId, &head, &body);
-        if (!write_parts(request->fd, sheet.parts, sheet.part_count))
+        if (!write_sheet(request, &sheet))
             return false;
     }
     return true;
@@ -578,6 +566,11 @@ void fcgi_abandon(struct fcgi_request *request)
     FCGX_Free(&request->fcgx, 0);
     request->fcgi->current = NULL;
     drop_connection(request, request->fd);
+}
+
+bool fcgi_has_left(const struct fcgi *fcgi)
+{
+    return fcgi->has_left;
 }
 
 bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body)

@@ -65,5 +65,7 @@ MUST_USE bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struc
 /* Sends head (which ends with its empty line) and body in as few writes as possible and ends the request.
  * False: the client has gone; the caller need do nothing. */
 bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes body);
+/* After an answer that was not sent whole: the peer had closed the connection. */
+bool fcgi_has_left(const struct fcgi *fcgi);
 
 #endif

@@ -14,3 +14,8 @@ bool item_is_class_name(struct bytes name)
     }
     return true;
 }
+
+bool item_is_reserved(struct bytes iclass)
+{
+    return bytes_equal(iclass, BYTES("P"));
+}

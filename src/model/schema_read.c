@@ -192,6 +192,8 @@ static bool read_item(struct reading *reading, struct place place, struct schema
     if (!item_is_class_name(item->name))
         return refuse(reading, place.path,
                       "A name of a class of items is a capital letter, then up to 15 letters and digits.");
+    if (item_is_reserved(item->name))
+        return refuse(reading, place.path, ITEM_RESERVED);
     return is_object(reading, place, "An object with singleton, raw, fields and copies is expected.") &&
            has_only(reading, place, members) && read_flag(reading, place, "singleton", &item->is_singleton) &&
            read_flag(reading, place, "raw", &item->is_raw) && read_fields(reading, place, item) &&

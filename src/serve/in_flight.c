@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "edge/mapping.h"
+#include "serve/request_id.h"
 
 enum {
     TOKEN_BYTES = 64, /* shorter ones are padded with zeros */
@@ -23,14 +24,16 @@ struct token {
 
 struct place {
     _Alignas(64) struct token present;
+    struct token given; /* the client's id of the present request */
     struct token retired[RETIRED];
     _Atomic uint32_t fates[RETIRED];
+    struct token left[RETIRED];  /* whose clients went before the answer */
     int64_t retired_ms[RETIRED]; /* used only by the writer */
-    uint32_t next;
+    uint32_t next, next_left;
     _Atomic int64_t forgotten_ms; /* this slot proves nothing about earlier requests */
 };
 
-enum { LAYOUT = 2 };
+enum { LAYOUT = 3 };
 
 struct in_flight {
     _Atomic uint32_t layout; /* 0: not initialised yet */
@@ -100,7 +103,7 @@ static bool is_known(const struct place *place, const uint64_t words[TOKEN_WORDS
     if (is_token(&place->present, words))
         return true;
     for (int i = 0; i < RETIRED; i++)
-        if (is_token(&place->retired[i], words))
+        if (is_token(&place->retired[i], words) || is_token(&place->left[i], words))
             return true;
     return false;
 }
@@ -182,10 +185,46 @@ bool in_flight_start(struct in_flight *in_flight, int place, const struct redeli
     return true;
 }
 
+void in_flight_name(struct in_flight *in_flight, int place, struct bytes given)
+{
+    struct token *name = &place_of(in_flight, place)->given;
+    uint64_t words[TOKEN_WORDS];
+    if (read_words(given, words))
+        write_token(name, words);
+    else /* in most requests: no more than one store */
+        atomic_store_explicit(&name->words[0], 0, memory_order_release);
+}
+
+static const char *text_of(struct arena *arena, const struct token *token)
+{
+    uint64_t words[TOKEN_WORDS + 1] = {0};
+    read_token(token, words);
+    return arena_copy(arena, (const char *)words, strnlen((const char *)words, TOKEN_BYTES));
+}
+
+const char *in_flight_request_id(const struct in_flight *in_flight, int place, struct arena *arena)
+{
+    assert(place >= 0 && place < in_flight->count);
+    const char *token = text_of(arena, &in_flight->places[place].present);
+    const char *given = text_of(arena, &in_flight->places[place].given);
+    if (!*token)
+        return NULL;
+    return *given ? given : request_id_make(arena, bytes_of(token));
+}
+
 void in_flight_end(struct in_flight *in_flight, int place)
 {
     static const uint64_t none[TOKEN_WORDS];
     write_token(&place_of(in_flight, place)->present, none);
+}
+
+void in_flight_leave(struct in_flight *in_flight, int place)
+{
+    struct place *whose = place_of(in_flight, place);
+    uint64_t words[TOKEN_WORDS];
+    read_token(&whose->present, words);
+    write_token(&whose->left[whose->next_left++ % RETIRED], words);
+    in_flight_end(in_flight, place);
 }
 
 enum { CAUSE_BITS = 8, BIT_APPLICATION = 1 << CAUSE_BITS, BIT_UNCHANGED = 2 << CAUSE_BITS };

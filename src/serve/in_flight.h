@@ -9,6 +9,7 @@
 #ifndef STAMPD_SERVE_IN_FLIGHT_H
 #define STAMPD_SERVE_IN_FLIGHT_H
 
+#include "base/arena.h"
 #include "base/base.h"
 #include "base/bytes.h"
 #include "segment/losses.h"
@@ -47,9 +48,19 @@ MUST_USE bool in_flight_start(struct in_flight *in_flight, int place, const stru
                               int64_t now_ms);
 /* The request is answered. */
 void in_flight_end(struct in_flight *in_flight, int place);
+/* Its client went before the answer: nginx has given the request up and will not deliver it again.  Should it
+ * do so all the same, the request is known, but for a flood of such clients: they make the table forget no
+ * other request. */
+void in_flight_leave(struct in_flight *in_flight, int place);
 /* The request will never be answered: the worker is gone, or the answer could not be sent.  Each slot keeps
  * its last few. */
 void in_flight_retire(struct in_flight *in_flight, int place, const struct fate *fate, int64_t now_ms);
+/* The id that the client gave the request, for the log; empty, or more than 64 bytes: none.  For the worker.
+ */
+void in_flight_name(struct in_flight *in_flight, int place, struct bytes given);
+/* The id of the request that the worker of the place has begun and not answered, as it is in the logs; NULL:
+ * there is no such request.  For the master, when the worker is gone. */
+const char *in_flight_request_id(const struct in_flight *in_flight, int place, struct arena *arena);
 /* What became of the request with this token. */
 enum found_fate {
     FATE_FOUND, /* it is retired */

@@ -157,6 +157,21 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
     exit(status);
 }
 
+/* Lines about a worker have the id of the request that it has begun, until the arena is given back. */
+static struct arena *name_request(const struct supervisor *supervisor, const struct child *child)
+{
+    struct arena *arena = arena_create("lines about a child");
+    if (child->role == ROLE_WORKER)
+        log_set_request_id(in_flight_request_id(supervisor->in_flight, child->index, arena));
+    return arena;
+}
+
+static void unname_request(struct arena *arena)
+{
+    log_set_request_id(NULL);
+    arena_destroy(arena);
+}
+
 /* Settles the entry of a dead child; `loss` is the cause. */
 static void bury(struct supervisor *supervisor, const struct child *child, const struct loss *loss)
 {
@@ -267,19 +282,22 @@ static void kill_overdue(struct supervisor *supervisor, struct child *child, int
     bool is_at_task = supervisor->stopping == STOP_NOT && own_ms && since_ms;
     if (is_at_task && child->told != STOP_NOT)
         child->told_ms = now_ms; /* its time to drain begins after the task */
-    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task) {
+    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task)
         cause = LOSS_STOP;
+    else if ((!deadline_ms || now_ms - deadline_ms < MODULE_GRACE_MS) &&
+             (!since_ms || now_ms - since_ms < limit_ms))
+        return;
+    struct arena *lines = name_request(supervisor, child);
+    if (cause == LOSS_STOP)
         log_warning("killed %s that did not stop pid=%d index=%d", role_words[child->role], (int)child->pid,
                     child->index);
-    } else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS) {
+    else if (deadline_ms && now_ms - deadline_ms >= MODULE_GRACE_MS)
         log_error("killed worker whose application did not return pid=%d index=%d", (int)child->pid,
                   child->index);
-    } else if (since_ms && now_ms - since_ms >= limit_ms) {
+    else
         log_error("killed worker whose request took too long pid=%d index=%d request_ms=%lld",
                   (int)child->pid, child->index, (long long)(now_ms - since_ms));
-    } else {
-        return;
-    }
+    unname_request(lines);
     kill(child->pid, SIGKILL);
     child->is_killed = true;
     child->killed_for = cause;
@@ -522,8 +540,10 @@ static void note_loss(const struct supervisor *supervisor, const struct child *c
 
 static void remove_child(struct supervisor *supervisor, struct child *child, int status)
 {
+    struct arena *lines = name_request(supervisor, child);
     report(child, status);
     report_application(supervisor, child);
+    unname_request(lines);
     const struct loss loss = cause_of_death(child, status);
     note_loss(supervisor, child, loss);
     if (child->told == STOP_NOT)

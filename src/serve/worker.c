@@ -212,6 +212,7 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
     worker->since_us = clock_monotonic_us();
     int64_t now_ms = worker->since_us / 1000;
     bool may_begin = in_flight_start(heritage->in_flight, heritage->index, &redelivery, now_ms);
+    in_flight_name(heritage->in_flight, heritage->index, fcgi_parameter(fcgi, "STAMPD_REQUEST_ID"));
     if (in_flight_is_again(&redelivery))
         log_info("a request whose worker is gone %s", may_begin
                                                           ? "had not been begun: it is done now"
@@ -289,8 +290,11 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     request.form.has_credentials = call->admin.size || call->key.size || call->account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {
         in_flight_end(heritage->in_flight, heritage->index);
-    } else {
+    } else if (fcgi_has_left(worker->fcgi)) {
         log_debug("the client has disconnected");
+        in_flight_leave(heritage->in_flight, heritage->index);
+    } else {
+        log_debug("the answer could not be sent");
         const struct fate fate = {.is_unchanged = !atomic_load(&worker->pulse->may_have_changed)};
         in_flight_retire(heritage->in_flight, heritage->index, &fate, clock_monotonic_ms());
     }

@@ -16,6 +16,7 @@ from test_modules import call, expect_lost, items_of
 
 WAITING = 6
 STACK = {'workers': 1, 'settings': {}}
+COUNT = {'body': b'{}', 'method': 'POST', 'CONTENT_TYPE': 'application/json', 'STAMPD_NS': 'demo', 'STAMPD_DATABASE': 'stampd_demo'}
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -110,8 +111,7 @@ def test_what_was_done_and_could_not_be_answered_is_not_done_again(stack):
     """Its client was gone before the answer."""
     stack.put('demo', {'c': 'Trial', 'id': 'counter', 'delete': True}, admin=True)
     worker = call(stack, 'Started').json()['out']['pid']
-    request = {'body': b'{}', 'method': 'POST', 'CONTENT_TYPE': 'application/json', 'STAMPD_NS': 'demo', 'STAMPD_DATABASE': 'stampd_demo',
-               'STAMPD_TOKEN': 'f' * 32}
+    request = {**COUNT, 'STAMPD_TOKEN': 'f' * 32}
     path = stack.path / 'run/stampd/worker-0.sock'
     os.kill(worker, signal.SIGSTOP)
     try:
@@ -127,3 +127,20 @@ def test_what_was_done_and_could_not_be_answered_is_not_done_again(stack):
     assert (answer.status, problem['code'], 'phase' in problem) == (502, 'XUNKNOWN', False), problem
     assert lines_of(stack, 'it is not done again') == before + 1
     assert items_of(stack.get('demo', ('Trial', 'counter')))[('Count', None)] == {'n': 1}
+
+
+def test_clients_that_leave_make_no_other_request_unknown(stack):
+    """Each took one of eight entries; what waited behind a crash was refused when these were full."""
+    worker = call(stack, 'Started').json()['out']['pid']
+    path = stack.path / 'run/stampd/worker-0.sock'
+    gone = {**COUNT, 'STAMPD_TOKEN': 'a' * 32}
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        for number in range(40):
+            with Connection(path) as connection:
+                connection.send('/demo/op/Count', **{**gone, 'STAMPD_TOKEN': f'{number:032}'})
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    with Connection(path) as connection:
+        answer = connection.ask('/demo/op/Count', **{**gone, 'STAMPD_TOKEN': 'b' * 32}, STAMPD_ANSWERED='0', STAMPD_AGE='0.100')
+    assert answer.status == 200, answer.body

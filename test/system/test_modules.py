@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 
+import psycopg2
 import pytest
 import requests
 
@@ -304,11 +305,17 @@ def test_a_crash_harms_its_own_request_only(stack, how):
     wait_for_workers(stack)
     size = len(stack.log())
     before = set(stack.worker_pids())
+    given = {} if how == 'trap' else {'X-Request-Id': f'mine-{how}'}
     with Others(stack):
-        expect_lost(call(stack, 'Crash', {'how': how}, ns='demo'))
+        answer = call(stack, 'Crash', {'how': how}, ns='demo', headers=given)
+    expect_lost(answer)
     wait_for_workers(stack)
     assert len(before - set(stack.worker_pids())) == 1
-    assert 'it was running application code operation=Crash' in lines_since(stack, size)
+    request = answer.headers['X-Request-Id']
+    assert request == given.get('X-Request-Id', request) and request
+    lines = lines_since(stack, size)
+    assert re.search(rf'worker (was ended by signal|ended by itself) .* request={request}$', lines, re.M), lines
+    assert re.search(rf'it was running application code operation=Crash .* request={request}$', lines, re.M)
     out(stack, 'Started')
 
 
@@ -316,8 +323,10 @@ def test_an_endless_loop_is_ended_at_its_own_limit(stack):
     wait_for_workers(stack)
     size = len(stack.log())
     with Others(stack):
-        expect_lost(call(stack, 'Loop'), 'XTIME', 504)  # the limit of all operations is far away
-    assert 'killed worker whose application did not return' in lines_since(stack, size)
+        answer = call(stack, 'Loop')
+    expect_lost(answer, 'XTIME', 504)  # the limit of all operations is far away
+    request = answer.headers['X-Request-Id']
+    assert re.search(rf'killed worker whose application did not return .* request={request}$', lines_since(stack, size), re.M)
     assert 'operation=Loop' in lines_since(stack, size)
     wait_for_workers(stack)
     assert stack.get('demo', ('Trial', 'loop'))['v'] == 0
@@ -455,3 +464,30 @@ def test_a_change_of_modules_waits_for_the_next_start(stack):
     assert 'modules = : takes effect at the next start' in lines_since(stack, size)
     wait_for_workers(stack)
     assert out(stack, 'Started')['started'] == 1
+
+
+# --- what is reserved ---
+
+RESERVED = 'The class P of items is reserved for attachments.'
+
+
+def test_items_of_attachments_are_reserved(stack):
+    """On every path that writes items (stampctl load: test_stampctl.py); a class of documents may have the name."""
+    items = [{'c': 'Count', 'j': 1}, {'c': 'P', 'k': 'a', 'j': {'sha': 'x'}}]
+
+    def expect(answer, at):
+        problem = answer.json()
+        assert (answer.status_code, problem['code'], problem.get('detail'), problem.get('at')) == (400, 'AARG', RESERVED, at), problem
+    for item in (items[1], {'c': 'P', 'k': 'a', 's': 'x'}, {'c': 'P', 'k': 'a', 'del': True}):
+        put = {'docs': [{'c': 'Trial', 'id': 'p', 'items': [items[0], item]}]}
+        expect(call(stack, 'put', put), '/param/docs/0/items/1/c')
+    for method in ('PUT', 'PATCH'):
+        expect(stack.request(method, '/demo/doc/Trial/p', json={'items': items}), '/items/1/c')
+    expect(call(stack, 'task', {'op': 'put', 'param': put}), '/param/param/docs/0/items/1/c')
+    assert call(stack, 'Carry', {'class': 'P', 'key': 'a', 'value': 1}).json()['code'] == 'BMODULE'
+    assert f'{RESERVED[:-1]}' in stack.log()
+    with pytest.raises(psycopg2.errors.InvalidParameterValue, match='reserved for attachments'):
+        stack.psql('demo', "select put_item('Trial', 'p', 'P', 'a', '1')")
+    assert stack.psql('demo', "select 1 from doc where id = 'p'") == []
+    stack.put('demo', {'c': 'P', 'id': 'p', 'items': [items[0]]}, admin=True)
+    assert items_of(stack.get('demo', ('P', 'p'))) == {('Count', None): 1}

@@ -245,6 +245,12 @@ def test_a_later_file_is_applied_alone_and_this_release_refuses_the_database(sta
 
 # --- load ---
 
+def test_items_of_attachments_are_not_loaded(stack, load):
+    lines = lines_of([{'c': 'Note', 'id': 'attached', 'items': [{'c': 'P', 'k': 'a', 'j': 1}]}])
+    assert 'reserved for attachments' in load('-', text=lines, status=1).error
+    assert stack.psql('lab', "select 1 from doc where id = 'attached'") == []
+
+
 def test_documents_are_loaded_and_the_last_line_wins(stack, load):
     documents = [document(number % 400, f'round {number // 400}') for number in range(1000)]
     outcome = load('-', text=lines_of(documents))

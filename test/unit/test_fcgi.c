@@ -374,6 +374,7 @@ static void client_that_left_harms_nobody(void **state UNUSED)
     struct fcgi_request *request = next_request(fcgi);
     close(gone);
     assert_false(fcgi_answer(request, BYTES("\r\n"), BYTES("text")));
+    assert_true(fcgi_has_left(fcgi));
     /* One that stays connected but reads nothing: the write has its limit. */
     int deaf = client_connect(path);
     char *large = calloc(1, 4 << 20);

@@ -95,6 +95,46 @@ static void what_somebody_began_is_not(void **state UNUSED)
     assert_true(is_done_again(0, 8));
 }
 
+/* Else one client that aborts many requests would make every request unknown that waits behind a crash. */
+static void whose_client_left_is_known_and_hides_no_other(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        assert_true(hand(1, i, NULL, NOW_MS));
+        in_flight_leave(in_flight, 1);
+        assert_false(is_done_again(0, i));
+    }
+    assert_true(is_done_again(0, 100));
+}
+
+static const char *id_of(int place)
+{
+    static char text[80];
+    struct arena *arena = arena_create("test");
+    const char *id = in_flight_request_id(in_flight, place, arena);
+    snprintf(text, sizeof text, "%s", id ? id : "none");
+    arena_destroy(arena);
+    return text;
+}
+
+static void a_request_has_the_id_of_the_client_or_one_of_its_token(void **state)
+{
+    (void)state;
+    char drawn[80];
+    assert_string_equal(id_of(1), "none");
+    assert_true(hand(1, 7, NULL, NOW_MS));
+    in_flight_name(in_flight, 1, NO_BYTES);
+    snprintf(drawn, sizeof drawn, "%s", id_of(1));
+    assert_int_equal(strlen(drawn), 32);
+    assert_string_not_equal(drawn, token(7));
+    in_flight_name(in_flight, 1, BYTES("mine"));
+    assert_string_equal(id_of(1), "mine");
+    in_flight_name(in_flight, 1, BYTES("")); /* the next request has none */
+    assert_string_equal(id_of(1), drawn);
+    in_flight_end(in_flight, 1);
+    assert_string_equal(id_of(1), "none");
+}
+
 enum { BURIALS = 3000 };
 
 static void *bury(void *place)
@@ -249,6 +289,8 @@ int main(void)
         TEST(what_somebody_began_is_not),
         TEST(what_a_former_server_began_is_not),
         TEST(what_is_being_buried_is_found),
+        TEST(whose_client_left_is_known_and_hides_no_other),
+        TEST(a_request_has_the_id_of_the_client_or_one_of_its_token),
         TEST(what_is_handed_in_once_more_is_begun),
         TEST(a_worker_that_rested_had_begun_nothing),
         TEST(what_is_forgotten_proves_nothing),

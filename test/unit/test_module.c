@@ -39,6 +39,9 @@ static void what_cannot_be_is_refused_in_one_line(void **state UNUSED)
     static const struct stampd_item_class double_items[] = {{.name = "A"}, {.name = "A"}, {.name = NULL}};
     static const struct stampd_document_class doubled[] = {{.name = "Two", .items = double_items},
                                                            {.name = NULL}};
+    static const struct stampd_item_class attached[] = {{.name = "P"}, {.name = NULL}};
+    static const struct stampd_document_class attaching[] = {{.name = "Two", .items = attached},
+                                                             {.name = NULL}};
     static const char *const nowhere[] = {NULL}, *const twice_there[] = {"Four", "Four", NULL},
                              *const far[] = {"None", NULL}, *const here[] = {"Six", NULL};
     static const struct stampd_item_class
@@ -81,6 +84,10 @@ static void what_cannot_be_is_refused_in_one_line(void **state UNUSED)
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = classes}, "Firm is declared");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = small}, "firm is no name");
     refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = doubled}, "declares A twice");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = attaching},
+            "reserved for attachments");
+    refused((struct stampd_module){.abi = STAMPD_ABI, .name = "x", .classes = attaching},
+            "reserved for attachments");
 }
 
 static void rights_are_declared(void **state UNUSED)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "model/item.h"
 #include "operation/classes.h"
 #include "operation/reply.h"
 
@@ -17,6 +18,8 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
     enum fault fault = reader_members(reader, item, "c k j s del v");
     if (!fault)
         fault = reader_class(reader, item, "c", iclass);
+    if (!fault && item_is_reserved(*iclass))
+        fault = reader_wrong(reader, item, "c", ITEM_RESERVED);
     if (!fault)
         fault = reader_text(reader, item, "k", key);
     if (fault)

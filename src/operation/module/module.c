@@ -88,6 +88,8 @@ static bool judge_items(const struct judgement *judgement, const struct stampd_d
     for (const struct stampd_item_class *item = class->items; item && item->name; item++, count++) {
         if (!item_is_class_name(bytes_of(item->name)))
             return refuse(judgement, "class %s: %s is no name of a class of items", class->name, item->name);
+        if (item_is_reserved(bytes_of(item->name)))
+            return refuse(judgement, "class %s: %s", class->name, ITEM_RESERVED);
         if (!is_zero(item->reserved, COUNT_OF(item->reserved)))
             return refuse(judgement, "class %s: a reserved member of %s is set", class->name, item->name);
         for (const struct stampd_item_class *other = class->items; other < item; other++)

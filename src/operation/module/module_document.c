@@ -295,6 +295,10 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
         module_fail(call, FAULT_BMODULE, "This is no name of a class.", item_class);
         return false;
     }
+    if (item_is_reserved(bytes_of(item_class))) {
+        module_fail(call, FAULT_BMODULE, ITEM_RESERVED, item_class);
+        return false;
+    }
     module_unwatch_call(call);
     enum fault fault = classes_judge(call->attempt, bytes_of(document->document_class), bytes_of(item_class),
                                      !name.size, is_raw, &refusal);
