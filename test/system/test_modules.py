@@ -472,7 +472,8 @@ RESERVED = 'The class P of items is reserved for attachments.'
 
 
 def test_items_of_attachments_are_reserved(stack):
-    """On every path that writes items (stampctl load: test_stampctl.py); a class of documents may have the name."""
+    """On every path that writes items (tasks: test_tasks.py, stampctl load: test_stampctl.py); a class of documents may have the name."""
+    key = {'Authorization': f'Bearer {stack.key}'}
     items = [{'c': 'Count', 'j': 1}, {'c': 'P', 'k': 'a', 'j': {'sha': 'x'}}]
 
     def expect(answer, at):
@@ -480,10 +481,10 @@ def test_items_of_attachments_are_reserved(stack):
         assert (answer.status_code, problem['code'], problem.get('detail'), problem.get('at')) == (400, 'AARG', RESERVED, at), problem
     for item in (items[1], {'c': 'P', 'k': 'a', 's': 'x'}, {'c': 'P', 'k': 'a', 'del': True}):
         put = {'docs': [{'c': 'Trial', 'id': 'p', 'items': [items[0], item]}]}
-        expect(call(stack, 'put', put), '/param/docs/0/items/1/c')
-    for method in ('PUT', 'PATCH'):
-        expect(stack.request(method, '/demo/doc/Trial/p', json={'items': items}), '/items/1/c')
-    expect(call(stack, 'task', {'op': 'put', 'param': put}), '/param/param/docs/0/items/1/c')
+        expect(call(stack, 'put', put, headers=key), '/param/docs/0/items/1/c')
+    stack.put('demo', {'c': 'Trial', 'id': 'there', 'items': [items[0]]}, admin=True)
+    for method, id_ in (('PUT', 'p'), ('PATCH', 'there')):
+        expect(stack.request(method, f'/demo/doc/Trial/{id_}', json={'items': items}, headers=key), '/items/1/c')
     assert call(stack, 'Carry', {'class': 'P', 'key': 'a', 'value': 1}).json()['code'] == 'BMODULE'
     assert f'{RESERVED[:-1]}' in stack.log()
     with pytest.raises(psycopg2.errors.InvalidParameterValue, match='reserved for attachments'):

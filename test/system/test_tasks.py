@@ -689,3 +689,11 @@ def test_what_a_limit_refuses_inside_a_task_is_counted(stack, manager):
     manager.run_many([two, three])
     assert refused('limit_documents') == before + 3
     assert stack.psql('demo', 'select exc from taskqueue') == [('ALIMIT',)] * 3
+
+
+def test_tasks_write_no_items_of_attachments(stack, manager):
+    param = {'docs': [{'c': 'Told', 'id': 'attached', 'items': [{'c': 'P', 'k': 'a', 'j': 1}]}]}
+    taskid = stack.psql('demo', "select task_create('put', %s)", (json.dumps(param),))[0][0]
+    assert manager.run(taskid, status=500)['code'] == 'AARG'
+    assert 'reserved for attachments' in stack.psql('demo', 'select report from taskqueue')[0][0]
+    assert stack.get('demo', ('Told', 'attached'))['v'] == 0
