@@ -62,7 +62,7 @@ def keeper_of(host):
 def test_both_hosts_tell_of_one_end(hosts, service):
     """The keepers of both begin at once: one commit ends the document."""
     one, other = hosts
-    minute = next_minute(15)
+    minute = next_minute(30)
     put(one, 'short', until=minute, team='red', name='short')
     put(other, 'gone', until=minute, team='red', name='gone')
     born = {id_: version(one, id_)[0] for id_ in ('short', 'gone')}
@@ -104,8 +104,8 @@ def test_one_host_tells_while_the_other_is_away(hosts, service, away):
     keeper = keeper_of(gone)
     os.kill(keeper, signal.SIGSTOP)
     try:
-        put(hosts[0], 'alone', until=next_minute(2), team='red')  # the other has no queue_remotes: its commits wake no manager
-        born = version(host, 'alone')[0]
+        # The other has no queue_remotes: its commits wake no manager.
+        born = put(hosts[0], 'alone', until=next_minute(), team='red')
         for listener in listeners:
             wait_until(lambda: listener.told().get('Note/alone', 0) > born, MINUTE_S, 'the end')
     finally:
