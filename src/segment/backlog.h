@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum { BACKLOG_QUEUES = 16, BACKLOG_CODE_BYTES = 16 };
 

@@ -14,11 +14,6 @@
 
 #include "segment/segment.h"
 
-struct board_sizes {
-    uint32_t slots;
-    size_t shared_cache_bytes;
-};
-
 enum { BOARD_LAYOUT = 15 }; /* raised when any tenant changes */
 
 /* Bytes of the whole segment. */

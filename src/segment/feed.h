@@ -7,7 +7,7 @@
 #define STAMPD_SEGMENT_FEED_H
 
 #include "segment/feed_sessions.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 #include "segment/namespaces.h"
 
 enum { FEED_MOST = 16, FEED_PATH_BYTES = 256 };

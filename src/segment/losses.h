@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum loss_cause {
     LOSS_UNKNOWN,    /* nothing is known */

@@ -1,8 +1,6 @@
 /* metrics: one pulse per process. */
 #include "segment/metrics.h"
 
-#include "segment/processes.h"
-
 _Static_assert(sizeof(struct pulse) == 384, "a pulse is six cache lines");
 
 size_t metrics_size(const struct board_sizes *sizes UNUSED)

@@ -3,7 +3,7 @@
 #ifndef STAMPD_SEGMENT_METRICS_H
 #define STAMPD_SEGMENT_METRICS_H
 
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };
 struct pulse {

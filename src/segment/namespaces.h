@@ -4,7 +4,7 @@
 #define STAMPD_SEGMENT_NAMESPACES_H
 
 #include "base/bytes.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum {
     NAMESPACES_MOST = 256,

@@ -5,7 +5,6 @@
 #include "base/crash.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
-#include "segment/slots.h"
 
 struct process {
     _Alignas(64) _Atomic uint32_t state; /* FREE, HELD, DIRTY (owner dead, not repaired) */
@@ -32,6 +31,14 @@ static struct process *at(const struct segment *segment, int index)
     return &segment->processes[index];
 }
 
+/* Words in use only grow. */
+static void raise_words(struct segment *segment, uint32_t needed)
+{
+    uint32_t present = atomic_load(segment->words);
+    while (present < needed && !atomic_compare_exchange_weak(segment->words, &present, needed))
+        ;
+}
+
 int processes_take(struct segment *segment, uint32_t instance, uint64_t lock_file, int count, int *indexes_r)
 {
     assert(instance != 0);
@@ -43,7 +50,7 @@ int processes_take(struct segment *segment, uint32_t instance, uint64_t lock_fil
             continue;
         assert(atomic_load(&entry->state) == PROCESS_FREE && atomic_load(&entry->ns) == 0);
         atomic_store(&entry->lock_file, lock_file);
-        slots_raise_words(segment, (uint32_t)i / 64 + 1);
+        raise_words(segment, (uint32_t)i / 64 + 1);
         indexes_r[taken++] = i;
         crash_at(CRASH_INSTANCE_ENTRY);
     }

@@ -3,9 +3,7 @@
 #ifndef STAMPD_SEGMENT_PROCESSES_H
 #define STAMPD_SEGMENT_PROCESSES_H
 
-#include "segment/board.h"
-
-enum { PROCESSES_MOST = 448 };
+#include "segment/segment.h"
 
 enum process_state { PROCESS_FREE, PROCESS_HELD, PROCESS_DIRTY };
 

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 /* KEPT(NAME, "name"): the name used by the database function keep(). */
 #define KEPT_KINDS(KEPT)                                                                                     \

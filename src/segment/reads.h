@@ -10,7 +10,7 @@
 #define STAMPD_SEGMENT_READS_H
 
 #include "base/base.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/fault.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum { REFUSALS_MOST = 128 };
 struct refusals_board {

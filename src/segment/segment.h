@@ -45,18 +45,16 @@ struct segment {
 };
 
 enum { SEGMENT_NO_INDEX = -1 };
+enum { PROCESSES_MOST = 448 }; /* of this host that may commit: processes.h */
 
-/* Creates or attaches the segment (master, before fork). `slots` is a power of two; `shared_cache_bytes` is
- * the memory for copies that workers pass to each other, 0: none.  Both must equal the values that running
- * processes use. */
-MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_t slots,
-                           size_t shared_cache_bytes, char *problem, size_t problem_size);
-void segment_close(struct segment *segment);
+/* What the settings decide about the tenants. */
+struct board_sizes {
+    uint32_t slots;
+    size_t shared_cache_bytes;
+};
 
-/* The first call of a child: from now on it is the process of this index.  Every tenant recovers what the
- * former process of the index left; that process must be gone. */
-void segment_join(struct segment *segment, int index);
-int segment_index(const struct segment *segment); /* SEGMENT_NO_INDEX before */
+/* SEGMENT_NO_INDEX before segment_join. */
+int segment_index(const struct segment *segment);
 
 uint32_t segment_installation(const struct segment *segment); /* top byte 'S' */
 uint64_t segment_generation(const struct segment *segment);

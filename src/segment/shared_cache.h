@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "model/document.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 enum {
     SHARED_CACHE_BUCKET_BYTES = 64 * 1024,

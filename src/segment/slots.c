@@ -35,14 +35,6 @@ bool slots_agree(struct segment *segment)
     return atomic_compare_exchange_strong(&head->count, &present, count) || present == count;
 }
 
-/* Words in use only grow. */
-void slots_raise_words(struct segment *segment, uint32_t needed)
-{
-    uint32_t present = atomic_load(segment->words);
-    while (present < needed && !atomic_compare_exchange_weak(segment->words, &present, needed))
-        ;
-}
-
 /* The hash of one part seeds the next: no separator to confuse, nothing to copy, any length. */
 uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id)
 {

@@ -7,7 +7,7 @@
 #define STAMPD_SEGMENT_SLOTS_H
 
 #include "base/bytes.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 #include "segment/processes.h"
 
 enum { SLOTS_WORDS = PROCESSES_MOST / 64 /* of mark bits in a slot */ };
@@ -66,8 +66,6 @@ size_t slots_sweep(struct segment *segment);
 
 /* Whether all attached processes have the same number of slots. */
 bool slots_agree(struct segment *segment);
-/* From now on readers check at least this many mark words. */
-void slots_raise_words(struct segment *segment, uint32_t needed);
 
 /* For board.c. */
 size_t slots_size(const struct board_sizes *sizes);

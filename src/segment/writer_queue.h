@@ -9,7 +9,7 @@
 #define STAMPD_SEGMENT_WRITER_QUEUE_H
 
 #include "base/arena.h"
-#include "segment/board.h"
+#include "segment/segment.h"
 
 struct writer_queue; /* the turns that one operation holds */
 

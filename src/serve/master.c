@@ -22,6 +22,7 @@
 #include "base/stop.h"
 #include "model/cron.h"
 #include "segment/processes.h"
+#include "segment/segment_open.h"
 #include "edge/fcgi.h"
 #include "edge/mapping.h"
 #include "operation/module/module.h"

@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "segment/metrics.h"
 #include "segment/refusals.h"
+#include "segment/segment_open.h"
 #include "store/session.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"

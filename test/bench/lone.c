@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "edge/fcgi.h"
 #include "segment/processes.h"
+#include "segment/segment_open.h"
 #include "serve/heritage.h"
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"

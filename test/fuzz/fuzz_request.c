@@ -16,6 +16,7 @@
 #include "serve/route.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "serve/cors.h"
 #include "serve/request.h"
 #include "store/store_commit.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "model/stamp.h"
 #include "segment/namespaces.h"
+#include "segment/segment_open.h"
 #include "store/statements.h"
 #include "store/store_commit.h"
 #include "store/store_list.h"

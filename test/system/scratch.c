@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
+#include "segment/segment_open.h"
 
 #define MUST(condition, ...)                                                                                 \
     do {                                                                                                     \

@@ -24,6 +24,7 @@
 #include "segment/processes.h"
 #include "store/session.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "store/statements.h"
 #include "edge/pg.h"
 #include "serve/relay.h"

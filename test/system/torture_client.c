@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "model/stamp.h"
 #include "segment/segment.h"
+#include "segment/segment_open.h"
 #include "store/store.h"
 #include "store/store_commit.h"
 #include "store/store_load.h"

@@ -20,6 +20,7 @@
 #include "child.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "serve/instance.h"
 
 enum { WORKERS = 4, BLOCK = 2 * WORKERS + 8 };

@@ -16,6 +16,7 @@
 #include "live/live_key.h"
 #include "live/live_question.h"
 #include "segment/segment.h"
+#include "segment/segment_open.h"
 
 enum { MOST = 10, SLOTS = 1024 };
 

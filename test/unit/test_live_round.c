@@ -13,6 +13,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 
 enum { SLOTS = 1024, NS = 0, WORKER = 5, MANY = 3000, NEXT = 300 };
 static const struct live_horizon before = {.life = 1, .horizon = 100}, after = {.life = 1, .horizon = 200};

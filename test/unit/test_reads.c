@@ -16,6 +16,7 @@
 #include "edge/mapping.h"
 #include "segment/reads.h"
 #include "segment/segment.h"
+#include "segment/segment_open.h"
 
 enum { SLOTS = 1024, HANDLES = 6, INSTANCE = 1, OTHER_INSTANCE = 2, CHOOSING = 1 };
 enum { LAB = 3, DEMO = 4 };

@@ -9,6 +9,7 @@
 #include "transaction_world.h"
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
+#include "segment/segment_open.h"
 #include "document/transaction.h"
 
 /* --- what another worker has: the shared cache --- */

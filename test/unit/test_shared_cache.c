@@ -19,6 +19,7 @@
 #include "segment/processes.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 
 enum { SLOTS = 1024, OWN = 3, OTHER = 4, HASH = 77 };
 

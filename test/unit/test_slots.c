@@ -21,6 +21,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "edge/mapping.h"
 
 enum { SLOTS = 1024 };

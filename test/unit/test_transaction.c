@@ -12,6 +12,7 @@
 #include "model/stamp.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "store/store_commit.h"
 #include "document/transaction.h"
 #include "transaction_world.h"

@@ -17,6 +17,7 @@
 #include "child.h"
 #include "segment/processes.h"
 #include "segment/writer_queue.h"
+#include "segment/segment_open.h"
 
 enum { SLOTS = 1024, PROCESSES = 5, SHORT_MS = 30, LONG_MS = 200000 };
 

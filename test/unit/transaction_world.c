@@ -16,6 +16,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 #include "document/transaction.h"
 
 struct settings settings;

@@ -19,6 +19,7 @@
 #include "operation/reply.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/segment_open.h"
 
 enum { SLOTS = 1024 };
 

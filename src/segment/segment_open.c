@@ -1,0 +1,53 @@
+/* segment_open: maps the file and gives each tenant its part; stands above the tenants. */
+#include "segment/segment_open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "segment/board.h"
+#include "segment/processes.h"
+#include "segment/shared_cache.h"
+#include "segment/slots.h"
+
+static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
+
+bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, size_t shared_cache_bytes,
+                  char *problem, size_t problem_size)
+{
+    assert(slots % 64 == 0 && (slots & (slots - 1)) == 0);
+    const struct board_sizes sizes = {.slots = slots, .shared_cache_bytes = shared_cache_bytes};
+    struct segment *segment = calloc(1, sizeof *segment);
+    if (!segment)
+        log_fatal("out of memory opening the segment");
+    if (!mapping_open(&segment->mapping, path, MAGIC, BOARD_LAYOUT, board_size(&sizes), problem,
+                      problem_size)) {
+        free(segment);
+        return false;
+    }
+    segment->index = SEGMENT_NO_INDEX;
+    board_init(segment, &sizes);
+    if (!slots_agree(segment)) { /* different table sizes may add up to the same total */
+        snprintf(problem, problem_size, "segment %s: in use with another segment_slots", path);
+        segment_close(segment);
+        return false;
+    }
+    *segment_r = segment;
+    return true;
+}
+
+void segment_close(struct segment *segment)
+{
+    if (!segment)
+        return;
+    shared_cache_destroy(segment->shared_cache);
+    mapping_close(&segment->mapping);
+    free(segment);
+}
+
+void segment_join(struct segment *segment, int index)
+{
+    assert(index >= 0 && index < processes_count(segment)); /* taken, so readers check its word */
+    segment->index = index;
+    board_recover(segment, index);
+}
