@@ -24,7 +24,7 @@ struct documents *documents_create(const struct settings *settings, struct segme
     documents->segment = segment;
     documents->store = store_create(settings, segment);
     documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
-    documents->publisher = publisher_create(segment);
+    documents->publisher = feed_publisher_create(segment);
     documents->pulse = metrics_pulse(segment, segment_index(segment));
     documents->deadline_ms = INT64_MAX;
     documents->other_hosts = settings->hosts == HOSTS_MANY;
@@ -38,7 +38,7 @@ void documents_destroy(struct documents *documents)
         return;
     cache_destroy(documents->cache);
     store_destroy(documents->store);
-    publisher_destroy(documents->publisher);
+    feed_publisher_destroy(documents->publisher);
     free(documents);
 }
 
@@ -399,7 +399,7 @@ enum fault documents_newest_part(struct documents *documents, int ns, struct are
 void documents_keep_written(struct documents *documents, int ns, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag)
 {
-    if (!store_judge_expiry(documents->store, ns, document)) {
+    if (!store_schema_judge_expiry(documents->store, ns, document)) {
         documents_distrust(documents, ns, found);
         return;
     }
@@ -455,9 +455,9 @@ void documents_tell(struct documents *documents, int ns, struct arena *arena, co
         if (commit->documents[i].act != DRAFT_READ)
             changes[count++] = (struct subscriber_change){header->class, header->id};
     }
-    publisher_send(documents->publisher, ns, version, changes, count);
+    feed_publisher_send(documents->publisher, ns, version, changes, count);
     count = 0;
     for (size_t i = 0; copies && i < copies->target_count; i++)
         changes[count++] = (struct subscriber_change){copies->targets[i].class, copies->targets[i].id};
-    publisher_send(documents->publisher, ns, 0, changes, count); /* each has a version of its own */
+    feed_publisher_send(documents->publisher, ns, 0, changes, count); /* each has a version of its own */
 }

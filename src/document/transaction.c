@@ -459,7 +459,7 @@ static void settle_unknown(struct transaction *transaction, struct writing *writ
     }
     crash_at(CRASH_UNKNOWN_CONNECTED);
     slots_publish(documents->segment, writing->slots, writing->slot_count, NULL); /* as if committed */
-    publisher_miss(documents->publisher, transaction->ns);
+    feed_publisher_miss(documents->publisher, transaction->ns);
     slots_unmark(documents->segment, writing->slots, writing->slot_count);
     slots_end(documents->segment);
     crash_at(CRASH_UNKNOWN_SETTLED);

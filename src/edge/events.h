@@ -1,15 +1,12 @@
-/* events: an event loop and long-lived HTTP responses, behind libevent.
+/* events: an event loop, behind libevent.
  *
  * For a process with thousands of connections and no worker for each.  All callbacks run in one thread; a
- * callback may destroy the object that it was called for.  The HTTP side takes requests from a proxy on the
- * same host, one per connection. */
+ * callback may destroy the object that it was called for. */
 #ifndef STAMPD_EDGE_EVENTS_H
 #define STAMPD_EDGE_EVENTS_H
 
 #include "base/base.h"
-#include "base/bytes.h"
 
-/* --- the loop --- */
 struct events;
 struct events *events_create(void) __attribute__((returns_nonnull));
 /* All objects of the loop must have been destroyed before. */
@@ -20,65 +17,18 @@ void events_stop(struct events *events);
 
 /* Waits for a borrowed descriptor to be ready. */
 struct watch;
-struct watch *watch_create(struct events *events, void (*ready)(void *context), void *context)
+struct watch *events_watch_create(struct events *events, void (*ready)(void *context), void *context)
     __attribute__((returns_nonnull));
-void watch_destroy(struct watch *watch); /* NULL is allowed */
+void events_watch_destroy(struct watch *watch); /* NULL is allowed */
 /* Watches this descriptor from now on; fd -1: none.  Must be called again when the descriptor was closed. */
-void watch_set(struct watch *watch, int fd, bool for_writing);
+void events_watch_set(struct watch *watch, int fd, bool for_writing);
 
-struct event_timer;
-struct event_timer *event_timer_create(struct events *events, void (*ready)(void *context), void *context)
+struct events_timer;
+struct events_timer *events_timer_create(struct events *events, void (*ready)(void *context), void *context)
     __attribute__((returns_nonnull));
-void event_timer_destroy(struct event_timer *timer); /* NULL is allowed */
+void events_timer_destroy(struct events_timer *timer); /* NULL is allowed */
 /* Fires once, after this time; replaces an earlier start. */
-void event_timer_start(struct event_timer *timer, int64_t after_ms);
-void event_timer_stop(struct event_timer *timer);
-
-/* --- HTTP --- */
-struct exchange; /* a request and its answer */
-
-struct endpoint_options {
-    int listener; /* ownership passes to the endpoint; made non-blocking */
-    size_t body_most;
-    int64_t stall_ms; /* a connection that accepts no data for this long is closed */
-    void (*request)(void *context, struct exchange *exchange);
-    void *context;
-};
-struct event_endpoint;
-struct event_endpoint *event_endpoint_open(struct events *events, const struct endpoint_options *options)
-    __attribute__((returns_nonnull));
-/* Accepts no new connections from now on. */
-void event_endpoint_stop(struct event_endpoint *endpoint);
-/* Closes all connections without calling their owners. */
-void event_endpoint_close(struct event_endpoint *endpoint);
-
-/* Texts of the request live until the response begins or the exchange ends. */
-struct bytes exchange_method(const struct exchange *exchange);
-struct bytes exchange_uri(const struct exchange *exchange);
-struct bytes exchange_header(const struct exchange *exchange, const char *name); /* NO_BYTES: absent */
-struct bytes exchange_body(const struct exchange *exchange);
-/* Discards the body, which is empty from now on. */
-void exchange_forget_body(struct exchange *exchange);
-/* Approximate memory of the request, in bytes. */
-size_t exchange_size(const struct exchange *exchange);
-
-/* An exchange that is still unanswered when `request` returns must have an owner. */
-struct exchange_owner {
-    void (*gone)(void *context);    /* the connection is closed; the exchange is no longer valid */
-    void (*drained)(void *context); /* all written data has been sent */
-    void *context;
-};
-void exchange_own(struct exchange *exchange, const struct exchange_owner *owner);
-
-/* Sends a whole response and ends the exchange.  `head` is a CGI head:
- * "Status: 404 Not Found\r\nName: value\r\n\r\n". */
-void exchange_answer(struct exchange *exchange, struct bytes head, struct bytes body);
-/* Begins a streamed response. */
-void exchange_begin(struct exchange *exchange, struct bytes head);
-void exchange_write(struct exchange *exchange, struct bytes text);
-/* Bytes written but not sent yet, those in the kernel not counted. */
-size_t exchange_unsent(const struct exchange *exchange);
-/* Ends the response and the exchange; data already written still reaches the peer. */
-void exchange_end(struct exchange *exchange);
+void events_timer_start(struct events_timer *timer, int64_t after_ms);
+void events_timer_stop(struct events_timer *timer);
 
 #endif

@@ -31,7 +31,7 @@ struct live {
     struct events *events;
     struct subscriber *subscriber;
     struct watch *subscriber_watch, *signal_watch;
-    struct event_timer *tick, *soon, *leave;
+    struct events_timer *tick, *soon, *leave;
     bool is_soon, is_leaving;
     int signals;
     struct live_audiences *audiences;
@@ -54,7 +54,7 @@ static void look_soon(void *context)
     if (live->is_soon)
         return;
     live->is_soon = true;
-    event_timer_start(live->soon, SOON_MS);
+    events_timer_start(live->soon, SOON_MS);
 }
 
 static void on_soon(void *context)
@@ -72,7 +72,7 @@ static void on_tick(void *context)
     live_namespaces_hear(live->namespaces);
     live_namespaces_tick(live->namespaces, clock_monotonic_ms());
     live_listener_keep_alive(live->audiences);
-    event_timer_start(live->tick, TICK_MS);
+    events_timer_start(live->tick, TICK_MS);
 }
 
 /* --- shutdown --- */
@@ -86,7 +86,7 @@ static void on_leave(void *context)
         return;
     }
     live_listener_end_some(live->audiences, count / LEAVE_GROUPS + 1);
-    event_timer_start(live->leave, live_audiences_count(live->audiences) ? LEAVE_MS : LEAVE_LAST_MS);
+    events_timer_start(live->leave, live_audiences_count(live->audiences) ? LEAVE_MS : LEAVE_LAST_MS);
 }
 
 static void on_signal(void *context)
@@ -128,17 +128,17 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     size_t connections_most = most_connections(heritage->settings);
     *live = (struct live){.settings = heritage->settings, .signals = stop_open()};
     live->subscriber =
-        subscriber_open(heritage->segment, live->settings->run_directory, problem, sizeof problem);
+        feed_subscriber_open(heritage->segment, live->settings->run_directory, problem, sizeof problem);
     if (!live->subscriber) {
         log_error("live: %s", problem);
         return false;
     }
     live->events = events_create();
-    live->subscriber_watch = watch_create(live->events, on_subscriber, live);
-    live->signal_watch = watch_create(live->events, on_signal, live);
-    live->tick = event_timer_create(live->events, on_tick, live);
-    live->soon = event_timer_create(live->events, on_soon, live);
-    live->leave = event_timer_create(live->events, on_leave, live);
+    live->subscriber_watch = events_watch_create(live->events, on_subscriber, live);
+    live->signal_watch = events_watch_create(live->events, on_signal, live);
+    live->tick = events_timer_create(live->events, on_tick, live);
+    live->soon = events_timer_create(live->events, on_soon, live);
+    live->leave = events_timer_create(live->events, on_leave, live);
     live->audiences = live_audiences_create(live->settings, live->subscriber);
     live->namespaces = live_namespaces_create(&(struct live_namespaces_parts){.settings = live->settings,
                                                                               .segment = heritage->segment,
@@ -157,9 +157,9 @@ static bool open_live(struct live *live, const struct heritage *heritage)
                                                                       .namespaces = live->namespaces,
                                                                       .connections_most = connections_most},
                                         heritage->listener);
-    watch_set(live->subscriber_watch, subscriber_descriptor(live->subscriber), false);
-    watch_set(live->signal_watch, live->signals, false);
-    event_timer_start(live->tick, TICK_MS);
+    events_watch_set(live->subscriber_watch, feed_subscriber_descriptor(live->subscriber), false);
+    events_watch_set(live->signal_watch, live->signals, false);
+    events_timer_start(live->tick, TICK_MS);
     return true;
 }
 
@@ -170,12 +170,12 @@ static void close_live(struct live *live)
     live_endpoint_close(live->endpoint);
     live_namespaces_destroy(live->namespaces);
     live_audiences_destroy(live->audiences);
-    subscriber_close(live->subscriber);
-    watch_destroy(live->subscriber_watch);
-    watch_destroy(live->signal_watch);
-    event_timer_destroy(live->tick);
-    event_timer_destroy(live->soon);
-    event_timer_destroy(live->leave);
+    feed_subscriber_close(live->subscriber);
+    events_watch_destroy(live->subscriber_watch);
+    events_watch_destroy(live->signal_watch);
+    events_timer_destroy(live->tick);
+    events_timer_destroy(live->soon);
+    events_timer_destroy(live->leave);
     events_destroy(live->events);
 }
 
@@ -188,7 +188,7 @@ int live_run(const struct heritage *heritage)
     struct message message = {.kind = MESSAGE_READY, .pid = getpid()};
     if (write(heritage->messages, &message, sizeof message) != sizeof message)
         log_warning("cannot reach the master: %m");
-    log_debug("live serves pipe=%s", subscriber_slot(live.subscriber)->path);
+    log_debug("live serves pipe=%s", feed_subscriber_slot(live.subscriber)->path);
     events_run(live.events);
     close_live(&live);
     return 0;

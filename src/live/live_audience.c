@@ -45,7 +45,7 @@ const struct live_share *live_audiences_share(const struct live_audiences *audie
 
 static void publish_count(const struct live_audiences *audiences)
 {
-    atomic_store(&subscriber_slot(audiences->subscriber)->listeners, audiences->count);
+    atomic_store(&feed_subscriber_slot(audiences->subscriber)->listeners, audiences->count);
 }
 
 /* --- a namespace --- */

@@ -3,6 +3,7 @@
 #define STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
 
 #include "edge/events.h"
+#include "edge/exchange.h"
 #include "live/live_audience.h"
 #include "segment/namespaces.h"
 

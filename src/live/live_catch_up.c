@@ -59,7 +59,7 @@ void live_catch_up_destroy(struct live_catch_up *catch_up)
 
 static uint32_t count_missed(const struct live_catch_up *catch_up)
 {
-    return subscriber_missed(catch_up->subscriber, live_audience_number(catch_up->audience));
+    return feed_subscriber_missed(catch_up->subscriber, live_audience_number(catch_up->audience));
 }
 
 void live_catch_up_note_gap(struct live_catch_up *catch_up)

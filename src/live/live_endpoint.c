@@ -22,7 +22,7 @@ enum { NAMESPACE_PART = 2, CLIENT_PART = 8 }; /* of live_memory_mb: a half, an e
 
 struct live_endpoint {
     struct live_endpoint_parts parts;
-    struct event_endpoint *sockets;
+    struct exchange_endpoint *sockets;
     bool is_leaving;
 };
 
@@ -185,7 +185,7 @@ static enum fault refuse_share(struct asking *asking, struct reply *reply, enum 
                                const char *limit, int64_t most)
 {
     struct arena *arena = asking->opening->arena;
-    pulse_count(&subscriber_slot(asking->parts->subscriber)->refused, 1);
+    pulse_count(&feed_subscriber_slot(asking->parts->subscriber)->refused, 1);
     return reply_fault(&asking->call, reply, fault, NULL, limit, arena_printf(arena, "%lld", (long long)most),
                        NULL);
 }
@@ -312,24 +312,24 @@ struct live_endpoint *live_endpoint_open(const struct live_endpoint_parts *parts
         log_fatal("out of memory live");
     endpoint->parts = *parts;
     endpoint->sockets =
-        event_endpoint_open(parts->events, &(struct endpoint_options){
-                                               .listener = listener,
-                                               .body_most = (size_t)settings_live_body(parts->settings),
-                                               .stall_ms = parts->settings->live_stall_s * 1000,
-                                               .request = serve,
-                                               .context = endpoint,
-                                           });
+        exchange_endpoint_open(parts->events, &(struct endpoint_options){
+                                                  .listener = listener,
+                                                  .body_most = (size_t)settings_live_body(parts->settings),
+                                                  .stall_ms = parts->settings->live_stall_s * 1000,
+                                                  .request = serve,
+                                                  .context = endpoint,
+                                              });
     return endpoint;
 }
 
 void live_endpoint_stop(struct live_endpoint *endpoint)
 {
     endpoint->is_leaving = true;
-    event_endpoint_stop(endpoint->sockets);
+    exchange_endpoint_stop(endpoint->sockets);
 }
 
 void live_endpoint_close(struct live_endpoint *endpoint)
 {
-    event_endpoint_close(endpoint->sockets);
+    exchange_endpoint_close(endpoint->sockets);
     free(endpoint);
 }

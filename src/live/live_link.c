@@ -44,7 +44,7 @@ struct live_link *live_link_create(struct events *events, const struct settings 
         log_fatal("out of memory live");
     link->owner = owner;
     link->database = database;
-    link->watch = watch_create(events, on_socket, link);
+    link->watch = events_watch_create(events, on_socket, link);
     link->arena = arena_create("live query");
     link->scratch = arena_create("live notification");
     link->options = (struct pg_options){
@@ -69,7 +69,7 @@ bool live_link_is_open(const struct live_link *link)
 
 static void close_connection(struct live_link *link)
 {
-    watch_set(link->watch, -1, false);
+    events_watch_set(link->watch, -1, false);
     arena_reset(link->arena);
     pg_close(link->pg);
     link->pg = NULL;
@@ -85,7 +85,7 @@ static void drop(struct live_link *link)
 void live_link_destroy(struct live_link *link)
 {
     close_connection(link);
-    watch_destroy(link->watch);
+    events_watch_destroy(link->watch);
     arena_destroy(link->arena);
     arena_destroy(link->scratch);
     free(link);
@@ -211,8 +211,8 @@ static void set_watch(struct live_link *link)
         return;
     bool waits = link->state == LINK_CONNECTING || link->state == LINK_ASKING;
     if (link->state == LINK_CONNECTING) /* each step may have another socket, even with the same number */
-        watch_set(link->watch, -1, false);
-    watch_set(link->watch, pg_socket(link->pg), waits && link->progress == PG_WAITS_TO_WRITE);
+        events_watch_set(link->watch, -1, false);
+    events_watch_set(link->watch, pg_socket(link->pg), waits && link->progress == PG_WAITS_TO_WRITE);
 }
 
 void live_link_go_on(struct live_link *link)

@@ -319,7 +319,7 @@ static void flush(struct live_listener *listener)
         }
         listener->has_sent = true;
         exchange_write(listener->exchange, builder_bytes(text));
-        pulse_count(&subscriber_slot(all->subscriber)->told, 1);
+        pulse_count(&feed_subscriber_slot(all->subscriber)->told, 1);
     }
 }
 

@@ -8,6 +8,7 @@
 #define STAMPD_LIVE_LIVE_LISTENER_H
 
 #include "edge/events.h"
+#include "edge/exchange.h"
 #include "live/live_audience.h"
 #include "live/live_question.h"
 

@@ -56,7 +56,7 @@ static void hear_feed(struct live_namespaces *all, const struct subscriber_news 
 void live_namespaces_hear(struct live_namespaces *all)
 {
     struct subscriber_news news;
-    while (subscriber_next(all->parts.subscriber, &news))
+    while (feed_subscriber_next(all->parts.subscriber, &news))
         hear_feed(all, &news);
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
         live_listener_flush_all(ns->audience);
@@ -97,7 +97,7 @@ static bool is_needed(void *context)
 static void want_feed(const struct live_namespace *ns, bool is_wanted)
 {
     if (ns->all->parts.settings->hosts != HOSTS_MANY) /* else notifications cover everything */
-        subscriber_want(ns->all->parts.subscriber, live_audience_number(ns->audience), is_wanted);
+        feed_subscriber_want(ns->all->parts.subscriber, live_audience_number(ns->audience), is_wanted);
 }
 
 static void on_begin(void *context)

@@ -99,7 +99,7 @@ enum fault classes_schema(struct attempt *attempt, const struct schema **schema_
 enum fault classes_confirm(struct attempt *attempt, enum fault refusal)
 {
     enum fault fault = attempt->schema
-                           ? store_confirm_schema(documents_store(attempt->worker_context->documents),
+                           ? store_schema_confirm(documents_store(attempt->worker_context->documents),
                                                   attempt->ns, attempt->call->arena, attempt->schema)
                            : FAULT_NONE;
     return fault ? fault : refusal;

@@ -40,7 +40,7 @@ struct publisher {
     struct channel channels[FEED_MOST];
 };
 
-struct publisher *publisher_create(struct segment *segment)
+struct publisher *feed_publisher_create(struct segment *segment)
 {
     struct publisher *publisher = calloc(1, sizeof *publisher);
     if (!publisher)
@@ -58,7 +58,7 @@ static void close_channel(struct channel *channel)
     *channel = (struct channel){.fd = -1};
 }
 
-void publisher_destroy(struct publisher *publisher)
+void feed_publisher_destroy(struct publisher *publisher)
 {
     if (!publisher)
         return;
@@ -70,7 +70,7 @@ void publisher_destroy(struct publisher *publisher)
 /* The pipe of the subscriber as it is open now; -1: no reader. */
 static int find_pipe(struct publisher *publisher, int number)
 {
-    struct subscriber_slot *place = &publisher->segment->feed->places[number];
+    struct feed_subscriber_slot *place = &publisher->segment->feed->places[number];
     struct channel *channel = &publisher->channels[number];
     uint32_t turn = atomic_load(&place->turn);
     if (channel->turn == turn)
@@ -105,8 +105,8 @@ static void finish(struct publisher *publisher, int ns, int64_t version, char *m
     send(publisher, ns, message, size);
 }
 
-void publisher_send(struct publisher *publisher, int ns, int64_t version,
-                    const struct subscriber_change *changes, size_t count)
+void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
+                         const struct subscriber_change *changes, size_t count)
 {
     char message[PIPE_BUF];
     size_t size = sizeof(struct head);
@@ -128,7 +128,7 @@ void publisher_send(struct publisher *publisher, int ns, int64_t version,
         finish(publisher, ns, version, message, size);
 }
 
-void publisher_miss(struct publisher *publisher, int ns)
+void feed_publisher_miss(struct publisher *publisher, int ns)
 {
     char message[sizeof(struct head)];
     struct feed_board *feed = publisher->segment->feed;
@@ -143,7 +143,7 @@ void publisher_miss(struct publisher *publisher, int ns)
 
 struct subscriber {
     struct segment *segment;
-    struct subscriber_slot *place;
+    struct feed_subscriber_slot *place;
     int number, fd;
     struct subscriber_counts counts;
     size_t size, taken; /* of the bytes read */
@@ -153,7 +153,7 @@ struct subscriber {
 };
 
 /* Its pipe has no reader, or was never opened and its process is gone. */
-static bool is_abandoned(struct subscriber_slot *place, uint32_t owner)
+static bool is_abandoned(struct feed_subscriber_slot *place, uint32_t owner)
 {
     char path[FEED_PATH_BYTES];
     uint32_t turn = atomic_load(&place->turn);
@@ -175,7 +175,7 @@ static void forget_wants(struct segment *segment, int number)
 
 static void clear_place(struct segment *segment, int number)
 {
-    struct subscriber_slot *place = &segment->feed->places[number];
+    struct feed_subscriber_slot *place = &segment->feed->places[number];
     if (atomic_load(&place->turn) % 2)
         atomic_fetch_add(&place->turn, 1);
     forget_wants(segment, number);
@@ -186,7 +186,7 @@ static void clear_place(struct segment *segment, int number)
 void feed_retire(struct segment *segment, uint32_t process)
 {
     for (int i = 0; i < FEED_MOST; i++) {
-        struct subscriber_slot *place = &segment->feed->places[i];
+        struct feed_subscriber_slot *place = &segment->feed->places[i];
         uint32_t owner = process; /* another process may have taken it already */
         if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
             continue;
@@ -198,7 +198,7 @@ void feed_retire(struct segment *segment, uint32_t process)
 /* Removes what a killed process left, so that no publisher writes to it. */
 static bool take_place(struct subscriber *subscriber, int number)
 {
-    struct subscriber_slot *place = &subscriber->segment->feed->places[number];
+    struct feed_subscriber_slot *place = &subscriber->segment->feed->places[number];
     uint32_t owner = atomic_load(&place->owner);
     if (owner && !is_abandoned(place, owner))
         return false;
@@ -234,8 +234,8 @@ static bool open_pipe(struct subscriber *subscriber, const char *folder, char *p
     return true;
 }
 
-struct subscriber *subscriber_open(struct segment *segment, const char *folder, char *problem,
-                                   size_t problem_size)
+struct subscriber *feed_subscriber_open(struct segment *segment, const char *folder, char *problem,
+                                        size_t problem_size)
 {
     struct subscriber *subscriber = calloc(1, sizeof *subscriber);
     if (!subscriber)
@@ -248,11 +248,11 @@ struct subscriber *subscriber_open(struct segment *segment, const char *folder, 
         snprintf(problem, problem_size, "all %d places for listening processes are taken", FEED_MOST);
     if (subscriber->place && open_pipe(subscriber, folder, problem, problem_size))
         return subscriber;
-    subscriber_close(subscriber);
+    feed_subscriber_close(subscriber);
     return NULL;
 }
 
-void subscriber_close(struct subscriber *subscriber)
+void feed_subscriber_close(struct subscriber *subscriber)
 {
     if (!subscriber)
         return;
@@ -290,24 +290,24 @@ bool feed_session_listens(const struct segment *segment, int ns, struct bytes se
 {
     uint64_t key = key_of(segment, ns, session);
     for (int i = 0; i < FEED_MOST; i++) {
-        const struct subscriber_slot *place = &segment->feed->places[i];
+        const struct feed_subscriber_slot *place = &segment->feed->places[i];
         if (atomic_load(&place->turn) % 2 && feed_sessions_has(&place->sessions, key))
             return true;
     }
     return false;
 }
 
-int subscriber_descriptor(const struct subscriber *subscriber)
+int feed_subscriber_descriptor(const struct subscriber *subscriber)
 {
     return subscriber->fd;
 }
 
-struct subscriber_slot *subscriber_slot(const struct subscriber *subscriber)
+struct feed_subscriber_slot *feed_subscriber_slot(const struct subscriber *subscriber)
 {
     return subscriber->place;
 }
 
-void subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
+void feed_subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
 {
     uint32_t bit = UINT32_C(1) << subscriber->number;
     if (is_wanted)
@@ -316,7 +316,7 @@ void subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
         atomic_fetch_and(&subscriber->segment->feed->wanted[ns], ~bit);
 }
 
-uint32_t subscriber_missed(const struct subscriber *subscriber, int ns)
+uint32_t feed_subscriber_missed(const struct subscriber *subscriber, int ns)
 {
     return atomic_load(&subscriber->place->missed[ns]);
 }
@@ -345,7 +345,7 @@ static bool read_message(struct subscriber *subscriber)
     return true;
 }
 
-bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r)
+bool feed_subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r)
 {
     bool is_fresh = subscriber->taken >= subscriber->message_end;
     if (is_fresh) {

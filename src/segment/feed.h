@@ -12,7 +12,7 @@
 
 enum { FEED_MOST = 16, FEED_PATH_BYTES = 256 };
 
-struct subscriber_slot {
+struct feed_subscriber_slot {
     _Alignas(64) _Atomic uint32_t owner;       /* process; 0: free */
     _Atomic uint32_t turn;                     /* odd: open; moves when the pipe opens or closes */
     _Atomic uint64_t listeners, told, refused; /* metrics: connections open, events sent, refusals (full) */
@@ -24,7 +24,7 @@ struct subscriber_slot {
 /* Lies in the segment; zero is a valid initial state. */
 struct feed_board {
     _Atomic uint32_t wanted[NAMESPACES_MOST]; /* a bit for each subscriber */
-    struct subscriber_slot places[FEED_MOST];
+    struct feed_subscriber_slot places[FEED_MOST];
 };
 
 /* --- queries --- */
@@ -34,8 +34,8 @@ bool feed_session_listens(const struct segment *segment, int ns, struct bytes se
 
 /* --- publishers --- */
 struct publisher; /* a process's open pipes */
-struct publisher *publisher_create(struct segment *segment) __attribute__((returns_nonnull));
-void publisher_destroy(struct publisher *publisher); /* NULL is allowed */
+struct publisher *feed_publisher_create(struct segment *segment) __attribute__((returns_nonnull));
+void feed_publisher_destroy(struct publisher *publisher); /* NULL is allowed */
 
 static inline bool feed_are_wanted(const struct segment *segment, int ns)
 {
@@ -47,24 +47,24 @@ struct subscriber_change {
 };
 /* These documents were committed at `version`.  Called between the commit and slots_end: a subscriber that
  * finds no commit in flight has then been sent every event. */
-void publisher_send(struct publisher *publisher, int ns, int64_t version,
-                    const struct subscriber_change *changes, size_t count);
+void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
+                         const struct subscriber_change *changes, size_t count);
 /* Something may have been committed, but it is not known what. Called before slots_end, too. */
-void publisher_miss(struct publisher *publisher, int ns);
+void feed_publisher_miss(struct publisher *publisher, int ns);
 
 /* --- subscribers --- */
 struct subscriber;
 
 /* Takes a place that is free or whose process is gone, and creates the pipe in `folder`.  On failure NULL
  * with one line in `problem`. */
-struct subscriber *subscriber_open(struct segment *segment, const char *folder, char *problem,
-                                   size_t problem_size);
-void subscriber_close(struct subscriber *subscriber); /* NULL is allowed */
-int subscriber_descriptor(const struct subscriber *subscriber);
-struct subscriber_slot *subscriber_slot(const struct subscriber *subscriber);
+struct subscriber *feed_subscriber_open(struct segment *segment, const char *folder, char *problem,
+                                        size_t problem_size);
+void feed_subscriber_close(struct subscriber *subscriber); /* NULL is allowed */
+int feed_subscriber_descriptor(const struct subscriber *subscriber);
+struct feed_subscriber_slot *feed_subscriber_slot(const struct subscriber *subscriber);
 /* After it returns, every commit in the namespace is sent, or counted as missed. */
-void subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted);
-uint32_t subscriber_missed(const struct subscriber *subscriber, int ns);
+void feed_subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted);
+uint32_t feed_subscriber_missed(const struct subscriber *subscriber, int ns);
 
 /* Adds a connection of the session; returns the key that removes it, 0: too many connections. */
 MUST_USE uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session);
@@ -78,7 +78,7 @@ struct subscriber_news {
     struct bytes class, id; /* class without data: something was missed; valid until the next call */
 };
 /* The next event received; false: none. */
-bool subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r);
+bool feed_subscriber_next(struct subscriber *subscriber, struct subscriber_news *news_r);
 
 /* For board.c. */
 size_t feed_size(const struct board_sizes *sizes);

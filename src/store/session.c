@@ -279,10 +279,10 @@ bool session_recover(const struct settings *settings, struct segment *segment, b
         enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
         if (!fault || fault == FAULT_ODATABASE) { /* a dropped database: no commit is possible there */
             crash_at(CRASH_RECOVERY_LOCKED);
-            struct publisher *publisher = publisher_create(segment);
-            publisher_miss(publisher, ns); /* first: finding no commit in flight proves all were sent */
+            struct publisher *publisher = feed_publisher_create(segment);
+            feed_publisher_miss(publisher, ns); /* first: finding no commit in flight proves all were sent */
             size_t slots = slots_sweep(segment);
-            publisher_destroy(publisher);
+            feed_publisher_destroy(publisher);
             log_info("recovered index=%d database=%s slots=%zu%s", index, namespaces_database(segment, ns),
                      slots, fault ? " (the database is gone)" : "");
             pg_close(pg);

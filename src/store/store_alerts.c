@@ -4,7 +4,7 @@
 #include "store/store_private.h"
 #include "store/store_tasks.h"
 
-enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, int64_t failures,
+enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
                               int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
     enum { ID, OPERATION, INFO, RETRY, START, CODE, REPORT };
@@ -29,7 +29,7 @@ enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, 
     return fault;
 }
 
-enum fault store_tell_task(struct store *store, int ns, struct arena *arena, struct bytes id,
+enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
                            int64_t failures)
 {
     struct pg_params params;
@@ -40,7 +40,7 @@ enum fault store_tell_task(struct store *store, int ns, struct arena *arena, str
     return store_run_statement(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
 }
 
-enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
+enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
                               int64_t *count_r)
 {
     struct pg_params params;
@@ -53,7 +53,7 @@ enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, 
     return fault;
 }
 
-enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
+enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
                                     const struct task_declaration *operations, size_t count,
                                     int64_t param_bytes)
 {

@@ -35,7 +35,7 @@ static struct copy_source read_source(struct arena *arena, const struct schema *
     return source;
 }
 
-enum fault store_read_copies(struct store *store, int ns, struct arena *arena, const struct schema *schema,
+enum fault store_copies_read(struct store *store, int ns, struct arena *arena, const struct schema *schema,
                              struct copy_batch *batch, size_t limit)
 {
     struct pg_params params;
@@ -127,7 +127,7 @@ static void read_targets(struct copy_batch *batch, const struct pair *pairs, con
     copies_sort(batch);
 }
 
-enum fault store_find_copies(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
+enum fault store_copies_find(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
                              const struct copy_place *after, size_t limit, struct copy_place *last_r)
 {
     struct pg_params params;

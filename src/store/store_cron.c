@@ -22,9 +22,9 @@ static void add_declarations(struct pg_params *params, const struct cron_declara
     pg_add_text_array(params, modules, count);
 }
 
-enum fault store_scan_rules(struct store *store, int ns, struct arena *arena,
-                            const struct cron_declaration *declarations, size_t count,
-                            struct cron_rule **rules_r, size_t *count_r)
+enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
+                           const struct cron_declaration *declarations, size_t count,
+                           struct cron_rule **rules_r, size_t *count_r)
 {
     enum { NAME, OPERATION, PERIOD, AFTER };
     struct pg_params params;
@@ -47,7 +47,7 @@ enum fault store_scan_rules(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_plan_rule(struct store *store, int ns, struct arena *arena, const struct cron_rule *rule,
+enum fault store_cron_plan(struct store *store, int ns, struct arena *arena, const struct cron_rule *rule,
                            int64_t next, int queue, bool *is_made_r)
 {
     struct pg_params params;

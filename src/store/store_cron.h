@@ -17,13 +17,13 @@ struct cron_rule {
 
 /* Stores the rules that modules declare, removes the tasks of rules that are gone, and finds the rules to
  * plan. */
-MUST_USE enum fault store_scan_rules(struct store *store, int ns, struct arena *arena,
-                                     const struct cron_declaration *declarations, size_t count,
-                                     struct cron_rule **rules_r, size_t *count_r);
+MUST_USE enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
+                                    const struct cron_declaration *declarations, size_t count,
+                                    struct cron_rule **rules_r, size_t *count_r);
 
 /* Makes the task of the rule wait for the stamp `next`; is_made_r: false if it is running, or another
  * process has changed the rule. */
-MUST_USE enum fault store_plan_rule(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_cron_plan(struct store *store, int ns, struct arena *arena,
                                     const struct cron_rule *rule, int64_t next, int queue, bool *is_made_r);
 
 #endif

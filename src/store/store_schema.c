@@ -246,7 +246,7 @@ enum fault store_schema(struct store *store, int ns, struct arena *arena, const 
     return FAULT_NONE;
 }
 
-bool store_judge_expiry(struct store *store, int ns, struct document *document)
+bool store_schema_judge_expiry(struct store *store, int ns, struct document *document)
 {
     const struct known_schema *known = store->sessions[ns].schema;
     if (!known)
@@ -255,7 +255,7 @@ bool store_judge_expiry(struct store *store, int ns, struct document *document)
     return true;
 }
 
-enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena, const struct schema *schema)
+enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena, const struct schema *schema)
 {
     struct pg_params params;
     struct pg_result *row;

@@ -13,10 +13,10 @@ MUST_USE enum fault store_schema(struct store *store, int ns, struct arena *aren
 
 /* Sets the document's `until` by the schema under which the last commit was prepared; false: it is
  * unknown. */
-MUST_USE bool store_judge_expiry(struct store *store, int ns, struct document *document);
+MUST_USE bool store_schema_judge_expiry(struct store *store, int ns, struct document *document);
 
 /* Called before a refusal because of this schema: FAULT_STALE if the namespace has another one now. */
-MUST_USE enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena,
                                          const struct schema *schema);
 
 #endif

@@ -38,8 +38,8 @@ static bool read_rows(const struct pg_result *rows, struct arena *arena, struct 
     return true;
 }
 
-enum fault store_read_subscription(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                   bool by_session, struct subscription *subscription_r, bool *is_there_r)
+enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                    bool by_session, struct subscription *subscription_r, bool *is_there_r)
 {
     enum { VOUCHED = 8 };
     struct pg_params params;
@@ -123,10 +123,10 @@ static enum fault vouch(struct store *store, int ns, struct arena *arena, struct
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
 }
 
-enum fault store_change_subscription(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                     const struct subscription_change *change,
-                                     struct subscription *subscription_r, bool *is_there_r,
-                                     const char **limit_r)
+enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                      const struct subscription_change *change,
+                                      struct subscription *subscription_r, bool *is_there_r,
+                                      const char **limit_r)
 {
     struct pg_params params;
     struct pg_result *rows;
@@ -145,7 +145,7 @@ enum fault store_change_subscription(struct store *store, int ns, struct arena *
     return *limit_r ? FAULT_ALIMIT : fault;
 }
 
-enum fault store_drop_subscription(struct store *store, int ns, struct arena *arena, struct bytes session)
+enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena, struct bytes session)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
@@ -155,8 +155,8 @@ enum fault store_drop_subscription(struct store *store, int ns, struct arena *ar
 
 /* --- for the task -------------------------------------------------------------------------------- */
 
-enum fault store_take_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
-                              struct matched_list *list_r)
+enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
+                                            struct bytes session, struct matched_list *list_r)
 {
     enum { TAKING, DEF, VERSION };
     struct pg_params params;
@@ -176,8 +176,8 @@ enum fault store_take_matched(struct store *store, int ns, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_forget_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                int64_t taking)
+enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
+                                              struct bytes session, int64_t taking)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
@@ -186,8 +186,8 @@ enum fault store_forget_matched(struct store *store, int ns, struct arena *arena
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params);
 }
 
-enum fault store_forget_push(struct store *store, int ns, struct arena *arena, struct bytes session,
-                             struct bytes endpoint, bool *is_gone_r)
+enum fault store_subscriptions_forget_push(struct store *store, int ns, struct arena *arena,
+                                           struct bytes session, struct bytes endpoint, bool *is_gone_r)
 {
     struct pg_params params;
     struct pg_result *rows;

@@ -23,14 +23,14 @@ struct subscription {
     struct push_address push;
     struct bytes context; /* NO_BYTES: none */
     bool is_on_trial;     /* it ends early, unless its session returns in a later minute */
-    bool is_vouched;      /* declared with the administrator's key; set by store_read_subscription */
+    bool is_vouched;      /* declared with the administrator's key; set by store_subscriptions_read */
 };
 
 /* `by_session`: the session sent the request, so it has returned. `is_there_r` false: there is none, or it
  * has expired. */
-MUST_USE enum fault store_read_subscription(struct store *store, int ns, struct arena *arena,
-                                            struct bytes session, bool by_session,
-                                            struct subscription *subscription_r, bool *is_there_r);
+MUST_USE enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena,
+                                             struct bytes session, bool by_session,
+                                             struct subscription *subscription_r, bool *is_there_r);
 
 struct subscription_change {
     bool may_create;
@@ -46,30 +46,32 @@ struct subscription_change {
     bool is_vouched;                 /* by the administrator's key */
 };
 /* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting. */
-MUST_USE enum fault store_change_subscription(struct store *store, int ns, struct arena *arena,
-                                              struct bytes session, const struct subscription_change *change,
-                                              struct subscription *subscription_r, bool *is_there_r,
-                                              const char **limit_r);
-MUST_USE enum fault store_drop_subscription(struct store *store, int ns, struct arena *arena,
-                                            struct bytes session);
+MUST_USE enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena,
+                                               struct bytes session, const struct subscription_change *change,
+                                               struct subscription *subscription_r, bool *is_there_r,
+                                               const char **limit_r);
+MUST_USE enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena,
+                                             struct bytes session);
 
 /* --- for the task --- */
 
 struct matched_list {
-    int64_t taking;                           /* its number, for store_forget_matched */
+    int64_t taking;                           /* its number, for store_subscriptions_forget_matched */
     const struct matched_definition *matched; /* versions: of the first commit since the last push */
     size_t count;
 };
 /* The matches to send to the session, taken by a claimed task.  They include those of every commit that
- * found the task waiting and so created no other.  Returns the same list until store_forget_matched. */
-MUST_USE enum fault store_take_matched(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                       struct matched_list *list_r);
+ * found the task waiting and so created no other.  Returns the same list until
+ * store_subscriptions_forget_matched. */
+MUST_USE enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
+                                                     struct bytes session, struct matched_list *list_r);
 /* The matches have been sent. */
-MUST_USE enum fault store_forget_matched(struct store *store, int ns, struct arena *arena,
-                                         struct bytes session, int64_t taking);
+MUST_USE enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
+                                                       struct bytes session, int64_t taking);
 /* The push address is gone: the session is no longer woken, unless it already has another address
  * (`is_gone_r` false). */
-MUST_USE enum fault store_forget_push(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                      struct bytes endpoint, bool *is_gone_r);
+MUST_USE enum fault store_subscriptions_forget_push(struct store *store, int ns, struct arena *arena,
+                                                    struct bytes session, struct bytes endpoint,
+                                                    bool *is_gone_r);
 
 #endif

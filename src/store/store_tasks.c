@@ -143,7 +143,7 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
-enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
+enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
                              size_t count, int64_t claim, struct bytes holder)
 {
     int64_t latest = stamp_add_ms(stamp_now(), TASK_EARLY_MS);
@@ -162,8 +162,8 @@ enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, s
 
 /* --- ends and queries --- */
 
-enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
-                               const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
+enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
+                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -181,8 +181,8 @@ enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
-enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
-                              const struct task_fence *fence, struct task_state *state_r)
+enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
+                             struct task_state *state_r)
 {
     enum { STEP, IS_DONE };
     struct pg_params params;
@@ -199,8 +199,8 @@ enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
-enum fault store_next_task(struct store *store, int ns, struct arena *arena, struct bytes domain,
-                           struct task *task_r)
+enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
+                            struct task *task_r)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -214,7 +214,7 @@ enum fault store_next_task(struct store *store, int ns, struct arena *arena, str
     return fault;
 }
 
-enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
+enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
                            int64_t since, struct task **tasks_r, size_t *count_r)
 {
     struct pg_params params;
@@ -233,8 +233,8 @@ enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int
     return FAULT_NONE;
 }
 
-enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, int64_t since,
-                             int64_t *start_r)
+enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
+                              int64_t *start_r)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -245,7 +245,7 @@ enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, i
     return fault;
 }
 
-enum fault store_running_tasks(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
+enum fault store_tasks_running(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
                                size_t *count_r)
 {
     enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER, START };
@@ -270,8 +270,8 @@ enum fault store_running_tasks(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
-                               int64_t batch, int64_t *count_r)
+enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
+                                     int64_t batch, int64_t *count_r)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -284,7 +284,7 @@ enum fault store_purge_history(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
-enum fault store_administer_tasks(struct store *store, int ns, enum statement statement,
+enum fault store_tasks_administer(struct store *store, int ns, enum statement statement,
                                   const struct pg_params *params, struct pg_result **rows_r)
 {
     assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);

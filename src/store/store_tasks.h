@@ -21,7 +21,7 @@ struct task_claim {
 };
 /* Claims in one round trip, not durably: a claim that PostgreSQL loses cannot be ended either.  Claiming
  * several skips locked rows and tasks of domains. `claim` is the stamp, `holder` names this process. */
-MUST_USE enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena,
                                       struct task_claim *claims, size_t count, int64_t claim,
                                       struct bytes holder);
 
@@ -33,7 +33,7 @@ struct task_end {
 };
 /* Puts the task back to wait, and records the attempt. start_r: start of the waiting task, this one or
  * another for its resource; 0: the attempt was already over. */
-MUST_USE enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
                                         const struct task_fence *fence, const struct task_end *end,
                                         int64_t *start_r);
 /* After a commit of unknown outcome, when its session is gone: the state of the attempt. */
@@ -42,18 +42,18 @@ struct task_state {
     bool is_done; /* this attempt has done it */
     int64_t step; /* held: commits made so far */
 };
-MUST_USE enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_tasks_state(struct store *store, int ns, struct arena *arena,
                                        const struct task_fence *fence, struct task_state *state_r);
 /* The task of a domain that goes next; no id: none is due. */
-MUST_USE enum fault store_next_task(struct store *store, int ns, struct arena *arena, struct bytes domain,
+MUST_USE enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
                                     struct task *task_r);
 
 /* Tasks that may start at `before`, at most `limit` per queue, by queue, priority, start, except those with
  * a start before `since`.  Of each: id, operation, queue, priority, start, attempt, batch, domain. */
-MUST_USE enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int64_t limit,
+MUST_USE enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit,
                                     int64_t before, int64_t since, struct task **tasks_r, size_t *count_r);
 /* The earliest start of a waiting task, from `since` on; STAMP_MAX: none waits. */
-MUST_USE enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, int64_t since,
+MUST_USE enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
                                       int64_t *start_r);
 
 /* A task whose failures have not been reported. */
@@ -61,20 +61,20 @@ struct failed_task {
     struct bytes id, operation, info, code, report;
     int64_t failures, start;
 };
-MUST_USE enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, int64_t failures,
+MUST_USE enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
                                        int64_t limit, struct failed_task **tasks_r, size_t *count_r);
 /* Records that this number of failures of the task has been reported. */
-MUST_USE enum fault store_tell_task(struct store *store, int ns, struct arena *arena, struct bytes id,
+MUST_USE enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
                                     int64_t failures);
 /* Deletes tasks parked before the stamp, and counts them. */
-MUST_USE enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before,
+MUST_USE enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before,
                                        int64_t batch, int64_t *count_r);
 /* Declares the operations of this server, for programs that create tasks by SQL. */
 struct task_declaration {
     struct bytes operation;
     int32_t queue, batch;
 };
-MUST_USE enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
                                              const struct task_declaration *operations, size_t count,
                                              int64_t param_bytes);
 /* The running tasks.  Of each: id, operation, queue, claim, attempt, start, and its holder. */
@@ -82,15 +82,15 @@ struct held_task {
     struct task task;
     struct bytes holder;
 };
-MUST_USE enum fault store_running_tasks(struct store *store, int ns, struct arena *arena,
+MUST_USE enum fault store_tasks_running(struct store *store, int ns, struct arena *arena,
                                         struct held_task **tasks_r, size_t *count_r);
 /* Purges ends before the stamp, among the `batch` oldest. */
-MUST_USE enum fault store_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
+MUST_USE enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
                                         int64_t batch, int64_t *count_r);
 
 /* For administrators: one of the statements TASK_LIST to TASK_BACKLOG; task_rows.h has their parameters and
  * rows. */
-MUST_USE enum fault store_administer_tasks(struct store *store, int ns, enum statement statement,
+MUST_USE enum fault store_tasks_administer(struct store *store, int ns, enum statement statement,
                                            const struct pg_params *params, struct pg_result **rows_r);
 
 #endif

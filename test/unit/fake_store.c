@@ -267,7 +267,7 @@ static void write_row(const struct commit_document *written, int64_t version)
 
 /* --- copies --- */
 
-enum fault store_read_copies(struct store *store, int ns, struct arena *arena, const struct schema *schema,
+enum fault store_copies_read(struct store *store, int ns, struct arena *arena, const struct schema *schema,
                              struct copy_batch *batch, size_t limit)
 {
     (void)store, (void)ns, (void)arena, (void)limit;
@@ -277,7 +277,7 @@ enum fault store_read_copies(struct store *store, int ns, struct arena *arena, c
     return fake.load_fault;
 }
 
-enum fault store_find_copies(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
+enum fault store_copies_find(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
                              const struct copy_place *after, size_t limit, struct copy_place *last_r)
 {
     (void)store, (void)ns, (void)arena, (void)after, (void)limit;
@@ -418,14 +418,14 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
     return FAULT_NONE;
 }
 
-bool store_judge_expiry(struct store *store, int ns, struct document *document)
+bool store_schema_judge_expiry(struct store *store, int ns, struct document *document)
 {
     (void)store, (void)ns;
     judge_expiry(document);
     return !fake.is_forgetful;
 }
 
-enum fault store_confirm_schema(struct store *store, int ns, struct arena *arena, const struct schema *schema)
+enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena, const struct schema *schema)
 {
     (void)store, (void)ns, (void)arena, (void)schema;
     return FAULT_NONE;

@@ -111,7 +111,7 @@ static enum claim_result judge(const struct fake_task *place)
     return place->task.start > stamp_now() ? CLAIM_WAITING : CLAIM_DONE;
 }
 
-enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
+enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
                              size_t count, int64_t claim, struct bytes holder)
 {
     (void)store, (void)ns, (void)arena;
@@ -130,7 +130,7 @@ enum fault store_claim_tasks(struct store *store, int ns, struct arena *arena, s
     return queue.claim_fault;
 }
 
-enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
+enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
 {
     (void)store, (void)ns, (void)arena;
@@ -147,7 +147,7 @@ enum fault store_put_task_back(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
+enum fault store_tasks_state(struct store *store, int ns, struct arena *arena,
                               const struct task_fence *fence, struct task_state *state_r)
 {
     (void)store, (void)ns, (void)arena;
@@ -159,7 +159,7 @@ enum fault store_look_at_task(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_next_task(struct store *store, int ns, struct arena *arena, struct bytes domain,
+enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
                            struct task *task_r)
 {
     (void)store, (void)ns, (void)arena;
@@ -172,7 +172,7 @@ enum fault store_next_task(struct store *store, int ns, struct arena *arena, str
 
 /* --- scans --- */
 
-enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
+enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
                            int64_t since, struct task **tasks_r, size_t *count_r)
 {
     (void)store, (void)ns, (void)limit, (void)before, (void)since;
@@ -184,7 +184,7 @@ enum fault store_due_tasks(struct store *store, int ns, struct arena *arena, int
     return FAULT_NONE;
 }
 
-enum fault store_running_tasks(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
+enum fault store_tasks_running(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
                                size_t *count_r)
 {
     (void)store, (void)ns;
@@ -197,7 +197,7 @@ enum fault store_running_tasks(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
+enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
                                int64_t batch, int64_t *count_r)
 {
     (void)store, (void)ns, (void)arena, (void)before, (void)batch;
@@ -205,7 +205,7 @@ enum fault store_purge_history(struct store *store, int ns, struct arena *arena,
     return FAULT_NONE;
 }
 
-enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, int64_t since,
+enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
                              int64_t *start_r)
 {
     (void)store, (void)ns, (void)arena, (void)since;
@@ -213,7 +213,7 @@ enum fault store_oldest_task(struct store *store, int ns, struct arena *arena, i
     return FAULT_NONE;
 }
 
-enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, int64_t failures,
+enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
                               int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
     (void)store, (void)ns, (void)arena, (void)failures, (void)limit;
@@ -222,14 +222,14 @@ enum fault store_untold_tasks(struct store *store, int ns, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_tell_task(struct store *store, int ns, struct arena *arena, struct bytes id,
+enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
                            int64_t failures)
 {
     (void)store, (void)ns, (void)arena, (void)id, (void)failures;
     return FAULT_NONE;
 }
 
-enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
+enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,
                               int64_t *count_r)
 {
     (void)store, (void)ns, (void)arena, (void)before, (void)batch;
@@ -237,7 +237,7 @@ enum fault store_expire_tasks(struct store *store, int ns, struct arena *arena, 
     return FAULT_NONE;
 }
 
-enum fault store_declare_operations(struct store *store, int ns, struct arena *arena,
+enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
                                     const struct task_declaration *operations, size_t count,
                                     int64_t param_bytes)
 {
@@ -246,7 +246,7 @@ enum fault store_declare_operations(struct store *store, int ns, struct arena *a
 }
 
 /* Without a database nobody administers. */
-enum fault store_administer_tasks(struct store *store, int ns, enum statement statement,
+enum fault store_tasks_administer(struct store *store, int ns, enum statement statement,
                                   const struct pg_params *params, struct pg_result **rows_r)
 {
     (void)store, (void)ns, (void)statement, (void)params;
@@ -255,7 +255,7 @@ enum fault store_administer_tasks(struct store *store, int ns, enum statement st
 }
 
 /* No rules of periodic tasks. */
-enum fault store_scan_rules(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_cron_scan(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                             const struct cron_declaration *declarations UNUSED, size_t count UNUSED,
                             struct cron_rule **rules_r, size_t *count_r)
 {
@@ -264,7 +264,7 @@ enum fault store_scan_rules(struct store *store UNUSED, int ns UNUSED, struct ar
     return FAULT_NONE;
 }
 
-enum fault store_plan_rule(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_cron_plan(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                            const struct cron_rule *rule UNUSED, int64_t next UNUSED, int number UNUSED,
                            bool *is_made_r)
 {
@@ -276,7 +276,7 @@ enum fault store_plan_rule(struct store *store UNUSED, int ns UNUSED, struct are
 
 struct fake_subs subs;
 
-enum fault store_read_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_read(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                    struct bytes session UNUSED, bool by_session UNUSED,
                                    struct subscription *subscription_r, bool *is_there_r)
 {
@@ -286,7 +286,7 @@ enum fault store_read_subscription(struct store *store UNUSED, int ns UNUSED, st
     return subs.fault;
 }
 
-enum fault store_change_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_change(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                      struct bytes session UNUSED, const struct subscription_change *change,
                                      struct subscription *subscription_r, bool *is_there_r,
                                      const char **limit_r)
@@ -301,7 +301,7 @@ enum fault store_change_subscription(struct store *store UNUSED, int ns UNUSED, 
     return subs.fault;
 }
 
-enum fault store_drop_subscription(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_drop(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                    struct bytes session UNUSED)
 {
     subs.drops++;
@@ -309,20 +309,20 @@ enum fault store_drop_subscription(struct store *store UNUSED, int ns UNUSED, st
 }
 
 /* Nothing is ever told. */
-enum fault store_take_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_take_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                               struct bytes session UNUSED, struct matched_list *list_r)
 {
     *list_r = (struct matched_list){0};
     return FAULT_NONE;
 }
 
-enum fault store_forget_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_forget_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                 struct bytes session UNUSED, int64_t taking UNUSED)
 {
     return FAULT_NONE;
 }
 
-enum fault store_forget_push(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+enum fault store_subscriptions_forget_push(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                              struct bytes session UNUSED, struct bytes endpoint UNUSED, bool *is_gone_r)
 {
     *is_gone_r = true;

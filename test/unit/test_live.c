@@ -200,36 +200,36 @@ static int close_segment(void **state UNUSED)
 static void commits_are_heard(void **state UNUSED)
 {
     char problem[256], id[255];
-    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
-    struct publisher *publisher = publisher_create(segment);
+    struct subscriber *subscriber = feed_subscriber_open(segment, folder, problem, sizeof problem);
+    struct publisher *publisher = feed_publisher_create(segment);
     struct subscriber_change changes[100];
     struct subscriber_news news;
     memset(id, 'x', sizeof id);
     for (size_t i = 0; i < COUNT_OF(changes); i++)
         changes[i] = (struct subscriber_change){BYTES("Class"), {id, i + 1}};
     assert_non_null(subscriber);
-    publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* nobody wants it */
+    feed_publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* nobody wants it */
     assert_false(feed_are_wanted(segment, 3));
-    assert_false(subscriber_next(subscriber, &news));
-    subscriber_want(subscriber, 3, true);
+    assert_false(feed_subscriber_next(subscriber, &news));
+    feed_subscriber_want(subscriber, 3, true);
     assert_true(feed_are_wanted(segment, 3) && !feed_are_wanted(segment, 4));
-    publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* more than one message */
-    publisher_miss(publisher, 3);
+    feed_publisher_send(publisher, 3, 5, changes, COUNT_OF(changes)); /* more than one message */
+    feed_publisher_miss(publisher, 3);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
-        assert_true(subscriber_next(subscriber, &news));
+        assert_true(feed_subscriber_next(subscriber, &news));
         assert_true(news.ns == 3 && news.version == 5 && is(news.class, "Class"));
         assert_int_equal(news.id.size, i + 1);
     }
-    assert_true(subscriber_next(subscriber, &news) && !news.class.data);
-    assert_false(subscriber_next(subscriber, &news));
-    assert_int_equal(subscriber_missed(subscriber, 3), 1);
-    while (subscriber_missed(subscriber, 3) == 1) /* nobody reads: it fills, and is not waited for */
-        publisher_send(publisher, 3, 6, changes, COUNT_OF(changes));
-    while (subscriber_next(subscriber, &news))
+    assert_true(feed_subscriber_next(subscriber, &news) && !news.class.data);
+    assert_false(feed_subscriber_next(subscriber, &news));
+    assert_int_equal(feed_subscriber_missed(subscriber, 3), 1);
+    while (feed_subscriber_missed(subscriber, 3) == 1) /* nobody reads: it fills, and is not waited for */
+        feed_publisher_send(publisher, 3, 6, changes, COUNT_OF(changes));
+    while (feed_subscriber_next(subscriber, &news))
         assert_int_equal(news.version, 6);
-    subscriber_close(subscriber);
+    feed_subscriber_close(subscriber);
     assert_false(feed_are_wanted(segment, 3));
-    publisher_destroy(publisher);
+    feed_publisher_destroy(publisher);
 }
 
 static void who_was_killed_is_not_told(void **state UNUSED)
@@ -237,25 +237,25 @@ static void who_was_killed_is_not_told(void **state UNUSED)
     char problem[256];
     pid_t child = fork();
     if (child == 0) {
-        struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
-        subscriber_want(subscriber, 3, true);
+        struct subscriber *subscriber = feed_subscriber_open(segment, folder, problem, sizeof problem);
+        feed_subscriber_want(subscriber, 3, true);
         _exit(0); /* without a farewell */
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(feed_are_wanted(segment, 3));
-    struct publisher *publisher = publisher_create(segment);
+    struct publisher *publisher = feed_publisher_create(segment);
     const struct subscriber_change change = {BYTES("A"), BYTES("1")};
-    publisher_send(publisher, 3, 1, &change, 1); /* writes to nobody */
-    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
+    feed_publisher_send(publisher, 3, 1, &change, 1); /* writes to nobody */
+    struct subscriber *subscriber = feed_subscriber_open(segment, folder, problem, sizeof problem);
     assert_non_null(subscriber);
     assert_false(feed_are_wanted(segment, 3));
-    subscriber_want(subscriber, 3, true);
-    publisher_send(publisher, 3, 2, &change, 1); /* by the new pipe */
+    feed_subscriber_want(subscriber, 3, true);
+    feed_publisher_send(publisher, 3, 2, &change, 1); /* by the new pipe */
     struct subscriber_news news;
-    assert_true(subscriber_next(subscriber, &news) && news.version == 2);
-    subscriber_close(subscriber);
-    publisher_destroy(publisher);
+    assert_true(feed_subscriber_next(subscriber, &news) && news.version == 2);
+    feed_subscriber_close(subscriber);
+    feed_publisher_destroy(publisher);
 }
 
 /* --- sessions --- */
@@ -263,7 +263,7 @@ static void who_was_killed_is_not_told(void **state UNUSED)
 static void sessions_that_listen_are_known(void **state UNUSED)
 {
     char problem[256];
-    struct subscriber *subscriber = subscriber_open(segment, folder, problem, sizeof problem);
+    struct subscriber *subscriber = feed_subscriber_open(segment, folder, problem, sizeof problem);
     struct bytes one = BYTES("one"), other = BYTES("other");
     assert_non_null(subscriber);
     assert_false(feed_session_listens(segment, 3, one));
@@ -273,18 +273,18 @@ static void sessions_that_listen_are_known(void **state UNUSED)
     assert_false(feed_session_listens(segment, 4, one) || feed_session_listens(segment, 3, other));
     feed_session_remove(subscriber, first);
     assert_true(feed_session_listens(segment, 3, one)); /* it has another connection */
-    struct subscriber *beside = subscriber_open(segment, folder, problem, sizeof problem);
+    struct subscriber *beside = feed_subscriber_open(segment, folder, problem, sizeof problem);
     assert_true(feed_session_add(beside, 3, one));
     feed_session_remove(subscriber, second);
     assert_true(feed_session_listens(segment, 3, one)); /* to another process */
-    subscriber_close(beside);
+    feed_subscriber_close(beside);
     assert_false(feed_session_listens(segment, 3, one));
     assert_true(feed_session_add(subscriber, 3, other));
     feed_retire(segment, (uint32_t)getpid() + 1); /* somebody else */
     assert_true(feed_session_listens(segment, 3, other));
     feed_retire(segment, (uint32_t)getpid());
     assert_false(feed_session_listens(segment, 3, other));
-    subscriber_close(subscriber);
+    feed_subscriber_close(subscriber);
 }
 
 /* Few beginnings of chains, so that they are long, meet, and go around the end. */

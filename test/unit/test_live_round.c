@@ -44,7 +44,7 @@ static int start(void **state UNUSED)
     assert_int_equal(processes_take(segment, 1, 1, WORKER + 1, indexes), WORKER + 1);
     segment_join(segment, indexes[WORKER]);
     arena = arena_create("test");
-    subscriber = subscriber_open(segment, folder_path(""), problem, sizeof problem);
+    subscriber = feed_subscriber_open(segment, folder_path(""), problem, sizeof problem);
     assert_non_null(subscriber);
     audiences = live_audiences_create(&settings, subscriber);
     rules = live_rules_create();
@@ -72,7 +72,7 @@ static int end(void **state UNUSED)
     live_rules_destroy(rules);
     live_audiences_destroy(audiences);
     arena_destroy(arena);
-    subscriber_close(subscriber);
+    feed_subscriber_close(subscriber);
     segment_close(segment);
     folder_remove();
     return 0;
@@ -150,10 +150,10 @@ static void while_a_former_generation_lives_everything_is_asked_for(void **state
 static void what_was_lost_on_the_way_is_asked_for(void **state UNUSED)
 {
     live_round_begin(live_round);
-    struct publisher *publisher = publisher_create(segment);
-    subscriber_want(subscriber, NS, true);
-    publisher_miss(publisher, NS);
-    publisher_destroy(publisher);
+    struct publisher *publisher = feed_publisher_create(segment);
+    feed_subscriber_want(subscriber, NS, true);
+    feed_publisher_miss(publisher, NS);
+    feed_publisher_destroy(publisher);
     echo();
     assert_false(live_round_go_on(live_round));
     assert_int_equal(known(), before.horizon);

@@ -166,9 +166,9 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
     int64_t version;
     uint64_t before = slots_see(segment, slot_of(A)).stamp;
     char problem[256];
-    struct subscriber *subscriber = subscriber_open(segment, "/tmp", problem, sizeof problem);
+    struct subscriber *subscriber = feed_subscriber_open(segment, "/tmp", problem, sizeof problem);
     assert_non_null(subscriber);
-    subscriber_want(subscriber, ns, true);
+    feed_subscriber_want(subscriber, ns, true);
     struct transaction *transaction = begin(false);
     draft_create(fetch(transaction, A));
     fake.outcome = COMMIT_UNKNOWN;
@@ -177,10 +177,10 @@ static void an_unknown_outcome_is_published_after_the_backend_is_gone(void **sta
     assert_int_equal(slots_see(segment, slot_of(A)).stamp, before + 1);
     assert_false(documents_must_exit(documents));
     struct subscriber_news news;
-    assert_true(subscriber_next(subscriber, &news));
+    assert_true(feed_subscriber_next(subscriber, &news));
     assert_true(news.ns == ns && !news.class.data); /* who listens has missed something perhaps */
-    assert_false(subscriber_next(subscriber, &news));
-    subscriber_close(subscriber);
+    assert_false(feed_subscriber_next(subscriber, &news));
+    feed_subscriber_close(subscriber);
     /* the database stays away: the mark stays and the process must go */
     transaction = begin(false);
     draft_create(fetch(transaction, A));

@@ -192,7 +192,8 @@ static int schema_show(struct control *control, int argc, char **argv)
     struct schema_plan plan;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!ns_registry_connect(control, words[0], &target) || !schema_read_applied(control, target.pg, &plan))
+    if (!ns_registry_connect(control, words[0], &target) ||
+        !schema_plan_read_applied(control, target.pg, &plan))
         return CONTROL_FAILED;
     struct builder json = {0};
     if (is_declared && !read_declared(control, &target, &text, &schema))
@@ -226,8 +227,8 @@ static bool open_plan(struct control *control, const char *code, bool is_alone, 
            (!is_alone || control_execute(target->pg, "waiting for another stampctl",
                                          "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
            read_declared(control, target, &text, &schema) &&
-           schema_join_modules(control, code, schema, &joined) &&
-           schema_make_plan(control, target->pg, joined, plan);
+           schema_plan_join_modules(control, code, schema, &joined) &&
+           schema_plan_make(control, target->pg, joined, plan);
 }
 
 /* The SQL of a step; "" when it only waits. */
@@ -315,7 +316,7 @@ static int schema_apply(struct control *control, int argc, char **argv)
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     if (!open_plan(control, words[0], true, &target, &plan) ||
-        !schema_run_plan(control, target.pg, &plan, batch))
+        !schema_plan_run(control, target.pg, &plan, batch))
         return CONTROL_FAILED;
     printf("%s: all that is declared is applied\n", words[0]);
     return CONTROL_DONE;

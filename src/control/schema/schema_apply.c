@@ -124,7 +124,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         if (reserving && fault == FAULT_AUNIQUE) {
             const struct schema_refusal *refusal = schema_claims_refusal(reserving);
             plan->was_refused = true;
-            if (!schema_take_back(control, pg, plan->applied, refusal)) {
+            if (!schema_refusal_take_back(control, pg, plan->applied, refusal)) {
                 arena_destroy(arena);
                 return false;
             }
@@ -147,7 +147,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     return is_filling && control_execute(pg, step->what, "deallocate all");
 }
 
-bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan, int64_t batch)
+bool schema_plan_run(struct control *control, struct pg *pg, struct schema_plan *plan, int64_t batch)
 {
     /* create index concurrently waits for writers, which is no reason to give up */
     if (!control_execute(pg, "setting the session up", "set lock_timeout = 0"))

@@ -120,7 +120,7 @@ enum fault schema_claims_run(struct schema_claims *reserving, const struct pg_st
     if (refused)
         note_refusal(reserving, reservations, refused);
     else if (refusal_of(pg_sqlstate(reserving->pg)) == REFUSAL_UNIQUE &&
-             schema_read_refusal(lasting, pg_detail(reserving->pg), &reserving->refusal))
+             schema_refusal_read(lasting, pg_detail(reserving->pg), &reserving->refusal))
         fault = FAULT_AUNIQUE;
     /* Reservations stay.  None can be released now: while documents are first scanned, any of them may have
      * the value.  A later transaction that wants the value finds that no document has it. */

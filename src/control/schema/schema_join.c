@@ -55,8 +55,8 @@ static bool add_of_module(struct control *control, struct schema *joined, struct
     return true;
 }
 
-bool schema_join_modules(struct control *control, const char *code, const struct schema *declared,
-                         const struct schema **joined_r)
+bool schema_plan_join_modules(struct control *control, const char *code, const struct schema *declared,
+                              const struct schema **joined_r)
 {
     struct bytes name;
     const char *text;

@@ -20,7 +20,7 @@ static struct bytes table_name(struct arena *arena, const char *prefix, struct s
                                  field.size ? field.data : ""));
 }
 
-bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
+bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
 {
     struct pg_result *row;
     struct schema *applied;
@@ -538,13 +538,13 @@ static bool check_releases(const struct schema *applied, const struct schema *wa
     return true;
 }
 
-bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
+bool schema_plan_make(struct control *control, struct pg *pg, const struct schema *wanted,
                       struct schema_plan *plan_r)
 {
     struct planning planning = {
         .control = control, .arena = control->arena, .role = control_worker_role(control), .plan = plan_r};
-    if (!schema_read_applied(control, pg, plan_r) || !schema_catalog_read(control, pg, &planning.catalog) ||
-        !check_releases(plan_r->applied, wanted))
+    if (!schema_plan_read_applied(control, pg, plan_r) ||
+        !schema_catalog_read(control, pg, &planning.catalog) || !check_releases(plan_r->applied, wanted))
         return false;
     plan_r->wanted = wanted;
     make_steps(&planning, wanted);

@@ -30,16 +30,16 @@ struct schema_plan {
 };
 
 /* Reads the applied schema; on failure reports why. */
-MUST_USE bool schema_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r);
+MUST_USE bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r);
 /* Joins what the namespace `code` declares with what the modules of the settings declare; on failure reports
  * why. */
-MUST_USE bool schema_join_modules(struct control *control, const char *code, const struct schema *declared,
-                                  const struct schema **joined_r);
+MUST_USE bool schema_plan_join_modules(struct control *control, const char *code,
+                                       const struct schema *declared, const struct schema **joined_r);
 /* The steps to `wanted`; none: all is applied.  On failure reports why. */
-MUST_USE bool schema_make_plan(struct control *control, struct pg *pg, const struct schema *wanted,
+MUST_USE bool schema_plan_make(struct control *control, struct pg *pg, const struct schema *wanted,
                                struct schema_plan *plan_r);
 /* Runs the steps; reports each of them, and on failure why. */
-MUST_USE bool schema_run_plan(struct control *control, struct pg *pg, struct schema_plan *plan,
+MUST_USE bool schema_plan_run(struct control *control, struct pg *pg, struct schema_plan *plan,
                               int64_t batch);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define TEXT(text) (int)(text).size, (text).data
 
-bool schema_read_refusal(struct arena *arena, const char *detail, struct schema_refusal *refusal_r)
+bool schema_refusal_read(struct arena *arena, const char *detail, struct schema_refusal *refusal_r)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct json *list;
@@ -82,8 +82,8 @@ static bool purge_values(struct control *control, struct pg *pg)
     return true;
 }
 
-bool schema_take_back(struct control *control, struct pg *pg, const struct schema *applied,
-                      const struct schema_refusal *refusal)
+bool schema_refusal_take_back(struct control *control, struct pg *pg, const struct schema *applied,
+                              const struct schema_refusal *refusal)
 {
     struct schema_plan present;
     if (refusal->other.data)
@@ -94,7 +94,7 @@ bool schema_take_back(struct control *control, struct pg *pg, const struct schem
     else
         say("%.*s: the unique property %.*s cannot be applied: a document of another namespace has %.*s",
             TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->value));
-    if (!schema_read_applied(control, pg, &present))
+    if (!schema_plan_read_applied(control, pg, &present))
         return false;
     const struct schema_unique *unique = find_unique(present.applied, refusal);
     const struct schema_unique *before = find_unique(applied, refusal);

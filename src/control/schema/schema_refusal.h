@@ -11,11 +11,11 @@ struct schema_refusal {
 };
 
 /* Parses the detail of ST005; false: it is not one. */
-MUST_USE bool schema_read_refusal(struct arena *arena, const char *detail, struct schema_refusal *refusal_r);
+MUST_USE bool schema_refusal_read(struct arena *arena, const char *detail, struct schema_refusal *refusal_r);
 /* Reports why the property is not applied, and withdraws it.  `applied` is the schema applied before: its
  * properties that are unique in all namespaces stay (their values must be reserved again after a restore).
  * False: it could not be withdrawn, or stays. */
-MUST_USE bool schema_take_back(struct control *control, struct pg *pg, const struct schema *applied,
-                               const struct schema_refusal *refusal);
+MUST_USE bool schema_refusal_take_back(struct control *control, struct pg *pg, const struct schema *applied,
+                                       const struct schema_refusal *refusal);
 
 #endif

@@ -44,10 +44,10 @@ static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t
     *last_r = (struct copy_place){0};
     enum fault fault = classes_schema(attempt, &schema);
     if (!fault)
-        fault = store_read_copies(store, attempt->ns, arena, schema, batch, most_sources);
+        fault = store_copies_read(store, attempt->ns, arena, schema, batch, most_sources);
     return fault || !batch->source_count
                ? fault
-               : store_find_copies(store, attempt->ns, arena, batch, &after, most_targets(batch), last_r);
+               : store_copies_find(store, attempt->ns, arena, batch, &after, most_targets(batch), last_r);
 }
 
 static enum fault copy_work(struct attempt *attempt)

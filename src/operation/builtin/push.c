@@ -80,8 +80,8 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
 
 static enum fault forget(const struct pushing *pushing)
 {
-    return store_forget_matched(pushing->store, pushing->attempt->ns, pushing->arena, pushing->session,
-                                pushing->list.taking);
+    return store_subscriptions_forget_matched(pushing->store, pushing->attempt->ns, pushing->arena,
+                                              pushing->session, pushing->list.taking);
 }
 
 /* Requests a task that sends the recorded matches later. */
@@ -108,8 +108,8 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
 static enum fault end_address(const struct pushing *pushing, const struct webpush_target *target)
 {
     bool is_gone;
-    enum fault fault = store_forget_push(pushing->store, pushing->attempt->ns, pushing->arena,
-                                         pushing->session, target->endpoint, &is_gone);
+    enum fault fault = store_subscriptions_forget_push(pushing->store, pushing->attempt->ns, pushing->arena,
+                                                       pushing->session, target->endpoint, &is_gone);
     if (fault)
         return fault;
     return is_gone ? forget(pushing) : run_again(pushing, 0);
@@ -199,11 +199,12 @@ static enum fault push_work(struct attempt *attempt)
     if (!fault)
         fault = reader_boolean(&reader, attempt->call->param, "again", &pushing.is_again);
     if (!fault)
-        fault = store_take_matched(pushing.store, attempt->ns, pushing.arena, pushing.session, &pushing.list);
+        fault = store_subscriptions_take_matched(pushing.store, attempt->ns, pushing.arena, pushing.session,
+                                                 &pushing.list);
     if (fault || !pushing.list.count)
         return fault;
-    fault = store_read_subscription(pushing.store, attempt->ns, pushing.arena, pushing.session, false,
-                                    &subscription, &is_there);
+    fault = store_subscriptions_read(pushing.store, attempt->ns, pushing.arena, pushing.session, false,
+                                     &subscription, &is_there);
     if (fault)
         return fault;
     pushing.context = subscription.context;

@@ -293,11 +293,11 @@ static enum fault look_or_change(struct asking *asking)
     if (asking->param && asking->param->first)
         atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     if (asking->param && asking->param->first)
-        fault = store_change_subscription(store, attempt->ns, asking->arena, attempt->call->session,
-                                          &asking->change, &subscription, &is_there, &limit);
+        fault = store_subscriptions_change(store, attempt->ns, asking->arena, attempt->call->session,
+                                           &asking->change, &subscription, &is_there, &limit);
     else
-        fault = store_read_subscription(store, attempt->ns, asking->arena, attempt->call->session, true,
-                                        &subscription, &is_there);
+        fault = store_subscriptions_read(store, attempt->ns, asking->arena, attempt->call->session, true,
+                                         &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
         return refuse_one_more(asking, limit);
     if (!fault && !is_there)
@@ -332,8 +332,8 @@ static enum fault subs_work(struct attempt *attempt)
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&asking);
     atomic_store(&pulse_of(attempt)->may_have_changed, 1);
-    return store_drop_subscription(documents_store(attempt->worker_context->documents), attempt->ns,
-                                   asking.arena, attempt->call->session);
+    return store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    asking.arena, attempt->call->session);
 }
 
 const struct operation builtin_subs = {.name = "subs", .right = RIGHT_READ, .work = subs_work};

@@ -28,7 +28,7 @@ typedef void writer(struct builder *out, struct arena *arena, const struct pg_re
 static enum fault ask(const struct inquiry *inquiry, enum statement statement, const struct pg_params *params,
                       struct pg_result **rows_r)
 {
-    return store_administer_tasks(documents_store(inquiry->attempt->worker_context->documents),
+    return store_tasks_administer(documents_store(inquiry->attempt->worker_context->documents),
                                   inquiry->attempt->ns, statement, params, rows_r);
 }
 

@@ -20,7 +20,7 @@ void task_backlog_look(struct worker_context *worker_context, struct call *call,
         return;
     pg_params_start(&params, call->arena);
     pg_add_i32(&params, ROWS_MOST);
-    enum fault fault = store_administer_tasks(documents_store(worker_context->documents), ns,
+    enum fault fault = store_tasks_administer(documents_store(worker_context->documents), ns,
                                               STATEMENT_TASK_BACKLOG, &params, &rows);
     if (fault) {
         log_debug("tasks are not counted code=%s", fault_code(fault));

@@ -43,8 +43,8 @@ static enum fault declare(struct worker_context *worker_context, struct arena *a
             .batch = operation->task.batch ? operation->task.batch : 1,
         };
     }
-    return store_declare_operations(documents_store(worker_context->documents), ns, arena, declarations, all,
-                                    settings->limit_task_param_bytes);
+    return store_tasks_declare(documents_store(worker_context->documents), ns, arena, declarations, all,
+                               settings->limit_task_param_bytes);
 }
 
 static enum fault plan(struct worker_context *worker_context, struct arena *arena, int ns,
@@ -61,7 +61,7 @@ static enum fault plan(struct worker_context *worker_context, struct arena *aren
     int queue = schedule_queue(worker_context->settings->task_queues, rule->operation,
                                operation ? operation->task.queue : 0);
     enum fault fault =
-        store_plan_rule(documents_store(worker_context->documents), ns, arena, rule, next, queue, &is_made);
+        store_cron_plan(documents_store(worker_context->documents), ns, arena, rule, next, queue, &is_made);
     if (is_made)
         log_info("periodic task planned name=%.*s start=%lld", (int)rule->name.size, rule->name.data,
                  (long long)next);
@@ -75,8 +75,8 @@ enum fault task_cron(struct worker_context *worker_context, const struct call *c
     size_t count = collect(call->arena, &declarations);
     if (bytes_equal(call->ns, BYTES("z")))
         count = 0;
-    enum fault fault = store_scan_rules(documents_store(worker_context->documents), ns, call->arena,
-                                        declarations, count, &rules, &count);
+    enum fault fault = store_cron_scan(documents_store(worker_context->documents), ns, call->arena,
+                                       declarations, count, &rules, &count);
     if (!fault)
         fault = declare(worker_context, call->arena, ns);
     for (size_t i = 0; !fault && i < count; i++)

@@ -206,8 +206,8 @@ static enum fault note_told(struct worker_context *worker_context, struct call *
         if (!id || id->kind != JSON_STRING || !task_is_id(id->value) ||
             !json_is_i64(json_member(row, "retry"), &failures))
             return reader_wrong_value(&reader, row, "told", "Objects {id, retry} are expected.");
-        fault =
-            store_tell_task(documents_store(worker_context->documents), ns, call->arena, id->value, failures);
+        fault = store_tasks_reported(documents_store(worker_context->documents), ns, call->arena, id->value,
+                                     failures);
     }
     builder_add_text(reply->body, "{}");
     return fault;

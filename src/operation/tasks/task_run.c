@@ -77,7 +77,7 @@ static void end(struct work *work, const char *result)
 static void find_next(const struct run *run, struct work *work)
 {
     if (work->task->domain.data &&
-        store_next_task(store_of(run), run->ns, run->call->arena, work->task->domain, &work->outcome->next))
+        store_tasks_next(store_of(run), run->ns, run->call->arena, work->task->domain, &work->outcome->next))
         work->outcome->next = (struct task){0};
 }
 
@@ -86,7 +86,7 @@ static void put_back(const struct run *run, struct work *work, const struct task
     struct task_outcome *outcome = work->outcome;
     crash_at(CRASH_TASK_FAILED);
     enum fault fault =
-        store_put_task_back(store_of(run), run->ns, run->call->arena, &work->fence, how, &outcome->start);
+        store_tasks_put_back(store_of(run), run->ns, run->call->arena, &work->fence, how, &outcome->start);
     crash_at(CRASH_TASK_PUT_BACK);
     if (fault)
         task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
@@ -226,7 +226,7 @@ static enum cycle settle_unknown(struct run *run, struct work *work, enum fault 
 {
     struct task_state state;
     if (is_cut_off(run) ||
-        store_look_at_task(store_of(run), run->ns, run->call->arena, &work->fence, &state)) {
+        store_tasks_state(store_of(run), run->ns, run->call->arena, &work->fence, &state)) {
         end_unknown(run, work);
         return CYCLE_OVER;
     }
@@ -546,7 +546,7 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
     int64_t stamp = task_claim_stamp();
     task_owner_begin(worker_context->segment, stamp);
     crash_at(CRASH_TASK_SHOWN);
-    enum fault fault = store_claim_tasks(store_of(&run), ns, call->arena, claims, count, stamp,
+    enum fault fault = store_tasks_claim(store_of(&run), ns, call->arena, claims, count, stamp,
                                          task_owner_name(worker_context->segment, call->arena));
     crash_at(CRASH_TASK_CLAIMED);
     for (size_t i = 0; i < count && !fault; i++) {

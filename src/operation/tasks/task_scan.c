@@ -117,7 +117,7 @@ static enum fault give_up(const struct scan *scan, struct lost_task *lost)
     };
     backlog_lower(backlog_of(scan->worker_context->segment, scan->ns), end.start);
     crash_at(CRASH_TASK_LOST);
-    enum fault fault = store_put_task_back(scan->store, scan->ns, scan->arena, &fence, &end, &lost->start);
+    enum fault fault = store_tasks_put_back(scan->store, scan->ns, scan->arena, &fence, &end, &lost->start);
     if (!fault && lost->start)
         log_warning("task lost id=%.*s operation=%.*s why=%s holder=%.*s%s", (int)task->id.size,
                     task->id.data, (int)task->operation.size, task->operation.data,
@@ -177,7 +177,7 @@ static enum fault sort_running(const struct scan *scan, uint64_t *lost_r)
     size_t count;
     struct builder lost = {0};
     bool is_first = true;
-    enum fault fault = store_running_tasks(scan->store, scan->ns, scan->arena, &tasks, &count);
+    enum fault fault = store_tasks_running(scan->store, scan->ns, scan->arena, &tasks, &count);
     if (fault)
         return fault;
     builder_add_text(scan->out, "\"running\":[");
@@ -200,9 +200,9 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
     bool is_alone = scan->worker_context->settings->hosts == HOSTS_ONE;
     int64_t since = is_alone ? backlog_begin_scan(backlog, clock_monotonic_ms()) : 0, oldest = 0;
     enum fault fault =
-        store_due_tasks(scan->store, scan->ns, scan->arena, limit, before, since, &tasks, &count);
+        store_tasks_due(scan->store, scan->ns, scan->arena, limit, before, since, &tasks, &count);
     if (!fault && is_alone)
-        fault = store_oldest_task(scan->store, scan->ns, scan->arena, since, &oldest);
+        fault = store_tasks_oldest(scan->store, scan->ns, scan->arena, since, &oldest);
     backlog_end_scan(backlog, fault ? 0 : oldest);
     if (fault)
         return fault;
@@ -223,7 +223,8 @@ static enum fault list_untold(const struct scan *scan, int64_t most, int64_t fai
     size_t count;
     if (!most)
         return FAULT_NONE;
-    enum fault fault = store_untold_tasks(scan->store, scan->ns, scan->arena, failures, most, &tasks, &count);
+    enum fault fault =
+        store_tasks_unreported(scan->store, scan->ns, scan->arena, failures, most, &tasks, &count);
     if (fault)
         return fault;
     builder_add_text(scan->out, ",\"untold\":[");
@@ -256,7 +257,7 @@ static enum fault expire(const struct scan *scan)
     if (!days)
         return FAULT_NONE;
     int64_t before = stamp_add_ms(stamp_now(), -days * DAY_MS);
-    enum fault fault = store_expire_tasks(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
+    enum fault fault = store_tasks_expire(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
     if (count)
         log_warning("parked tasks have expired namespace=%.*s count=%" PRId64, (int)scan->call->ns.size,
                     scan->call->ns.data, count);
@@ -271,7 +272,7 @@ static enum fault purge(const struct scan *scan)
     int64_t until_ms = clock_monotonic_ms() + PURGE_MS, count = 0, purged = 0;
     enum fault fault;
     do {
-        fault = store_purge_history(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
+        fault = store_tasks_purge_history(scan->store, scan->ns, scan->arena, before, PURGE_BATCH, &count);
         purged += count;
     } while (!fault && count == PURGE_BATCH && clock_monotonic_ms() < until_ms);
     builder_printf(scan->out, ",\"purged\":%" PRId64, purged);
