@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-
 #include "edge/events_private.h"
 
 struct events *events_create(void)

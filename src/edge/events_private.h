@@ -1,5 +1,4 @@
-/* events_private: for src/edge/events.c and exchange.c only; the only file that includes
- * libevent. */
+/* events_private: for src/edge/events.c and exchange.c only; the only file that includes libevent. */
 #ifndef STAMPD_EDGE_EVENTS_PRIVATE_H
 #define STAMPD_EDGE_EVENTS_PRIVATE_H
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-
 #include "edge/events_private.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include "store/store_tasks.h"
 
 enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
-                              int64_t limit, struct failed_task **tasks_r, size_t *count_r)
+                                  int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
     enum { ID, OPERATION, INFO, RETRY, START, CODE, REPORT };
     struct pg_params params;
@@ -30,7 +30,7 @@ enum fault store_tasks_unreported(struct store *store, int ns, struct arena *are
 }
 
 enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
-                           int64_t failures)
+                                int64_t failures)
 {
     struct pg_params params;
     struct pg_result *rows;
@@ -54,8 +54,7 @@ enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, 
 }
 
 enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
-                                    const struct task_declaration *operations, size_t count,
-                                    int64_t param_bytes)
+                               const struct task_declaration *operations, size_t count, int64_t param_bytes)
 {
     struct pg_params params;
     struct pg_result *rows;

@@ -34,8 +34,8 @@ struct task_end {
 /* Puts the task back to wait, and records the attempt. start_r: start of the waiting task, this one or
  * another for its resource; 0: the attempt was already over. */
 MUST_USE enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
-                                        const struct task_fence *fence, const struct task_end *end,
-                                        int64_t *start_r);
+                                         const struct task_fence *fence, const struct task_end *end,
+                                         int64_t *start_r);
 /* After a commit of unknown outcome, when its session is gone: the state of the attempt. */
 struct task_state {
     bool is_held; /* it still belongs to this attempt */
@@ -43,10 +43,10 @@ struct task_state {
     int64_t step; /* held: commits made so far */
 };
 MUST_USE enum fault store_tasks_state(struct store *store, int ns, struct arena *arena,
-                                       const struct task_fence *fence, struct task_state *state_r);
+                                      const struct task_fence *fence, struct task_state *state_r);
 /* The task of a domain that goes next; no id: none is due. */
 MUST_USE enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
-                                    struct task *task_r);
+                                     struct task *task_r);
 
 /* Tasks that may start at `before`, at most `limit` per queue, by queue, priority, start, except those with
  * a start before `since`.  Of each: id, operation, queue, priority, start, attempt, batch, domain. */
@@ -54,7 +54,7 @@ MUST_USE enum fault store_tasks_due(struct store *store, int ns, struct arena *a
                                     int64_t before, int64_t since, struct task **tasks_r, size_t *count_r);
 /* The earliest start of a waiting task, from `since` on; STAMP_MAX: none waits. */
 MUST_USE enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
-                                      int64_t *start_r);
+                                       int64_t *start_r);
 
 /* A task whose failures have not been reported. */
 struct failed_task {
@@ -62,10 +62,10 @@ struct failed_task {
     int64_t failures, start;
 };
 MUST_USE enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
-                                       int64_t limit, struct failed_task **tasks_r, size_t *count_r);
+                                           int64_t limit, struct failed_task **tasks_r, size_t *count_r);
 /* Records that this number of failures of the task has been reported. */
 MUST_USE enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
-                                    int64_t failures);
+                                         int64_t failures);
 /* Deletes tasks parked before the stamp, and counts them. */
 MUST_USE enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before,
                                        int64_t batch, int64_t *count_r);
@@ -75,8 +75,8 @@ struct task_declaration {
     int32_t queue, batch;
 };
 MUST_USE enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
-                                             const struct task_declaration *operations, size_t count,
-                                             int64_t param_bytes);
+                                        const struct task_declaration *operations, size_t count,
+                                        int64_t param_bytes);
 /* The running tasks.  Of each: id, operation, queue, claim, attempt, start, and its holder. */
 struct held_task {
     struct task task;
@@ -85,8 +85,8 @@ struct held_task {
 MUST_USE enum fault store_tasks_running(struct store *store, int ns, struct arena *arena,
                                         struct held_task **tasks_r, size_t *count_r);
 /* Purges ends before the stamp, among the `batch` oldest. */
-MUST_USE enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
-                                        int64_t batch, int64_t *count_r);
+MUST_USE enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena,
+                                              int64_t before, int64_t batch, int64_t *count_r);
 
 /* For administrators: one of the statements TASK_LIST to TASK_BACKLOG; task_rows.h has their parameters and
  * rows. */

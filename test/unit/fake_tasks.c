@@ -131,7 +131,7 @@ enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, s
 }
 
 enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
-                               const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
+                                const struct task_fence *fence, const struct task_end *end, int64_t *start_r)
 {
     (void)store, (void)ns, (void)arena;
     struct fake_task *place = find_held(fence);
@@ -147,8 +147,8 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     return FAULT_NONE;
 }
 
-enum fault store_tasks_state(struct store *store, int ns, struct arena *arena,
-                              const struct task_fence *fence, struct task_state *state_r)
+enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
+                             struct task_state *state_r)
 {
     (void)store, (void)ns, (void)arena;
     const struct fake_task *place = find_held(fence);
@@ -160,7 +160,7 @@ enum fault store_tasks_state(struct store *store, int ns, struct arena *arena,
 }
 
 enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, struct bytes domain,
-                           struct task *task_r)
+                            struct task *task_r)
 {
     (void)store, (void)ns, (void)arena;
     *task_r = (struct task){0};
@@ -198,7 +198,7 @@ enum fault store_tasks_running(struct store *store, int ns, struct arena *arena,
 }
 
 enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,
-                               int64_t batch, int64_t *count_r)
+                                     int64_t batch, int64_t *count_r)
 {
     (void)store, (void)ns, (void)arena, (void)before, (void)batch;
     *count_r = 0;
@@ -206,7 +206,7 @@ enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *
 }
 
 enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
-                             int64_t *start_r)
+                              int64_t *start_r)
 {
     (void)store, (void)ns, (void)arena, (void)since;
     *start_r = STAMP_MAX;
@@ -214,7 +214,7 @@ enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, 
 }
 
 enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,
-                              int64_t limit, struct failed_task **tasks_r, size_t *count_r)
+                                  int64_t limit, struct failed_task **tasks_r, size_t *count_r)
 {
     (void)store, (void)ns, (void)arena, (void)failures, (void)limit;
     *tasks_r = NULL;
@@ -223,7 +223,7 @@ enum fault store_tasks_unreported(struct store *store, int ns, struct arena *are
 }
 
 enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena, struct bytes id,
-                           int64_t failures)
+                                int64_t failures)
 {
     (void)store, (void)ns, (void)arena, (void)id, (void)failures;
     return FAULT_NONE;
@@ -238,8 +238,7 @@ enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, 
 }
 
 enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
-                                    const struct task_declaration *operations, size_t count,
-                                    int64_t param_bytes)
+                               const struct task_declaration *operations, size_t count, int64_t param_bytes)
 {
     (void)store, (void)ns, (void)arena, (void)operations, (void)count, (void)param_bytes;
     return FAULT_NONE;
@@ -256,8 +255,8 @@ enum fault store_tasks_administer(struct store *store, int ns, enum statement st
 
 /* No rules of periodic tasks. */
 enum fault store_cron_scan(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                            const struct cron_declaration *declarations UNUSED, size_t count UNUSED,
-                            struct cron_rule **rules_r, size_t *count_r)
+                           const struct cron_declaration *declarations UNUSED, size_t count UNUSED,
+                           struct cron_rule **rules_r, size_t *count_r)
 {
     *rules_r = NULL;
     *count_r = 0;
@@ -277,8 +276,8 @@ enum fault store_cron_plan(struct store *store UNUSED, int ns UNUSED, struct are
 struct fake_subs subs;
 
 enum fault store_subscriptions_read(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                   struct bytes session UNUSED, bool by_session UNUSED,
-                                   struct subscription *subscription_r, bool *is_there_r)
+                                    struct bytes session UNUSED, bool by_session UNUSED,
+                                    struct subscription *subscription_r, bool *is_there_r)
 {
     subs.reads++;
     *subscription_r = subs.subscription;
@@ -287,9 +286,9 @@ enum fault store_subscriptions_read(struct store *store UNUSED, int ns UNUSED, s
 }
 
 enum fault store_subscriptions_change(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                     struct bytes session UNUSED, const struct subscription_change *change,
-                                     struct subscription *subscription_r, bool *is_there_r,
-                                     const char **limit_r)
+                                      struct bytes session UNUSED, const struct subscription_change *change,
+                                      struct subscription *subscription_r, bool *is_there_r,
+                                      const char **limit_r)
 {
     *limit_r = subs.limit;
     subs.changes++;
@@ -302,28 +301,31 @@ enum fault store_subscriptions_change(struct store *store UNUSED, int ns UNUSED,
 }
 
 enum fault store_subscriptions_drop(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                   struct bytes session UNUSED)
+                                    struct bytes session UNUSED)
 {
     subs.drops++;
     return subs.fault;
 }
 
 /* Nothing is ever told. */
-enum fault store_subscriptions_take_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                              struct bytes session UNUSED, struct matched_list *list_r)
+enum fault store_subscriptions_take_matched(struct store *store UNUSED, int ns UNUSED,
+                                            struct arena *arena UNUSED, struct bytes session UNUSED,
+                                            struct matched_list *list_r)
 {
     *list_r = (struct matched_list){0};
     return FAULT_NONE;
 }
 
-enum fault store_subscriptions_forget_matched(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                struct bytes session UNUSED, int64_t taking UNUSED)
+enum fault store_subscriptions_forget_matched(struct store *store UNUSED, int ns UNUSED,
+                                              struct arena *arena UNUSED, struct bytes session UNUSED,
+                                              int64_t taking UNUSED)
 {
     return FAULT_NONE;
 }
 
-enum fault store_subscriptions_forget_push(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                             struct bytes session UNUSED, struct bytes endpoint UNUSED, bool *is_gone_r)
+enum fault store_subscriptions_forget_push(struct store *store UNUSED, int ns UNUSED,
+                                           struct arena *arena UNUSED, struct bytes session UNUSED,
+                                           struct bytes endpoint UNUSED, bool *is_gone_r)
 {
     *is_gone_r = true;
     return FAULT_NONE;
