@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "edge/fcgi.h"
+#include "operation/builtin/builtin.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"
@@ -23,7 +24,8 @@ static void open_namespace(void)
     memset(content, 'x', CONTENT + 2);
     content[0] = content[CONTENT + 1] = '"';
     fake_reset();
-    fake_change("Namespace", "lab", INT64_C(261121000000000), "{\"access\":\"open\"}");
+    fake_change("Namespace", "lab", INT64_C(261121000000000),
+                "{\"database\":\"stampd_lab\",\"access\":\"open\"}");
     for (int i = 0; i < DOCUMENTS; i++) {
         snprintf(id, sizeof id, "n%d", i);
         fake_change("Bench", id, INT64_C(261121000000000) + i, content);
@@ -55,6 +57,7 @@ int main(int argc, char **argv)
                                 .index = index,
                                 .listener = listener,
                                 .messages = messages[1]};
+    builtin_register();
     int status = worker_run(&heritage);
     unlink(argv[1]);
     unlink(mapping);
