@@ -73,7 +73,7 @@ def test_a_kept_answer_may_be_anything(stack):
     }
     stack.op('lab', 'FoundAsso', {'asso': 'chess', 'title': 'Chess'}, admin=True)
     stack.put('lab', {'c': 'Note', 'id': 'kept-deleted'})
-    drop_rules(stack, 'once')
+    drop_rules(stack, 'idempotency')
     pids, tried, refused = stack.worker_pids(), 0, set()
     for name, (method, path, body) in requests.items():
         def send(method=method, path=path, body=body, name=name):
@@ -83,7 +83,7 @@ def test_a_kept_answer_may_be_anything(stack):
         assert first.status_code < 300, first.text
         stack.psql('lab', 'create table kept as select * from idempotency where key = %s', (f'key-{name}',))
         before = stack.psql('lab', 'select class, id, version from doc order by class, id')
-        for column, value in alterations(stack, 'once', but=('account', 'key')):
+        for column, value in alterations(stack, 'idempotency', but=('account', 'key')):
             if column == 'at' and value is not None and value < 2**62:
                 continue  # too old: forgotten, as it should be
             assert alter(stack, 'once', column, value, f"key = 'key-{name}'")

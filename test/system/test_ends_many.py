@@ -17,6 +17,9 @@ from stack import ROOM, Stack, children, name_of, wait_until
 from test_ends import CONTACT, MINUTE_S, NOTE, PATIENCE_S, Session, changes, is_purged, next_minute, put, stampctl, team, version
 from test_live import Listener
 
+# It waits for minutes of the clock; with one build.
+pytestmark = pytest.mark.once
+
 STACK = {'workers': 2, 'settings': {}}
 DEFINITIONS = ['Note/short', 'Note/gone', 'Note/team@red', 'Note']
 

@@ -51,7 +51,7 @@ PAGES = {
 # Met only after a commit of unknown outcome; with hosts = one only (test_task_tables.py); said by the task `push` alone; no plan.
 UNMET = {'TASK_FIND', 'TASK_OLDEST', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN'}
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'space', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation'}
+SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation'}
 
 FILL = f"""
 set stampd.worker = on; -- no notifications
