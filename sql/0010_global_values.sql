@@ -88,7 +88,7 @@ comment on function stampd.global_note(jsonb, jsonb) is
   'Notes, for the reservation in z, values that this transaction takes and gives up.  A session that does not reserve may only give up: '
   'then z finds out when the value is wanted.  ST006: it takes one.';
 
-create function stampd.global_changes() returns table (class text, name text, value text, is_taken boolean)
+create function stampd.global_changes() returns table (class text, name text, value text, id text)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -98,12 +98,13 @@ begin
       order by 1) o;
   return query
     select distinct u.class, u.name, n.pair ->> 1,
-           exists (select from unique_value v where v.property = u.number and v.value = n.pair ->> 1)
+           (select v.id from unique_value v where v.property = u.number and v.value = n.pair ->> 1)
       from jsonb_array_elements(current_setting('stampd.reservations')::jsonb) n(pair) join unique_property u on u.number = (n.pair ->> 0)::bigint
       order by 1, 2, 3;
 end $$;
 comment on function stampd.global_changes() is
-  'What this transaction has noted; queries about these values wait from here on until it has ended.';
+  'What this transaction has noted: values with the documents that take them (null: given up).  Queries about these values wait from '
+  'here on until it has ended.';
 
 create function stampd.global_state(of_class text, of_name text, of_value text, minute bigint) returns text
   language plpgsql volatile set search_path = stampd, pg_temp as $$

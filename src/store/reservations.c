@@ -9,15 +9,15 @@
 enum { TRIES = 4 };
 
 /* Columns of GLOBAL_CHANGES and of GLOBAL_RESERVE. */
-enum { CLASS, NAME, VALUE, IS_TAKEN };
+enum { CLASS, NAME, VALUE, ID };
 enum { NUMBER, PLACE, DATABASE, CLAIM };
 
 struct reservations {
     struct arena *arena;
     size_t count;
     struct bytes *classes, *names, *values;
-    bool *are_taken;
-    int64_t number; /* of the reservation; 0: nothing was reserved */
+    struct bytes *ids; /* of the documents that take the values; NO_BYTES: given up */
+    int64_t number;    /* of the reservation; 0: nothing was reserved */
     const char *refused;
     size_t refused_place;
 };
@@ -38,12 +38,12 @@ enum fault reservations_collect(struct arena *arena, struct pg *pg, struct reser
                                           .classes = ARENA_ARRAY(arena, struct bytes, count),
                                           .names = ARENA_ARRAY(arena, struct bytes, count),
                                           .values = ARENA_ARRAY(arena, struct bytes, count),
-                                          .are_taken = ARENA_ARRAY(arena, bool, count)};
+                                          .ids = ARENA_ARRAY(arena, struct bytes, count)};
     for (size_t i = 0; i < count; i++) {
         reservations->classes[i] = pg_get_text(rows, (int)i, CLASS);
         reservations->names[i] = pg_get_text(rows, (int)i, NAME);
         reservations->values[i] = pg_get_text(rows, (int)i, VALUE);
-        reservations->are_taken[i] = pg_get_bool(rows, (int)i, IS_TAKEN);
+        reservations->ids[i] = pg_is_null(rows, (int)i, ID) ? NO_BYTES : pg_get_text(rows, (int)i, ID);
     }
     *reservations_r = reservations;
     return FAULT_NONE;
@@ -154,7 +154,7 @@ static enum fault claim_once(struct reservations *reservations, const struct res
             continue;
         size_t place = (size_t)pg_get_i64(rows, row, PLACE) - 1;
         assert(place < reservations->count);
-        if (!reservations->are_taken[place])
+        if (!reservations->ids[place].data)
             continue; /* given up, no matter which database has it */
         *is_done_r = false;
         fault = settle_one(reservations, sessions, place, pg_get_text(rows, row, DATABASE),
@@ -182,7 +182,7 @@ void reservations_settle(struct reservations *reservations, const struct reserva
     size_t *places = ARENA_ARRAY(reservations->arena, size_t, reservations->count), count = 0;
     enum fault fault = FAULT_NONE;
     for (size_t i = 0; i < reservations->count && reservations->number && !fault; i++) {
-        bool is_held = reservations->are_taken[i];
+        bool is_held = reservations->ids[i].data != NULL;
         if (end == RESERVATIONS_UNDONE)
             fault = observation(reservations, sessions, i, sessions->database, &is_held);
         if (!fault && !is_held)
@@ -194,11 +194,13 @@ void reservations_settle(struct reservations *reservations, const struct reserva
         log_info("reservations of unique values are left behind code=%s", fault_code(fault));
 }
 
-void reservations_refused_property(const struct reservations *reservations, struct bytes *class_r,
-                                   struct bytes *name_r)
+void reservations_refused_parts(const struct reservations *reservations, struct bytes parts_r[3])
 {
-    *class_r = reservations->refused ? reservations->classes[reservations->refused_place] : NO_BYTES;
-    *name_r = reservations->refused ? reservations->names[reservations->refused_place] : NO_BYTES;
+    if (!reservations->refused)
+        return;
+    parts_r[0] = reservations->names[reservations->refused_place];
+    parts_r[1] = reservations->classes[reservations->refused_place];
+    parts_r[2] = reservations->ids[reservations->refused_place];
 }
 
 const char *reservations_refused(const struct reservations *reservations)

@@ -48,7 +48,8 @@ void reservations_settle(struct reservations *reservations, const struct reserva
                          enum reservations_end end);
 /* The first value refused, in readable form: "Class name value, in database". */
 const char *reservations_refused(const struct reservations *reservations);
-void reservations_refused_property(const struct reservations *reservations, struct bytes *class_r,
-                                   struct bytes *name_r);
+/* The arguments of FAULT_AUNIQUE: the property, class and id of the document that would have taken the value.
+ */
+void reservations_refused_parts(const struct reservations *reservations, struct bytes parts_r[3]);
 
 #endif

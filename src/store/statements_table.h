@@ -186,7 +186,7 @@ STATEMENT(MEMBERS, "members", 3, "select member_write($1, $2::text[], $3)")
  * transaction: the values that it takes and gives up.  In z: reserves $1 class[], $2 name[], $3 value[] for
  * database $4; the first row has the number of the reservation, the others are values that another database
  * has. */
-STATEMENT(GLOBAL_CHANGES, "global_changes", 0, "select class, name, value, is_taken from global_changes()")
+STATEMENT(GLOBAL_CHANGES, "global_changes", 0, "select class, name, value, id from global_changes()")
 STATEMENT(GLOBAL_RESERVE, "global_reserve", 4,
           "select number, ordinal, database, reservation from global_reserve($1::text[], $2::text[], "
           "$3::text[], $4)")

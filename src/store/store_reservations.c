@@ -95,7 +95,7 @@ void store_end_reservations(struct store *store, int ns, struct arena *arena, st
             fault = reservations_take(reservations, &sessions);
         crash_at(CRASH_RESERVATIONS_TAKEN);
         if (fault == FAULT_AUNIQUE)
-            reservations_refused_property(reservations, &commit->refused[1], &commit->refused[0]);
+            reservations_refused_parts(reservations, commit->refused);
         if (fault)
             undo(session, verdict, fault);
         else

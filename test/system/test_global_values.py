@@ -78,6 +78,20 @@ def test_a_value_belongs_to_one_document_of_all_namespaces(both):
     assert holders(both, 'a@x') == [('lab', 'one')]
 
 
+def test_the_refusal_names_the_document_that_wants_the_value_and_no_other(both):
+    """As within one namespace; whose the value is, is nobody's business elsewhere."""
+    both.put('den', {'c': 'Person', 'id': 'secret-holder', 'items': [{'c': 'Main', 'j': {'mail': 'named@x', 'first': 'Eve', 'last': 'Fox'}}]})
+    put(both, 'lab', 'own-holder', mail='own@x')
+    for main, own in (({'mail': 'named@x'}, 'mail'), ({'mail': 'beside@x', 'first': 'Eve', 'last': 'Fox'}, None), ({'mail': 'own@x'}, 'mail')):
+        with pytest.raises(Problem) as caught:
+            both.put('lab', *({'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': content}]} for id_, content in (
+                ('a-other', {'mail': 'free@x'}), ('wants-it', main), ('z-other', {'mail': 'free-too@x'}))))
+        problem = caught.value.body
+        assert problem['code'] == 'AUNIQUE' and problem['args'][1:] == ['Person', 'wants-it'], problem
+        assert problem['args'][0] == own or not own
+        assert 'secret-holder' not in json.dumps(problem) and 'den' not in json.dumps(problem)
+
+
 def test_several_properties_and_several_values_at_once(both):
     put(both, 'lab', 'first', mail='m1@x', first='Ann', last='Lee')
     assert is_refused(both, 'den', 'first', mail='m2@x', first='Ann', last='Lee')
@@ -154,7 +168,7 @@ def test_a_value_that_somebody_is_about_to_take_or_to_give_up(both):
         cursor.execute("set local stampd.reservations = '[]'")
         cursor.execute("select put_item('Person', 'slow', 'Main', '', '{}')")
         cursor.execute('select * from global_changes()')
-        assert cursor.fetchall() == [('Person', 'mail', 'slow@x', False)]
+        assert cursor.fetchall() == [('Person', 'mail', 'slow@x', None)]
         with pytest.raises(Problem) as problem:
             put(both, 'den', 'quick', mail='slow@x')
         assert problem.value.code == 'CONTENTION'

@@ -88,10 +88,11 @@ static void note_refusal(struct schema_claims *reserving, const struct reservati
                          const char *words)
 {
     struct arena *arena = reserving->control->arena;
-    struct bytes class, name;
-    reservations_refused_property(reservations, &class, &name);
-    reserving->refusal = (struct schema_refusal){
-        .property = keep(arena, name), .class = keep(arena, class), .value = keep(arena, bytes_of(words))};
+    struct bytes parts[3] = {{0}};
+    reservations_refused_parts(reservations, parts);
+    reserving->refusal = (struct schema_refusal){.property = keep(arena, parts[0]),
+                                                 .class = keep(arena, parts[1]),
+                                                 .value = keep(arena, bytes_of(words))};
 }
 
 enum fault schema_claims_run(struct schema_claims *reserving, const struct pg_statement *statement,
