@@ -135,7 +135,7 @@ def large():
     yield refused('a million items', 'AARG', put_text(doc=b'"items":[' + b','.join([b'{}'] * 900000) + b'],').replace(b'"items":[{"c":"Mark"', b'"x":[{"c":"Mark"'))
     yield refused('millions of brackets in a content', 'ALIMIT', put_text(b'[' + b'[],' * 5000000 + b'[]]'))
     yield refused('a number of 16 MiB in syncs', 'AARG', b'{"syncs":[{"c":"Note","id":"x","v":' + b'1' * (BODY_BYTES - 100) + b'}]}', target='/lab/op/put')
-    yield refused('the same where nothing may be written', 'SCLOSED', b'{"syncs":[{"c":"Note","id":"x","v":' + b'1' * (BODY_BYTES - 100) + b'}]}', status=403, target='/lab/op/sync')
+    yield refused('the same without a key, where nothing may be written', 'ALIMIT', b'{"syncs":[{"c":"Note","id":"x","v":' + b'1' * (BODY_BYTES - 100) + b'}]}', status=413, target='/lab/op/sync')
 
 
 def cases():

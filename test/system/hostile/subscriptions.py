@@ -8,6 +8,7 @@ SUBS = '/lab/op/subs'
 SESSION = 'hostile-session-5b1d'
 KEY = 'BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU'  # a point of the curve P-256
 AUTH = base64.urlsafe_b64encode(bytes(16)).rstrip(b'=').decode()
+DEFINITION_BYTES = 2048  # limit_definition_bytes
 ADDRESS = {'endpoint': 'https://push.example/telltale-5b1d', 'p256dh': KEY, 'auth': AUTH}
 
 SESSIONS = ('', 'x' * 15, 'x' * 65, 'x' * 15 + ' ', 'x' * 15 + '.', 'x' * 15 + '/', 'x' * 15 + 'é', 'x' * 15 + '\n', '../../../../etc/passwd',
@@ -42,7 +43,8 @@ def cases():
     yield refused('subs: no session', 'AARG', json.dumps({'admin': ADMIN.decode(), 'param': {'defs': []}}), target=SUBS)
     for number, what in enumerate(DEFINITIONS):
         for member in ('defs', 'add', 'drop'):
-            yield ask(f'{member} {number}: {what!r:.24}', 'AARG', {member: ['Hostile/x', what]})
+            is_long = isinstance(what, str) and len(what) > DEFINITION_BYTES
+            yield ask(f'{member} {number}: {what!r:.24}', 'ALIMIT' if is_long else 'AARG', {member: ['Hostile/x', what]})
     for what in ('Hostile/team@x', 'Hostile/team@x@y', 'Where/in@am-i', 'Namespace/x@y'):
         yield ask(f'{what}, which nobody declared', 'NCOLLECTION', {'defs': [what]}, 404)
     for member in ('defs', 'add', 'drop'):
