@@ -86,7 +86,7 @@ def test_a_kept_answer_may_be_anything(stack):
         for column, value in alterations(stack, 'idempotency', but=('account', 'key')):
             if column == 'at' and value is not None and value < 2**62:
                 continue  # too old: forgotten, as it should be
-            assert alter(stack, 'once', column, value, f"key = 'key-{name}'")
+            assert alter(stack, 'idempotency', column, value, f"key = 'key-{name}'")
             answer = send()
             judge(stack, answer, pids, (name, column, shown(value)))
             if answer.status_code >= 400:
