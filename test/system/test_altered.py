@@ -1,8 +1,14 @@
 """What stands in the database may be altered by hand, or by a fault of the machine: it is answered with a fault, and kills no worker."""
+import json
+import os
+import subprocess
+
 import psycopg2
 import pytest
 
 from kit import Kit
+from schema import Schemas
+from stack import SOURCE
 
 STACK = {'workers': 2, 'settings': {'hosts': 'many', 'limit_kept_bytes': 4096}}
 NUMBERS = [None, -2**63, -1, 0, 1, 5, 991231235959999, 999999999999999, 10**15, 2**63 - 1]
@@ -11,7 +17,7 @@ TEXTS = [None, '', 'x', '{', '[]', 'null', '{"a":[]}', '[[]]', '[["Note"]]', '[[
          '{"v":}', '{"v":99999999999999999999}', '{"v":"x"}', 'application/json', 'text/plain\r\nX-Evil: 1', 'text/\x01', 'é', 'x' * 300, 'z' * 64, '[' * 5000]
 VALUES = {'bigint': NUMBERS, 'integer': [*SMALL, 2**31 - 1], 'smallint': SMALL, 'text': TEXTS, 'boolean': [None, True, False],
           'bytea': [None if text is None else text.encode() for text in TEXTS] + [b'\xff\xfe', b'[' * 200000]}
-CLEAN = {'BCONTENT', 'BINTERNAL', 'XDATABASE', 'AKEYREUSED', 'CONTENTION', 'AVERSION', 'ALIMIT', 'AARG', 'NDOCUMENT', 'NSUBSCRIPTION', 'BMODULE', 'NFIELD', 'AUNIQUE'}
+CLEAN = {'BCONTENT', 'BINTERNAL', 'XDATABASE', 'AKEYREUSED', 'CONTENTION', 'AVERSION', 'ALIMIT', 'AARG', 'NDOCUMENT', 'NSUBSCRIPTION', 'BMODULE', 'NFIELD', 'AUNIQUE', 'NCOLLECTION', 'ODATABASE', 'OBUILDING', 'XBUSY', 'AFIXED'}
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -146,3 +152,119 @@ def test_a_document_may_be_anything(stack, table):
                 body = {'param': param, 'syncs': [{**name, **{member: held[member] for member in ('v', 'ct', 'dt')}}], 'admin': stack.key, 'session': 'altered-session-1'}
                 judge(stack, stack.request('POST', f'/lab/op/{operation}', json={key: value for key, value in body.items() if value is not None}), pids, (what, operation))
             stack.psql('lab', f'delete from item where {where}; delete from doc where {where}')
+
+
+# --- tasks ---
+
+ASKS = [{}, {'list': {}}, {'show': 'ID'}, {'history': {}}, {'history': {'task': 'ID'}}, {'backlog': {}}, {'list': {'op': 'put'}}]
+ACTS = [{'hold': {'id': 'ID'}}, {'move': {'id': 'ID', 'startat': 261121103000123}}, {'run': 'ID'}, {'drop': 'ID'}]
+
+
+def put_in(wish, id_):
+    return json.loads(json.dumps(wish).replace('ID', id_))
+
+
+def manage(stack, param=None, taskid=''):
+    body = {'key': stack.queue_key} if param is None else {'key': stack.queue_key, 'param': param}
+    return stack.request('POST', '/lab/od' + (f'/{taskid}' if taskid else ''), json=body)
+
+
+def judge_manager(stack, answer, pids, what):
+    """A task that fails says why in the code of its request: any but that of a worker's death."""
+    assert answer.status_code not in (502, 504), (what, answer.text)
+    assert stack.worker_pids() == pids, (what, answer.text)
+    assert answer.json(), what
+
+
+@pytest.mark.parametrize('table', ['taskqueue', 'task_history'])
+def test_a_task_may_be_anything(stack, table):
+    stack.psql('lab', 'truncate taskqueue, task_history')
+    drop_rules(stack, table)
+    pids, tried = stack.worker_pids(), 0
+    for column, value in list(alterations(stack, table))[::13]:  # other values for each column
+        note = json.dumps({'docs': [{'c': 'Note', 'id': 'by-task', 'items': [{'c': 'T', 'j': tried}]}]})
+        made = [stack.psql('lab', "select task_create('put', %s, resource => %s)", (note, f'r{tried}-{number}'))[0][0] for number in range(3)]
+        if table == 'task_history':
+            judge_manager(stack, manage(stack, taskid=made[0]), pids, 'done')
+        if alter(stack, table, column, value, f"taskid = '{made[0]}'"):
+            what = (table, column, shown(value))
+            tried += 1
+            for wish in ASKS:
+                judge(stack, stack.request('POST', '/lab/op/tasks', json={'param': put_in(wish, made[0]), 'admin': stack.key}), pids, (what, wish))
+            judge_manager(stack, manage(stack, {'scan': {}}), pids, (what, 'scan'))
+            judge_manager(stack, manage(stack, {'run': made[:2]}), pids, (what, 'run together'))
+            judge_manager(stack, manage(stack, taskid=made[0]), pids, (what, 'run'))
+            for wish in ACTS:
+                judge(stack, stack.request('POST', '/lab/op/tasks', json={'param': put_in(wish, made[0]), 'admin': stack.key}), pids, (what, wish))
+            assert manage(stack, taskid=made[2]).status_code == 200, 'others are run'
+        stack.psql('lab', 'truncate taskqueue, task_history')
+    assert tried > 10
+
+
+# --- subscriptions ---
+
+@pytest.mark.parametrize('table', ['subscription', 'subscription_definition'])
+def test_a_subscription_may_be_anything(stack, table):
+    drop_rules(stack, table)
+    session, pids, tried = 'altered-session-2', stack.worker_pids(), 0
+    for column, value in list(alterations(stack, table))[::7]:
+        stack.psql('lab', 'delete from subscription_definition; delete from subscription')
+        stack.op('lab', 'subs', {'defs': ['Note', 'Note/heard'], 'context': 'here'}, session=session)
+        if not alter(stack, table, column, value, 'true'):
+            continue
+        tried += 1
+        what = (table, column, shown(value))
+        note = {'docs': [{'c': 'Note', 'id': 'heard', 'items': [{'c': 'T', 'j': tried}]}]}
+        for operation, param in (('put', note), ('subs', {}), ('subs', {'add': ['Other']}), ('subs', {'drop': ['Note']}), ('get', {'docs': []}),
+                                 ('subs', {'defs': ['Note']}), ('subs', {'delete': True})):
+            judge(stack, stack.request('POST', f'/lab/op/{operation}', json={'param': param, 'session': session}), pids, (what, operation, param))
+    assert tried > 3
+
+
+# --- schemas ---
+
+def test_the_document_of_a_schema_may_be_anything(stack, tmp_path):
+    """It is the declaration, in z; what is applied stands in tables of the namespace."""
+    schemas = Schemas(stack, tmp_path)
+    pids = stack.worker_pids()
+    for content in [None, *TEXTS[1:]]:
+        if content is not None and not alter_schema(stack, content):
+            continue
+        planned = subprocess.run(schemas.command('plan', 'lab'), capture_output=True, text=True, timeout=120, env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
+        assert planned.returncode in (0, 1) and len((planned.stdout + planned.stderr).splitlines()) < 20, (shown(content), planned)
+        for operation, param in LOOKS[:2] + [('find', {'c': 'Note', 'i': 'T'}), ('collection', {'c': 'Note', 'collection': 'all', 'value': 'x'})]:
+            judge(stack, stack.request('POST', f'/lab/op/{operation}', json={'param': param}), pids, ('schema', shown(content), operation))
+
+
+def alter_schema(stack, content):
+    stack.psql('z', "delete from item where class = 'Schema'; delete from doc where class = 'Schema'")
+    stack.psql('z', "select put_item('Schema', 'lab', 'Conf', '', '{\"classes\":{}}')")
+    try:
+        stack.psql('z', "update item set content = %s where class = 'Schema'", (content,))
+        return True
+    except psycopg2.Error:
+        return False
+
+
+@pytest.mark.parametrize('table', ['schema', 'collection', 'unique_property'])
+def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
+    Schemas(stack, tmp_path).apply('lab', {'Altered': {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}},
+                                                       'collections': {'all': {'key': ['Main.of'], 'mutable': True}}, 'unique': {'one': {'key': ['Main.f']}}}})
+    drop_rules(stack, table)
+    pids, tried = stack.worker_pids(), 0
+    stack.psql('lab', f'drop table if exists kept_rows; create table kept_rows as select * from {table}')
+    for column, value in alterations(stack, table, but=('number', 'one'), few=True):
+        if not alter(stack, table, column, value, 'true'):
+            continue
+        stack.psql('lab', 'update schema set number = number + 1')
+        tried += 1
+        what = (table, column, shown(value))
+        document = {'c': 'Altered', 'id': f'a{tried}', 'items': [{'c': 'Main', 'j': {'f': f'v{tried}', 'of': 'x'}}]}
+        for operation, param in (('put', {'docs': [document]}), ('get', {'docs': [{'c': 'Altered', 'id': 'a1'}]}), ('find', {'c': 'Altered', 'i': 'Main'}),
+                                 ('collection', {'c': 'Altered', 'collection': 'all', 'value': 'x'})):
+            judge(stack, stack.request('POST', f'/lab/op/{operation}', json={'param': param}), pids, (what, operation))
+        number = stack.psql('lab', 'select number from schema')[0][0]
+        stack.psql('lab', f'delete from {table}; insert into {table} overriding system value select * from kept_rows')
+        stack.psql('lab', 'update schema set number = %s', (number + 1,))
+    stack.psql('lab', 'drop table kept_rows')
+    assert tried > 3
