@@ -345,7 +345,7 @@ class Stack:
         """Rows of a statement run by the administrator; None when it has none."""
         connection = self.connections.get(ns)
         if connection is None or connection.closed:
-            connection = self.connections[ns] = psycopg2.connect(self.conninfo(ns), options='-c search_path=stampd')
+            connection = self.connections[ns] = psycopg2.connect(self.conninfo(ns), options='-c search_path=stampd -c statement_timeout=300s')
             connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute(sql, parameters)
