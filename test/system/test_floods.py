@@ -1,14 +1,43 @@
 """Floods from one address, each beside an ordinary client: how much gets through is counted, and the ordinary client is never refused."""
 import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 from attacker import ATTACKER, attack, beside
 from door_client import Client
+from manager import Manager
+from push_service import Browser, PushService
+from stack import BUILD, ROOM
 
 SUBSCRIPTIONS, TASKS, CONNECTIONS, BODY = 12, 10, 6, 262144
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'},
          'settings': {'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_subscriptions': SUBSCRIPTIONS, 'limit_client_tasks': TASKS,
                       'limit_client_live': CONNECTIONS, 'limit_anonymous_body_bytes': BODY}}
+
+
+CONTACT = 'mailto:ops@example.net'
+
+
+def stampctl(*words):
+    return subprocess.run([BUILD / 'src/stampctl', *map(str, words)], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.fixture(scope='module', autouse=True)
+def push_key():
+    folder = Path(tempfile.mkdtemp(prefix='stampd-push-key-', dir=ROOM))
+    folder.chmod(0o711)
+    stampctl('push', 'key', folder / 'push.key')
+    STACK['settings'].update({'push_key_file': folder / 'push.key', 'push_contact': CONTACT, 'debug_push_local': 'on'})
+    yield
+    shutil.rmtree(folder)
 
 
 def outcome(reply):
@@ -52,3 +81,52 @@ def test_live_connections(stack):
             answers.append(connection.getresponse())
             kept.callback(answers[-1].close)
     assert Counter(answer.status for answer in answers) == {200: CONNECTIONS, 429: 60 - CONNECTIONS}
+
+
+# --- push services that never answer ---
+
+class Silent:
+    """Takes connections, and says nothing on them."""
+
+    def __init__(self):
+        self.socket, self.taken = socket.create_server(('127.0.0.1', 0)), []
+        self.url = f'http://127.0.0.1:{self.socket.getsockname()[1]}'
+        threading.Thread(target=self.take, daemon=True).start()
+
+    def take(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.taken.append(self.socket.accept()[0])
+
+    def close(self):
+        self.socket.close()
+        for connection in self.taken:
+            connection.close()
+
+
+def test_a_push_service_that_never_answers(stack):
+    """A stranger's sessions, all at one silent service: a few attempts at it, and the others fail without waiting; messages of an ordinary
+    session at another service are sent."""
+    for user in re.findall(r'^user = (.+)$', (stack.path / 'etc/stampd.conf').read_text(), re.M):
+        shutil.chown(STACK['settings']['push_key_file'], user)
+    stampctl('ns', 'push', 'lab', 'on', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server())
+    stack.psql('lab', 'delete from subscription_definition; delete from subscription; truncate taskqueue, task_history')
+    service, silent, manager = PushService(CONTACT), Silent(), Manager(stack, 'lab')
+    service.key = stampctl('push', 'public', STACK['settings']['push_key_file']).strip()
+    keys = Browser(service).subscription['keys']
+
+    def subscribe(client, number):
+        return client.op('lab', 'subs', {'defs': ['Usual'], 'push': {'endpoint': f'{silent.url}/{number}', 'keys': keys}}, session=f'silent{number:026}')
+    try:
+        ordinary = Browser(service)
+        stack.op('lab', 'subs', {'defs': ['Usual'], 'push': ordinary.subscription}, session='ordinary-session-of-a-browser')
+        with beside(stack) as usual:
+            assert Counter(map(outcome, attack(stack, subscribe, SUBSCRIPTIONS))) == {(200,): SUBSCRIPTIONS}
+            manager.work(threads=2, until=lambda: ordinary.messages and stack.psql(
+                'lab', "select count(distinct taskid) from task_history where opname = 'push' and exc is not null")[0][0] >= SUBSCRIPTIONS)
+        assert usual.refused == []
+        assert not ordinary.wrong and ordinary.messages
+        assert 1 <= len(silent.taken) < SUBSCRIPTIONS, 'after two failures a worker lets the service rest'
+    finally:
+        silent.close()
+        service.close()
