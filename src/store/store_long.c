@@ -195,12 +195,6 @@ enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_wor
     return fault;
 }
 
-struct statement_run {
-    enum statement statement;
-    const struct pg_params *params;
-    struct pg_result **result_r;
-};
-
 static enum fault run_statement(struct store *store, int ns, int64_t limit_ms, void *context)
 {
     const struct statement_run *run = context;

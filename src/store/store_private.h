@@ -125,4 +125,11 @@ MUST_USE enum fault store_long_run_statement(struct store *store, int ns, enum s
 /* Time limit of a whole pipeline: each of its statements has statement_timeout, lock waits included. */
 int64_t store_pipeline_ms(const struct store *store);
 
+/* A statement to be run, and where its result goes: the context of store_run_statement and its long twin. */
+struct statement_run {
+    enum statement statement;
+    const struct pg_params *params;
+    struct pg_result **result_r;
+};
+
 #endif

@@ -24,12 +24,6 @@ enum fault store_run(struct store *store, int ns, store_work *work, void *contex
     return fault;
 }
 
-struct statement_run {
-    enum statement statement;
-    const struct pg_params *params;
-    struct pg_result **result_r;
-};
-
 static enum fault run_statement(struct store *store, int ns, void *context)
 {
     const struct statement_run *run = context;
