@@ -9,7 +9,7 @@ import time
 import pytest
 
 from stack import BUILD, SOURCE, Stack
-from test_protocol import DEMONSTRATION, learn
+from replay import DEMONSTRATION, learn
 
 PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
 SECONDS = 120
