@@ -37,40 +37,40 @@ static const struct option known[] = {
     {0},
 };
 
-struct request {
+struct queue_options {
     const char *settings_path;
     bool is_test;
     int status; /* ends with it at once; -1: does not */
 };
 
-static struct request read_options(int argc, char **argv)
+static struct queue_options read_options(int argc, char **argv)
 {
-    struct request request = {.settings_path = CONFIG_DEFAULT, .status = -1};
-    for (int option; request.status < 0 && (option = getopt_long(argc, argv, "c:th", known, NULL)) != -1;) {
+    struct queue_options options = {.settings_path = CONFIG_DEFAULT, .status = -1};
+    for (int option; options.status < 0 && (option = getopt_long(argc, argv, "c:th", known, NULL)) != -1;) {
         switch (option) {
         case 'c':
-            request.settings_path = optarg;
+            options.settings_path = optarg;
             break;
         case 't':
-            request.is_test = true;
+            options.is_test = true;
             break;
         case OPTION_VERSION:
             puts("stamp-queue " PACKAGE_VERSION);
-            request.status = 0;
+            options.status = 0;
             break;
         case 'h':
             print_help();
-            request.status = 0;
+            options.status = 0;
             break;
         default: /* getopt has said what is wrong */
-            request.status = 2;
+            options.status = 2;
         }
     }
-    if (request.status < 0 && optind < argc) {
+    if (options.status < 0 && optind < argc) {
         fprintf(stderr, "stamp-queue: %s: unexpected argument\n", argv[optind]);
-        request.status = 2;
+        options.status = 2;
     }
-    return request;
+    return options;
 }
 
 static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
@@ -92,16 +92,16 @@ int main(int argc, char **argv)
 {
     struct settings settings;
     char problem[600] = "";
-    struct request request = read_options(argc, argv);
-    if (request.status >= 0)
-        return fflush(stdout) ? 1 : request.status;
-    if (!settings_load(&settings, request.settings_path, problem, sizeof problem)) {
+    struct queue_options options = read_options(argc, argv);
+    if (options.status >= 0)
+        return fflush(stdout) ? 1 : options.status;
+    if (!settings_load(&settings, options.settings_path, problem, sizeof problem)) {
         fprintf(stderr, "stamp-queue: %s\n", problem);
         return 1;
     }
     int status = 0;
-    if (request.is_test) {
-        status = try_settings(&settings, request.settings_path);
+    if (options.is_test) {
+        status = try_settings(&settings, options.settings_path);
     } else {
         settings_open_log(&settings, "stamp-queue");
         status = manager_run(&settings);

@@ -48,48 +48,48 @@ static const struct option known[] = {
     {0},
 };
 
-struct request {
+struct start_options {
     struct master_options master;
     bool is_test;
     int status; /* ends with it at once; -1: does not */
 };
 
-static struct request read_options(int argc, char **argv)
+static struct start_options read_options(int argc, char **argv)
 {
-    struct request request = {.master = {.settings_path = CONFIG_DEFAULT, .live_run = live_run},
-                              .status = -1};
-    for (int option; request.status < 0 && (option = getopt_long(argc, argv, "c:tp:h", known, NULL)) != -1;) {
+    struct start_options options = {.master = {.settings_path = CONFIG_DEFAULT, .live_run = live_run},
+                                    .status = -1};
+    for (int option; options.status < 0 && (option = getopt_long(argc, argv, "c:tp:h", known, NULL)) != -1;) {
         switch (option) {
         case 'c':
-            request.master.settings_path = optarg;
+            options.master.settings_path = optarg;
             break;
         case 't':
-            request.is_test = true;
+            options.is_test = true;
             break;
         case 'p':
-            request.master.pid_path = optarg;
+            options.master.pid_path = optarg;
             break;
         case OPTION_SETTINGS:
             settings_describe(print_line);
-            request.status = 0;
+            options.status = 0;
             break;
         case OPTION_VERSION:
             puts("stampd " PACKAGE_VERSION);
-            request.status = 0;
+            options.status = 0;
             break;
         case 'h':
             print_help();
-            request.status = 0;
+            options.status = 0;
             break;
         default: /* getopt has said what is wrong */
-            request.status = 2;
+            options.status = 2;
         }
     }
-    if (request.status < 0 && optind < argc) {
+    if (options.status < 0 && optind < argc) {
         fprintf(stderr, "stampd: %s: unexpected argument\n", argv[optind]);
-        request.status = 2;
+        options.status = 2;
     }
-    return request;
+    return options;
 }
 
 static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
@@ -112,19 +112,19 @@ int main(int argc, char **argv)
     handover_take();
     struct settings settings;
     char problem[600] = "";
-    struct request request = read_options(argc, argv);
-    if (request.status >= 0)
-        return fflush(stdout) ? 1 : request.status;
-    if (!settings_load(&settings, request.master.settings_path, problem, sizeof problem)) {
+    struct start_options options = read_options(argc, argv);
+    if (options.status >= 0)
+        return fflush(stdout) ? 1 : options.status;
+    if (!settings_load(&settings, options.master.settings_path, problem, sizeof problem)) {
         fprintf(stderr, "stampd: %s\n", problem);
         return 1;
     }
-    if (request.is_test) {
-        int status = try_settings(&settings, request.master.settings_path);
+    if (options.is_test) {
+        int status = try_settings(&settings, options.master.settings_path);
         settings_free(&settings);
         return status;
     }
     master_open_log(&settings);
-    request.master.arguments = argv;
-    return master_run(&settings, &request.master);
+    options.master.arguments = argv;
+    return master_run(&settings, &options.master);
 }

@@ -29,7 +29,7 @@ static const char *const words[] = {
 
 static const char blanks[] = " \t";
 
-struct entry {
+struct planned_death {
     enum crash_point point;
     int64_t passage, deaths;
 };
@@ -51,7 +51,7 @@ static bool read_count(struct bytes *rest, int64_t *count_r)
     return !rest->size || (bytes_to_i64(next_part(rest), count_r) && *count_r > 0);
 }
 
-static bool read_entry(struct bytes text, struct entry *entry_r)
+static bool read_entry(struct bytes text, struct planned_death *entry_r)
 {
     bool ends_open = text.data[text.size - 1] == ':';
     struct bytes word = next_part(&text);
@@ -76,7 +76,7 @@ static bool next_entry(const char **list, struct bytes *entry_r)
 bool crash_is_list(const char *text, const char **wrong_r, size_t *wrong_size_r)
 {
     struct bytes part;
-    struct entry entry;
+    struct planned_death entry;
     while (next_entry(&text, &part))
         if (!read_entry(part, &entry)) {
             *wrong_r = part.data;
@@ -100,7 +100,7 @@ void crash_arm(const char *text, void *(*share)(size_t bytes))
     for (size_t i = 0; i < CRASH_POINTS; i++)
         atomic_store(&crash_board->counters[i].deaths, 0);
     struct bytes part;
-    struct entry entry;
+    struct planned_death entry;
     while (next_entry(&text, &part))
         if (read_entry(part, &entry)) {
             atomic_store(&crash_board->counters[entry.point].passages, entry.passage - 1);

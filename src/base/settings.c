@@ -26,7 +26,7 @@ enum setting {
     SETTING_COUNT
 };
 
-struct reading {
+struct settings_reader {
     struct settings *settings;
     FILE *file;
     char *line; /* the current line, unchanged */
@@ -84,29 +84,29 @@ void settings_free(struct settings *settings)
 #undef NUMBER
 }
 
-static bool PRINTF_LIKE(2, 3) refuse(struct reading *reading, const char *format, ...)
+static bool PRINTF_LIKE(2, 3) refuse(struct settings_reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(reading->problem, reading->problem_size, format, arguments);
+    vsnprintf(reader->problem, reader->problem_size, format, arguments);
     va_end(arguments);
     return false;
 }
 
-static bool is_first(struct reading *reading, enum setting setting, const char *name)
+static bool is_first(struct settings_reader *reader, enum setting setting, const char *name)
 {
-    if (reading->is_given[setting])
-        return refuse(reading, "%s: given a second time", name);
-    reading->is_given[setting] = true;
+    if (reader->is_given[setting])
+        return refuse(reader, "%s: given a second time", name);
+    reader->is_given[setting] = true;
     return true;
 }
 
-static bool set_number(struct reading *reading, int64_t *field, const char *name, const char *value,
+static bool set_number(struct settings_reader *reader, int64_t *field, const char *name, const char *value,
                        int64_t least, int64_t most, const char *unit)
 {
     int64_t number;
     if (!bytes_to_i64(bytes_of(value), &number) || number < least || number > most)
-        return refuse(reading, "%s = %s: expected a number of %s from %lld to %lld", name, value, unit,
+        return refuse(reader, "%s = %s: expected a number of %s from %lld to %lld", name, value, unit,
                       (long long)least, (long long)most);
     *field = number;
     return true;
@@ -128,13 +128,13 @@ static const char *list_choices(const char *words, char *text, size_t size)
     return text;
 }
 
-static bool set_choice(struct reading *reading, int64_t *field, const char *name, const char *value,
+static bool set_choice(struct settings_reader *reader, int64_t *field, const char *name, const char *value,
                        const char *words)
 {
     char choices[128] = "";
     *field = find_choice(words, value);
     return *field >= 0 ||
-           refuse(reading, "%s = %s: expected %s", name, value, list_choices(words, choices, sizeof choices));
+           refuse(reader, "%s = %s: expected %s", name, value, list_choices(words, choices, sizeof choices));
 }
 
 static bool set_text(char **field, const char *value)
@@ -157,65 +157,65 @@ static bool continue_text(char **field, const char *value)
 /* inih's handler: one name with its value, or with the next line of its value. */
 static int take_pair(void *context, const char *section, const char *name, const char *value)
 {
-    struct reading *reading = context;
+    struct settings_reader *reader = context;
     (void)section; /* always empty: lines that begin a section are refused earlier */
-    reading->has_name = true;
+    reader->has_name = true;
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
-        return reading->is_continued                                                                         \
-                   ? continue_text(&reading->settings->field, value)                                         \
-                   : is_first(reading, SETTING_##field, name) && set_text(&reading->settings->field, value);
+        return reader->is_continued                                                                          \
+                   ? continue_text(&reader->settings->field, value)                                          \
+                   : is_first(reader, SETTING_##field, name) && set_text(&reader->settings->field, value);
 #define CHOICE(field, standard, words, description)                                                          \
     if (strcmp(name, #field) == 0)                                                                           \
-        return is_first(reading, SETTING_##field, name) &&                                                   \
-               set_choice(reading, &reading->settings->field, name, value, words);
+        return is_first(reader, SETTING_##field, name) &&                                                    \
+               set_choice(reader, &reader->settings->field, name, value, words);
 #define NUMBER(field, standard, least, most, unit, description)                                              \
     if (strcmp(name, #field) == 0)                                                                           \
-        return is_first(reading, SETTING_##field, name) &&                                                   \
-               set_number(reading, &reading->settings->field, name, value, least, most, unit);
+        return is_first(reader, SETTING_##field, name) &&                                                    \
+               set_number(reader, &reader->settings->field, name, value, least, most, unit);
 #include "base/settings_table.h"
 #undef TEXT
 #undef CHOICE
 #undef NUMBER
-    return *name ? refuse(reading, "%s: there is no such setting", name)
-                 : refuse(reading, "expected name = value");
+    return *name ? refuse(reader, "%s: there is no such setting", name)
+                 : refuse(reader, "expected name = value");
 }
 
 /* Would inih read the line unchanged? */
-static bool is_plain(struct reading *reading, size_t size, size_t most)
+static bool is_plain(struct settings_reader *reader, size_t size, size_t most)
 {
-    const char *line = reading->line, *start = line + strspn(line, " \t\r\n");
+    const char *line = reader->line, *start = line + strspn(line, " \t\r\n");
     if (memchr(line, '\0', size))
-        return refuse(reading, "a NUL byte: this is no text file");
+        return refuse(reader, "a NUL byte: this is no text file");
     if (*start == '\0' || *start == '#' || *start == ';')
-        return size <= most || refuse(reading, "a line of more than %zu bytes", most);
+        return size <= most || refuse(reader, "a line of more than %zu bytes", most);
     if (*start == '[')
-        return refuse(reading, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
+        return refuse(reader, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
     if (size > most)
-        return refuse(reading, "a line of more than %zu bytes; a value may go on in indented lines", most);
+        return refuse(reader, "a line of more than %zu bytes; a value may go on in indented lines", most);
     const char *comment = strchr(start, ';');
     while (comment && comment[-1] != ' ' && comment[-1] != '\t')
         comment = strchr(comment + 1, ';');
-    return !comment || refuse(reading, "a blank and a semicolon in a value, which would end it");
+    return !comment || refuse(reader, "a blank and a semicolon in a value, which would end it");
 }
 
 /* inih's reader: returns the next line, or the end after the first error. */
 static char *next_line(char *buffer, int size, void *context)
 {
-    struct reading *reading = context;
-    if (*reading->problem)
+    struct settings_reader *reader = context;
+    if (*reader->problem)
         return NULL;
-    ssize_t length = getline(&reading->line, &reading->capacity, reading->file);
+    ssize_t length = getline(&reader->line, &reader->capacity, reader->file);
     if (length < 0) {
-        if (ferror(reading->file))
-            refuse(reading, "%s", strerror(errno));
+        if (ferror(reader->file))
+            refuse(reader, "%s", strerror(errno));
         return NULL;
     }
-    reading->number++;
-    if (!is_plain(reading, (size_t)length, (size_t)size - 1))
+    reader->number++;
+    if (!is_plain(reader, (size_t)length, (size_t)size - 1))
         return NULL;
-    reading->is_continued = reading->has_name && (*reading->line == ' ' || *reading->line == '\t');
-    return memcpy(buffer, reading->line, (size_t)length + 1);
+    reader->is_continued = reader->has_name && (*reader->line == ' ' || *reader->line == '\t');
+    return memcpy(buffer, reader->line, (size_t)length + 1);
 }
 
 /* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes).
@@ -247,21 +247,21 @@ static bool is_server(const char *url, const char *scheme, const char *secure)
     return *host && !strpbrk(host, "/?#@ \t");
 }
 
-static bool check_manager(struct reading *reading)
+static bool check_manager(struct settings_reader *reader)
 {
-    const struct settings *settings = reading->settings;
+    const struct settings *settings = reader->settings;
     int concurrency[SCHEDULE_QUEUES];
     if (!is_manager_code(settings->queue_code))
-        return refuse(reading, "queue_code = %s: expected qm, then up to 14 of a-z and 0-9",
+        return refuse(reader, "queue_code = %s: expected qm, then up to 14 of a-z and 0-9",
                       settings->queue_code);
     if (!schedule_concurrency(settings->queue_concurrency, concurrency))
-        return refuse(reading, "queue_concurrency = %s: expected up to %d numbers up to %d, the first not 0",
+        return refuse(reader, "queue_concurrency = %s: expected up to %d numbers up to %d, the first not 0",
                       settings->queue_concurrency, SCHEDULE_QUEUES, SCHEDULE_CONCURRENCY_MAX);
     if (!is_server(settings->queue_url, "http", "https"))
-        return refuse(reading, "queue_url = %s: expected https://host:port", settings->queue_url);
+        return refuse(reader, "queue_url = %s: expected https://host:port", settings->queue_url);
     if (!is_server(settings->mail_server, "smtp", "smtps"))
-        return refuse(reading, "mail_server = %s: expected smtp://host:port", settings->mail_server);
-    return (!*settings->mail_to || *settings->mail_from) || refuse(reading, "mail_to needs mail_from");
+        return refuse(reader, "mail_server = %s: expected smtp://host:port", settings->mail_server);
+    return (!*settings->mail_to || *settings->mail_from) || refuse(reader, "mail_to needs mail_from");
 }
 
 /* mailto: or https: and an address of visible characters. */
@@ -274,12 +274,12 @@ static bool is_contact(const char *contact)
     return scheme && contact[scheme] && !*at;
 }
 
-static bool check_networks(struct reading *reading, const char *name, const char *value)
+static bool check_networks(struct settings_reader *reader, const char *name, const char *value)
 {
     for (const char *word = value + strspn(value, " "); *word; word += strspn(word, " ")) {
         size_t size = strcspn(word, " ");
         if (!address_is_network((struct bytes){word, size}))
-            return refuse(reading, "%s: %.*s is no address and no network as ADDRESS/BITS", name, (int)size,
+            return refuse(reader, "%s: %.*s is no address and no network as ADDRESS/BITS", name, (int)size,
                           word);
         word += size;
     }
@@ -287,26 +287,26 @@ static bool check_networks(struct reading *reading, const char *name, const char
 }
 
 /* The name of a header, or nginx's name for the protocol. */
-static bool check_clients(struct reading *reading)
+static bool check_clients(struct settings_reader *reader)
 {
-    const struct settings *settings = reading->settings;
+    const struct settings *settings = reader->settings;
     const char *header = settings->client_address_header;
     size_t size = strspn(header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-");
     if (strcmp(header, "proxy_protocol") != 0 && (!size || header[size]))
-        return refuse(reading, "client_address_header = %s: expected a header's name or proxy_protocol",
+        return refuse(reader, "client_address_header = %s: expected a header's name or proxy_protocol",
                       header);
-    return check_networks(reading, "exempt_clients", settings->exempt_clients) &&
-           check_networks(reading, "trusted_proxies", settings->trusted_proxies);
+    return check_networks(reader, "exempt_clients", settings->exempt_clients) &&
+           check_networks(reader, "trusted_proxies", settings->trusted_proxies);
 }
 
-static bool check_push(struct reading *reading)
+static bool check_push(struct settings_reader *reader)
 {
-    const struct settings *settings = reading->settings;
+    const struct settings *settings = reader->settings;
     if (*settings->push_contact && !is_contact(settings->push_contact))
-        return refuse(reading, "push_contact = %s: expected mailto:address or https://address",
+        return refuse(reader, "push_contact = %s: expected mailto:address or https://address",
                       settings->push_contact);
     return !*settings->push_key_file || *settings->push_contact ||
-           refuse(reading, "push_key_file needs push_contact");
+           refuse(reader, "push_key_file needs push_contact");
 }
 
 /* Addresses of managers, without credentials: the key is sent in the body. */
@@ -331,82 +331,82 @@ bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_
     return strcmp(path, "off") != 0 && size > 0 && size < SETTINGS_PATH_BYTES;
 }
 
-static bool check_tasks(struct reading *reading)
+static bool check_tasks(struct settings_reader *reader)
 {
-    const struct settings *settings = reading->settings;
+    const struct settings *settings = reader->settings;
     if (!is_digest(settings->queue_key_sha256))
-        return refuse(reading, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
+        return refuse(reader, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->queue_socket && strcmp(settings->queue_socket, "off") != 0 &&
         (*settings->queue_socket != '/' || strlen(settings->queue_socket) > SOCKET_PATH_MAX))
-        return refuse(reading, "queue_socket = %s: expected an absolute path of at most %d bytes, or off",
+        return refuse(reader, "queue_socket = %s: expected an absolute path of at most %d bytes, or off",
                       settings->queue_socket, SOCKET_PATH_MAX);
     if (!are_addresses(settings->queue_remotes))
-        return refuse(reading, "queue_remotes = %s: expected https://host/code, separated by blanks",
+        return refuse(reader, "queue_remotes = %s: expected https://host/code, separated by blanks",
                       settings->queue_remotes);
     if (*settings->queue_remotes && !*settings->queue_key_file)
-        return refuse(reading, "queue_remotes needs queue_key_file");
+        return refuse(reader, "queue_remotes needs queue_key_file");
     if (!schedule_is_queues(settings->task_queues))
-        return refuse(reading, "task_queues = %s: expected Name=number, numbers from 0 to %d",
+        return refuse(reader, "task_queues = %s: expected Name=number, numbers from 0 to %d",
                       settings->task_queues, SCHEDULE_QUEUES - 1);
     if (!schedule_is_retries(settings->task_retries))
-        return refuse(reading, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
+        return refuse(reader, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
                       settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
-    return check_manager(reading) && check_push(reading);
+    return check_manager(reader) && check_push(reader);
 }
 
 /* Checks beyond type and limits: choices, formats, powers of two. */
-static bool check_whole(struct reading *reading)
+static bool check_whole(struct settings_reader *reader)
 {
-    const struct settings *settings = reading->settings;
+    const struct settings *settings = reader->settings;
     const char *wrong;
     size_t wrong_size;
     if (!crash_is_list(settings->debug_die_at, &wrong, &wrong_size))
-        return refuse(reading, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
+        return refuse(reader, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
     if (!is_digest(settings->admin_key_sha256))
-        return refuse(reading, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
+        return refuse(reader, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->run_directory != '/' || strlen(settings->run_directory) > RUN_DIRECTORY_MAX)
-        return refuse(reading, "run_directory = %s: expected an absolute path of at most %d bytes",
+        return refuse(reader, "run_directory = %s: expected an absolute path of at most %d bytes",
                       settings->run_directory, RUN_DIRECTORY_MAX);
     if (*settings->segment && *settings->segment != '/')
-        return refuse(reading, "segment = %s: expected an absolute path", settings->segment);
+        return refuse(reader, "segment = %s: expected an absolute path", settings->segment);
     if (settings->limit_answer_bytes <= settings->limit_document_bytes)
-        return refuse(reading, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
+        return refuse(reader, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
                       (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
     if (settings->segment_slots & (settings->segment_slots - 1))
-        return refuse(reading, "segment_slots = %lld: expected a power of two",
+        return refuse(reader, "segment_slots = %lld: expected a power of two",
                       (long long)settings->segment_slots);
-    return check_clients(reading) && check_tasks(reading);
+    return check_clients(reader) && check_tasks(reader);
 }
 
-static bool read_file(struct reading *reading, const char *path)
+static bool read_file(struct settings_reader *reader, const char *path)
 {
-    reading->file = fopen(path, "re");
-    if (!reading->file)
-        return refuse(reading, "%s", strerror(errno));
-    int wrong = ini_parse_stream(next_line, reading, take_pair, reading);
-    if (wrong && (!*reading->problem || wrong < reading->number)) { /* no pair: only inih has the line */
-        reading->number = wrong;
-        refuse(reading, "expected name = value");
+    reader->file = fopen(path, "re");
+    if (!reader->file)
+        return refuse(reader, "%s", strerror(errno));
+    int wrong = ini_parse_stream(next_line, reader, take_pair, reader);
+    if (wrong && (!*reader->problem || wrong < reader->number)) { /* no pair: only inih has the line */
+        reader->number = wrong;
+        refuse(reader, "expected name = value");
     }
-    fclose(reading->file);
-    free(reading->line);
-    return !*reading->problem;
+    fclose(reader->file);
+    free(reader->line);
+    return !*reader->problem;
 }
 
 bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size)
 {
     char detail[512] = "";
-    struct reading reading = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
+    struct settings_reader reader = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
     set_defaults(settings);
-    bool good = read_file(&reading, path);
+    bool good = read_file(&reader, path);
     if (good) {
-        reading.number = 0;
-        good = check_whole(&reading);
+        reader.number = 0;
+        good = check_whole(&reader);
     }
     if (good)
         return true;
-    if (reading.number)
-        snprintf(problem, problem_size, "%s:%d: %s", path, reading.number, detail);
+    if (reader.number)
+        snprintf(problem, problem_size, "%s:%d: %s", path, reader.number, detail);
     else
         snprintf(problem, problem_size, "%s: %s", path, detail);
     settings_free(settings);

@@ -52,12 +52,13 @@ static enum answer_kind kind_of_code(const char *code)
     }
 }
 
-enum answer_kind answer_read(struct arena *arena, const struct http_result *result, struct answer *answer_r)
+enum answer_kind answer_read(struct arena *arena, const struct http_result *result,
+                             struct server_answer *answer_r)
 {
     static const struct json_limits limits = {.depth = 128, .tree_depth = 2};
     struct json_problem problem;
     struct json *root = NULL;
-    *answer_r = (struct answer){"", result->problem};
+    *answer_r = (struct server_answer){"", result->problem};
     if (!result->status)
         return ANSWER_AGAIN;
     if (result->status >= 200 && result->status < 300)

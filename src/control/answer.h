@@ -13,11 +13,12 @@ enum answer_kind {
     ANSWER_HOPELESS, /* any request would be refused: key, namespace, address, maintenance */
 };
 
-struct answer {
+struct server_answer {
     const char *code;  /* "AVERSION"; "HTTP 413" when the answer has no code; "" when there is no answer */
     const char *words; /* for people */
 };
 
-enum answer_kind answer_read(struct arena *arena, const struct http_result *result, struct answer *answer_r);
+enum answer_kind answer_read(struct arena *arena, const struct http_result *result,
+                             struct server_answer *answer_r);
 
 #endif

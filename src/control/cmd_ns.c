@@ -13,13 +13,13 @@
 
 enum { ORIGINS_MOST = 32, PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
 
-struct registry {
+struct namespace_list {
     struct pg *z;
     struct namespace_conf *confs;
     size_t count;
 };
 
-static bool open_registry(struct control *control, struct registry *registry_r)
+static bool open_registry(struct control *control, struct namespace_list *registry_r)
 {
     return ns_registry_open(control, &registry_r->z) &&
            ns_registry_read(control, registry_r->z, &registry_r->confs, &registry_r->count);
@@ -42,7 +42,7 @@ static bool visit(struct control *control, const struct namespace_conf *conf, vi
 /* z comes first: the others are read from it. */
 static bool visit_all(struct control *control, visitor *act, int64_t days)
 {
-    struct registry registry;
+    struct namespace_list registry;
     struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
     if (!visit(control, &z, act, days) || !open_registry(control, &registry))
         return false;
@@ -55,7 +55,7 @@ static bool visit_all(struct control *control, visitor *act, int64_t days)
 
 static bool visit_one(struct control *control, const char *code, visitor *act, int64_t days)
 {
-    struct registry registry;
+    struct namespace_list registry;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
     return conf && visit(control, conf, act, days);
@@ -220,7 +220,7 @@ static int ns_push(struct control *control, int argc, char **argv)
 /* `value` is JSON; NO_BYTES: without the member. */
 static bool change(struct control *control, const char *code, const char *member, struct bytes value)
 {
-    struct registry registry;
+    struct namespace_list registry;
     struct pg *alone;
     const struct namespace_conf *conf = NULL;
     if (ns_database_open_alone(control, &alone) && open_registry(control, &registry))
@@ -282,7 +282,7 @@ static void print_origin(struct bytes origin, bool is_json)
 static bool print_origins(struct control *control, const char *code, bool is_json)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
-    struct registry registry;
+    struct namespace_list registry;
     struct json *root;
     struct json_problem problem;
     const struct namespace_conf *conf =
@@ -362,7 +362,7 @@ static int ns_map(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"ns map", "", 0, 0, "Rewrite nginx's map of namespaces.", NULL};
     struct map_options map = {0};
-    struct registry registry;
+    struct namespace_list registry;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         NS_MAP_LINES(&map)};
     char **words;

@@ -36,7 +36,7 @@ static const char *judge(struct arena *arena, const struct http_result *result, 
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
     struct json_problem problem;
-    struct answer answer;
+    struct server_answer answer;
     struct json *root;
     if (answer_read(arena, result, &answer) != ANSWER_DONE)
         return arena_printf(arena, "%s%s%s", answer.code, *answer.code ? ": " : "", answer.words);

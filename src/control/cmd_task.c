@@ -15,7 +15,7 @@
 enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
 
 /* A running command, connected to the database of a namespace. */
-struct work {
+struct task_session {
     struct control *control;
     const char *code;
     struct pg *pg;
@@ -25,27 +25,28 @@ struct work {
 };
 
 /* Options, settings, the namespace's database.  False: `status_r` is the exit status. */
-static bool begin(struct work *work, const struct command *command, const struct option_line *lines,
-                  size_t line_count, int argc, char **argv, int *status_r)
+static bool begin(struct task_session *session, const struct command *command,
+                  const struct option_line *lines, size_t line_count, int argc, char **argv, int *status_r)
 {
     char **words;
     struct ns_target target;
-    if (!control_begin(work->control, command, lines, line_count, argc, argv, &words, status_r))
+    if (!control_begin(session->control, command, lines, line_count, argc, argv, &words, status_r))
         return false;
-    work->code = words[0];
-    work->words = words + 1;
-    while (work->words[work->count])
-        work->count++;
-    if (!ns_registry_connect(work->control, work->code, &target))
+    session->code = words[0];
+    session->words = words + 1;
+    while (session->words[session->count])
+        session->count++;
+    if (!ns_registry_connect(session->control, session->code, &target))
         return false;
-    work->pg = target.pg;
+    session->pg = target.pg;
     return true;
 }
 
-static bool ask(const struct work *work, enum statement statement, const struct pg_params *params,
+static bool ask(const struct task_session *session, enum statement statement, const struct pg_params *params,
                 struct pg_result **rows_r)
 {
-    return control_query(work->control, work->pg, work->code, statements[statement].sql, params, rows_r);
+    return control_query(session->control, session->pg, session->code, statements[statement].sql, params,
+                         rows_r);
 }
 
 static void put(struct builder *text)
@@ -56,10 +57,10 @@ static void put(struct builder *text)
 }
 
 /* A text as a column, "" for null; drops characters that must not reach a terminal. */
-static const char *word(const struct work *work, const struct pg_result *rows, int row, int column)
+static const char *word(const struct task_session *session, const struct pg_result *rows, int row, int column)
 {
     struct bytes text = pg_get_text(rows, row, column);
-    char *copy = arena_copy(work->control->arena, text.data ? text.data : "", text.size);
+    char *copy = arena_copy(session->control->arena, text.data ? text.data : "", text.size);
     for (char *at = copy; *at; at++)
         if ((unsigned char)*at < ' ' || *at == '\x7f')
             *at = ' ';
@@ -78,7 +79,7 @@ static struct bytes optional(const char *text)
 }
 
 /* clang-format off */
-#define FILTER_LINES(words, filter, work, what)                                                              \
+#define FILTER_LINES(words, filter, session, what)                                                              \
     {.name = "op", .argument = "NAME", .help = "List only those of this operation.", .text = &(words)->operation},      \
     {.name = "info", .argument = "TEXT", .help = "List only those whose info begins with TEXT.",                         \
      .text = &(words)->info},                                                                                \
@@ -88,8 +89,8 @@ static struct bytes optional(const char *text)
      .number = &(filter)->until, .most = STAMP_MAX},                                                         \
     {.name = "limit", .argument = "N", .help = "List at most N (default: 100).",                            \
      .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
-    {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(work)->as_json},              \
-    CONTROL_CONFIG_LINE((work)->control), CONTROL_ADMIN_LINE((work)->control)
+    {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(session)->as_json},              \
+    CONTROL_CONFIG_LINE((session)->control), CONTROL_ADMIN_LINE((session)->control)
 /* clang-format on */
 
 /* A partial list is marked as such. */
@@ -101,14 +102,14 @@ static int tell_rest(const struct pg_result *rows, const struct task_filter *fil
     return CONTROL_DONE;
 }
 
-static void print_task(const struct work *work, const struct pg_result *rows, int row)
+static void print_task(const struct task_session *session, const struct pg_result *rows, int row)
 {
     printf("%-24s  %-7s  %2" PRId64 "  %5" PRId64 "  %015" PRId64 "  %-16s  %-10s  %s\n",
-           word(work, rows, row, TASK_ID), word(work, rows, row, TASK_STATE),
+           word(session, rows, row, TASK_ID), word(session, rows, row, TASK_STATE),
            pg_get_i64(rows, row, TASK_QUEUE), pg_get_i64(rows, row, TASK_RETRY),
-           pg_get_i64(rows, row, TASK_START), word(work, rows, row, TASK_OPERATION),
-           pg_is_null(rows, row, TASK_CODE) ? "-" : word(work, rows, row, TASK_CODE),
-           word(work, rows, row, TASK_INFO));
+           pg_get_i64(rows, row, TASK_START), word(session, rows, row, TASK_OPERATION),
+           pg_is_null(rows, row, TASK_CODE) ? "-" : word(session, rows, row, TASK_CODE),
+           word(session, rows, row, TASK_INFO));
 }
 
 static int task_list(struct control *control, int argc, char **argv)
@@ -119,7 +120,7 @@ static int task_list(struct control *control, int argc, char **argv)
                                            1,
                                            "List the tasks of a namespace in the order of their starts.",
                                            "A task that is parked or held has the start 991231235959999.\n"};
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
     const struct option_line lines[] = {
@@ -128,64 +129,64 @@ static int task_list(struct control *control, int argc, char **argv)
          .help = "List only tasks that have failed at least N times.",
          .number = &filter.retry,
          .most = INT32_MAX},
-        FILTER_LINES(&words, &filter, &work, "starts"),
+        FILTER_LINES(&words, &filter, &session, "starts"),
     };
     int status;
     struct pg_params params;
     struct pg_result *rows;
-    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     filter.operation = optional(words.operation);
     filter.info = optional(words.info);
     pg_params_start(&params, control->arena);
     task_rows_add_filter(&params, &filter);
-    if (!ask(&work, STATEMENT_TASK_LIST, &params, &rows))
+    if (!ask(&session, STATEMENT_TASK_LIST, &params, &rows))
         return CONTROL_FAILED;
-    if (!work.as_json)
+    if (!session.as_json)
         printf("%-24s  %-7s  %2s  %5s  %-15s  %-16s  %-10s  %s\n", "ID", "STATE", "QN", "RETRY", "START",
                "OPERATION", "EXC", "INFO");
     for (int row = 0; row < pg_rows(rows); row++) {
         struct builder text = {0};
-        if (work.as_json) {
+        if (session.as_json) {
             task_rows_write_task(&text, control->arena, rows, row);
             builder_add_text(&text, "\n");
             put(&text);
         } else {
-            print_task(&work, rows, row);
+            print_task(&session, rows, row);
         }
     }
     return tell_rest(rows, &filter);
 }
 
-static void print_attempts(const struct work *work, const struct pg_result *rows)
+static void print_attempts(const struct task_session *session, const struct pg_result *rows)
 {
-    if (!work->as_json)
+    if (!session->as_json)
         printf("%-15s  %-24s  %-16s  %2s  %5s  %-10s  %s\n", "END", "ID", "OPERATION", "QN", "RETRY", "EXC",
                "INFO");
     for (int row = 0; row < pg_rows(rows); row++) {
         struct builder text = {0};
-        if (!work->as_json) {
+        if (!session->as_json) {
             printf("%015" PRId64 "  %-24s  %-16s  %2" PRId64 "  %5" PRId64 "  %-10s  %s\n",
-                   pg_get_i64(rows, row, ATTEMPT_STOP), word(work, rows, row, ATTEMPT_ID),
-                   word(work, rows, row, ATTEMPT_OPERATION), pg_get_i64(rows, row, ATTEMPT_QUEUE),
+                   pg_get_i64(rows, row, ATTEMPT_STOP), word(session, rows, row, ATTEMPT_ID),
+                   word(session, rows, row, ATTEMPT_OPERATION), pg_get_i64(rows, row, ATTEMPT_QUEUE),
                    pg_get_i64(rows, row, ATTEMPT_RETRY),
-                   pg_is_null(rows, row, ATTEMPT_CODE) ? "done" : word(work, rows, row, ATTEMPT_CODE),
-                   word(work, rows, row, ATTEMPT_INFO));
+                   pg_is_null(rows, row, ATTEMPT_CODE) ? "done" : word(session, rows, row, ATTEMPT_CODE),
+                   word(session, rows, row, ATTEMPT_INFO));
             continue;
         }
-        task_rows_write_attempt(&text, work->control->arena, rows, row);
+        task_rows_write_attempt(&text, session->control->arena, rows, row);
         builder_add_text(&text, "\n");
         put(&text);
     }
 }
 
-static bool find_attempts(const struct work *work, const struct task_filter *filter,
+static bool find_attempts(const struct task_session *session, const struct task_filter *filter,
                           struct pg_result **rows_r)
 {
     struct pg_params params;
-    pg_params_start(&params, work->control->arena);
+    pg_params_start(&params, session->control->arena);
     task_rows_add_attempt_filter(&params, filter);
-    return ask(work, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
+    return ask(session, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
 }
 
 static int task_history(struct control *control, int argc, char **argv)
@@ -199,7 +200,7 @@ static int task_history(struct control *control, int argc, char **argv)
         "An attempt succeeded, failed with a code, was LOST with its worker, was DROPPED, or ran out of "
         "time\n"
         "between two steps (MORE).  Attempts are kept for task_history_s.\n"};
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
     const struct option_line lines[] = {
@@ -207,18 +208,18 @@ static int task_history(struct control *control, int argc, char **argv)
         {.name = "failures",
          .help = "List only attempts that failed or were lost.",
          .flag = &filter.only_failures},
-        FILTER_LINES(&words, &filter, &work, "ends"),
+        FILTER_LINES(&words, &filter, &session, "ends"),
     };
     int status;
     struct pg_result *rows;
-    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     filter.operation = optional(words.operation);
     filter.info = optional(words.info);
     filter.id = optional(words.id);
-    if (!find_attempts(&work, &filter, &rows))
+    if (!find_attempts(&session, &filter, &rows))
         return CONTROL_FAILED;
-    print_attempts(&work, rows);
+    print_attempts(&session, rows);
     return tell_rest(rows, &filter);
 }
 
@@ -234,9 +235,9 @@ static int task_show(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "task show", "CODE ID", 2, 2, "Show a task with all its columns, and the attempts at it.", NULL};
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     const struct option_line lines[] = {
-        {.name = "json", .help = "Print task and attempts as JSON, one a line.", .flag = &work.as_json},
+        {.name = "json", .help = "Print task and attempts as JSON, one a line.", .flag = &session.as_json},
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control)};
     struct task_filter filter = TASK_FILTER_ALL;
@@ -244,31 +245,31 @@ static int task_show(struct control *control, int argc, char **argv)
     struct pg_result *rows, *attempts;
     struct builder text = {0};
     int status;
-    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    filter.id = bytes_of(work.words[0]);
+    filter.id = bytes_of(session.words[0]);
     filter.limit = SHOWN_ATTEMPTS;
     pg_params_start(&params, control->arena);
     pg_add_text(&params, filter.id);
-    if (!ask(&work, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&work, &filter, &attempts))
+    if (!ask(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
-        say("task show: %s: there is no such task", work.words[0]);
+        say("task show: %s: there is no such task", session.words[0]);
         return CONTROL_FAILED;
     }
-    if (pg_rows(rows) && work.as_json) {
+    if (pg_rows(rows) && session.as_json) {
         task_rows_write_task(&text, control->arena, rows, 0);
         builder_add_text(&text, "\n");
     } else if (pg_rows(rows)) {
         task_rows_write_task_lines(&text, rows, 0);
     }
     put(&text);
-    if (pg_rows(rows) && !work.as_json) {
+    if (pg_rows(rows) && !session.as_json) {
         print_text("param", pg_get_text(rows, 0, TASK_PARAM));
         print_text("checkpoint", pg_get_text(rows, 0, TASK_CHECKPOINT));
         printf("\n");
     }
-    print_attempts(&work, attempts);
+    print_attempts(&session, attempts);
     return CONTROL_DONE;
 }
 
@@ -281,26 +282,26 @@ static int task_backlog(struct control *control, int argc, char **argv)
         1,
         "Count the tasks of a namespace, by queue.",
         "Counts at most 10000 tasks of a priority.  OLDEST is the start of the first task that is due.\n"};
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     const struct option_line lines[] = {
-        {.name = "json", .help = "Print each queue as JSON.", .flag = &work.as_json},
+        {.name = "json", .help = "Print each queue as JSON.", .flag = &session.as_json},
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control)};
     struct pg_params params;
     struct pg_result *rows;
     int status;
-    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     pg_params_start(&params, control->arena);
     pg_add_i32(&params, BACKLOG_MOST);
-    if (!ask(&work, STATEMENT_TASK_BACKLOG, &params, &rows))
+    if (!ask(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
         return CONTROL_FAILED;
-    if (!work.as_json)
+    if (!session.as_json)
         printf("%2s  %9s  %9s  %9s  %9s  %9s  %s\n", "QN", "DUE", "LATER", "RUNNING", "PARKED", "FAILING",
                "OLDEST");
     for (int row = 0; row < pg_rows(rows); row++) {
         struct builder text = {0};
-        if (work.as_json) {
+        if (session.as_json) {
             task_rows_write_backlog(&text, control->arena, rows, row);
         } else {
             builder_printf(&text, "%2" PRId64, pg_get_i64(rows, row, BACKLOG_QUEUE));
@@ -318,16 +319,16 @@ static int task_backlog(struct control *control, int argc, char **argv)
 /* --- run, move, hold, drop --- */
 
 /* One task; reports what was done, or why not. */
-static bool do_deed(const struct work *work, const char *id, enum statement statement, int64_t start,
-                    const char *done)
+static bool do_deed(const struct task_session *session, const char *id, enum statement statement,
+                    int64_t start, const char *done)
 {
     struct pg_params params;
     struct pg_result *row;
-    pg_params_start(&params, work->control->arena);
+    pg_params_start(&params, session->control->arena);
     pg_add_text(&params, bytes_of(id));
     if (statement == STATEMENT_TASK_MOVE)
         pg_add_i64(&params, start);
-    if (!ask(work, statement, &params, &row))
+    if (!ask(session, statement, &params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {
         say("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
@@ -335,21 +336,21 @@ static bool do_deed(const struct work *work, const char *id, enum statement stat
     }
     printf("%s: %s\n", id, done);
     if (statement == STATEMENT_TASK_MOVE)
-        task_wakeup_ns(&work->control->settings, bytes_of(work->code), start);
+        task_wakeup_ns(&session->control->settings, bytes_of(session->code), start);
     return true;
 }
 
 static int do_deeds(struct control *control, const struct command *command, int argc, char **argv,
                     enum statement statement, const char *done)
 {
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;
     bool is_done = true;
-    if (!begin(&work, command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    for (int i = 0; i < work.count; i++)
-        is_done = do_deed(&work, work.words[i], statement, stamp_now(), done) && is_done;
+    for (int i = 0; i < session.count; i++)
+        is_done = do_deed(&session, session.words[i], statement, stamp_now(), done) && is_done;
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -374,17 +375,18 @@ static int task_move(struct control *control, int argc, char **argv)
         3,
         "Move the start of a task to a stamp, yymmddhhmmssmmm, UTC.",
         "A task that was parked or held begins anew, as if it had never failed.\n"};
-    struct work work = {.control = control};
+    struct task_session session = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;
     int64_t start;
-    if (!begin(&work, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    if (!bytes_to_i64(bytes_of(work.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
-        say("task move: %s: expected a stamp, yymmddhhmmssmmm", work.words[1]);
+    if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
+        say("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
         return CONTROL_WRONG;
     }
-    return do_deed(&work, work.words[0], STATEMENT_TASK_MOVE, start, "moved") ? CONTROL_DONE : CONTROL_FAILED;
+    return do_deed(&session, session.words[0], STATEMENT_TASK_MOVE, start, "moved") ? CONTROL_DONE
+                                                                                    : CONTROL_FAILED;
 }
 
 static int task_hold(struct control *control, int argc, char **argv)

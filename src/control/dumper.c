@@ -28,7 +28,7 @@ enum {
 enum state { STATE_FREE, STATE_WAITS, STATE_SENT, STATE_DONE };
 
 /* One request, which may be sent several times. */
-struct pending {
+struct dump_request {
     enum state state;
     const char *url;
     struct builder body;
@@ -36,8 +36,8 @@ struct pending {
 };
 
 /* Documents that are requested in sequence, `part` at once. */
-struct batch {
-    struct pending pending;
+struct dump_batch {
+    struct dump_request pending;
     struct page_name names[BATCH_MOST];
     size_t count, done, part; /* the first `done` have arrived, `part` are requested */
     struct arena *arena;      /* of the names */
@@ -46,7 +46,7 @@ struct batch {
 
 /* How far the names are listed. */
 struct lister {
-    struct pending pending;
+    struct dump_request pending;
     struct arena *class_arena, *name_arena;
     struct bytes *classes;
     size_t class_count, class_next;
@@ -61,8 +61,8 @@ struct dumper {
     const struct dumper_options *options;
     struct http *http;
     struct lister lister;
-    struct batch *batches;     /* a ring: a batch is at its number's remainder */
-    uint64_t oldest, youngest; /* numbers: not yet fully written, not yet begun */
+    struct dump_batch *batches; /* a ring: a batch is at its number's remainder */
+    uint64_t oldest, youngest;  /* numbers: not yet fully written, not yet begun */
     size_t batch_size;
     struct arena *arena; /* of an answer */
     struct builder last; /* the last name written */
@@ -100,7 +100,7 @@ static void fail(struct dumper *dumper, const char *what, const char *why)
 
 /* --- requests --- */
 
-static void begin_body(const struct dumper *dumper, struct pending *pending)
+static void begin_body(const struct dumper *dumper, struct dump_request *pending)
 {
     builder_clear(&pending->body, KEEP_BYTES);
     builder_add_text(&pending->body, "{");
@@ -112,7 +112,7 @@ static void begin_body(const struct dumper *dumper, struct pending *pending)
     builder_add_text(&pending->body, "\"param\":{");
 }
 
-static void end_body(struct pending *pending)
+static void end_body(struct dump_request *pending)
 {
     builder_add_text(&pending->body, "}}");
     pending->backoff = (struct backoff){0};
@@ -148,7 +148,7 @@ static void ask_for_names(struct dumper *dumper)
     end_body(&lister->pending);
 }
 
-static void ask_for_documents(struct dumper *dumper, struct batch *batch)
+static void ask_for_documents(struct dumper *dumper, struct dump_batch *batch)
 {
     struct builder *body = &batch->pending.body;
     begin_body(dumper, &batch->pending);
@@ -221,7 +221,7 @@ static bool take_names(struct dumper *dumper, struct bytes answer)
 
 /* --- batches --- */
 
-static struct batch *batch_of(struct dumper *dumper, uint64_t number)
+static struct dump_batch *batch_of(struct dumper *dumper, uint64_t number)
 {
     return &dumper->batches[number % (uint64_t)dumper->options->parallel];
 }
@@ -237,7 +237,7 @@ static void fill_batches(struct dumper *dumper)
     struct lister *lister = &dumper->lister;
     while (lister->name_next < lister->name_count &&
            dumper->youngest - dumper->oldest < (uint64_t)dumper->options->parallel) {
-        struct batch *batch = batch_of(dumper, dumper->youngest++);
+        struct dump_batch *batch = batch_of(dumper, dumper->youngest++);
         assert(batch->pending.state == STATE_FREE && !batch->lines.size);
         arena_reset(batch->arena);
         batch->count = batch->done = 0;
@@ -258,7 +258,7 @@ static void learn_size(struct dumper *dumper, size_t documents, size_t bytes)
     dumper->batch_size = size < 1 ? 1 : size < BATCH_MOST ? size : BATCH_MOST;
 }
 
-static bool take_documents(struct dumper *dumper, struct batch *batch, struct bytes answer)
+static bool take_documents(struct dumper *dumper, struct dump_batch *batch, struct bytes answer)
 {
     size_t written;
     if (!page_read_documents(dumper->arena, answer, batch->part, &batch->lines, &written))
@@ -276,9 +276,9 @@ static bool take_documents(struct dumper *dumper, struct batch *batch, struct by
 }
 
 /* Too many documents at once: half of them. */
-static bool halve(struct dumper *dumper, struct pending *pending)
+static bool halve(struct dumper *dumper, struct dump_request *pending)
 {
-    struct batch *batch = (struct batch *)pending;
+    struct dump_batch *batch = (struct dump_batch *)pending;
     if (pending == &dumper->lister.pending || batch->part < 2)
         return false;
     batch->part = dumper->batch_size = (batch->part + 1) / 2;
@@ -288,22 +288,22 @@ static bool halve(struct dumper *dumper, struct pending *pending)
 
 /* --- answers --- */
 
-static const char *explain(struct dumper *dumper, const struct answer *answer)
+static const char *explain(struct dumper *dumper, const struct server_answer *answer)
 {
     return arena_printf(dumper->arena, "%s%s%s", answer->code, *answer->code ? " " : "", answer->words);
 }
 
 /* The single document that the pending request is about, if there is one. */
-static const char *subject(struct dumper *dumper, const struct pending *pending)
+static const char *subject(struct dumper *dumper, const struct dump_request *pending)
 {
-    const struct batch *batch = (const struct batch *)pending;
+    const struct dump_batch *batch = (const struct dump_batch *)pending;
     if (pending == &dumper->lister.pending || batch->part != 1)
         return "";
     const struct page_name *name = &batch->names[batch->done];
     return arena_printf(dumper->arena, "%s.%s", name->class.data, name->id.data);
 }
 
-static void on_again(struct dumper *dumper, struct pending *pending, const struct answer *answer)
+static void on_again(struct dumper *dumper, struct dump_request *pending, const struct server_answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
     pending->state = STATE_WAITS;
@@ -316,13 +316,13 @@ static void on_again(struct dumper *dumper, struct pending *pending, const struc
     }
 }
 
-static void take_answer(struct dumper *dumper, struct pending *pending, struct bytes answer)
+static void take_answer(struct dumper *dumper, struct dump_request *pending, struct bytes answer)
 {
     struct lister *lister = &dumper->lister;
     bool is_read;
     pending->state = STATE_FREE;
     if (pending != &lister->pending)
-        is_read = take_documents(dumper, (struct batch *)pending, answer);
+        is_read = take_documents(dumper, (struct dump_batch *)pending, answer);
     else if (lister->class.data)
         is_read = take_names(dumper, answer);
     else
@@ -333,8 +333,8 @@ static void take_answer(struct dumper *dumper, struct pending *pending, struct b
 
 static void on_result(struct dumper *dumper, const struct http_result *result)
 {
-    struct pending *pending = result->owner;
-    struct answer answer;
+    struct dump_request *pending = result->owner;
+    struct server_answer answer;
     enum answer_kind kind = answer_read(dumper->arena, result, &answer);
     if (!result->status && !dumper->is_answered)
         kind = ANSWER_HOPELESS; /* a wrong address, a certificate that is not trusted */
@@ -367,7 +367,7 @@ static void note_last(struct dumper *dumper, const struct page_name *name)
 static void write_lines(struct dumper *dumper)
 {
     while (dumper->oldest < dumper->youngest && !dumper->is_closed) {
-        struct batch *batch = batch_of(dumper, dumper->oldest);
+        struct dump_batch *batch = batch_of(dumper, dumper->oldest);
         if (!bytes_write(dumper->options->output, builder_bytes(&batch->lines))) {
             fail(dumper, dumper->options->output_name, strerror(errno));
             dumper->is_closed = true;
@@ -386,7 +386,7 @@ static void write_lines(struct dumper *dumper)
 /* --- the whole --- */
 
 /* Sends the pending request when it is due; returns how long to wait for one that is not. */
-static int64_t send_when_due(struct dumper *dumper, struct pending *pending)
+static int64_t send_when_due(struct dumper *dumper, struct dump_request *pending)
 {
     int64_t left_ms = pending->backoff.due_ms - clock_monotonic_ms();
     if (pending->state != STATE_WAITS || left_ms > 0)

@@ -21,24 +21,24 @@ enum {
     WAIT_MS = 100, /* between two checks for signals */
 };
 
-struct place {
+struct load_position {
     int64_t line, offset;
 };
 
-struct entry {
+struct load_entry {
     size_t start, size; /* in the batch's body */
     uint64_t name;
     int64_t line;
 };
 
-struct batch {
+struct load_batch {
     enum batch_state { BATCH_FREE, BATCH_WAITS, BATCH_SENT } state;
     struct builder body;  /* the whole request */
     struct builder alone; /* the request with one document, after a refusal */
-    struct entry entries[LOADER_BATCH_MAX];
+    struct load_entry entries[LOADER_BATCH_MAX];
     int count;
-    int single;          /* the document sent alone; -1: all of them together */
-    struct place before; /* where its first line begins */
+    int single;                  /* the document sent alone; -1: all of them together */
+    struct load_position before; /* where its first line begins */
     struct backoff backoff;
 };
 
@@ -46,19 +46,19 @@ struct loader {
     const struct loader_options *options;
     struct input *input;
     struct http *http;
-    struct batch *batches;
+    struct load_batch *batches;
     struct arena *arena; /* of one line */
     struct {
         bool is_there;
         struct builder text;
-        struct place before;
+        struct load_position before;
         uint64_t name;
         int64_t line;
-    } held;             /* a line that is read but in no batch yet */
-    struct place stuck; /* input has failed or was interrupted: reads nothing beyond */
-    bool is_ended;      /* no more lines are wanted */
-    bool is_abandoned;  /* does not even wait for requests in flight */
-    bool is_answered;   /* the server has answered once */
+    } held;                     /* a line that is read but in no batch yet */
+    struct load_position stuck; /* input has failed or was interrupted: reads nothing beyond */
+    bool is_ended;              /* no more lines are wanted */
+    bool is_abandoned;          /* does not even wait for requests in flight */
+    bool is_answered;           /* the server has answered once */
     int64_t start_line;
     int64_t saved_ms, said_ms;
     struct progress progress;
@@ -67,17 +67,17 @@ struct loader {
 
 /* --- progress --- */
 
-static struct place done_with(const struct loader *loader)
+static struct load_position done_with(const struct loader *loader)
 {
-    struct place place = {loader->input->line, loader->input->offset};
+    struct load_position position = {loader->input->line, loader->input->offset};
     if (loader->stuck.line >= 0)
-        place = loader->stuck;
+        position = loader->stuck;
     if (loader->held.is_there)
-        place = loader->held.before;
+        position = loader->held.before;
     for (int i = 0; i < loader->options->http.parallel; i++)
-        if (loader->batches[i].state != BATCH_FREE && loader->batches[i].before.line < place.line)
-            place = loader->batches[i].before;
-    return place;
+        if (loader->batches[i].state != BATCH_FREE && loader->batches[i].before.line < position.line)
+            position = loader->batches[i].before;
+    return position;
 }
 
 static void save(struct loader *loader, bool is_last)
@@ -85,10 +85,10 @@ static void save(struct loader *loader, bool is_last)
     int64_t now_ms = clock_monotonic_ms();
     if (!loader->options->bookmark_path || (!is_last && now_ms - loader->saved_ms < SAVE_EVERY_MS))
         return;
-    struct place place = done_with(loader);
+    struct load_position position = done_with(loader);
     struct bookmark bookmark = loader->options->bookmark;
-    bookmark.line = place.line;
-    bookmark.offset = place.offset;
+    bookmark.line = position.line;
+    bookmark.offset = position.offset;
     loader->saved_ms = now_ms;
     if (!control_write_file(loader->arena, loader->options->bookmark_path,
                             bookmark_compose(loader->arena, &bookmark), 0644))
@@ -112,11 +112,11 @@ static void heed_signals(struct loader *loader)
 /* --- filling a batch --- */
 
 /* Reads nothing beyond the line that begins at `place`. */
-static void end_at(struct loader *loader, struct place place)
+static void end_at(struct loader *loader, struct load_position position)
 {
     loader->is_ended = true;
     if (loader->stuck.line < 0)
-        loader->stuck = place;
+        loader->stuck = position;
 }
 
 static void wrong_line(struct loader *loader, int64_t line, const char *what)
@@ -132,7 +132,7 @@ static void wrong_line(struct loader *loader, int64_t line, const char *what)
 static void fetch_line(struct loader *loader, bool may_wait)
 {
     while (!loader->held.is_there && !loader->is_ended) {
-        struct place before = {loader->input->line, loader->input->offset};
+        struct load_position before = {loader->input->line, loader->input->offset};
         struct line_document document;
         const char *problem;
         struct bytes text;
@@ -172,7 +172,7 @@ static void fetch_line(struct loader *loader, bool may_wait)
 static bool is_on_its_way(const struct loader *loader, uint64_t name)
 {
     for (int i = 0; i < loader->options->http.parallel; i++) {
-        const struct batch *batch = &loader->batches[i];
+        const struct load_batch *batch = &loader->batches[i];
         for (int k = 0; batch->state != BATCH_FREE && k < batch->count; k++)
             if (batch->entries[k].name == name)
                 return true;
@@ -194,12 +194,12 @@ static void begin_body(const struct loader *loader, struct builder *body)
 
 #define BODY_END "]}}"
 
-static void add_held(struct loader *loader, struct batch *batch)
+static void add_held(struct loader *loader, struct load_batch *batch)
 {
     if (batch->count)
         builder_add_text(&batch->body, ",");
     batch->entries[batch->count++] =
-        (struct entry){batch->body.size, loader->held.text.size, loader->held.name, loader->held.line};
+        (struct load_entry){batch->body.size, loader->held.text.size, loader->held.name, loader->held.line};
     builder_add_bytes(&batch->body, builder_bytes(&loader->held.text));
     loader->held.is_there = false;
 }
@@ -214,7 +214,7 @@ static bool has_waiting(const struct loader *loader)
 
 /* Takes lines into a free batch; it stays free when none can be taken at present.  Lines that have arrived
  * are sent before it waits for more, and requests in flight are served meanwhile. */
-static void fill(struct loader *loader, struct batch *batch)
+static void fill(struct loader *loader, struct load_batch *batch)
 {
     const struct loader_options *options = loader->options;
     bool is_idle = !http_in_flight(loader->http) && !has_waiting(loader);
@@ -241,7 +241,7 @@ static void fill(struct loader *loader, struct batch *batch)
 
 /* --- sending --- */
 
-static void send_batch(struct loader *loader, struct batch *batch)
+static void send_batch(struct loader *loader, struct load_batch *batch)
 {
     struct http_request request = {.method = "POST",
                                    .url = loader->options->url,
@@ -253,9 +253,9 @@ static void send_batch(struct loader *loader, struct batch *batch)
     http_send(loader->http, &request);
 }
 
-static void choose_single(struct loader *loader, struct batch *batch, int single)
+static void choose_single(struct loader *loader, struct load_batch *batch, int single)
 {
-    const struct entry *entry = &batch->entries[single];
+    const struct load_entry *entry = &batch->entries[single];
     batch->single = single;
     batch->backoff = (struct backoff){0};
     batch->state = BATCH_WAITS;
@@ -266,7 +266,7 @@ static void choose_single(struct loader *loader, struct batch *batch, int single
 
 /* --- answers --- */
 
-static void end_step(struct loader *loader, struct batch *batch)
+static void end_step(struct loader *loader, struct load_batch *batch)
 {
     if (batch->single >= 0 && batch->single + 1 < batch->count)
         choose_single(loader, batch, batch->single + 1);
@@ -274,13 +274,13 @@ static void end_step(struct loader *loader, struct batch *batch)
         batch->state = BATCH_FREE;
 }
 
-static void on_refused(struct loader *loader, struct batch *batch, const struct answer *answer)
+static void on_refused(struct loader *loader, struct load_batch *batch, const struct server_answer *answer)
 {
     if (batch->single < 0 && batch->count > 1) {
         choose_single(loader, batch, 0);
         return;
     }
-    struct place before = batch->before;
+    struct load_position before = batch->before;
     wrong_line(loader, batch->entries[batch->single < 0 ? 0 : batch->single].line,
                arena_printf(loader->arena, "refused: %s %s", answer->code, answer->words));
     arena_reset(loader->arena);
@@ -291,24 +291,24 @@ static void on_refused(struct loader *loader, struct batch *batch, const struct 
 }
 
 /* "lines 1 to 32: XAWAY The server …" */
-static void say_of(struct loader *loader, const struct batch *batch, const struct answer *answer,
+static void say_of(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer,
                    const char *more)
 {
-    const struct entry *first = &batch->entries[batch->single < 0 ? 0 : batch->single];
-    const struct entry *last = batch->single < 0 ? &batch->entries[batch->count - 1] : first;
+    const struct load_entry *first = &batch->entries[batch->single < 0 ? 0 : batch->single];
+    const struct load_entry *last = batch->single < 0 ? &batch->entries[batch->count - 1] : first;
     progress_clear(&loader->progress);
     say("lines %lld to %lld: %s%s%s%s", (long long)first->line, (long long)last->line, answer->code,
         *answer->code ? " " : "", answer->words, more);
 }
 
-static void give_up(struct loader *loader, const struct batch *batch, const struct answer *answer)
+static void give_up(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer)
 {
     if (!loader->report->is_failed)
         say_of(loader, batch, answer, "");
     loader->report->is_failed = loader->is_ended = true;
 }
 
-static void on_again(struct loader *loader, struct batch *batch, const struct answer *answer)
+static void on_again(struct loader *loader, struct load_batch *batch, const struct server_answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (!backoff_goes_on(&batch->backoff, loader->options->patience_s)) {
@@ -324,8 +324,8 @@ static void on_again(struct loader *loader, struct batch *batch, const struct an
 
 static void on_result(struct loader *loader, const struct http_result *result)
 {
-    struct batch *batch = result->owner;
-    struct answer answer;
+    struct load_batch *batch = result->owner;
+    struct server_answer answer;
     enum answer_kind kind = answer_read(loader->arena, result, &answer);
     batch->state = BATCH_WAITS;
     if (!result->status && !loader->is_answered)
@@ -357,7 +357,7 @@ static bool step(struct loader *loader)
     int64_t now_ms = clock_monotonic_ms(), wait_ms = WAIT_MS;
     bool is_stopping = loader->report->is_failed || loader->report->is_interrupted;
     for (int i = 0; i < loader->options->http.parallel && !is_stopping; i++) {
-        struct batch *batch = &loader->batches[i];
+        struct load_batch *batch = &loader->batches[i];
         if (batch->state == BATCH_FREE)
             fill(loader, batch);
         if (batch->state == BATCH_WAITS && batch->backoff.due_ms <= now_ms)
@@ -389,7 +389,7 @@ void loader_run(const struct loader_options *options, struct input *input, struc
     struct loader loader = {.options = options,
                             .input = input,
                             .http = http_open(&options->http),
-                            .batches = calloc((size_t)options->http.parallel, sizeof(struct batch)),
+                            .batches = calloc((size_t)options->http.parallel, sizeof(struct load_batch)),
                             .arena = arena_create("line"),
                             .stuck = {-1, -1},
                             .start_line = input->line,
@@ -400,8 +400,8 @@ void loader_run(const struct loader_options *options, struct input *input, struc
     progress_start(&loader.progress, input->offset, input->size);
     while (!loader.is_abandoned && step(&loader)) {
         heed_signals(&loader);
-        struct place place = done_with(&loader);
-        progress_show(&loader.progress, place.line - loader.start_line, place.offset);
+        struct load_position position = done_with(&loader);
+        progress_show(&loader.progress, position.line - loader.start_line, position.offset);
         save(&loader, false);
     }
     save(&loader, true);

@@ -106,8 +106,8 @@ static struct kept *keep_up_to(struct arena *arena, size_t most)
     return kept;
 }
 
-static struct cache_entry *look_up(struct documents *documents, int ns, struct name name, struct found *found,
-                                   struct observation *observation_r)
+static struct cache_entry *look_up(struct documents *documents, int ns, struct document_name name,
+                                   struct found *found, struct observation *observation_r)
 {
     found->hash = slots_hash(documents->segment, ns, name.class, name.id);
     found->slot = slots_index(documents->segment, found->hash);
@@ -125,7 +125,7 @@ static bool is_proven(const struct cache_entry *entry, struct observation observ
 /* The cached copy of the name, if it is proven; else the copy that another worker has put in the shared
  * cache under the stamp seen, which proves it just as well; it is then cached here too.  NULL: query the
  * database. */
-static struct cache_entry *find_proven(struct documents *documents, int ns, struct name name,
+static struct cache_entry *find_proven(struct documents *documents, int ns, struct document_name name,
                                        const struct found *found, struct observation observation,
                                        struct cache_entry *entry)
 {
@@ -182,8 +182,8 @@ struct wanted {
     size_t mask;
 };
 
-static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t place, struct name name,
-                 struct found *found, const struct cache_entry *entry)
+static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t place,
+                 struct document_name name, struct found *found, const struct cache_entry *entry)
 {
     if (!wanted->loads) {
         wanted->loads = ARENA_ARRAY(arena, struct load, most);
@@ -199,7 +199,7 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
 }
 
 /* The position of a wanted name in the table, or a free one.  The table has more positions than names. */
-static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct name name)
+static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct document_name name)
 {
     for (size_t at = (size_t)hash;; at++) {
         uint32_t *place = &wanted->table[at & wanted->mask];
@@ -213,7 +213,8 @@ static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct name n
 }
 
 /* Compacts those to be loaded; of a duplicate name, the first. */
-static void put_in_order(struct arena *arena, struct wanted *wanted, const struct name *names, size_t most)
+static void put_in_order(struct arena *arena, struct wanted *wanted, const struct document_name *names,
+                         size_t most)
 {
     size_t count = 0, room = 4;
     while (room < 2 * wanted->count)
@@ -232,7 +233,8 @@ static void put_in_order(struct arena *arena, struct wanted *wanted, const struc
 }
 
 /* A duplicate name gets the document of the first. */
-static void find_twins(struct wanted *wanted, const struct name *names, size_t count, struct found *found)
+static void find_twins(struct wanted *wanted, const struct document_name *names, size_t count,
+                       struct found *found)
 {
     for (size_t i = 0; i < count; i++)
         if (!found[i].document)
@@ -242,7 +244,7 @@ static void find_twins(struct wanted *wanted, const struct name *names, size_t c
 /* hosts = many: compares the cached copies with the database in one query; those that moved are to be
  * loaded. */
 static enum fault verify_cached(struct documents *documents, int ns, struct arena *arena,
-                                const struct name *names, struct found *found, size_t count,
+                                const struct document_name *names, struct found *found, size_t count,
                                 struct wanted *wanted)
 {
     struct commit commit = {.documents = ARENA_ARRAY(arena, struct commit_document, count)};
@@ -296,7 +298,7 @@ static enum fault load_wanted(struct documents *documents, int ns, struct arena 
 }
 
 static enum fault find_stored(struct documents *documents, int ns, struct arena *arena,
-                              const struct name *names, size_t count, size_t bytes_most,
+                              const struct document_name *names, size_t count, size_t bytes_most,
                               struct found *found_r)
 {
     struct wanted wanted = {0};
@@ -331,7 +333,7 @@ static enum fault find_stored(struct documents *documents, int ns, struct arena 
 }
 
 enum fault documents_find_newest(struct documents *documents, int ns, struct arena *arena,
-                                 const struct name *names, size_t count, size_t bytes_most,
+                                 const struct document_name *names, size_t count, size_t bytes_most,
                                  struct found *found_r)
 {
     enum fault fault = find_stored(documents, ns, arena, names, count, bytes_most, found_r);
@@ -342,8 +344,8 @@ enum fault documents_find_newest(struct documents *documents, int ns, struct are
 }
 
 /* An old copy does not prove that the document has expired: its expiry may have been extended since. */
-static enum fault find_tolerated(struct documents *documents, int ns, struct arena *arena, struct name name,
-                                 int64_t tolerance_ms, struct found *found_r)
+static enum fault find_tolerated(struct documents *documents, int ns, struct arena *arena,
+                                 struct document_name name, int64_t tolerance_ms, struct found *found_r)
 {
     struct observation observation;
     *found_r = (struct found){0};
@@ -371,7 +373,7 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
 }
 
 enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
-                                    struct name name, int64_t tolerance_ms, struct found *found_r)
+                                    struct document_name name, int64_t tolerance_ms, struct found *found_r)
 {
     enum fault fault = find_tolerated(documents, ns, arena, name, tolerance_ms, found_r);
     if (!fault)
@@ -380,13 +382,14 @@ enum fault documents_find_tolerated(struct documents *documents, int ns, struct 
 }
 
 enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
-                            const struct name *names, size_t count, const struct document **documents_r)
+                            const struct document_name *names, size_t count,
+                            const struct document **documents_r)
 {
     return documents_newest_part(documents, ns, arena, names, count, SIZE_MAX, documents_r);
 }
 
 enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
-                                 const struct name *names, size_t count, size_t bytes_most,
+                                 const struct document_name *names, size_t count, size_t bytes_most,
                                  const struct document **documents_r)
 {
     struct found *found = ARENA_ROOM(arena, struct found, count);
@@ -417,7 +420,7 @@ static struct cache_entry *entry_of(struct documents *documents, int ns, const s
     return cache_find(documents->cache, found->hash, ns, header->class, header->id);
 }
 
-bool documents_is_written(struct documents *documents, int ns, struct name name, uint32_t *slot_r)
+bool documents_is_written(struct documents *documents, int ns, struct document_name name, uint32_t *slot_r)
 {
     uint64_t hash = slots_hash(documents->segment, ns, name.class, name.id);
     const struct cache_entry *entry = cache_find(documents->cache, hash, ns, name.class, name.id);

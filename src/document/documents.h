@@ -32,7 +32,7 @@ struct store *documents_store(struct documents *documents);
 int documents_ns(struct documents *documents, struct bytes database);
 
 /* The name of a document. */
-struct name {
+struct document_name {
     struct bytes class, id;
 };
 
@@ -40,12 +40,12 @@ struct name {
  * need no database call; all others are loaded in as few round trips as possible.  The arena holds the
  * documents until its reset. */
 MUST_USE enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
-                                     const struct name *names, size_t count,
+                                     const struct document_name *names, size_t count,
                                      const struct document **documents_r);
 /* The same, but once the loaded documents take `bytes_most` of memory, the others stay NULL; documents are
  * loaded from the database in the order of the names.  A duplicate name yields the same object. */
 MUST_USE enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
-                                          const struct name *names, size_t count, size_t bytes_most,
+                                          const struct document_name *names, size_t count, size_t bytes_most,
                                           const struct document **documents_r);
 
 #endif

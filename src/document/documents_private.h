@@ -44,17 +44,19 @@ struct found {
 /* read(doc, tolerance 0) of freshness.md for a list of names.  A name gets no document if those before it
  * take `bytes_most`. */
 MUST_USE enum fault documents_find_newest(struct documents *documents, int ns, struct arena *arena,
-                                          const struct name *names, size_t count, size_t bytes_most,
+                                          const struct document_name *names, size_t count, size_t bytes_most,
                                           struct found *found_r);
 /* A copy at most `tolerance_ms` old, from the cache or loaded. */
 MUST_USE enum fault documents_find_tolerated(struct documents *documents, int ns, struct arena *arena,
-                                             struct name name, int64_t tolerance_ms, struct found *found_r);
+                                             struct document_name name, int64_t tolerance_ms,
+                                             struct found *found_r);
 /* If the document has expired, replaces it by one that does not exist, in the arena. */
 void documents_judge_expiry(struct arena *arena, struct found *found);
 /* Whether a document that had not expired has expired by now. */
 MUST_USE bool documents_has_ended(const struct found *found);
 /* Whether operations of this worker are known to write the document; if so, `slot_r` gets its slot. */
-MUST_USE bool documents_is_written(struct documents *documents, int ns, struct name name, uint32_t *slot_r);
+MUST_USE bool documents_is_written(struct documents *documents, int ns, struct document_name name,
+                                   uint32_t *slot_r);
 void documents_set_written(struct documents *documents, int ns, const struct found *found, bool is_written);
 /* Stores what this worker has written in the cache and in the shared cache, unless its expiry is unknown.
  * `is_tagged`: `tag` proves it the newest. */

@@ -64,7 +64,7 @@ void transaction_take_turns(struct transaction *transaction)
 }
 
 /* Called before these documents are read.  An open snapshot would only age during the wait. */
-static void await_turns(struct transaction *transaction, const struct name *names, size_t count)
+static void await_turns(struct transaction *transaction, const struct document_name *names, size_t count)
 {
     struct documents *documents = transaction->documents;
     if (!transaction->writer_queue || (transaction->in_snapshot && transaction->count))
@@ -85,35 +85,36 @@ static void await_turns(struct transaction *transaction, const struct name *name
 static void learn_turns(struct transaction *transaction)
 {
     for (size_t i = 0; transaction->writer_queue && i < transaction->count; i++) {
-        const struct asked *asked = &transaction->asked[i];
-        bool is_written = asked->draft && draft_is_changed(asked->draft);
-        if (is_written || (asked->draft && writer_queue_has(transaction->writer_queue, asked->found.slot)))
-            documents_set_written(transaction->documents, transaction->ns, &asked->found, is_written);
+        const struct transaction_entry *entry = &transaction->entries[i];
+        bool is_written = entry->draft && draft_is_changed(entry->draft);
+        if (is_written || (entry->draft && writer_queue_has(transaction->writer_queue, entry->found.slot)))
+            documents_set_written(transaction->documents, transaction->ns, &entry->found, is_written);
     }
 }
 
-static struct asked *find_asked(struct transaction *transaction, uint64_t hash, struct name name)
+static struct transaction_entry *find_entry(struct transaction *transaction, uint64_t hash,
+                                            struct document_name name)
 {
     for (size_t i = 0; i < transaction->count; i++) {
-        const struct found *found = &transaction->asked[i].found;
+        const struct found *found = &transaction->entries[i].found;
         const struct header *header = &found->document->header;
         if (found->hash == hash && bytes_equal(header->id, name.id) && bytes_equal(header->class, name.class))
-            return &transaction->asked[i];
+            return &transaction->entries[i];
     }
     return NULL;
 }
 
-static uint64_t hash_of(const struct transaction *transaction, struct name name)
+static uint64_t hash_of(const struct transaction *transaction, struct document_name name)
 {
     return slots_hash(transaction->documents->segment, transaction->ns, name.class, name.id);
 }
 
-static struct asked *add_asked(struct transaction *transaction, const struct found *found)
+static struct transaction_entry *add_entry(struct transaction *transaction, const struct found *found)
 {
-    ARENA_GROW(transaction->arena, transaction->asked, transaction->count, transaction->capacity);
-    struct asked *asked = &transaction->asked[transaction->count++];
-    *asked = (struct asked){.found = *found};
-    return asked;
+    ARENA_GROW(transaction->arena, transaction->entries, transaction->count, transaction->capacity);
+    struct transaction_entry *entry = &transaction->entries[transaction->count++];
+    *entry = (struct transaction_entry){.found = *found};
+    return entry;
 }
 
 static void release(void *document)
@@ -133,8 +134,8 @@ static size_t bytes_most(const struct transaction *transaction)
 
 /* Inside the REPEATABLE READ snapshot: what is loaded there may be older than the stamps, so it is not
  * cached. */
-static enum fault find_in_snapshot(struct transaction *transaction, const struct name *names, size_t count,
-                                   struct found *found)
+static enum fault find_in_snapshot(struct transaction *transaction, const struct document_name *names,
+                                   size_t count, struct found *found)
 {
     struct documents *documents = transaction->documents;
     struct load *loads = ARENA_ARRAY(transaction->arena, struct load, count);
@@ -154,8 +155,8 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
     return fault;
 }
 
-static enum fault find_newest(struct transaction *transaction, const struct name *names, size_t count,
-                              struct found *found)
+static enum fault find_newest(struct transaction *transaction, const struct document_name *names,
+                              size_t count, struct found *found)
 {
     enum fault fault =
         transaction->in_snapshot
@@ -169,54 +170,54 @@ static enum fault find_newest(struct transaction *transaction, const struct name
 }
 
 /* A document read with a tolerance is now fetched at 0: its copy is used if it is still the newest. */
-static enum fault promote(struct transaction *transaction, struct asked *asked)
+static enum fault promote(struct transaction *transaction, struct transaction_entry *entry)
 {
     struct documents *documents = transaction->documents;
-    struct observation observation = slots_see(documents->segment, asked->found.slot);
-    if (!transaction->in_snapshot && (observation.busy || observation.stamp != asked->found.tag)) {
-        documents_distrust(documents, transaction->ns, &asked->found);
+    struct observation observation = slots_see(documents->segment, entry->found.slot);
+    if (!transaction->in_snapshot && (observation.busy || observation.stamp != entry->found.tag)) {
+        documents_distrust(documents, transaction->ns, &entry->found);
         return FAULT_STALE;
     }
-    asked->draft = draft_open(transaction->arena, asked->found.document);
+    entry->draft = draft_open(transaction->arena, entry->found.document);
     transaction->fetched++;
     return FAULT_NONE;
 }
 
 /* Opens a draft of each document found; names may be duplicate. */
-static enum fault open_drafts(struct transaction *transaction, const struct name *names,
+static enum fault open_drafts(struct transaction *transaction, const struct document_name *names,
                               const struct found *found, size_t count, struct draft ***places)
 {
     for (size_t i = 0; i < count; i++) {
-        struct asked *asked = find_asked(transaction, found[i].hash, names[i]);
-        if (!asked) {
+        struct transaction_entry *entry = find_entry(transaction, found[i].hash, names[i]);
+        if (!entry) {
             if ((int64_t)++transaction->fetched > transaction->documents->settings->limit_documents)
                 return FAULT_ALIMIT;
-            asked = add_asked(transaction, &found[i]);
-            asked->draft = draft_open(transaction->arena, asked->found.document);
+            entry = add_entry(transaction, &found[i]);
+            entry->draft = draft_open(transaction->arena, entry->found.document);
         }
-        *places[i] = asked->draft;
+        *places[i] = entry->draft;
     }
     return FAULT_NONE;
 }
 
-enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names, size_t count,
-                                  struct draft **drafts_r)
+enum fault transaction_fetch_many(struct transaction *transaction, const struct document_name *names,
+                                  size_t count, struct draft **drafts_r)
 {
-    struct name *missing = ARENA_ROOM(transaction->arena, struct name, count);
+    struct document_name *missing = ARENA_ROOM(transaction->arena, struct document_name, count);
     struct draft ***places = ARENA_ROOM(transaction->arena, struct draft **, count);
     size_t missing_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct asked *asked =
-            transaction->count ? find_asked(transaction, hash_of(transaction, names[i]), names[i]) : NULL;
-        if (!asked) {
+        struct transaction_entry *entry =
+            transaction->count ? find_entry(transaction, hash_of(transaction, names[i]), names[i]) : NULL;
+        if (!entry) {
             places[missing_count] = &drafts_r[i];
             missing[missing_count++] = names[i];
             continue;
         }
-        enum fault fault = asked->draft ? FAULT_NONE : promote(transaction, asked);
+        enum fault fault = entry->draft ? FAULT_NONE : promote(transaction, entry);
         if (fault)
             return fault;
-        drafts_r[i] = asked->draft;
+        drafts_r[i] = entry->draft;
     }
     if (!missing_count)
         return FAULT_NONE;
@@ -226,16 +227,17 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
     return fault ? fault : open_drafts(transaction, missing, found, missing_count, places);
 }
 
-enum fault transaction_fetch(struct transaction *transaction, struct name name, struct draft **draft_r)
+enum fault transaction_fetch(struct transaction *transaction, struct document_name name,
+                             struct draft **draft_r)
 {
     return transaction_fetch_many(transaction, &name, 1, draft_r);
 }
 
-enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
+enum fault transaction_read(struct transaction *transaction, struct document_name name, int64_t tolerance_s,
                             const struct document **document_r)
 {
-    struct asked *asked = find_asked(transaction, hash_of(transaction, name), name);
-    if (!asked) {
+    struct transaction_entry *entry = find_entry(transaction, hash_of(transaction, name), name);
+    if (!entry) {
         struct found found;
         enum fault fault =
             transaction->in_snapshot
@@ -244,9 +246,9 @@ enum fault transaction_read(struct transaction *transaction, struct name name, i
                                            tolerance_s * 1000, &found);
         if (fault)
             return fault;
-        asked = add_asked(transaction, &found);
+        entry = add_entry(transaction, &found);
     }
-    *document_r = asked->found.document;
+    *document_r = entry->found.document;
     return FAULT_NONE;
 }
 
@@ -259,18 +261,19 @@ static enum fault verify_in_database(struct transaction *transaction)
     struct documents *documents = transaction->documents;
     struct commit commit = {
         .documents = ARENA_ARRAY(transaction->arena, struct commit_document, transaction->fetched)};
-    struct asked **asked = ARENA_ARRAY(transaction->arena, struct asked *, transaction->fetched);
+    struct transaction_entry **entries =
+        ARENA_ARRAY(transaction->arena, struct transaction_entry *, transaction->fetched);
     for (size_t i = 0; i < transaction->count; i++) {
-        if (!transaction->asked[i].draft)
+        if (!transaction->entries[i].draft)
             continue;
-        asked[commit.count] = &transaction->asked[i];
+        entries[commit.count] = &transaction->entries[i];
         commit.documents[commit.count++] =
-            (struct commit_document){.base = transaction->asked[i].found.document, .act = DRAFT_READ};
+            (struct commit_document){.base = transaction->entries[i].found.document, .act = DRAFT_READ};
     }
     enum fault fault = store_verify(documents->store, transaction->ns, transaction->arena, &commit);
     for (size_t i = 0; fault == FAULT_STALE && i < commit.count; i++)
         if (commit.documents[i].moved)
-            documents_distrust(documents, transaction->ns, &asked[i]->found);
+            documents_distrust(documents, transaction->ns, &entries[i]->found);
     return fault;
 }
 
@@ -282,11 +285,11 @@ static enum fault verify_in_memory(struct transaction *transaction)
     if (transaction->fetched < 2)
         return FAULT_NONE;
     for (size_t i = 0; i < transaction->count; i++) {
-        const struct asked *asked = &transaction->asked[i];
-        if (!asked->draft)
+        const struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft)
             continue;
-        struct observation observation = slots_see(transaction->documents->segment, asked->found.slot);
-        if (observation.busy || observation.stamp != asked->found.tag)
+        struct observation observation = slots_see(transaction->documents->segment, entry->found.slot);
+        if (observation.busy || observation.stamp != entry->found.tag)
             return FAULT_STALE;
     }
     return FAULT_NONE;
@@ -294,13 +297,13 @@ static enum fault verify_in_memory(struct transaction *transaction)
 
 /* --- commit --- */
 
-struct writing {
+struct transaction_writing {
     struct commit commit;
-    struct idempotency idempotency; /* its answer */
-    int64_t written;                /* version of the commit, 0 when it writes no document */
-    struct asked **asked;           /* parallel to commit.documents */
-    uint32_t *slots;                /* of what is written, no duplicates */
-    uint64_t *own, *moved;          /* parallel to slots: stamps before and at the move */
+    struct idempotency idempotency;     /* its answer */
+    int64_t written;                    /* version of the commit, 0 when it writes no document */
+    struct transaction_entry **entries; /* parallel to commit.documents */
+    uint32_t *slots;                    /* of what is written, no duplicates */
+    uint64_t *own, *moved;              /* parallel to slots: stamps before and at the move */
     size_t slot_count;
 };
 
@@ -314,18 +317,18 @@ static int64_t choose_version(const struct transaction *transaction, int64_t now
 {
     int64_t version = now;
     for (size_t i = 0; i < transaction->count; i++) {
-        const struct asked *asked = &transaction->asked[i];
-        if (!asked->draft)
+        const struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft)
             continue;
-        const struct header *header = &asked->found.document->header;
+        const struct header *header = &entry->found.document->header;
         version = max_i64(version, stamp_next(header->version));
-        if (header->version == 0 && draft_act(asked->draft) == DRAFT_WRITE)
+        if (header->version == 0 && draft_act(entry->draft) == DRAFT_WRITE)
             version = max_i64(version, stamp_next(header->floor));
     }
     return version;
 }
 
-static void add_slot(struct writing *writing, uint32_t slot)
+static void add_slot(struct transaction_writing *writing, uint32_t slot)
 {
     for (size_t i = 0; i < writing->slot_count; i++)
         if (writing->slots[i] == slot)
@@ -341,7 +344,8 @@ void transaction_copy(struct transaction *transaction, const struct copy_batch *
 }
 
 /* Notes the copied items of the changed documents, and schedules a task for each document. */
-static void note_copies(struct transaction *transaction, const struct schema *schema, struct writing *writing)
+static void note_copies(struct transaction *transaction, const struct schema *schema,
+                        struct transaction_writing *writing)
 {
     struct copy_notes *notes = &writing->commit.notes;
     for (size_t i = 0; i < writing->commit.count; i++) {
@@ -358,7 +362,7 @@ static void note_copies(struct transaction *transaction, const struct schema *sc
 }
 
 /* The documents that the copies are written to. */
-static void add_slots_of_copies(struct transaction *transaction, struct writing *writing)
+static void add_slots_of_copies(struct transaction *transaction, struct transaction_writing *writing)
 {
     const struct segment *segment = transaction->documents->segment;
     const struct copy_batch *batch = transaction->copies;
@@ -373,7 +377,7 @@ static void add_slots_of_copies(struct transaction *transaction, struct writing 
 /* --- what is written --- */
 
 static void prepare_writing(struct transaction *transaction, const struct schema *schema,
-                            struct writing *writing)
+                            struct transaction_writing *writing)
 {
     struct arena *arena = transaction->arena;
     size_t count = transaction->fetched;
@@ -381,25 +385,25 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     int64_t now = stamp_now();
     int64_t horizon = stamp_add_ms(now, -1000 * transaction->documents->settings->tombstone_s);
     int64_t tombstones = transaction->documents->settings->limit_tombstones;
-    *writing = (struct writing){.commit = {.version = choose_version(transaction, now)}};
+    *writing = (struct transaction_writing){.commit = {.version = choose_version(transaction, now)}};
     writing->commit.documents = ARENA_ARRAY(arena, struct commit_document, count);
-    writing->asked = ARENA_ARRAY(arena, struct asked *, count);
+    writing->entries = ARENA_ARRAY(arena, struct transaction_entry *, count);
     writing->slots = ARENA_ARRAY(arena, uint32_t, most);
     writing->own = ARENA_ARRAY(arena, uint64_t, most);
     writing->moved = ARENA_ARRAY(arena, uint64_t, most);
     for (size_t i = 0; i < transaction->count; i++) {
-        struct asked *asked = &transaction->asked[i];
-        if (!asked->draft)
+        struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft)
             continue;
-        writing->asked[writing->commit.count] = asked;
+        writing->entries[writing->commit.count] = entry;
         struct commit_document *document = &writing->commit.documents[writing->commit.count++];
-        *document = (struct commit_document){.base = asked->found.document};
-        if (!draft_is_changed(asked->draft))
+        *document = (struct commit_document){.base = entry->found.document};
+        if (!draft_is_changed(entry->draft))
             continue;
-        document->act = draft_act(asked->draft);
-        draft_seal(asked->draft, writing->commit.version,
-                   max_i64(horizon, draft_forget(asked->draft, tombstones)), &document->rows);
-        add_slot(writing, asked->found.slot);
+        document->act = draft_act(entry->draft);
+        draft_seal(entry->draft, writing->commit.version,
+                   max_i64(horizon, draft_forget(entry->draft, tombstones)), &document->rows);
+        add_slot(writing, entry->found.slot);
         writing->written = writing->commit.version;
     }
     if (transaction->idempotency) {
@@ -420,32 +424,33 @@ static void prepare_writing(struct transaction *transaction, const struct schema
 }
 
 /* Caches the documents as written, with a tag only if no other commit moved their slot meanwhile. */
-static void keep_written(struct transaction *transaction, const struct writing *writing)
+static void keep_written(struct transaction *transaction, const struct transaction_writing *writing)
 {
     for (size_t i = 0; i < writing->commit.count; i++) {
         const struct commit_document *written = &writing->commit.documents[i];
-        const struct found *found = &writing->asked[i]->found;
+        const struct found *found = &writing->entries[i]->found;
         if (written->act == DRAFT_READ)
             continue;
         size_t s = 0;
         while (writing->slots[s] != found->slot)
             s++;
-        struct document *document = draft_snapshot(writing->asked[i]->draft, &written->rows);
+        struct document *document = draft_snapshot(writing->entries[i]->draft, &written->rows);
         documents_keep_written(transaction->documents, transaction->ns, found, document,
                                writing->moved[s] == writing->own[s], writing->moved[s] + 1);
         document_release(document);
     }
 }
 
-static void distrust_moved(struct transaction *transaction, const struct writing *writing, bool all)
+static void distrust_moved(struct transaction *transaction, const struct transaction_writing *writing,
+                           bool all)
 {
     for (size_t i = 0; i < writing->commit.count; i++)
         if (all || writing->commit.documents[i].moved)
-            documents_distrust(transaction->documents, transaction->ns, &writing->asked[i]->found);
+            documents_distrust(transaction->documents, transaction->ns, &writing->entries[i]->found);
 }
 
 /* The old backend must be gone before any process may trust these slots again. */
-static void settle_unknown(struct transaction *transaction, struct writing *writing)
+static void settle_unknown(struct transaction *transaction, struct transaction_writing *writing)
 {
     struct documents *documents = transaction->documents;
     log_error("commit outcome unknown documents=%zu version=%lld", writing->commit.count,
@@ -480,7 +485,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         return FAULT_STALE; /* the reported states of its documents may not hold under this one */
     if (schema && schema->has_old && !transaction->stood)
         transaction_mutate(transaction, schema);
-    struct writing writing;
+    struct transaction_writing writing;
     prepare_writing(transaction, schema, &writing);
     crash_at(CRASH_COMMIT_CONNECTED);
     slots_begin(segment, transaction->ns);
@@ -529,11 +534,11 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
     bool writes = transaction->idempotency || transaction->task_count || transaction->fence_count ||
                   transaction->copies;
     for (size_t i = 0; i < transaction->count; i++) {
-        const struct asked *asked = &transaction->asked[i];
-        if (asked->draft &&
-            documents_has_ended(&asked->found)) /* it existed; all must be true at one instant */
+        const struct transaction_entry *entry = &transaction->entries[i];
+        if (entry->draft &&
+            documents_has_ended(&entry->found)) /* it existed; all must be true at one instant */
             return FAULT_STALE;
-        writes |= asked->draft && draft_is_changed(asked->draft);
+        writes |= entry->draft && draft_is_changed(entry->draft);
     }
     if (writes)
         return commit(transaction, version_r);

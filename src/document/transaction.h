@@ -16,18 +16,18 @@ MUST_USE enum fault transaction_begin(struct documents *documents, int ns, struc
 void transaction_take_turns(struct transaction *transaction);
 /* Tolerance 0: the newest, one object for the whole operation, may be changed, verified at validation.
  * FAULT_ALIMIT above limit_documents. */
-MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct name name,
+MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct document_name name,
                                       struct draft **draft_r);
 /* The same for a list: missing documents are loaded in one round trip. */
-MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct name *names,
+MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct document_name *names,
                                            size_t count, struct draft **drafts_r);
 /* From now on, either call returns FAULT_ALIMIT if the documents that it must load take more memory. */
 void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most);
 /* Tolerance above 0: a copy at most that old, for reading.  If the same document is fetched at 0 later, the
  * copy is promoted if it is still the newest (else FAULT_STALE: the operation runs again); a document
  * fetched at 0 before stays so. */
-MUST_USE enum fault transaction_read(struct transaction *transaction, struct name name, int64_t tolerance_s,
-                                     const struct document **document_r);
+MUST_USE enum fault transaction_read(struct transaction *transaction, struct document_name name,
+                                     int64_t tolerance_s, const struct document **document_r);
 /* The validation stores this answer in its commit, which then happens even if no document changed;
  * idempotency->version is that of the commit. `idempotency` is borrowed until then.  FAULT_STALE of the
  * validation may now mean that an answer is already stored under this name. */
@@ -58,7 +58,7 @@ const struct match *transaction_match(const struct transaction *transaction);
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
 /* The state, after its commit, of a document that the try fetched. */
 struct standing {
-    struct name name;
+    struct document_name name;
     int64_t version; /* 0: it does not exist */
     bool is_written; /* its version is that of the commit, not known yet: `version` is 0 */
 };

@@ -103,13 +103,13 @@ static struct bytes mutate(void *whose, const struct item *item)
 void transaction_mutate(struct transaction *transaction, const struct schema *schema)
 {
     for (size_t i = 0; i < transaction->count; i++) {
-        struct asked *asked = &transaction->asked[i];
-        if (!asked->draft || !draft_is_changed(asked->draft))
+        struct transaction_entry *entry = &transaction->entries[i];
+        if (!entry->draft || !draft_is_changed(entry->draft))
             continue;
         struct mutating mutating = {transaction->arena,
-                                    schema_find_class(schema, draft_base(asked->draft)->header.class)};
+                                    schema_find_class(schema, draft_base(entry->draft)->header.class)};
         if (mutating.class && mutation_applies(mutating.class))
-            draft_mutate(asked->draft, mutate, &mutating);
+            draft_mutate(entry->draft, mutate, &mutating);
     }
 }
 
@@ -118,18 +118,18 @@ void transaction_mutate(struct transaction *transaction, const struct schema *sc
 static bool is_any_changed(const struct transaction *transaction)
 {
     for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->asked[i].draft && draft_is_changed(transaction->asked[i].draft))
+        if (transaction->entries[i].draft && draft_is_changed(transaction->entries[i].draft))
             return true;
     return false;
 }
 
-static struct standing stand(const struct asked *asked)
+static struct standing stand(const struct transaction_entry *entry)
 {
-    const struct header *header = &asked->found.document->header;
+    const struct header *header = &entry->found.document->header;
     struct standing standing = {.name = {header->class, header->id}};
-    if (draft_is_changed(asked->draft))
-        standing.is_written = draft_exists(asked->draft);
-    else if (document_exists(asked->found.document))
+    if (draft_is_changed(entry->draft))
+        standing.is_written = draft_exists(entry->draft);
+    else if (document_exists(entry->found.document))
         standing.version = header->version;
     return standing;
 }
@@ -149,7 +149,7 @@ enum fault transaction_stand(struct transaction *transaction, struct standing **
     }
     *standings_r = ARENA_ARRAY(transaction->arena, struct standing, transaction->fetched);
     for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->asked[i].draft)
-            (*standings_r)[(*count_r)++] = stand(&transaction->asked[i]);
+        if (transaction->entries[i].draft)
+            (*standings_r)[(*count_r)++] = stand(&transaction->entries[i]);
     return FAULT_NONE;
 }

@@ -8,7 +8,7 @@
 #include "document/transaction.h"
 
 /* A document that the operation requested. */
-struct asked {
+struct transaction_entry {
     struct found found;
     struct draft *draft; /* NULL: requested with a tolerance, read-only */
 };
@@ -18,7 +18,7 @@ struct transaction {
     struct arena *arena;
     int ns;
     bool in_snapshot;
-    struct asked *asked;
+    struct transaction_entry *entries;
     size_t count, capacity;
     size_t fetched;                        /* those at tolerance 0 */
     size_t bytes_most;                     /* memory of those that are loaded together; 0: no limit */

@@ -26,7 +26,7 @@ struct live_endpoint {
     bool is_leaving;
 };
 
-struct asking {
+struct live_request {
     const struct live_endpoint_parts *parts;
     bool is_leaving;
     struct exchange *exchange;
@@ -71,36 +71,36 @@ static struct live_opening *begin_opening(const struct settings *settings, const
 
 /* --- the request --- */
 
-static enum fault refuse(struct asking *asking, struct reply *reply, enum fault fault, const char *argument,
-                         const char *detail)
+static enum fault refuse(struct live_request *request, struct reply *reply, enum fault fault,
+                         const char *argument, const char *detail)
 {
-    return reply_fault(&asking->call, reply, fault, detail, argument, NULL);
+    return reply_fault(&request->call, reply, fault, detail, argument, NULL);
 }
 
-static enum fault read_address(struct asking *asking, struct reply *reply)
+static enum fault read_address(struct live_request *request, struct reply *reply)
 {
     struct bytes pieces[PIECES_MOST];
     size_t count = 0;
-    struct arena *arena = asking->opening->arena;
-    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
-    asking->ns = copy(arena, exchange_header(asking->exchange, "X-Stampd-Ns"));
-    asking->database = copy(arena, exchange_header(asking->exchange, "X-Stampd-Database"));
+    struct arena *arena = request->opening->arena;
+    struct bytes uri = copy(arena, exchange_uri(request->exchange));
+    request->ns = copy(arena, exchange_header(request->exchange, "X-Stampd-Ns"));
+    request->database = copy(arena, exchange_header(request->exchange, "X-Stampd-Database"));
     enum fault fault = path_split(arena, uri, pieces, PIECES_MOST, &count);
     if (fault)
-        return refuse(asking, reply, fault, "path", NULL);
-    if (count != 2 || !asking->ns.size || !bytes_equal(pieces[0], asking->ns) ||
+        return refuse(request, reply, fault, "path", NULL);
+    if (count != 2 || !request->ns.size || !bytes_equal(pieces[0], request->ns) ||
         !bytes_equal(pieces[1], BYTES("live")))
-        return refuse(asking, reply, FAULT_NPATH, NULL, NULL);
-    if (!asking->database.size)
-        return refuse(asking, reply, FAULT_NNAMESPACE, asking->ns.data, NULL);
+        return refuse(request, reply, FAULT_NPATH, NULL, NULL);
+    if (!request->database.size)
+        return refuse(request, reply, FAULT_NNAMESPACE, request->ns.data, NULL);
     return FAULT_NONE;
 }
 
-static enum fault refuse_limit(struct asking *asking, struct reply *reply, const char *name, int64_t limit,
-                               size_t came)
+static enum fault refuse_limit(struct live_request *request, struct reply *reply, const char *name,
+                               int64_t limit, size_t came)
 {
-    struct arena *arena = asking->opening->arena;
-    return reply_fault(&asking->call, reply, FAULT_ALIMIT, NULL, name,
+    struct arena *arena = request->opening->arena;
+    return reply_fault(&request->call, reply, FAULT_ALIMIT, NULL, name,
                        arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
 }
 
@@ -113,194 +113,195 @@ static const char *expected(const struct live_opening *opening)
                         opening->question.wrong);
 }
 
-static enum fault refuse_question(struct asking *asking, struct reply *reply, enum fault fault,
+static enum fault refuse_question(struct live_request *request, struct reply *reply, enum fault fault,
                                   const char *wrong)
 {
-    const struct live_question *question = &asking->opening->question;
-    struct arena *arena = asking->opening->arena;
+    const struct live_question *question = &request->opening->question;
+    struct arena *arena = request->opening->arena;
     if (question->detail) {
-        refuse(asking, reply, fault, arena_copy(arena, question->unknown.data, question->unknown.size),
+        refuse(request, reply, fault, arena_copy(arena, question->unknown.data, question->unknown.size),
                question->detail);
         if (question->nearest.data)
-            reply_add_argument(&asking->call, reply,
+            reply_add_argument(&request->call, reply,
                                arena_copy(arena, question->nearest.data, question->nearest.size));
     } else {
         bool is_definition = strncmp(wrong, "def", 3) == 0;
-        refuse(asking, reply, fault, wrong,
-               fault == FAULT_AARG && is_definition ? expected(asking->opening) : NULL);
+        refuse(request, reply, fault, wrong,
+               fault == FAULT_AARG && is_definition ? expected(request->opening) : NULL);
     }
     reply->at = question->at;
     return fault;
 }
 
-static enum fault read_question(struct asking *asking, struct reply *reply)
+static enum fault read_question(struct live_request *request, struct reply *reply)
 {
-    struct live_opening *opening = asking->opening;
+    struct live_opening *opening = request->opening;
     struct arena *arena = opening->arena;
-    const struct settings *settings = asking->parts->settings;
-    struct bytes uri = copy(arena, exchange_uri(asking->exchange));
+    const struct settings *settings = request->parts->settings;
+    struct bytes uri = copy(arena, exchange_uri(request->exchange));
     const char *mark = memchr(uri.data, '?', uri.size);
     const struct live_source source = {
         .query = mark ? (struct bytes){mark + 1, uri.size - (size_t)(mark + 1 - uri.data)} : BYTES(""),
-        .content_type = copy(arena, exchange_header(asking->exchange, "Content-Type")),
-        .body = copy(arena, exchange_body(asking->exchange)),
+        .content_type = copy(arena, exchange_header(request->exchange, "Content-Type")),
+        .body = copy(arena, exchange_body(request->exchange)),
         .definitions_most = (size_t)settings->live_definitions,
         .definition_bytes_most = (size_t)settings->limit_definition_bytes,
     };
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
     if (fault == FAULT_ALIMIT && opening->question.too_long)
-        return refuse_limit(asking, reply, "limit_definition_bytes", settings->limit_definition_bytes,
+        return refuse_limit(request, reply, "limit_definition_bytes", settings->limit_definition_bytes,
                             opening->question.too_long);
     if (fault == FAULT_ALIMIT)
-        return refuse_limit(asking, reply, "live_definitions", settings->live_definitions,
+        return refuse_limit(request, reply, "live_definitions", settings->live_definitions,
                             opening->question.count);
     if (fault)
-        return refuse_question(asking, reply, fault, wrong);
-    struct bytes last = exchange_header(asking->exchange, "Last-Event-ID");
+        return refuse_question(request, reply, fault, wrong);
+    struct bytes last = exchange_header(request->exchange, "Last-Event-ID");
     if (last.size)
         opening->question.last = copy(arena, last);
     return FAULT_NONE;
 }
 
-static enum fault check_one_key(struct asking *asking, struct reply *reply, struct bytes key,
+static enum fault check_one_key(struct live_request *request, struct reply *reply, struct bytes key,
                                 const char *where)
 {
-    const char *right = asking->parts->settings->admin_key_sha256;
+    const char *right = request->parts->settings->admin_key_sha256;
     char digest[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(key, digest);
-    asking->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
-    return asking->is_administrator ? FAULT_NONE : refuse(asking, reply, FAULT_SKEY, where, NULL);
+    request->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
+    return request->is_administrator ? FAULT_NONE : refuse(request, reply, FAULT_SKEY, where, NULL);
 }
 
-static enum fault check_key(struct asking *asking, struct reply *reply)
+static enum fault check_key(struct live_request *request, struct reply *reply)
 {
-    struct bytes admin = asking->opening->question.admin;
-    struct bytes bearer = secret_bearer(exchange_header(asking->exchange, "Authorization"));
-    enum fault fault = bearer.data ? check_one_key(asking, reply, bearer, "Authorization") : FAULT_NONE;
-    return fault || !admin.size ? fault : check_one_key(asking, reply, admin, "admin");
+    struct bytes admin = request->opening->question.admin;
+    struct bytes bearer = secret_bearer(exchange_header(request->exchange, "Authorization"));
+    enum fault fault = bearer.data ? check_one_key(request, reply, bearer, "Authorization") : FAULT_NONE;
+    return fault || !admin.size ? fault : check_one_key(request, reply, admin, "admin");
 }
 
-static enum fault refuse_share(struct asking *asking, struct reply *reply, enum fault fault,
+static enum fault refuse_share(struct live_request *request, struct reply *reply, enum fault fault,
                                const char *limit, int64_t most)
 {
-    struct arena *arena = asking->opening->arena;
-    pulse_count(&feed_subscriber_slot(asking->parts->subscriber)->refused, 1);
-    return reply_fault(&asking->call, reply, fault, NULL, limit, arena_printf(arena, "%lld", (long long)most),
-                       NULL);
+    struct arena *arena = request->opening->arena;
+    pulse_count(&feed_subscriber_slot(request->parts->subscriber)->refused, 1);
+    return reply_fault(&request->call, reply, fault, NULL, limit,
+                       arena_printf(arena, "%lld", (long long)most), NULL);
 }
 
 /* Neither one client nor one namespace may exhaust what all share. */
-static enum fault check_shares(struct asking *asking, struct reply *reply, size_t memory)
+static enum fault check_shares(struct live_request *request, struct reply *reply, size_t memory)
 {
-    const struct settings *settings = asking->parts->settings;
-    size_t more = arena_used(asking->opening->arena);
-    const struct live_share *share = live_audiences_share(asking->parts->audiences, asking->call.client);
-    if (live_audience_count(asking->audience) >= (size_t)settings->limit_namespace_live)
-        return refuse_share(asking, reply, FAULT_XBUSY, "limit_namespace_live",
+    const struct settings *settings = request->parts->settings;
+    size_t more = arena_used(request->opening->arena);
+    const struct live_share *share = live_audiences_share(request->parts->audiences, request->call.client);
+    if (live_audience_count(request->audience) >= (size_t)settings->limit_namespace_live)
+        return refuse_share(request, reply, FAULT_XBUSY, "limit_namespace_live",
                             settings->limit_namespace_live);
     if (share && share->count >= (size_t)settings->limit_client_live)
-        return refuse_share(asking, reply, FAULT_XBUSY, "limit_client_live", settings->limit_client_live);
-    if (live_audience_memory(asking->audience) + more > memory / NAMESPACE_PART ||
+        return refuse_share(request, reply, FAULT_XBUSY, "limit_client_live", settings->limit_client_live);
+    if (live_audience_memory(request->audience) + more > memory / NAMESPACE_PART ||
         (share && share->memory + more > memory / CLIENT_PART))
-        return refuse_share(asking, reply, FAULT_XBUSY, "live_memory_mb", settings->live_memory_mb);
+        return refuse_share(request, reply, FAULT_XBUSY, "live_memory_mb", settings->live_memory_mb);
     return FAULT_NONE;
 }
 
-static enum fault check_room(struct asking *asking, struct reply *reply)
+static enum fault check_room(struct live_request *request, struct reply *reply)
 {
-    const struct live_endpoint_parts *parts = asking->parts;
+    const struct live_endpoint_parts *parts = request->parts;
     size_t memory = (size_t)parts->settings->live_memory_mb << 20;
     if (!parts->settings->live)
-        return refuse(asking, reply, FAULT_OOFF, NULL, NULL);
-    if (asking->is_leaving)
-        return refuse(asking, reply, FAULT_XAWAY, NULL, NULL);
+        return refuse(request, reply, FAULT_OOFF, NULL, NULL);
+    if (request->is_leaving)
+        return refuse(request, reply, FAULT_XAWAY, NULL, NULL);
     if (live_audiences_count(parts->audiences) >= parts->connections_most)
-        return refuse_share(asking, reply, FAULT_XCROWDED, "live_connections",
+        return refuse_share(request, reply, FAULT_XCROWDED, "live_connections",
                             (int64_t)parts->connections_most);
-    if (live_audiences_memory(parts->audiences) + arena_used(asking->opening->arena) >= memory)
-        return refuse_share(asking, reply, FAULT_XCROWDED, "live_memory_mb", parts->settings->live_memory_mb);
-    return asking->is_administrator ? FAULT_NONE : check_shares(asking, reply, memory);
+    if (live_audiences_memory(parts->audiences) + arena_used(request->opening->arena) >= memory)
+        return refuse_share(request, reply, FAULT_XCROWDED, "live_memory_mb",
+                            parts->settings->live_memory_mb);
+    return request->is_administrator ? FAULT_NONE : check_shares(request, reply, memory);
 }
 
-static enum fault read_method(struct asking *asking, struct reply *reply)
+static enum fault read_method(struct live_request *request, struct reply *reply)
 {
-    struct bytes method = exchange_method(asking->exchange);
+    struct bytes method = exchange_method(request->exchange);
     if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("POST")))
         return FAULT_NONE;
-    return refuse(asking, reply, FAULT_AMETHOD, copy(asking->opening->arena, method).data, NULL);
+    return refuse(request, reply, FAULT_AMETHOD, copy(request->opening->arena, method).data, NULL);
 }
 
-static enum fault read_request(struct asking *asking, struct reply *reply)
+static enum fault read_request(struct live_request *request, struct reply *reply)
 {
-    enum fault fault = read_method(asking, reply);
+    enum fault fault = read_method(request, reply);
     if (!fault)
-        fault = read_question(asking, reply);
+        fault = read_question(request, reply);
     if (!fault)
-        fault = check_key(asking, reply);
-    return fault ? fault : check_room(asking, reply);
+        fault = check_key(request, reply);
+    return fault ? fault : check_room(request, reply);
 }
 
 /* --- answers --- */
 
-static void answer_at_once(struct asking *asking)
+static void answer_at_once(struct live_request *request)
 {
     struct builder body = {0};
-    asking->reply->body = &body;
-    live_listener_answer_at_once(asking->exchange, asking->opening, asking->reply);
+    request->reply->body = &body;
+    live_listener_answer_at_once(request->exchange, request->opening, request->reply);
     builder_free(&body);
-    arena_destroy(asking->opening->arena);
+    arena_destroy(request->opening->arena);
 }
 
-static void begin(struct asking *asking, struct live_namespace *ns)
+static void begin(struct live_request *request, struct live_namespace *ns)
 {
     struct live_listener *listener =
-        live_listener_create(asking->audience, asking->exchange, asking->opening,
-                             asking->is_administrator ? 0 : asking->call.client, asking->is_administrator);
+        live_listener_create(request->audience, request->exchange, request->opening,
+                             request->is_administrator ? 0 : request->call.client, request->is_administrator);
     live_namespace_admit(ns, listener);
 }
 
 /* A page of another origin can read the answer only if it names the origin, which the rules list. */
-static void answer(struct asking *asking, struct live_namespace *ns)
+static void answer(struct live_request *request, struct live_namespace *ns)
 {
     struct reply unused = {0};
-    asking->opening->is_settled = true;
-    asking->opening->question.count = 0;
-    if (ns && asking->opening->origin.size && !check_room(asking, &unused))
-        begin(asking, ns);
+    request->opening->is_settled = true;
+    request->opening->question.count = 0;
+    if (ns && request->opening->origin.size && !check_room(request, &unused))
+        begin(request, ns);
     else
-        answer_at_once(asking);
+        answer_at_once(request);
 }
 
 static void serve(void *context, struct exchange *exchange)
 {
     const struct live_endpoint *endpoint = context;
     const struct live_endpoint_parts *parts = &endpoint->parts;
-    struct asking asking = {.parts = parts,
-                            .is_leaving = endpoint->is_leaving,
-                            .exchange = exchange,
-                            .opening = begin_opening(parts->settings, exchange)};
+    struct live_request request = {.parts = parts,
+                                   .is_leaving = endpoint->is_leaving,
+                                   .exchange = exchange,
+                                   .opening = begin_opening(parts->settings, exchange)};
     bool is_preflight = bytes_equal(exchange_method(exchange), BYTES("OPTIONS"));
-    asking.call.arena = asking.opening->arena;
-    asking.call.client = address_client(exchange_header(exchange, "X-Stampd-Client"));
-    asking.reply = &asking.opening->reply;
-    enum fault fault = read_address(&asking, asking.reply);
+    request.call.arena = request.opening->arena;
+    request.call.client = address_client(exchange_header(exchange, "X-Stampd-Client"));
+    request.reply = &request.opening->reply;
+    enum fault fault = read_address(&request, request.reply);
     struct live_namespace *ns =
-        fault ? NULL : live_namespace_get(parts->namespaces, asking.ns, asking.database);
-    asking.audience = ns ? live_namespace_audience(ns) : NULL;
+        fault ? NULL : live_namespace_get(parts->namespaces, request.ns, request.database);
+    request.audience = ns ? live_namespace_audience(ns) : NULL;
     if (!fault && !ns)
-        fault = refuse(&asking, asking.reply, FAULT_NNAMESPACE, asking.ns.data, NULL);
+        fault = refuse(&request, request.reply, FAULT_NNAMESPACE, request.ns.data, NULL);
     if (is_preflight && !fault)
-        asking.reply->status = STATUS_NO_CONTENT;
+        request.reply->status = STATUS_NO_CONTENT;
     else if (!fault)
-        fault = read_request(&asking, asking.reply);
-    refusals_count(parts->segment, fault, asking.reply->argument_count ? asking.reply->arguments[0] : NULL);
+        fault = read_request(&request, request.reply);
+    refusals_count(parts->segment, fault, request.reply->argument_count ? request.reply->arguments[0] : NULL);
     /* Commits before the arrival of the request are handled before its answer. */
     live_namespaces_hear(parts->namespaces);
     if (fault || is_preflight)
-        answer(&asking, ns);
+        answer(&request, ns);
     else
-        begin(&asking, ns);
+        begin(&request, ns);
 }
 
 /* --- the sockets --- */

@@ -15,20 +15,20 @@ enum {
 enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_TEXT, NEWS_VERSION }; /* columns of NEWS */
 
 /* A changed document whose details must be queried. */
-struct change {
+struct news_change {
     struct bytes class, id;
     int64_t version; /* 0: unknown */
 };
 
-struct queue {
+struct news_queue {
     struct arena *arena;
-    struct change *items;
+    struct news_change *items;
     size_t count, next;
 };
 
 struct live_news {
     struct live_index *index;
-    struct queue queues[2];         /* the one being queried; the one being filled */
+    struct news_queue queues[2];    /* the one being queried; the one being filled */
     uint64_t received, asked, sent; /* counters of all ever queued */
     struct builder key;
 };
@@ -56,7 +56,7 @@ void live_news_clear(struct live_news *news)
 {
     for (size_t i = 0; i < COUNT_OF(news->queues); i++) {
         arena_reset(news->queues[i].arena);
-        news->queues[i] = (struct queue){.arena = news->queues[i].arena};
+        news->queues[i] = (struct news_queue){.arena = news->queues[i].arena};
     }
     news->asked = news->sent = news->received;
 }
@@ -80,12 +80,12 @@ uint64_t live_news_sent(const struct live_news *news)
 
 static bool queue_change(struct live_news *news, struct bytes class, struct bytes id, int64_t version)
 {
-    struct queue *back = &news->queues[1];
+    struct news_queue *back = &news->queues[1];
     if (back->count == NEWS_MOST)
         return false;
     if (!back->items)
-        back->items = ARENA_ROOM(back->arena, struct change, NEWS_MOST);
-    back->items[back->count++] = (struct change){
+        back->items = ARENA_ROOM(back->arena, struct news_change, NEWS_MOST);
+    back->items[back->count++] = (struct news_change){
         .class = {arena_copy(back->arena, class.data, class.size), class.size},
         .id = {arena_copy(back->arena, id.data, id.size), id.size},
         .version = version,
@@ -113,11 +113,11 @@ bool live_news_add(struct live_news *news, struct bytes class, struct bytes id, 
 /* --- the query --- */
 
 /* The front queue is queried until it is empty, while the other is filled. */
-static struct queue *front_queue(struct live_news *news)
+static struct news_queue *front_queue(struct live_news *news)
 {
-    struct queue *front = &news->queues[0], *back = &news->queues[1];
+    struct news_queue *front = &news->queues[0], *back = &news->queues[1];
     if (front->next == front->count) {
-        struct queue empty = {.arena = front->arena};
+        struct news_queue empty = {.arena = front->arena};
         arena_reset(empty.arena);
         *front = *back;
         *back = empty;
@@ -128,9 +128,9 @@ static struct queue *front_queue(struct live_news *news)
 void live_news_ask(struct live_news *news, const struct live_horizon *known, struct pg_params *params)
 {
     struct arena *arena = params->arena;
-    struct queue *front = front_queue(news);
+    struct news_queue *front = front_queue(news);
     size_t left = front->count - front->next, count = left < NEWS_AT_ONCE ? left : NEWS_AT_ONCE;
-    const struct change *changes = front->items + front->next;
+    const struct news_change *changes = front->items + front->next;
     struct bytes *classes = ARENA_ARRAY(arena, struct bytes, count);
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
     int64_t *versions = ARENA_ARRAY(arena, int64_t, count);

@@ -12,7 +12,7 @@
 
 enum { BODY_DEPTH = 2 };
 
-struct reading {
+struct question_reader {
     struct arena *arena;
     const struct live_source *source;
     struct live_question *question;
@@ -20,25 +20,25 @@ struct reading {
     size_t room;
 };
 
-static enum fault refuse(struct reading *reading, enum fault fault, const char *wrong)
+static enum fault refuse(struct question_reader *reader, enum fault fault, const char *wrong)
 {
     bool is_argument = strcmp(wrong, "query") != 0 && strcmp(wrong, "body") != 0;
-    *reading->wrong_r = wrong;
-    reading->question->at = is_argument ? arena_printf(reading->arena, "/%s", wrong) : NULL;
+    *reader->wrong_r = wrong;
+    reader->question->at = is_argument ? arena_printf(reader->arena, "/%s", wrong) : NULL;
     return fault;
 }
 
-static enum fault refuse_unknown(struct reading *reading, const char *known, const char *kind,
+static enum fault refuse_unknown(struct question_reader *reader, const char *known, const char *kind,
                                  struct bytes name, const char *wrong)
 {
-    struct live_question *question = reading->question;
+    struct live_question *question = reader->question;
     struct builder text = {0};
-    enum fault fault = refuse(reading, FAULT_AARG, wrong);
+    enum fault fault = refuse(reader, FAULT_AARG, wrong);
     names_explain(known, kind, name, &text);
-    question->detail = arena_copy(reading->arena, text.data, text.size);
+    question->detail = arena_copy(reader->arena, text.data, text.size);
     builder_clear(&text, text.capacity);
     json_add_pointer_name(&text, name);
-    question->at = arena_copy(reading->arena, text.data, text.size);
+    question->at = arena_copy(reader->arena, text.data, text.size);
     builder_free(&text);
     question->unknown = name;
     question->nearest = names_nearest(known, name);
@@ -47,21 +47,21 @@ static enum fault refuse_unknown(struct reading *reading, const char *known, con
 
 /* --- definitions --- */
 
-static enum fault add_definition(struct reading *reading, struct bytes text)
+static enum fault add_definition(struct question_reader *reader, struct bytes text)
 {
-    struct live_question *question = reading->question;
-    if (question->count >= reading->source->definitions_most) {
+    struct live_question *question = reader->question;
+    if (question->count >= reader->source->definitions_most) {
         question->count++;
         return FAULT_NONE; /* only counted, for the refusal */
     }
-    if (text.size > reading->source->definition_bytes_most) {
+    if (text.size > reader->source->definition_bytes_most) {
         question->too_long = text.size;
         return FAULT_ALIMIT;
     }
-    ARENA_GROW(reading->arena, question->definitions, question->count, reading->room);
-    if (!definition_read(reading->arena, text, &question->definitions[question->count])) {
+    ARENA_GROW(reader->arena, question->definitions, question->count, reader->room);
+    if (!definition_read(reader->arena, text, &question->definitions[question->count])) {
         question->wrong = question->count + 1;
-        return refuse(reading, FAULT_AARG, "def");
+        return refuse(reader, FAULT_AARG, "def");
     }
     question->count++;
     return FAULT_NONE;
@@ -102,43 +102,43 @@ static void drop_doubles(struct arena *arena, struct live_question *question)
     question->count = kept;
 }
 
-static enum fault take_session(struct reading *reading, struct bytes text)
+static enum fault take_session(struct question_reader *reader, struct bytes text)
 {
-    if (reading->question->session.data || !definition_is_session(text))
-        return refuse(reading, FAULT_AARG, "session");
-    reading->question->session = text;
+    if (reader->question->session.data || !definition_is_session(text))
+        return refuse(reader, FAULT_AARG, "session");
+    reader->question->session = text;
     return FAULT_NONE;
 }
 
 /* --- query string --- */
 
-static enum fault take_pair(struct reading *reading, struct bytes name, struct bytes value)
+static enum fault take_pair(struct question_reader *reader, struct bytes name, struct bytes value)
 {
     static const char known[] = "def session last";
     const char *what;
     struct bytes text;
-    if (percent_decode(reading->arena, value, true, &text, &what) ||
-        percent_decode(reading->arena, name, true, &name, &what))
-        return refuse(reading, FAULT_AARG, "query");
+    if (percent_decode(reader->arena, value, true, &text, &what) ||
+        percent_decode(reader->arena, name, true, &name, &what))
+        return refuse(reader, FAULT_AARG, "query");
     if (!names_have(known, name) && bytes_is_utf8(name))
-        return refuse_unknown(reading, known, "argument", name, "query");
+        return refuse_unknown(reader, known, "argument", name, "query");
     if (bytes_equal(name, BYTES("def")))
-        return add_definition(reading, text);
+        return add_definition(reader, text);
     if (bytes_equal(name, BYTES("session")))
-        return take_session(reading, text);
-    if (!bytes_equal(name, BYTES("last")) || reading->question->last.data || !bytes_is_utf8(text))
-        return refuse(reading, FAULT_AARG, "query");
-    reading->question->last = text;
+        return take_session(reader, text);
+    if (!bytes_equal(name, BYTES("last")) || reader->question->last.data || !bytes_is_utf8(text))
+        return refuse(reader, FAULT_AARG, "query");
+    reader->question->last = text;
     return FAULT_NONE;
 }
 
-static enum fault read_query(struct reading *reading)
+static enum fault read_query(struct question_reader *reader)
 {
-    struct bytes query = reading->source->query;
+    struct bytes query = reader->source->query;
     while (query.size) {
         struct bytes value = bytes_cut(&query, '&');
         struct bytes name = bytes_cut(&value, '=');
-        enum fault fault = take_pair(reading, name, value);
+        enum fault fault = take_pair(reader, name, value);
         if (fault)
             return fault;
     }
@@ -155,72 +155,73 @@ static bool is_json(struct bytes type)
            (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
 }
 
-static enum fault take_list(struct reading *reading, const struct json *list)
+static enum fault take_list(struct question_reader *reader, const struct json *list)
 {
     if (list->kind != JSON_ARRAY)
-        return refuse(reading, FAULT_AARG, "defs");
+        return refuse(reader, FAULT_AARG, "defs");
     size_t number = 0;
     for (const struct json *one = list->first; one; one = one->next) {
         number++;
-        enum fault fault = one->kind == JSON_STRING ? add_definition(reading, one->value)
-                                                    : refuse(reading, FAULT_AARG, "defs");
+        enum fault fault = one->kind == JSON_STRING ? add_definition(reader, one->value)
+                                                    : refuse(reader, FAULT_AARG, "defs");
         if (fault) {
-            reading->question->wrong = number;
-            reading->question->at = arena_printf(reading->arena, "/defs/%zu", number - 1);
+            reader->question->wrong = number;
+            reader->question->at = arena_printf(reader->arena, "/defs/%zu", number - 1);
             return fault;
         }
     }
     return FAULT_NONE;
 }
 
-static enum fault take_member(struct reading *reading, const struct json *member)
+static enum fault take_member(struct question_reader *reader, const struct json *member)
 {
     static const char known[] = "defs session last admin";
-    struct live_question *question = reading->question;
+    struct live_question *question = reader->question;
     bool is_text = member->kind == JSON_STRING;
     if (bytes_equal(member->name, BYTES("defs")))
-        return take_list(reading, member);
+        return take_list(reader, member);
     if (bytes_equal(member->name, BYTES("session")) && is_text)
-        return take_session(reading, member->value);
+        return take_session(reader, member->value);
     if (bytes_equal(member->name, BYTES("last")) && is_text && !question->last.data)
         question->last = member->value;
     else if (bytes_equal(member->name, BYTES("admin")) && is_text)
         question->admin = member->value;
     else if (!names_have(known, member->name))
-        return refuse_unknown(reading, known, "member", member->name, "body");
+        return refuse_unknown(reader, known, "member", member->name, "body");
     else
-        return refuse(reading, FAULT_AARG, arena_copy(reading->arena, member->name.data, member->name.size));
+        return refuse(reader, FAULT_AARG, arena_copy(reader->arena, member->name.data, member->name.size));
     return FAULT_NONE;
 }
 
-static enum fault read_body(struct reading *reading)
+static enum fault read_body(struct question_reader *reader)
 {
     const struct json_limits limits = {.depth = BODY_DEPTH, .tree_depth = BODY_DEPTH};
     struct json *body;
     struct json_problem problem;
-    if (!reading->source->body.size)
+    if (!reader->source->body.size)
         return FAULT_NONE;
-    if (!is_json(reading->source->content_type))
-        return refuse(reading, FAULT_ATYPE, "body");
-    enum fault fault = json_read(reading->arena, reading->source->body, &limits, &body, &problem);
+    if (!is_json(reader->source->content_type))
+        return refuse(reader, FAULT_ATYPE, "body");
+    enum fault fault = json_read(reader->arena, reader->source->body, &limits, &body, &problem);
     if (fault)
-        return refuse(reading, fault == FAULT_ALIMIT ? FAULT_AARG : fault, "body");
+        return refuse(reader, fault == FAULT_ALIMIT ? FAULT_AARG : fault, "body");
     if (body->kind != JSON_OBJECT)
-        return refuse(reading, FAULT_AARG, "body");
+        return refuse(reader, FAULT_AARG, "body");
     for (const struct json *member = body->first; member && !fault; member = member->next)
-        fault = take_member(reading, member);
+        fault = take_member(reader, member);
     return fault;
 }
 
 enum fault live_question_read(struct arena *arena, const struct live_source *source,
                               struct live_question *question_r, const char **wrong_r)
 {
-    struct reading reading = {.arena = arena, .source = source, .question = question_r, .wrong_r = wrong_r};
+    struct question_reader reader = {
+        .arena = arena, .source = source, .question = question_r, .wrong_r = wrong_r};
     *question_r = (struct live_question){0};
     *wrong_r = "def";
-    enum fault fault = read_query(&reading);
+    enum fault fault = read_query(&reader);
     if (!fault)
-        fault = read_body(&reading);
+        fault = read_body(&reader);
     if (fault)
         return fault;
     if (question_r->count > source->definitions_most)

@@ -7,21 +7,21 @@
 #include "base/schedule.h"
 #include "edge/json.h"
 
-struct declared {
+struct declared_copies {
     struct bytes class, iclass;
     const struct schema_copies *copies;
 };
 
-static struct declared *declared;
+static struct declared_copies *declared;
 static size_t declared_count;
 
 void copies_declare(struct bytes class, struct bytes iclass, const struct schema_copies *copies)
 {
-    struct declared *more = realloc(declared, (declared_count + 1) * sizeof *more);
+    struct declared_copies *more = realloc(declared, (declared_count + 1) * sizeof *more);
     if (!more)
         log_fatal("out of memory adding a copied item");
     declared = more;
-    declared[declared_count++] = (struct declared){class, iclass, copies};
+    declared[declared_count++] = (struct declared_copies){class, iclass, copies};
 }
 
 bool copies_exist(const struct schema *schema)

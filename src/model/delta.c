@@ -7,7 +7,7 @@
 #include "model/stamp.h"
 #include "edge/json.h"
 
-struct delta delta_compute(const struct document *source, struct held held)
+struct delta delta_compute(const struct document *source, struct client_copy held)
 {
     const struct header *header = &source->header;
     struct delta delta = {.source = source};

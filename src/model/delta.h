@@ -16,7 +16,7 @@
 #include "model/document.h"
 
 /* The state of the client's copy, as the client sent it; version 0: no copy. */
-struct held {
+struct client_copy {
     int64_t version, ctime, dtime;
 };
 
@@ -28,7 +28,7 @@ struct delta {
     bool with_keys;                /* the live items up to `since` are listed by class and key */
 };
 
-struct delta delta_compute(const struct document *source, struct held held);
+struct delta delta_compute(const struct document *source, struct client_copy held);
 
 /* Does the delta carry nothing?  Also true for a document that does not exist. */
 bool delta_is_empty(const struct delta *delta);

@@ -5,8 +5,8 @@
 #include "model/stamp.h"
 
 /* An item that was set or removed.  It stays in the tree even when it again equals the base's. */
-struct change {
-    struct change *left, *right;
+struct draft_change {
+    struct draft_change *left, *right;
     unsigned level; /* of an AA tree: 1 at the leaves */
     bool differs;   /* from the base */
     const struct item
@@ -19,7 +19,7 @@ struct draft {
     struct document *base;
     bool exists;
     bool goes_on; /* the base's incarnation continues: its items are visible */
-    struct change *changes;
+    struct draft_change *changes;
     size_t change_count;        /* changes that differ from the base */
     int64_t volume, live, cost; /* of the live items */
     struct item *sealed;        /* the rows' items, consecutive */
@@ -27,7 +27,7 @@ struct draft {
 
 /* --- the tree ------------------------------------------------------------------------------------ */
 
-static struct change *tree_find(struct change *tree, struct bytes iclass, struct bytes key)
+static struct draft_change *tree_find(struct draft_change *tree, struct bytes iclass, struct bytes key)
 {
     while (tree) {
         int order = item_compare(iclass, key, tree->item.iclass, tree->item.key);
@@ -39,9 +39,9 @@ static struct change *tree_find(struct change *tree, struct bytes iclass, struct
 }
 
 /* A left child of the same level becomes the parent. */
-static struct change *tree_skew(struct change *tree)
+static struct draft_change *tree_skew(struct draft_change *tree)
 {
-    struct change *left = tree->left;
+    struct draft_change *left = tree->left;
     if (!left || left->level != tree->level)
         return tree;
     tree->left = left->right;
@@ -50,9 +50,9 @@ static struct change *tree_skew(struct change *tree)
 }
 
 /* Of three nodes on one level the middle one moves up. */
-static struct change *tree_split(struct change *tree)
+static struct draft_change *tree_split(struct draft_change *tree)
 {
-    struct change *right = tree->right;
+    struct draft_change *right = tree->right;
     if (!right || !right->right || right->right->level != tree->level)
         return tree;
     tree->right = right->left;
@@ -61,7 +61,7 @@ static struct change *tree_split(struct change *tree)
     return right;
 }
 
-static struct change *tree_insert(struct change *tree, struct change *change)
+static struct draft_change *tree_insert(struct draft_change *tree, struct draft_change *change)
 {
     if (!tree)
         return change;
@@ -177,7 +177,7 @@ static const struct item *find_in_base(const struct draft *draft, struct bytes i
 
 const struct item *draft_find_item(const struct draft *draft, struct bytes iclass, struct bytes key)
 {
-    const struct change *change = tree_find(draft->changes, iclass, key);
+    const struct draft_change *change = tree_find(draft->changes, iclass, key);
     const struct item *item = change ? &change->item : find_in_base(draft, iclass, key);
     return is_live(item) ? item : NULL;
 }
@@ -199,7 +199,7 @@ static const struct item *next_in_base(const struct draft *draft, struct bytes i
 static const struct item *next_in_changes(const struct draft *draft, struct bytes iclass, struct bytes key)
 {
     const struct item *next = NULL;
-    for (const struct change *tree = draft->changes; tree;) {
+    for (const struct draft_change *tree = draft->changes; tree;) {
         bool is_behind = item_compare(tree->item.iclass, tree->item.key, iclass, key) > 0;
         if (is_behind)
             next = &tree->item;
@@ -229,7 +229,7 @@ const struct item *draft_next_item(const struct draft *draft, struct bytes iclas
 /* Sets the item as wanted; without content: removes it. */
 static void put(struct draft *draft, const struct item *wanted)
 {
-    struct change *change = tree_find(draft->changes, wanted->iclass, wanted->key);
+    struct draft_change *change = tree_find(draft->changes, wanted->iclass, wanted->key);
     const struct item *base = change ? change->base : find_in_base(draft, wanted->iclass, wanted->key);
     const struct item *present = change ? &change->item : base;
     if (is_same(present, wanted))
@@ -238,8 +238,8 @@ static void put(struct draft *draft, const struct item *wanted)
     draft->cost += cost_of(wanted) - cost_of(present);
     draft->live += (int64_t)is_live(wanted) - (int64_t)is_live(present);
     if (!change) {
-        change = ARENA_NEW(draft->arena, struct change);
-        *change = (struct change){.level = 1, .base = base, .item = *wanted};
+        change = ARENA_NEW(draft->arena, struct draft_change);
+        *change = (struct draft_change){.level = 1, .base = base, .item = *wanted};
         draft->changes = tree_insert(draft->changes, change);
     }
     draft->change_count -= change->differs;
@@ -268,7 +268,7 @@ void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes ke
         put(draft, &(struct item){.iclass = iclass, .key = key});
 }
 
-static void mutate_changes(struct draft *draft, const struct change *tree,
+static void mutate_changes(struct draft *draft, const struct draft_change *tree,
                            struct bytes (*mutate)(void *whose, const struct item *item), void *whose)
 {
     if (!tree)
@@ -308,7 +308,7 @@ static struct header seal_header(const struct draft *draft, int64_t version, int
 }
 
 /* Adds the changes of the tree, in order. */
-static void seal_items(const struct change *tree, int64_t version, struct draft_rows *rows,
+static void seal_items(const struct draft_change *tree, int64_t version, struct draft_rows *rows,
                        struct item *sealed)
 {
     if (!tree)
@@ -336,7 +336,7 @@ static void seal_purges(const struct draft *draft, struct draft_rows *rows)
     for (const struct item *item = base->items; item < base->items + base->item_count; item++) {
         if (!item_is_tombstone(item) || item->version > rows->header.dtime)
             continue;
-        const struct change *change = tree_find(draft->changes, item->iclass, item->key);
+        const struct draft_change *change = tree_find(draft->changes, item->iclass, item->key);
         if (!change || !change->differs)
             rows->purges[rows->purge_count++] = item;
     }

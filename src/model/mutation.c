@@ -79,7 +79,7 @@ static struct bytes write_members(struct arena *arena, const struct members *mem
 
 /* --- functions of applications ------------------------------------------------------------------- */
 
-static struct declared {
+static struct declared_mutation {
     struct bytes class;
     mutation_function *function;
     void *whose;
@@ -91,10 +91,10 @@ void mutation_declare(struct bytes document_class, mutation_function *function, 
     declared = realloc(declared, (declared_count + 1) * sizeof *declared);
     if (!declared)
         log_fatal("out of memory declaring a mutation");
-    declared[declared_count++] = (struct declared){document_class, function, whose};
+    declared[declared_count++] = (struct declared_mutation){document_class, function, whose};
 }
 
-static const struct declared *find_declared(struct bytes class)
+static const struct declared_mutation *find_declared(struct bytes class)
 {
     for (size_t i = 0; i < declared_count; i++)
         if (bytes_equal(declared[i].class, class))
@@ -203,6 +203,6 @@ struct bytes mutation_apply(struct arena *arena, const struct schema_class *clas
                             struct bytes content)
 {
     content = apply_rules(arena, class, item_class, content);
-    const struct declared *own = declared_count ? find_declared(class->name) : NULL;
+    const struct declared_mutation *own = declared_count ? find_declared(class->name) : NULL;
     return own ? own->function(own->whose, arena, item_class, content) : content;
 }

@@ -95,7 +95,7 @@ static struct known_conf *place_of(struct access_memory *memory, struct bytes co
 enum fault access_configuration(struct worker_context *worker_context, struct call *call,
                                 struct ns_conf *conf_r)
 {
-    const struct name name = {.class = BYTES("Namespace"), .id = call->ns};
+    const struct document_name name = {.class = BYTES("Namespace"), .id = call->ns};
     const struct document *document;
     *conf_r = (struct ns_conf){.mode = ACCESS_CLOSED};
     int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));

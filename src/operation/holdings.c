@@ -72,8 +72,8 @@ static inline const char *read_stamp(const struct scan *scan, const char *at, in
 }
 
 /* Up to its closing brace, which is not the last one. */
-static inline const char *read_plain_element(const struct scan *scan, const char *at, struct name *name,
-                                             struct held *held)
+static inline const char *read_plain_element(const struct scan *scan, const char *at,
+                                             struct document_name *name, struct client_copy *held)
 {
     at = read_name(scan, read_sign(at, '{'), BYTES("\"c\""));
     at = read_name(scan, read_sign(read_string(scan, at, &name->class), ','), BYTES("\"id\""));
@@ -113,10 +113,10 @@ struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, stru
         return NULL;
     size_t most = body.size / ELEMENT_BYTES_LEAST + 1;
     struct holdings *holdings = ARENA_NEW(arena, struct holdings);
-    holdings->names = ARENA_ROOM(arena, struct name, most);
-    holdings->held = ARENA_ROOM(arena, struct held, most);
+    holdings->names = ARENA_ROOM(arena, struct document_name, most);
+    holdings->held = ARENA_ROOM(arena, struct client_copy, most);
     do {
-        struct name *name = &holdings->names[holdings->count];
+        struct document_name *name = &holdings->names[holdings->count];
         assert(holdings->count < most);
         at = read_plain_element(&scan, at, name, &holdings->held[holdings->count++]);
     } while (at && *at == ',' && (at = skip_blanks(at + 1)));
@@ -164,8 +164,8 @@ static struct element look_at(const struct json *object)
     return element;
 }
 
-static enum fault read_element(const struct reader *reader, const struct json *object, struct name *name,
-                               struct held *held)
+static enum fault read_element(const struct reader *reader, const struct json *object,
+                               struct document_name *name, struct client_copy *held)
 {
     if (object->kind != JSON_OBJECT)
         return reader_wrong_value(reader, object, "syncs", "Objects with c, id, v, ct and dt are expected.");
@@ -209,8 +209,8 @@ enum fault holdings_read(const struct reader *reader, const struct json *syncs, 
     if (fault)
         return fault;
     struct holdings *holdings = ARENA_NEW(arena, struct holdings);
-    holdings->names = ARENA_ROOM(arena, struct name, syncs->count);
-    holdings->held = ARENA_ROOM(arena, struct held, syncs->count);
+    holdings->names = ARENA_ROOM(arena, struct document_name, syncs->count);
+    holdings->held = ARENA_ROOM(arena, struct client_copy, syncs->count);
     for (const struct json *element = syncs->first; element && !fault; element = element->next) {
         fault = read_element(reader, element, &holdings->names[holdings->count],
                              &holdings->held[holdings->count]);

@@ -14,8 +14,8 @@ enum { HOLDINGS_DEPTH = 3 }; /* nesting of the brackets in their body */
 
 struct holdings {
     size_t count;
-    struct name *names; /* ids are slices of the body */
-    struct held *held;
+    struct document_name *names; /* ids are slices of the body */
+    struct client_copy *held;
 };
 
 /* Reads the body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no escapes, stamps of 15

@@ -185,7 +185,7 @@ enum fault reader_check_length(const struct reader *reader, const struct json *o
 }
 
 enum fault reader_take_name(const struct reader *reader, const struct json *object, const struct json *class,
-                            const struct json *id, struct name *name_r)
+                            const struct json *id, struct document_name *name_r)
 {
     enum fault fault = take_class(reader, object, "c", class, &name_r->class);
     if (fault)
@@ -196,7 +196,7 @@ enum fault reader_take_name(const struct reader *reader, const struct json *obje
     return reader_check_length(reader, object, "id", name_r->id);
 }
 
-enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r)
+enum fault reader_name(const struct reader *reader, const struct json *object, struct document_name *name_r)
 {
     return reader_take_name(reader, object, json_member(object, "c"), json_member(object, "id"), name_r);
 }

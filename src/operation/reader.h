@@ -33,9 +33,11 @@ MUST_USE enum fault reader_class(const struct reader *reader, const struct json 
                                  struct bytes *class_r);
 /* A document's name from the values of the members c and id of `object`; NULL: absent. */
 MUST_USE enum fault reader_take_name(const struct reader *reader, const struct json *object,
-                                     const struct json *class, const struct json *id, struct name *name_r);
+                                     const struct json *class, const struct json *id,
+                                     struct document_name *name_r);
 /* Members c and id: the name of a document. */
-MUST_USE enum fault reader_name(const struct reader *reader, const struct json *object, struct name *name_r);
+MUST_USE enum fault reader_name(const struct reader *reader, const struct json *object,
+                                struct document_name *name_r);
 
 /* Refuses a member that is not in `known` (names separated by blanks, base/names.h), and suggests the nearest
  * name.  Every object of an argument is read with such a list, so that a misspelt member is never ignored. */

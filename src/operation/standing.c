@@ -45,7 +45,7 @@ static bool unpack_one(const struct json *element, struct standing *standing)
     if (element->kind != JSON_ARRAY || element->count != PACK_PARTS)
         return false;
     const struct json *class = element->first, *id = class->next, *version = id->next;
-    standing->name = (struct name){class->value, id->value};
+    standing->name = (struct document_name){class->value, id->value};
     standing->is_written = version->kind == JSON_NULL;
     return class->kind == JSON_STRING && id->kind == JSON_STRING &&
            (standing->is_written || (json_is_i64(version, &standing->version) &&
@@ -70,7 +70,7 @@ bool standing_unpack(struct attempt *attempt, struct bytes text)
     return true;
 }
 
-bool standing_find(const struct attempt *attempt, struct name name, int64_t *version_r)
+bool standing_find(const struct attempt *attempt, struct document_name name, int64_t *version_r)
 {
     for (size_t i = 0; i < attempt->standing_count; i++) {
         const struct standing *standing = &attempt->standings[i];

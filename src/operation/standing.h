@@ -12,6 +12,6 @@ struct bytes standing_pack(const struct attempt *attempt);
 MUST_USE bool standing_unpack(struct attempt *attempt, struct bytes text);
 /* In afterwork: the version of the document after the commit, 0: it does not exist.  False: work did not
  * fetch it, or a release that did not record it stored the answer. */
-bool standing_find(const struct attempt *attempt, struct name name, int64_t *version_r);
+bool standing_find(const struct attempt *attempt, struct document_name name, int64_t *version_r);
 
 #endif

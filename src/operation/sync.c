@@ -22,14 +22,14 @@ enum fault sync_read(struct worker_context *worker_context, struct call *call, s
 
 /* --- grants --- */
 
-void sync_grant(struct attempt *attempt, struct name name)
+void sync_grant(struct attempt *attempt, struct document_name name)
 {
     struct grant *grant = ARENA_NEW(attempt->call->arena, struct grant);
     *grant = (struct grant){attempt->grants, name};
     attempt->grants = grant;
 }
 
-static bool is_granted(const struct attempt *attempt, struct name name)
+static bool is_granted(const struct attempt *attempt, struct document_name name)
 {
     for (const struct grant *grant = attempt->grants; grant; grant = grant->next)
         if (bytes_equal(grant->name.class, name.class) && bytes_equal(grant->name.id, name.id))
@@ -40,7 +40,7 @@ static bool is_granted(const struct attempt *attempt, struct name name)
 /* --- the answer --- */
 
 /* In place of a document that is closed, or is to be requested again. */
-static void write_instead(struct name name, const char *why, struct builder *body)
+static void write_instead(struct document_name name, const char *why, struct builder *body)
 {
     builder_add_text(body, "{\"c\":");
     json_add_string(body, name.class);
@@ -55,8 +55,8 @@ static bool goes_now(struct answer *answer, const struct delta *delta, const str
            (answer_has_room(answer, body->size, delta_size(delta)) && answer_carry(answer, delta->source));
 }
 
-static void write_changes(struct answer *answer, const struct document *document, struct name name,
-                          struct held held, struct builder *body)
+static void write_changes(struct answer *answer, const struct document *document, struct document_name name,
+                          struct client_copy held, struct builder *body)
 {
     struct delta delta = {0};
     if (document)
@@ -69,7 +69,7 @@ static void write_changes(struct answer *answer, const struct document *document
 
 /* The documents of the request that may be read. */
 struct allowed {
-    const struct name *names;
+    const struct document_name *names;
     size_t count;
     bool *is_closed; /* by index in the request; NULL: none is */
 };
@@ -80,7 +80,7 @@ static struct allowed find_allowed(const struct attempt *attempt, const struct h
     struct allowed allowed = {.names = request->names, .count = request->count};
     if (attempt->call->level >= LEVEL_READ)
         return allowed;
-    struct name *names = ARENA_ROOM(arena, struct name, request->count);
+    struct document_name *names = ARENA_ROOM(arena, struct document_name, request->count);
     allowed.is_closed = ARENA_ROOM(arena, bool, request->count);
     allowed.names = names;
     allowed.count = 0;

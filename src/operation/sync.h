@@ -22,9 +22,9 @@ MUST_USE enum fault sync_write(struct attempt *attempt, const struct holdings *r
 /* Documents that the work of an operation permits the caller to synchronise in this request, newest first. */
 struct grant {
     const struct grant *next;
-    struct name name;
+    struct document_name name;
 };
 /* Adds one; the texts must live as long as the request. */
-void sync_grant(struct attempt *attempt, struct name name);
+void sync_grant(struct attempt *attempt, struct document_name name);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { NAMESPACES = 256, BUCKETS_LEAST = 1024 };
 
-struct queue {
+struct agenda_queue {
     struct heap due[NAMESPACES];
     size_t due_count;
     int concurrency, running;
@@ -21,7 +21,7 @@ struct agenda {
     struct agenda_task **buckets;
     size_t bucket_count, known, waiting, most;
     struct heap later;
-    struct queue queues[AGENDA_QUEUES];
+    struct agenda_queue queues[AGENDA_QUEUES];
     bool (*is_quick)(void *context, const struct agenda_task *task);
     void *context;
     bool has_had_tasks[NAMESPACES];
@@ -126,7 +126,7 @@ static void widen(struct agenda *agenda)
 
 /* --- waiting --- */
 
-static struct queue *queue_of(struct agenda *agenda, const struct agenda_task *task)
+static struct agenda_queue *queue_of(struct agenda *agenda, const struct agenda_task *task)
 {
     return &agenda->queues[task->queue];
 }
@@ -263,7 +263,7 @@ static void start(struct agenda *agenda, struct agenda_task *task)
 }
 
 /* Is the last free place withheld for other namespaces? */
-static bool is_place_kept(const struct agenda *agenda, const struct queue *queue,
+static bool is_place_kept(const struct agenda *agenda, const struct agenda_queue *queue,
                           const struct agenda_task *task)
 {
     return queue->concurrency > 1 && agenda->namespaces_with_tasks > 1 &&
@@ -273,7 +273,7 @@ static bool is_place_kept(const struct agenda *agenda, const struct queue *queue
 
 /* The first task of the namespace that occupies the fewest places, however many tasks others have; ties go
  * round robin.  NULL: the free place is withheld for others. */
-static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct queue *queue)
+static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct agenda_queue *queue)
 {
     struct agenda_task *next = NULL;
     for (int i = 1; i <= NAMESPACES; i++) {
@@ -292,7 +292,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 {
     agenda_pass(agenda, now_ms);
     for (int i = 0; i < AGENDA_QUEUES; i++) {
-        struct queue *queue = &agenda->queues[i];
+        struct agenda_queue *queue = &agenda->queues[i];
         while (queue->running < queue->concurrency && queue->due_count) {
             struct agenda_task *task = first_of_next_ns(agenda, queue);
             if (!task)
@@ -313,7 +313,7 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
 
 size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task)
 {
-    const struct queue *from = &agenda->queues[task->queue];
+    const struct agenda_queue *from = &agenda->queues[task->queue];
     return 1 + from->due[task->ns].count / (size_t)from->concurrency;
 }
 

@@ -139,7 +139,7 @@ static void list(struct endpoint *endpoint)
                    (unsigned long long)mails.failed, mails.waiting);
     const char *comma = "";
     for (int i = 0; i < manager->ns_count; i++) {
-        const struct ns *ns = &manager->namespaces[i];
+        const struct queue_namespace *ns = &manager->namespaces[i];
         if (!ns->is_ours)
             continue;
         builder_printf(&endpoint->answer, "%s{\"ns\":\"%s\",\"failures\":%d,\"waiting\":%zu}", comma,

@@ -24,7 +24,7 @@ int manager_namespaces_find(const struct manager *manager, struct bytes code)
     return -1;
 }
 
-static struct ns *find_or_add(struct manager *manager, const char *code)
+static struct queue_namespace *find_or_add(struct manager *manager, const char *code)
 {
     for (int i = 0; i < manager->ns_count; i++)
         if (strcmp(manager->namespaces[i].code, code) == 0)
@@ -33,8 +33,8 @@ static struct ns *find_or_add(struct manager *manager, const char *code)
         log_error("more than %d namespaces, ignoring %s", MANAGER_NAMESPACES, code);
         return NULL;
     }
-    struct ns *ns = &manager->namespaces[manager->ns_count++];
-    *ns = (struct ns){0};
+    struct queue_namespace *ns = &manager->namespaces[manager->ns_count++];
+    *ns = (struct queue_namespace){0};
     snprintf(ns->code, sizeof ns->code, "%s", code);
     return ns;
 }
@@ -50,7 +50,7 @@ static bool is_among(const char *code, const char *const *codes, size_t count)
 void manager_namespaces_set(struct manager *manager, const char *const *codes, size_t count)
 {
     for (int i = 0; i < manager->ns_count; i++) {
-        struct ns *ns = &manager->namespaces[i];
+        struct queue_namespace *ns = &manager->namespaces[i];
         if (ns->is_ours && !is_among(ns->code, codes, count)) {
             log_info("namespace=%s released", ns->code);
             ns->is_ours = false;
@@ -58,7 +58,7 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
         }
     }
     for (size_t i = 0; i < count; i++) {
-        struct ns *ns = find_or_add(manager, codes[i]);
+        struct queue_namespace *ns = find_or_add(manager, codes[i]);
         if (!ns || ns->is_ours)
             continue;
         log_info("namespace=%s", ns->code);
@@ -72,7 +72,7 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
 
 void manager_namespaces_want_scan(struct manager *manager, int ns)
 {
-    struct ns *wanted = &manager->namespaces[ns];
+    struct queue_namespace *wanted = &manager->namespaces[ns];
     if (wanted->failures)
         return; /* it is scanned after the backoff */
     if (wanted->is_scanning) {
@@ -86,7 +86,7 @@ void manager_namespaces_want_scan(struct manager *manager, int ns)
 
 static int64_t when(const struct manager *manager, int number)
 {
-    const struct ns *ns = &manager->namespaces[number];
+    const struct queue_namespace *ns = &manager->namespaces[number];
     if (!ns->is_ours || ns->is_scanning)
         return INT64_MAX;
     int64_t refill_ms = ns->scanned_ms + SCAN_GAP_MS;
@@ -99,7 +99,7 @@ static int64_t when(const struct manager *manager, int number)
 /* Returns up to which start, by the wall clock, the scan asks for tasks. */
 static int64_t begin(struct manager *manager, int number, int64_t now_ms)
 {
-    struct ns *ns = &manager->namespaces[number];
+    struct queue_namespace *ns = &manager->namespaces[number];
     int64_t period_ms = manager->settings->task_wakeup_s * 1000;
     ns->is_scanning = true;
     ns->is_wanted = false;
@@ -141,7 +141,7 @@ static int64_t pause_ms(int failures)
 void manager_namespaces_rest(struct manager *manager, int number, const char *what,
                              const struct http_result *result)
 {
-    struct ns *ns = &manager->namespaces[number];
+    struct queue_namespace *ns = &manager->namespaces[number];
     int64_t now_ms = clock_monotonic_ms();
     agenda_drop_ns(manager->agenda, number);
     if (now_ms < ns->rests_until_ms)

@@ -15,7 +15,7 @@ enum { MANAGER_NAMESPACES = 128, NS_CODE_MAX = 16 };
 struct json;
 
 /* A namespace whose tasks are started; its number is its index in `namespaces`. */
-struct ns {
+struct queue_namespace {
     char code[NS_CODE_MAX + 1];
     bool is_ours;     /* false: it was once */
     bool is_scanning; /* a scan is in progress */
@@ -38,10 +38,10 @@ struct manager {
     struct endpoint *endpoint;
     struct bytes key;
     struct builder key_body; /* {"key":…} */
-    struct ns namespaces[MANAGER_NAMESPACES];
+    struct queue_namespace namespaces[MANAGER_NAMESPACES];
     int ns_count;
-    int scans;                        /* in progress */
-    struct pending *pending_requests; /* all requests in progress */
+    int scans;                              /* in progress */
+    struct queue_request *pending_requests; /* all requests in progress */
     bool is_suspended;
     uint64_t failed_requests; /* scans and runs that no worker answered */
     int places;               /* of all queues */

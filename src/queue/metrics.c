@@ -52,7 +52,7 @@ static void add_namespaces(const struct manager *manager, struct builder *out, c
 {
     add_head(out, "gauge", name, help);
     for (int i = 0; i < manager->ns_count; i++) {
-        const struct ns *ns = &manager->namespaces[i];
+        const struct queue_namespace *ns = &manager->namespaces[i];
         size_t value = is_waiting ? agenda_waiting(manager->agenda, i) : (size_t)ns->failures;
         if (ns->is_ours)
             builder_printf(out, "stampd_queue_%s{qm=\"%s\",ns=\"%s\"} %zu\n", name,

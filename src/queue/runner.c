@@ -25,9 +25,9 @@ enum {
 };
 
 /* A request in progress. */
-struct pending {
-    struct pending *next, *previous; /* in the list of all */
-    bool is_scan, is_note;           /* is_note: it reports mails to administrators */
+struct queue_request {
+    struct queue_request *next, *previous; /* in the list of all */
+    bool is_scan, is_note;                 /* is_note: it reports mails to administrators */
     int ns;
     int64_t before_ms;          /* of a scan */
     int64_t begun_us, guess_us; /* of a run whose tasks have commits of their own */
@@ -36,9 +36,9 @@ struct pending {
     struct agenda_task *tasks[]; /* of a run: the first one holds the place */
 };
 
-static struct pending *create_pending(struct manager *manager, int ns, size_t room)
+static struct queue_request *create_pending(struct manager *manager, int ns, size_t room)
 {
-    struct pending *pending = calloc(1, sizeof *pending + room * sizeof(struct agenda_task *));
+    struct queue_request *pending = calloc(1, sizeof *pending + room * sizeof(struct agenda_task *));
     if (!pending)
         log_fatal("out of memory");
     pending->ns = ns;
@@ -49,7 +49,7 @@ static struct pending *create_pending(struct manager *manager, int ns, size_t ro
     return pending;
 }
 
-static void destroy_pending(struct manager *manager, struct pending *pending)
+static void destroy_pending(struct manager *manager, struct queue_request *pending)
 {
     if (pending->next)
         pending->next->previous = pending->previous;
@@ -61,10 +61,10 @@ static void destroy_pending(struct manager *manager, struct pending *pending)
     free(pending);
 }
 
-static void send(struct manager *manager, struct pending *pending, const char *id, struct bytes body,
+static void send(struct manager *manager, struct queue_request *pending, const char *id, struct bytes body,
                  int64_t timeout_ms)
 {
-    const struct ns *ns = &manager->namespaces[pending->ns];
+    const struct queue_namespace *ns = &manager->namespaces[pending->ns];
     struct http_request request = {
         .method = "POST",
         .url = arena_printf(manager->arena, "%s/%s/od%s%s", manager->settings->queue_url, ns->code,
@@ -84,7 +84,7 @@ static int64_t run_timeout_ms(const struct manager *manager)
     return (manager->settings->limit_task_s + RUN_GRACE_S) * 1000;
 }
 
-static void run(struct manager *manager, struct pending *pending)
+static void run(struct manager *manager, struct queue_request *pending)
 {
     if (pending->count == 1 && (pending->tasks[0]->batch <= 1 || *pending->tasks[0]->domain)) {
         send(manager, pending, pending->tasks[0]->id, builder_bytes(&manager->key_body),
@@ -104,7 +104,7 @@ static void run(struct manager *manager, struct pending *pending)
 static void run_batch(struct manager *manager, struct agenda_task *first, int64_t now_ms)
 {
     size_t room = (size_t)(first->batch < BATCH_MAX ? first->batch : BATCH_MAX);
-    struct pending *pending = create_pending(manager, first->ns, room);
+    struct queue_request *pending = create_pending(manager, first->ns, room);
     pending->tasks[pending->count++] = first;
     for (struct agenda_task *task;
          pending->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL;
@@ -128,7 +128,7 @@ static void run_with_commits(struct manager *manager, struct agenda_task *first,
 {
     size_t share = agenda_share(manager->agenda, first);
     size_t room = share < ALONG_MAX ? share : ALONG_MAX;
-    struct pending *pending = create_pending(manager, first->ns, room);
+    struct queue_request *pending = create_pending(manager, first->ns, room);
     pending->begun_us = clock_monotonic_us();
     pending->guess_us = guess_us(manager, first);
     pending->tasks[pending->count++] = first;
@@ -157,7 +157,7 @@ void runner_start_due(struct manager *manager)
 
 void runner_scan(struct manager *manager, int ns, int64_t before_ms)
 {
-    struct pending *pending = create_pending(manager, ns, 0);
+    struct queue_request *pending = create_pending(manager, ns, 0);
     pending->is_scan = true;
     pending->before_ms = before_ms;
     builder_add_text(&pending->body, "{\"key\":");
@@ -322,7 +322,7 @@ static bool were_attempts(const struct json *tasks)
 }
 
 /* `tasks`: from the answer; NULL: there was none. */
-static void learn_latency_estimate(struct manager *manager, const struct pending *pending,
+static void learn_latency_estimate(struct manager *manager, const struct queue_request *pending,
                                    const struct json *tasks)
 {
     if (!pending->guess_us || (tasks && !were_attempts(tasks)))
@@ -335,7 +335,7 @@ static void learn_latency_estimate(struct manager *manager, const struct pending
                            pending->guess_us, took_us);
 }
 
-static void end_run(struct manager *manager, struct pending *pending, const struct http_result *result)
+static void end_run(struct manager *manager, struct queue_request *pending, const struct http_result *result)
 {
     bool is_told = result->status == 200 || result->status == 500;
     const struct json *answer = is_told ? read_answer(manager, result->body) : NULL;
@@ -399,7 +399,7 @@ static void tell_of_untold(struct manager *manager, int ns, const struct json *u
 
 static void take_due(struct manager *manager, int number, const struct json *due, int64_t before_ms)
 {
-    struct ns *ns = &manager->namespaces[number];
+    struct queue_namespace *ns = &manager->namespaces[number];
     int told[AGENDA_QUEUES] = {0};
     ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
@@ -410,9 +410,9 @@ static void take_due(struct manager *manager, int number, const struct json *due
         agenda_end_scan(manager->agenda, number, before_ms);
 }
 
-static void end_scan(struct manager *manager, struct pending *pending, const struct http_result *result)
+static void end_scan(struct manager *manager, struct queue_request *pending, const struct http_result *result)
 {
-    struct ns *ns = &manager->namespaces[pending->ns];
+    struct queue_namespace *ns = &manager->namespaces[pending->ns];
     const struct json *answer = result->status == 200 ? read_answer(manager, result->body) : NULL;
     const struct json *due = json_member(answer, "due");
     manager->scans--;
@@ -440,7 +440,7 @@ static void note_told(void *context, const struct alert_cause *cause)
     int ns = manager_namespaces_find(manager, bytes_of(cause->ns));
     if (ns < 0 || http_is_full(manager->http))
         return;
-    struct pending *pending = create_pending(manager, ns, 0);
+    struct queue_request *pending = create_pending(manager, ns, 0);
     pending->is_note = true;
     builder_add_text(&pending->body, "{\"key\":");
     json_add_string(&pending->body, manager->key);
@@ -451,7 +451,7 @@ static void note_told(void *context, const struct alert_cause *cause)
 
 void runner_end(struct manager *manager, const struct http_result *result)
 {
-    struct pending *pending = result->owner;
+    struct queue_request *pending = result->owner;
     if (!pending) {
         alert_end(manager->alert, result, note_told, manager);
         return;

@@ -20,13 +20,14 @@
 
 enum { NAME_MOST = 255, PIPE_BYTES = 1 << 20, READ_BYTES = 64 * 1024 };
 
-struct head {
+struct message_header {
     uint32_t size; /* of the whole message */
     uint32_t ns;
     int64_t version;
 };
 
-_Static_assert(sizeof(struct head) + 2 + 2 * NAME_MOST <= PIPE_BUF, "one document fits into a message");
+_Static_assert(sizeof(struct message_header) + 2 + 2 * NAME_MOST <= PIPE_BUF,
+               "one document fits into a message");
 
 /* --- publishers --- */
 
@@ -100,8 +101,8 @@ static void send(struct publisher *publisher, int ns, const char *message, size_
 
 static void finish(struct publisher *publisher, int ns, int64_t version, char *message, size_t size)
 {
-    const struct head head = {.size = (uint32_t)size, .ns = (uint32_t)ns, .version = version};
-    memcpy(message, &head, sizeof head);
+    const struct message_header header = {.size = (uint32_t)size, .ns = (uint32_t)ns, .version = version};
+    memcpy(message, &header, sizeof header);
     send(publisher, ns, message, size);
 }
 
@@ -109,14 +110,14 @@ void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
                          const struct subscriber_change *changes, size_t count)
 {
     char message[PIPE_BUF];
-    size_t size = sizeof(struct head);
+    size_t size = sizeof(struct message_header);
     for (size_t i = 0; i < count; i++) {
         const struct subscriber_change *change = &changes[i];
         size_t more = 2 + change->class.size + change->id.size;
         assert(change->class.size <= NAME_MOST && change->id.size <= NAME_MOST);
         if (size + more > sizeof message) {
             finish(publisher, ns, version, message, size);
-            size = sizeof(struct head);
+            size = sizeof(struct message_header);
         }
         message[size++] = (char)change->class.size;
         message[size++] = (char)change->id.size;
@@ -124,13 +125,13 @@ void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
         memcpy(message + size + change->class.size, change->id.data, change->id.size);
         size += change->class.size + change->id.size;
     }
-    if (size > sizeof(struct head))
+    if (size > sizeof(struct message_header))
         finish(publisher, ns, version, message, size);
 }
 
 void feed_publisher_miss(struct publisher *publisher, int ns)
 {
-    char message[sizeof(struct head)];
+    char message[sizeof(struct message_header)];
     struct feed_board *feed = publisher->segment->feed;
     uint32_t wanted = atomic_load(&feed->wanted[ns]);
     for (int i = 0; i < FEED_MOST; i++)
@@ -148,7 +149,7 @@ struct subscriber {
     struct subscriber_counts counts;
     size_t size, taken; /* of the bytes read */
     size_t message_end; /* of the message being decoded */
-    struct head head;
+    struct message_header header;
     char text[READ_BYTES];
 };
 
@@ -326,10 +327,11 @@ static bool read_message(struct subscriber *subscriber)
 {
     for (;;) {
         size_t left = subscriber->size - subscriber->taken;
-        if (left >= sizeof subscriber->head) {
-            memcpy(&subscriber->head, subscriber->text + subscriber->taken, sizeof subscriber->head);
-            assert(subscriber->head.size >= sizeof subscriber->head && subscriber->head.size <= PIPE_BUF);
-            if (left >= subscriber->head.size)
+        if (left >= sizeof subscriber->header) {
+            memcpy(&subscriber->header, subscriber->text + subscriber->taken, sizeof subscriber->header);
+            assert(subscriber->header.size >= sizeof subscriber->header &&
+                   subscriber->header.size <= PIPE_BUF);
+            if (left >= subscriber->header.size)
                 break;
         }
         memmove(subscriber->text, subscriber->text + subscriber->taken, left);
@@ -340,8 +342,8 @@ static bool read_message(struct subscriber *subscriber)
             return false;
         subscriber->size += (size_t)size;
     }
-    subscriber->message_end = subscriber->taken + subscriber->head.size;
-    subscriber->taken += sizeof subscriber->head;
+    subscriber->message_end = subscriber->taken + subscriber->header.size;
+    subscriber->taken += sizeof subscriber->header;
     return true;
 }
 
@@ -353,7 +355,8 @@ bool feed_subscriber_next(struct subscriber *subscriber, struct subscriber_news 
         if (!read_message(subscriber))
             return false;
     }
-    *news_r = (struct subscriber_news){.ns = (int)subscriber->head.ns, .version = subscriber->head.version};
+    *news_r =
+        (struct subscriber_news){.ns = (int)subscriber->header.ns, .version = subscriber->header.version};
     assert(news_r->ns >= 0 && news_r->ns < NAMESPACES_MOST);
     if (subscriber->taken == subscriber->message_end)
         return true;

@@ -7,18 +7,18 @@
 
 /* A length byte and the bytes of the name, as words that change once, in order, from 0 to their value. */
 enum { NAME_WORDS = (1 + NAMESPACES_DATABASE_BYTES) / 8 };
-struct ns {
+struct namespace_record {
     _Alignas(64) _Atomic uint64_t name[NAME_WORDS + 1]; /* the last stays 0: the NUL of the longest name */
     _Atomic uint32_t clean;
     _Atomic int64_t health; /* monotonic ms of the last use, doubled, + 1: it worked; 0: never */
 };
-_Static_assert(sizeof(struct ns) == 128, "a namespace is two cache lines");
+_Static_assert(sizeof(struct namespace_record) == 128, "a namespace is two cache lines");
 _Static_assert(NAME_WORDS * 8 == 1 + NAMESPACES_DATABASE_BYTES && NAMESPACES_DATABASE_BYTES < 256,
                "count and name fill words");
 
 size_t namespaces_size(const struct board_sizes *sizes UNUSED)
 {
-    return NAMESPACES_MOST * sizeof(struct ns);
+    return NAMESPACES_MOST * sizeof(struct namespace_record);
 }
 
 void namespaces_init(struct segment *segment, void *memory, const struct board_sizes *sizes UNUSED)
@@ -43,7 +43,7 @@ static int name_to_words(struct bytes database, uint64_t words_r[NAME_WORDS])
  * word never changes.  So a place that differs always will: every process that looks up the same name skips
  * it and reaches the same place.  A name left half-written by a dead process is completed by the next
  * process whose name fits it. */
-static bool find_or_write_name(struct ns *ns, const uint64_t *words, int count)
+static bool find_or_write_name(struct namespace_record *ns, const uint64_t *words, int count)
 {
     for (int i = 0; i < count; i++) {
         uint64_t present = atomic_load(&ns->name[i]);
@@ -67,7 +67,7 @@ int namespaces_find(struct segment *segment, struct bytes database)
     return -1;
 }
 
-static struct ns *ns_at(const struct segment *segment, int ns)
+static struct namespace_record *ns_at(const struct segment *segment, int ns)
 {
     assert(ns >= 0 && ns < NAMESPACES_MOST);
     return &segment->namespaces[ns];
@@ -75,7 +75,7 @@ static struct ns *ns_at(const struct segment *segment, int ns)
 
 const char *namespaces_database(const struct segment *segment, int ns)
 {
-    struct ns *place = ns_at(segment, ns);
+    struct namespace_record *place = ns_at(segment, ns);
     uint64_t first = atomic_load(&place->name[0]);
     unsigned char size;
     memcpy(&size, &first, sizeof size);

@@ -14,7 +14,7 @@
 struct backlog;
 struct feed_board;
 struct losses;
-struct ns;
+struct namespace_record;
 struct process;
 struct pulse;
 struct purge_counts;
@@ -32,7 +32,7 @@ struct segment {
     int index; /* of this process; SEGMENT_NO_INDEX before segment_join */
     _Atomic uint32_t *writer_queue;
     struct process *processes;
-    struct ns *namespaces;
+    struct namespace_record *namespaces;
     struct pulse *metrics;
     struct backlog *backlogs;
     struct losses *losses;

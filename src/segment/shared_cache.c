@@ -16,21 +16,21 @@
 
 /* The lock: a count above, 1 + index of the writer below; 0: no writer. */
 enum { OWNER_BITS = 16, OWNER_MASK = (1 << OWNER_BITS) - 1 };
-enum { PLACES = 64, ATTEMPTS = 4 };
+enum { ENTRIES = 64, ATTEMPTS = 4 };
 
 /* Where a copy lies in the room, in words: 16 bits each of start, words in use, words that it may grow to.
  * 0: empty. */
-struct place {
+struct bucket_entry {
     _Atomic uint64_t hash, tag, version, extent;
 };
 
-enum { BUCKET_HEAD = 64 + PLACES * sizeof(struct place) };
+enum { BUCKET_HEAD = 64 + ENTRIES * sizeof(struct bucket_entry) };
 enum { ROOM = (SHARED_CACHE_BUCKET_BYTES - BUCKET_HEAD) / sizeof(uint64_t) }; /* words */
 
 struct bucket {
     _Alignas(64) _Atomic uint64_t lock;
     _Atomic uint64_t next; /* word of the room where the next copy goes */
-    _Alignas(64) struct place places[PLACES];
+    _Alignas(64) struct bucket_entry entries[ENTRIES];
     _Atomic uint64_t room[ROOM];
 };
 
@@ -86,27 +86,27 @@ struct extent {
     uint32_t start, words, room;
 };
 
-static struct extent extent_of(const struct place *place)
+static struct extent extent_of(const struct bucket_entry *entry)
 {
-    uint64_t extent = get(&place->extent);
+    uint64_t extent = get(&entry->extent);
     return (struct extent){extent & UINT16_MAX, extent >> 16 & UINT16_MAX, extent >> 32 & UINT16_MAX};
 }
 
-static void set_extent(struct place *place, struct extent extent)
+static void set_extent(struct bucket_entry *entry, struct extent extent)
 {
-    set(&place->extent, extent.start | (uint64_t)extent.words << 16 | (uint64_t)extent.room << 32);
+    set(&entry->extent, extent.start | (uint64_t)extent.words << 16 | (uint64_t)extent.room << 32);
 }
 
-static bool is_empty(const struct place *place)
+static bool is_empty(const struct bucket_entry *entry)
 {
-    return get(&place->extent) == 0;
+    return get(&entry->extent) == 0;
 }
 
-static struct place *find_place(struct bucket *bucket, uint64_t hash)
+static struct bucket_entry *find_entry(struct bucket *bucket, uint64_t hash)
 {
-    for (struct place *place = bucket->places; place < bucket->places + PLACES; place++)
-        if (get(&place->hash) == hash && !is_empty(place))
-            return place;
+    for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++)
+        if (get(&entry->hash) == hash && !is_empty(entry))
+            return entry;
     return NULL;
 }
 
@@ -135,34 +135,34 @@ void shared_cache_recover(struct shared_cache *shared_cache, int index)
         if ((atomic_load(&bucket->lock) & OWNER_MASK) != (uint64_t)(index + 1))
             continue;
         atomic_thread_fence(memory_order_release);
-        for (struct place *place = bucket->places; place < bucket->places + PLACES; place++)
-            set(&place->extent, 0);
+        for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++)
+            set(&entry->extent, 0);
         set(&bucket->next, 0);
         unlock(bucket);
     }
 }
 
 /* A position where `words` fit; evicts what lies there, and the oldest copy if the directory is full. */
-static struct place *make_room(struct bucket *bucket, uint32_t words, struct extent *extent_r)
+static struct bucket_entry *make_room(struct bucket *bucket, uint32_t words, struct extent *extent_r)
 {
     uint32_t room = words + words / 8; /* to grow in place */
     uint32_t start = (uint32_t)get(&bucket->next);
     if (start + room > ROOM)
         start = 0;
-    struct place *empty = NULL, *oldest = NULL;
+    struct bucket_entry *empty = NULL, *oldest = NULL;
     uint32_t oldest_distance = UINT32_MAX;
-    for (struct place *place = bucket->places; place < bucket->places + PLACES; place++) {
-        struct extent extent = extent_of(place);
+    for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++) {
+        struct extent extent = extent_of(entry);
         if (extent.start < start + room && start < extent.start + extent.room)
-            set(&place->extent, 0);
-        if (is_empty(place)) {
-            empty = place;
+            set(&entry->extent, 0);
+        if (is_empty(entry)) {
+            empty = entry;
             continue;
         }
         uint32_t distance = (extent.start + ROOM - start) % ROOM;
         if (distance < oldest_distance) {
             oldest_distance = distance;
-            oldest = place;
+            oldest = entry;
         }
     }
     set(&bucket->next, start + room);
@@ -170,27 +170,27 @@ static struct place *make_room(struct bucket *bucket, uint32_t words, struct ext
     return empty ? empty : oldest;
 }
 
-static void write_copy(struct bucket *bucket, struct place *place, uint64_t hash, uint64_t tag,
+static void write_copy(struct bucket *bucket, struct bucket_entry *entry, uint64_t hash, uint64_t tag,
                        const uint64_t *copy, uint32_t words, uint64_t version)
 {
-    struct extent extent = place ? extent_of(place) : (struct extent){0};
-    if (place && extent.room < words)
-        set(&place->extent, 0);
+    struct extent extent = entry ? extent_of(entry) : (struct extent){0};
+    if (entry && extent.room < words)
+        set(&entry->extent, 0);
     if (extent.room < words)
-        place = make_room(bucket, words, &extent);
+        entry = make_room(bucket, words, &extent);
     extent.words = words;
     for (uint32_t i = 0; i < words; i++)
         set(&bucket->room[extent.start + i], copy[i]);
-    set(&place->hash, hash);
-    set(&place->tag, tag);
-    set(&place->version, version);
-    set_extent(place, extent);
+    set(&entry->hash, hash);
+    set(&entry->tag, tag);
+    set(&entry->version, version);
+    set_extent(entry, extent);
 }
 
 /* Whether the stored copy is as good. */
-static bool is_needless(const struct place *place, uint64_t tag, uint64_t version)
+static bool is_needless(const struct bucket_entry *entry, uint64_t tag, uint64_t version)
 {
-    return place && (get(&place->tag) > tag || (get(&place->tag) == tag && get(&place->version) >= version));
+    return entry && (get(&entry->tag) > tag || (get(&entry->tag) == tag && get(&entry->version) >= version));
 }
 
 void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t hash, int ns, uint64_t tag,
@@ -200,7 +200,7 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
         return;
     struct bucket *bucket = bucket_of(shared_cache, hash);
     uint64_t version = (uint64_t)document->header.version;
-    if (is_needless(find_place(bucket, hash), tag, version)) /* a guess: harmless if wrong */
+    if (is_needless(find_entry(bucket, hash), tag, version)) /* a guess: harmless if wrong */
         return;
     uint64_t *copy = shared_cache->packed + 1;
     uint32_t words = (uint32_t)(COPY_HEAD + (document->block_bytes + sizeof *copy - 1) / sizeof *copy);
@@ -210,9 +210,9 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
     if (!lock(bucket, index))
         return;
     crash_at(CRASH_SHARED_CACHE_LOCKED);
-    struct place *place = find_place(bucket, hash);
-    if (!is_needless(place, tag, version))
-        write_copy(bucket, place, hash, tag, copy, words, version);
+    struct bucket_entry *entry = find_entry(bucket, hash);
+    if (!is_needless(entry, tag, version))
+        write_copy(bucket, entry, hash, tag, copy, words, version);
     crash_at(CRASH_SHARED_CACHE_WRITTEN);
     unlock(bucket);
 }
@@ -229,10 +229,10 @@ static enum reading read_copy(struct shared_cache *shared_cache, struct bucket *
     if (before & OWNER_MASK)
         return READING_TORN;
     struct extent extent = {0};
-    const struct place *place = find_place(bucket, hash);
-    bool is_there = place && get(&place->tag) == tag;
+    const struct bucket_entry *entry = find_entry(bucket, hash);
+    bool is_there = entry && get(&entry->tag) == tag;
     if (is_there) {
-        extent = extent_of(place);
+        extent = extent_of(entry);
         if (extent.words <= COPY_HEAD || extent.words > COPY_MOST || extent.start + extent.words > ROOM)
             is_there = false;
     }

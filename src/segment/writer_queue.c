@@ -14,14 +14,14 @@ enum { OWNER_BITS = 10, COUNT_BITS = 21 };
 static const uint32_t SLEEPERS = UINT32_C(1) << 31;
 _Static_assert(PROCESSES_MOST < 1 << OWNER_BITS && OWNER_BITS + COUNT_BITS == 31, "the parts fill the word");
 
-struct held {
+struct held_slot {
     uint32_t slot, word;
 };
 
 struct writer_queue {
     struct arena *arena;
     struct segment *segment;
-    struct held *held; /* in the order of slots, except those taken because free */
+    struct held_slot *held; /* in the order of slots, except those taken because free */
     size_t count, capacity;
     uint32_t highest; /* slot held */
     int64_t overdue_ms;
@@ -111,13 +111,13 @@ static void keep(struct writer_queue *writer_queue, uint32_t slot, uint32_t word
 {
     if (writer_queue->count == writer_queue->capacity) {
         size_t capacity = writer_queue->capacity ? writer_queue->capacity * 2 : 8;
-        struct held *held = ARENA_ARRAY(writer_queue->arena, struct held, capacity);
+        struct held_slot *held = ARENA_ARRAY(writer_queue->arena, struct held_slot, capacity);
         if (writer_queue->count)
             memcpy(held, writer_queue->held, writer_queue->count * sizeof *held);
         writer_queue->held = held;
         writer_queue->capacity = capacity;
     }
-    writer_queue->held[writer_queue->count++] = (struct held){slot, word};
+    writer_queue->held[writer_queue->count++] = (struct held_slot){slot, word};
     if (slot > writer_queue->highest)
         writer_queue->highest = slot;
 }
@@ -158,7 +158,7 @@ bool writer_queue_has(const struct writer_queue *writer_queue, uint32_t slot)
 void writer_queue_give(struct writer_queue *writer_queue)
 {
     while (writer_queue->count) {
-        const struct held *held = &writer_queue->held[--writer_queue->count];
+        const struct held_slot *held = &writer_queue->held[--writer_queue->count];
         give(writer_queue_word(writer_queue->segment, held->slot), held->word);
     }
     writer_queue->highest = 0;

@@ -12,7 +12,7 @@
 /* The level of an item when the document is a resource; CALL_PARAM_TREE is its level in param. */
 enum { ITEM_LEVEL_IN_ITEMS = 2 };
 
-struct reading {
+struct argument_reader {
     struct arena *arena;
     bool is_resource;
     int whose; /* kinds of requests whose arguments are accepted */
@@ -22,10 +22,11 @@ struct reading {
     struct json_problem *problem;
 };
 
-static enum fault refuse(struct reading *reading, enum fault fault, const char *wrong, const char *what)
+static enum fault refuse(struct argument_reader *reader, enum fault fault, const char *wrong,
+                         const char *what)
 {
-    reading->arguments->wrong = wrong;
-    reading->problem->what = what;
+    reader->arguments->wrong = wrong;
+    reader->problem->what = what;
     return fault;
 }
 
@@ -55,52 +56,52 @@ static const struct argument known[] = {
     {"session", OF_CALLERS, offsetof(struct arguments, session), JSON_STRING, false},
 };
 
-static const struct argument *find_argument(const struct reading *reading, struct bytes name)
+static const struct argument *find_argument(const struct argument_reader *reader, struct bytes name)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (bytes_equal(bytes_of(known[i].name), name))
-            return known[i].whose & reading->whose ? &known[i] : NULL;
+            return known[i].whose & reader->whose ? &known[i] : NULL;
     return NULL;
 }
 
 /* Refuses an unknown argument and returns the nearest known name.  The members that GET returns for a
  * document are accepted, so that it can be sent back as it is. */
-static enum fault refuse_unknown(struct reading *reading, struct bytes name)
+static enum fault refuse_unknown(struct argument_reader *reader, struct bytes name)
 {
-    if (reading->is_resource && names_have("c id v ct dt", name))
+    if (reader->is_resource && names_have("c id v ct dt", name))
         return FAULT_NONE;
-    struct arguments *arguments = reading->arguments;
+    struct arguments *arguments = reader->arguments;
     struct builder names = {0}, text = {0};
     if (!bytes_is_utf8(name))
-        return refuse(reading, FAULT_AUTF8, "query", "The name of an argument is not UTF-8.");
+        return refuse(reader, FAULT_AUTF8, "query", "The name of an argument is not UTF-8.");
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (known[i].whose & reading->whose)
+        if (known[i].whose & reader->whose)
             builder_printf(&names, "%s%s", names.size ? " " : "", known[i].name);
     struct bytes nearest = names_nearest(names.data, name);
     names_explain(names.data, "argument", name, &text);
     arguments->is_unknown = true;
-    arguments->nearest = nearest.data ? arena_copy(reading->arena, nearest.data, nearest.size) : NULL;
-    (void)refuse(reading, FAULT_AARG, arena_copy(reading->arena, name.data, name.size),
-                 arena_copy(reading->arena, text.data, text.size));
+    arguments->nearest = nearest.data ? arena_copy(reader->arena, nearest.data, nearest.size) : NULL;
+    (void)refuse(reader, FAULT_AARG, arena_copy(reader->arena, name.data, name.size),
+                 arena_copy(reader->arena, text.data, text.size));
     builder_free(&names);
     builder_free(&text);
     return FAULT_AARG;
 }
 
 /* Describes the error of json_read in a sentence. */
-static enum fault refuse_text(struct reading *reading, enum fault fault, const char *wrong)
+static enum fault refuse_text(struct argument_reader *reader, enum fault fault, const char *wrong)
 {
-    const struct json_problem *problem = reading->problem;
+    const struct json_problem *problem = reader->problem;
     const char *sentence = fault == FAULT_AUTF8   ? "The text is not UTF-8 at byte %zu."
                            : fault == FAULT_AJSON ? "The text is not JSON at byte %zu: %s."
                                                   : "The text exceeds a limit at byte %zu: %s.";
-    return refuse(reading, fault, wrong,
-                  arena_printf(reading->arena, sentence, problem->offset, problem->what));
+    return refuse(reader, fault, wrong,
+                  arena_printf(reader->arena, sentence, problem->offset, problem->what));
 }
 
-static int item_level(const struct reading *reading)
+static int item_level(const struct argument_reader *reader)
 {
-    return reading->is_resource ? ITEM_LEVEL_IN_ITEMS : CALL_PARAM_TREE;
+    return reader->is_resource ? ITEM_LEVEL_IN_ITEMS : CALL_PARAM_TREE;
 }
 
 static bool is_tree(const struct argument *argument)
@@ -124,128 +125,130 @@ static bool is_given(struct arguments *arguments, const struct argument *argumen
                              : text_field(arguments, argument)->data != NULL;
 }
 
-static enum fault set_tree(struct reading *reading, const struct argument *argument, const struct json *tree)
+static enum fault set_tree(struct argument_reader *reader, const struct argument *argument,
+                           const struct json *tree)
 {
     if (tree->kind != argument->kind)
-        return refuse(reading, FAULT_AARG, argument->name,
+        return refuse(reader, FAULT_AARG, argument->name,
                       argument->kind == JSON_OBJECT ? "A JSON object is expected."
                                                     : "A JSON array is expected.");
-    *tree_field(reading->arguments, argument) = tree;
+    *tree_field(reader->arguments, argument) = tree;
     return FAULT_NONE;
 }
 
 /* Stores the value of an argument of a query string or form. */
-static enum fault set_text(struct reading *reading, const struct argument *argument, struct bytes value)
+static enum fault set_text(struct argument_reader *reader, const struct argument *argument,
+                           struct bytes value)
 {
     if (!is_tree(argument)) {
         if (!bytes_is_utf8(value))
-            return refuse(reading, FAULT_AUTF8, argument->name, "The text is not UTF-8.");
-        *text_field(reading->arguments, argument) = value;
+            return refuse(reader, FAULT_AUTF8, argument->name, "The text is not UTF-8.");
+        *text_field(reader->arguments, argument) = value;
         return FAULT_NONE;
     }
-    struct json_limits limits = {reading->limits->depth - 1, item_level(reading), reading->limits->nodes};
+    struct json_limits limits = {reader->limits->depth - 1, item_level(reader), reader->limits->nodes};
     struct json *tree;
-    enum fault fault = json_read(reading->arena, value, &limits, &tree, reading->problem);
+    enum fault fault = json_read(reader->arena, value, &limits, &tree, reader->problem);
     if (fault)
-        return refuse_text(reading, fault, argument->name);
-    return set_tree(reading, argument, tree);
+        return refuse_text(reader, fault, argument->name);
+    return set_tree(reader, argument, tree);
 }
 
-static enum fault read_pair(struct reading *reading, struct bytes pair, const char *where)
+static enum fault read_pair(struct argument_reader *reader, struct bytes pair, const char *where)
 {
     struct bytes name, value;
     const char *what;
     if (!pair.size)
         return FAULT_NONE;
-    enum fault fault = percent_decode(reading->arena, bytes_cut(&pair, '='), true, &name, &what);
+    enum fault fault = percent_decode(reader->arena, bytes_cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
-        return refuse(reading, fault, where, what);
-    const struct argument *argument = find_argument(reading, name);
+        return refuse(reader, fault, where, what);
+    const struct argument *argument = find_argument(reader, name);
     if (!argument)
-        return refuse_unknown(reading, name);
-    if (is_given(reading->arguments, argument))
+        return refuse_unknown(reader, name);
+    if (is_given(reader->arguments, argument))
         return FAULT_NONE;
-    fault = percent_decode(reading->arena, pair, true, &value, &what);
+    fault = percent_decode(reader->arena, pair, true, &value, &what);
     if (fault != FAULT_NONE)
-        return refuse(reading, fault, argument->name, what);
-    return set_text(reading, argument, value);
+        return refuse(reader, fault, argument->name, what);
+    return set_text(reader, argument, value);
 }
 
 /* Reads name=value pairs joined by '&'. */
-static enum fault read_pairs(struct reading *reading, struct bytes pairs, const char *where)
+static enum fault read_pairs(struct argument_reader *reader, struct bytes pairs, const char *where)
 {
     enum fault fault = FAULT_NONE;
     while (pairs.size && fault == FAULT_NONE) {
-        if (++reading->pair_count > reading->limits->parts)
-            return refuse(reading, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
-        fault = read_pair(reading, bytes_cut(&pairs, '&'), where);
+        if (++reader->pair_count > reader->limits->parts)
+            return refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
+        fault = read_pair(reader, bytes_cut(&pairs, '&'), where);
     }
     return fault;
 }
 
-static enum fault set_member(struct reading *reading, const struct argument *argument,
+static enum fault set_member(struct argument_reader *reader, const struct argument *argument,
                              const struct json *member)
 {
     if (is_tree(argument))
-        return set_tree(reading, argument, member);
+        return set_tree(reader, argument, member);
     if (member->kind != JSON_STRING && !(member->kind == JSON_NUMBER && argument->may_be_number))
-        return refuse(reading, FAULT_AARG, argument->name,
+        return refuse(reader, FAULT_AARG, argument->name,
                       argument->may_be_number ? "A JSON string or number is expected."
                                               : "A JSON string is expected.");
-    *text_field(reading->arguments, argument) = member->value;
+    *text_field(reader->arguments, argument) = member->value;
     return FAULT_NONE;
 }
 
 /* Reads what follows the list of synchronisations as an object; NULL: it is wrong, or has another list. */
-static struct json *read_others(struct reading *reading, struct bytes others,
+static struct json *read_others(struct argument_reader *reader, struct bytes others,
                                 const struct json_limits *limits)
 {
     struct json *root;
     struct json_problem problem;
-    char *text = arena_alloc(reading->arena, others.size + 1);
+    char *text = arena_alloc(reader->arena, others.size + 1);
     text[0] = '{';
     memcpy(text + 1, others.data, others.size);
     enum fault fault =
-        json_read(reading->arena, (struct bytes){text, others.size + 1}, limits, &root, &problem);
+        json_read(reader->arena, (struct bytes){text, others.size + 1}, limits, &root, &problem);
     return fault || json_member(root, "syncs") ? NULL : root;
 }
 
 /* Fast path for a body that begins with synchronisations and cannot exceed the limits of trees; `others_r`
  * NULL: it has nothing else.  False: use the full parser, which reports the error. */
-static bool read_holdings(struct reading *reading, struct bytes body, const struct json_limits *limits,
+static bool read_holdings(struct argument_reader *reader, struct bytes body, const struct json_limits *limits,
                           struct json **others_r)
 {
     struct bytes others;
     *others_r = NULL;
-    if (reading->is_resource || reading->arguments->syncs || limits->depth < HOLDINGS_DEPTH ||
+    if (reader->is_resource || reader->arguments->syncs || limits->depth < HOLDINGS_DEPTH ||
         body.size > limits->nodes)
         return false;
-    struct holdings *holdings = holdings_read_fast(reading->arena, body, &others);
-    if (!holdings || (others.size && !(*others_r = read_others(reading, others, limits))))
+    struct holdings *holdings = holdings_read_fast(reader->arena, body, &others);
+    if (!holdings || (others.size && !(*others_r = read_others(reader, others, limits))))
         return false;
-    reading->arguments->holdings = holdings;
+    reader->arguments->holdings = holdings;
     return true;
 }
 
-static enum fault read_json(struct reading *reading, struct bytes body)
+static enum fault read_json(struct argument_reader *reader, struct bytes body)
 {
-    struct json_limits limits = {reading->limits->depth, item_level(reading) + 1, reading->limits->nodes};
+    struct json_limits limits = {reader->limits->depth, item_level(reader) + 1, reader->limits->nodes};
     struct json *root;
     enum fault fault = FAULT_NONE;
-    if (!read_holdings(reading, body, &limits, &root))
-        fault = json_read(reading->arena, body, &limits, &root, reading->problem);
+    if (!read_holdings(reader, body, &limits, &root))
+        fault = json_read(reader->arena, body, &limits, &root, reader->problem);
     if (fault)
-        return refuse_text(reading, fault, "body");
+        return refuse_text(reader, fault, "body");
     if (!root)
         return FAULT_NONE;
     if (root->kind != JSON_OBJECT)
-        return refuse(reading, FAULT_AARG, "body", "A JSON object is expected.");
+        return refuse(reader, FAULT_AARG, "body", "A JSON object is expected.");
     for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {
-        const struct argument *argument = find_argument(reading, member->name);
+        const struct argument *argument = find_argument(reader, member->name);
         if (!argument)
-            fault = refuse_unknown(reading, member->name);
-        else if (!is_given(reading->arguments, argument))
-            fault = set_member(reading, argument, member);
+            fault = refuse_unknown(reader, member->name);
+        else if (!is_given(reader->arguments, argument))
+            fault = set_member(reader, argument, member);
     }
     return fault;
 }
@@ -290,25 +293,25 @@ static bool parameters_are_fine(struct bytes parameters)
 /* --- multipart forms ----------------------------------------------------------------------------- */
 
 /* A part without a file name is an argument. */
-static enum fault take_argument(struct reading *reading, const struct part *part)
+static enum fault take_argument(struct argument_reader *reader, const struct part *part)
 {
-    const struct argument *argument = find_argument(reading, part->name);
+    const struct argument *argument = find_argument(reader, part->name);
     if (!argument)
-        return refuse_unknown(reading, part->name);
-    if (is_given(reading->arguments, argument))
+        return refuse_unknown(reader, part->name);
+    if (is_given(reader->arguments, argument))
         return FAULT_NONE;
     struct bytes parameters = part->type;
     bytes_cut(&parameters, ';');
     if (part->type.data && !parameters_are_fine(parameters))
-        return refuse(reading, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
+        return refuse(reader, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
     if (part->content.size && memchr(part->content.data, '\0', part->content.size))
-        return refuse(reading, FAULT_AARG, argument->name, "The character U+0000 is not allowed.");
-    return set_text(reading, argument, part->content);
+        return refuse(reader, FAULT_AARG, argument->name, "The character U+0000 is not allowed.");
+    return set_text(reader, argument, part->content);
 }
 
-static void take_file(struct reading *reading, const struct part *part, struct call_file *files)
+static void take_file(struct argument_reader *reader, const struct part *part, struct call_file *files)
 {
-    files[reading->arguments->file_count++] = (struct call_file){
+    files[reader->arguments->file_count++] = (struct call_file){
         .name = part->name,
         .file_name = part->file_name,
         .type = part->type.data ? part->type : BYTES("application/octet-stream"),
@@ -317,20 +320,20 @@ static void take_file(struct reading *reading, const struct part *part, struct c
 }
 
 /* Makes room for the files: doubles it when it is full. */
-static struct call_file *make_room(struct reading *reading, struct call_file *files, size_t *room)
+static struct call_file *make_room(struct argument_reader *reader, struct call_file *files, size_t *room)
 {
-    size_t count = reading->arguments->file_count;
+    size_t count = reader->arguments->file_count;
     if (count < *room)
         return files;
     *room = count ? count * 2 : 4;
-    struct call_file *more = ARENA_ARRAY(reading->arena, struct call_file, *room);
+    struct call_file *more = ARENA_ARRAY(reader->arena, struct call_file, *room);
     if (count)
         memcpy(more, files, count * sizeof *files);
-    reading->arguments->files = more;
+    reader->arguments->files = more;
     return more;
 }
 
-static enum fault read_parts(struct reading *reading, struct bytes parameters, struct bytes body)
+static enum fault read_parts(struct argument_reader *reader, struct bytes parameters, struct bytes body)
 {
     struct multipart multipart;
     struct part part;
@@ -338,23 +341,23 @@ static enum fault read_parts(struct reading *reading, struct bytes parameters, s
     size_t count = 0, room = 0;
     const char *what;
     bool is_there = true;
-    enum fault fault = multipart_open(reading->arena, parameters, body, &multipart, &what);
+    enum fault fault = multipart_open(reader->arena, parameters, body, &multipart, &what);
     while (!fault && is_there) {
         fault = multipart_next(&multipart, &part, &is_there, &what);
         if (fault || !is_there)
             break;
-        if (++count > reading->limits->parts)
-            return refuse(reading, FAULT_ALIMIT, "limit_parts", "There are too many parts.");
+        if (++count > reader->limits->parts)
+            return refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many parts.");
         if (part.file_name.data) {
-            files = make_room(reading, files, &room);
-            take_file(reading, &part, files);
+            files = make_room(reader, files, &room);
+            take_file(reader, &part, files);
         } else {
-            enum fault wrong = take_argument(reading, &part);
+            enum fault wrong = take_argument(reader, &part);
             if (wrong)
                 return wrong; /* already reported */
         }
     }
-    return fault ? refuse(reading, fault, "body", what) : FAULT_NONE;
+    return fault ? refuse(reader, fault, "body", what) : FAULT_NONE;
 }
 
 /* --- bodies -------------------------------------------------------------------------------------- */
@@ -366,47 +369,47 @@ static bool looks_like_json(struct bytes body)
     return body.size && (body.data[0] == '{' || body.data[0] == '[');
 }
 
-static enum fault refuse_type(struct reading *reading, struct bytes type, struct bytes body)
+static enum fault refuse_type(struct argument_reader *reader, struct bytes type, struct bytes body)
 {
     if (looks_like_json(body))
-        return refuse(reading, FAULT_ATYPE, "body",
+        return refuse(reader, FAULT_ATYPE, "body",
                       type.size ? "The body looks like JSON: send it with Content-Type: application/json."
                                 : "The body has no Content-Type: send JSON with application/json.");
-    return refuse(reading, FAULT_ATYPE, "body", "The body must be application/json or a form.");
+    return refuse(reader, FAULT_ATYPE, "body", "The body must be application/json or a form.");
 }
 
-static enum fault read_body(struct reading *reading, const struct argument_source *source)
+static enum fault read_body(struct argument_reader *reader, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
     struct bytes type = trimmed(bytes_cut(&parameters, ';'));
     if (!parameters_are_fine(parameters))
-        return refuse(reading, FAULT_ATYPE, "body", "The character set must be utf-8.");
+        return refuse(reader, FAULT_ATYPE, "body", "The character set must be utf-8.");
     if (is_word(type, "application/json"))
-        return read_json(reading, source->body);
+        return read_json(reader, source->body);
     if (is_word(type, "application/x-www-form-urlencoded") && !looks_like_json(source->body))
-        return read_pairs(reading, source->body, "body");
+        return read_pairs(reader, source->body, "body");
     if (is_word(type, "multipart/form-data"))
-        return read_parts(reading, parameters, source->body);
-    return refuse_type(reading, type, source->body);
+        return read_parts(reader, parameters, source->body);
+    return refuse_type(reader, type, source->body);
 }
 
 enum fault arguments_read(struct arena *arena, const struct argument_source *source,
                           const struct argument_limits *limits, struct arguments *arguments_r,
                           struct json_problem *problem_r)
 {
-    struct reading reading = {.arena = arena,
-                              .is_resource = source->is_resource,
-                              .whose = source->is_resource  ? OF_RESOURCES
-                                       : source->is_manager ? OF_MANAGERS
-                                                            : OF_OPERATIONS,
-                              .limits = limits,
-                              .arguments = arguments_r,
-                              .problem = problem_r};
+    struct argument_reader reader = {.arena = arena,
+                                     .is_resource = source->is_resource,
+                                     .whose = source->is_resource  ? OF_RESOURCES
+                                              : source->is_manager ? OF_MANAGERS
+                                                                   : OF_OPERATIONS,
+                                     .limits = limits,
+                                     .arguments = arguments_r,
+                                     .problem = problem_r};
     *arguments_r = (struct arguments){0};
     *problem_r = (struct json_problem){0};
-    enum fault fault = read_pairs(&reading, source->query, "query");
+    enum fault fault = read_pairs(&reader, source->query, "query");
     if (fault == FAULT_NONE && source->body.size)
-        fault = read_body(&reading, source);
+        fault = read_body(&reader, source);
     return fault;
 }
 

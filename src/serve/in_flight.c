@@ -22,7 +22,7 @@ struct token {
     _Atomic uint64_t words[TOKEN_WORDS]; /* 0: none */
 };
 
-struct place {
+struct in_flight_slot {
     _Alignas(64) struct token present;
     struct token given; /* the client's id of the present request */
     struct token retired[RETIRED];
@@ -38,45 +38,45 @@ enum { LAYOUT = 3 };
 struct in_flight {
     _Atomic uint32_t layout; /* 0: not initialised yet */
     int count;
-    struct place places[];
+    struct in_flight_slot slots[];
 };
 
-static size_t size_of(int places)
+static size_t size_of(int slots)
 {
-    return sizeof(struct in_flight) + (size_t)places * sizeof(struct place);
+    return sizeof(struct in_flight) + (size_t)slots * sizeof(struct in_flight_slot);
 }
 
-static struct in_flight *make(struct in_flight *in_flight, int places, int64_t now_ms)
+static struct in_flight *make(struct in_flight *in_flight, int slots, int64_t now_ms)
 {
-    in_flight->count = places;
-    for (int i = 0; i < places; i++)
-        in_flight->places[i].forgotten_ms = now_ms;
+    in_flight->count = slots;
+    for (int i = 0; i < slots; i++)
+        in_flight->slots[i].forgotten_ms = now_ms;
     atomic_store(&in_flight->layout, LAYOUT);
     return in_flight;
 }
 
-struct in_flight *in_flight_create(int places, int64_t now_ms)
+struct in_flight *in_flight_create(int slots, int64_t now_ms)
 {
-    return make(mapping_share(size_of(places)), places, now_ms);
+    return make(mapping_share(size_of(slots)), slots, now_ms);
 }
 
-struct in_flight *in_flight_open(int places, int64_t now_ms, int *descriptor, bool is_alone)
+struct in_flight *in_flight_open(int slots, int64_t now_ms, int *descriptor, bool is_alone)
 {
     bool is_new = *descriptor < 0;
-    struct in_flight *in_flight = mapping_share_passed(size_of(places), descriptor);
+    struct in_flight *in_flight = mapping_share_passed(size_of(slots), descriptor);
     if (is_new)
-        return make(in_flight, places, now_ms);
-    if (!in_flight || atomic_load(&in_flight->layout) != LAYOUT || in_flight->count != places)
+        return make(in_flight, slots, now_ms);
+    if (!in_flight || atomic_load(&in_flight->layout) != LAYOUT || in_flight->count != slots)
         return NULL;
-    for (int i = 0; is_alone && i < places; i++)
+    for (int i = 0; is_alone && i < slots; i++)
         in_flight_retire(in_flight, i, &(struct fate){.cause = LOSS_UNKNOWN}, now_ms);
     return in_flight;
 }
 
-static struct place *place_of(struct in_flight *in_flight, int place)
+static struct in_flight_slot *slot_at(struct in_flight *in_flight, int slot)
 {
-    assert(place >= 0 && place < in_flight->count);
-    return &in_flight->places[place];
+    assert(slot >= 0 && slot < in_flight->count);
+    return &in_flight->slots[slot];
 }
 
 static void write_token(struct token *token, const uint64_t words[TOKEN_WORDS])
@@ -98,12 +98,12 @@ static bool is_token(const struct token *token, const uint64_t words[TOKEN_WORDS
     return memcmp(present, words, sizeof present) == 0;
 }
 
-static bool is_known(const struct place *place, const uint64_t words[TOKEN_WORDS])
+static bool is_known(const struct in_flight_slot *slot, const uint64_t words[TOKEN_WORDS])
 {
-    if (is_token(&place->present, words))
+    if (is_token(&slot->present, words))
         return true;
     for (int i = 0; i < RETIRED; i++)
-        if (is_token(&place->retired[i], words) || is_token(&place->left[i], words))
+        if (is_token(&slot->retired[i], words) || is_token(&slot->left[i], words))
             return true;
     return false;
 }
@@ -157,8 +157,8 @@ static bool is_untouched(const struct in_flight *in_flight, const uint64_t words
         return false;
     int64_t came_ms = now_ms - age_ms - SLACK_MS;
     for (int i = 0; i < in_flight->count; i++)
-        if (is_known(&in_flight->places[i], words) ||
-            atomic_load(&in_flight->places[i].forgotten_ms) >= came_ms)
+        if (is_known(&in_flight->slots[i], words) ||
+            atomic_load(&in_flight->slots[i].forgotten_ms) >= came_ms)
             return false;
     return true;
 }
@@ -172,12 +172,12 @@ static bool read_words(struct bytes token, uint64_t words_r[TOKEN_WORDS])
     return true;
 }
 
-bool in_flight_start(struct in_flight *in_flight, int place, const struct redelivery *redelivery,
+bool in_flight_start(struct in_flight *in_flight, int slot, const struct redelivery *redelivery,
                      int64_t now_ms)
 {
     static const uint64_t none[TOKEN_WORDS];
     uint64_t words[TOKEN_WORDS];
-    struct token *present = &place_of(in_flight, place)->present;
+    struct token *present = &slot_at(in_flight, slot)->present;
     bool has_token = read_words(redelivery->token, words);
     if (in_flight_is_again(redelivery) && (!has_token || !is_untouched(in_flight, words, redelivery, now_ms)))
         return false;
@@ -185,9 +185,9 @@ bool in_flight_start(struct in_flight *in_flight, int place, const struct redeli
     return true;
 }
 
-void in_flight_name(struct in_flight *in_flight, int place, struct bytes given)
+void in_flight_name(struct in_flight *in_flight, int slot, struct bytes given)
 {
-    struct token *name = &place_of(in_flight, place)->given;
+    struct token *name = &slot_at(in_flight, slot)->given;
     uint64_t words[TOKEN_WORDS];
     if (read_words(given, words))
         write_token(name, words);
@@ -202,35 +202,35 @@ static const char *text_of(struct arena *arena, const struct token *token)
     return arena_copy(arena, (const char *)words, strnlen((const char *)words, TOKEN_BYTES));
 }
 
-const char *in_flight_request_id(const struct in_flight *in_flight, int place, struct arena *arena)
+const char *in_flight_request_id(const struct in_flight *in_flight, int slot, struct arena *arena)
 {
-    assert(place >= 0 && place < in_flight->count);
-    const char *token = text_of(arena, &in_flight->places[place].present);
-    const char *given = text_of(arena, &in_flight->places[place].given);
+    assert(slot >= 0 && slot < in_flight->count);
+    const char *token = text_of(arena, &in_flight->slots[slot].present);
+    const char *given = text_of(arena, &in_flight->slots[slot].given);
     if (!*token)
         return NULL;
     return *given ? given : request_id_make(arena, bytes_of(token));
 }
 
-void in_flight_end(struct in_flight *in_flight, int place)
+void in_flight_end(struct in_flight *in_flight, int slot)
 {
     static const uint64_t none[TOKEN_WORDS];
-    write_token(&place_of(in_flight, place)->present, none);
+    write_token(&slot_at(in_flight, slot)->present, none);
 }
 
-void in_flight_leave(struct in_flight *in_flight, int place)
+void in_flight_leave(struct in_flight *in_flight, int slot)
 {
-    struct place *whose = place_of(in_flight, place);
+    struct in_flight_slot *whose = slot_at(in_flight, slot);
     uint64_t words[TOKEN_WORDS];
     read_token(&whose->present, words);
     write_token(&whose->left[whose->next_left++ % RETIRED], words);
-    in_flight_end(in_flight, place);
+    in_flight_end(in_flight, slot);
 }
 
 enum { CAUSE_BITS = 8, BIT_APPLICATION = 1 << CAUSE_BITS, BIT_UNCHANGED = 2 << CAUSE_BITS };
 
 /* The fate in a retired entry changes only while the entry has no token. */
-static void write_retired(struct place *place, uint32_t retired, const uint64_t words[TOKEN_WORDS],
+static void write_retired(struct in_flight_slot *slot, uint32_t retired, const uint64_t words[TOKEN_WORDS],
                           const struct fate *fate)
 {
     static const uint64_t none[TOKEN_WORDS];
@@ -239,15 +239,15 @@ static void write_retired(struct place *place, uint32_t retired, const uint64_t 
         bits |= BIT_APPLICATION;
     if (fate->is_unchanged)
         bits |= BIT_UNCHANGED;
-    write_token(&place->retired[retired], none);
-    atomic_store(&place->fates[retired], bits);
-    write_token(&place->retired[retired], words);
+    write_token(&slot->retired[retired], none);
+    atomic_store(&slot->fates[retired], bits);
+    write_token(&slot->retired[retired], words);
 }
 
-void in_flight_retire(struct in_flight *in_flight, int place, const struct fate *fate, int64_t now_ms)
+void in_flight_retire(struct in_flight *in_flight, int slot, const struct fate *fate, int64_t now_ms)
 {
     static const uint64_t none[TOKEN_WORDS];
-    struct place *whose = place_of(in_flight, place);
+    struct in_flight_slot *whose = slot_at(in_flight, slot);
     uint64_t words[TOKEN_WORDS];
     read_token(&whose->present, words);
     if (memcmp(words, none, sizeof words) == 0)
@@ -265,12 +265,12 @@ static bool find_retired(const struct in_flight *in_flight, const uint64_t words
                          struct fate *fate_r)
 {
     for (int i = 0; i < in_flight->count; i++) {
-        const struct place *place = &in_flight->places[i];
+        const struct in_flight_slot *slot = &in_flight->slots[i];
         for (int retired = 0; retired < RETIRED; retired++) {
-            if (!is_token(&place->retired[retired], words))
+            if (!is_token(&slot->retired[retired], words))
                 continue;
-            uint32_t bits = atomic_load(&place->fates[retired]);
-            if (!is_token(&place->retired[retired], words))
+            uint32_t bits = atomic_load(&slot->fates[retired]);
+            if (!is_token(&slot->retired[retired], words))
                 return false;
             *fate_r = (struct fate){.cause = (enum loss_cause)(bits & ((1U << CAUSE_BITS) - 1)),
                                     .in_application = (bits & BIT_APPLICATION) != 0,
@@ -284,7 +284,7 @@ static bool find_retired(const struct in_flight *in_flight, const uint64_t words
 static bool is_present(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS])
 {
     for (int i = 0; i < in_flight->count; i++)
-        if (is_token(&in_flight->places[i].present, words))
+        if (is_token(&in_flight->slots[i].present, words))
             return true;
     return false;
 }

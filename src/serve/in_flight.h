@@ -18,12 +18,12 @@ struct in_flight;
 
 /* Shared with all children forked from now on, for the life of the process; it has no record of requests
  * older than `now_ms` (monotonic). */
-struct in_flight *in_flight_create(int places, int64_t now_ms) __attribute__((returns_nonnull));
+struct in_flight *in_flight_create(int slots, int64_t now_ms) __attribute__((returns_nonnull));
 
 /* The same, shared by successive servers through a descriptor that each passes to the next; created if the
  * descriptor is -1.  `is_alone`: the former server is gone, and what its workers had begun will never be
  * answered.  NULL: the table belongs to another release. */
-struct in_flight *in_flight_open(int places, int64_t now_ms, int *descriptor, bool is_alone);
+struct in_flight *in_flight_open(int slots, int64_t now_ms, int *descriptor, bool is_alone);
 
 /* What nginx sends about a request. */
 struct redelivery {
@@ -44,23 +44,23 @@ struct fate {
 };
 
 /* The worker begins the request; false: a worker may have begun it before, it must not be executed. */
-MUST_USE bool in_flight_start(struct in_flight *in_flight, int place, const struct redelivery *redelivery,
+MUST_USE bool in_flight_start(struct in_flight *in_flight, int slot, const struct redelivery *redelivery,
                               int64_t now_ms);
 /* The request is answered. */
-void in_flight_end(struct in_flight *in_flight, int place);
+void in_flight_end(struct in_flight *in_flight, int slot);
 /* Its client went before the answer: nginx has given the request up and will not deliver it again.  Should it
  * do so all the same, the request is known, but for a flood of such clients: they make the table forget no
  * other request. */
-void in_flight_leave(struct in_flight *in_flight, int place);
+void in_flight_leave(struct in_flight *in_flight, int slot);
 /* The request will never be answered: the worker is gone, or the answer could not be sent.  Each slot keeps
  * its last few. */
-void in_flight_retire(struct in_flight *in_flight, int place, const struct fate *fate, int64_t now_ms);
+void in_flight_retire(struct in_flight *in_flight, int slot, const struct fate *fate, int64_t now_ms);
 /* The id that the client gave the request, for the log; empty, or more than 64 bytes: none.  For the worker.
  */
-void in_flight_name(struct in_flight *in_flight, int place, struct bytes given);
+void in_flight_name(struct in_flight *in_flight, int slot, struct bytes given);
 /* The id of the request that the worker of the place has begun and not answered, as it is in the logs; NULL:
  * there is no such request.  For the master, when the worker is gone. */
-const char *in_flight_request_id(const struct in_flight *in_flight, int place, struct arena *arena);
+const char *in_flight_request_id(const struct in_flight *in_flight, int slot, struct arena *arena);
 /* What became of the request with this token. */
 enum found_fate {
     FATE_FOUND, /* it is retired */

@@ -204,7 +204,7 @@ static enum fault take_content(struct multipart *multipart, struct bytes *conten
 
 /* --- the head of a part -------------------------------------------------------------------------- */
 
-struct head {
+struct part_header {
     struct arena *arena;
     struct part *part;
     bool has_disposition;
@@ -222,67 +222,68 @@ static bool is_field_text(struct bytes text, bool others)
     return true;
 }
 
-static enum fault take_name(struct head *head, struct bytes name, struct bytes value)
+static enum fault take_name(struct part_header *header, struct bytes name, struct bytes value)
 {
     bool is_file = is_word(name, "filename");
     if (is_word(name, "filename*") || is_word(name, "name*"))
-        return refuse(head->what_r, FAULT_AARG, "The name and filename are sent as UTF-8, without *.");
+        return refuse(header->what_r, FAULT_AARG, "The name and filename are sent as UTF-8, without *.");
     if (!is_file && !is_word(name, "name"))
         return FAULT_NONE;
-    struct bytes *field = is_file ? &head->part->file_name : &head->part->name;
+    struct bytes *field = is_file ? &header->part->file_name : &header->part->name;
     if (field->data)
-        return refuse(head->what_r, FAULT_AARG, "A part has two names.");
+        return refuse(header->what_r, FAULT_AARG, "A part has two names.");
     if (!bytes_is_utf8(value))
-        return refuse(head->what_r, FAULT_AUTF8, "The name of a part is not valid UTF-8.");
+        return refuse(header->what_r, FAULT_AUTF8, "The name of a part is not valid UTF-8.");
     *field = value.size ? value : BYTES("");
     return FAULT_NONE;
 }
 
-static enum fault read_disposition(struct head *head, struct bytes value)
+static enum fault read_disposition(struct part_header *header, struct bytes value)
 {
     enum fault fault = FAULT_NONE;
-    if (head->has_disposition || !is_word(take_token(&value), "form-data"))
-        return refuse(head->what_r, FAULT_AARG, "A part has one Content-Disposition, of form-data.");
-    head->has_disposition = true;
+    if (header->has_disposition || !is_word(take_token(&value), "form-data"))
+        return refuse(header->what_r, FAULT_AARG, "A part has one Content-Disposition, of form-data.");
+    header->has_disposition = true;
     skip_blanks(&value);
     while (value.size && !fault) {
         struct bytes name, text;
-        if (!take_parameter(head->arena, &value, &name, &text))
-            return refuse(head->what_r, FAULT_AARG, "A Content-Disposition is malformed.");
-        fault = take_name(head, name, text);
+        if (!take_parameter(header->arena, &value, &name, &text))
+            return refuse(header->what_r, FAULT_AARG, "A Content-Disposition is malformed.");
+        fault = take_name(header, name, text);
         skip_blanks(&value);
     }
     return fault;
 }
 
-static enum fault read_field(struct head *head, struct bytes name, struct bytes value)
+static enum fault read_field(struct part_header *header, struct bytes name, struct bytes value)
 {
     if (is_word(name, "Content-Disposition"))
-        return read_disposition(head, value);
+        return read_disposition(header, value);
     if (is_word(name, "Content-Type")) {
-        if (head->part->type.data || !value.size || value.size > TYPE_MAX || !is_field_text(value, false))
-            return refuse(head->what_r, FAULT_AARG, "The Content-Type of a part is malformed.");
-        head->part->type = value;
+        if (header->part->type.data || !value.size || value.size > TYPE_MAX || !is_field_text(value, false))
+            return refuse(header->what_r, FAULT_AARG, "The Content-Type of a part is malformed.");
+        header->part->type = value;
     } else if (is_word(name, "Content-Transfer-Encoding") && !is_word(value, "binary") &&
                !is_word(value, "8bit") && !is_word(value, "7bit")) {
-        return refuse(head->what_r, FAULT_ATYPE, "Parts are sent as they are, without a transfer encoding.");
+        return refuse(header->what_r, FAULT_ATYPE,
+                      "Parts are sent as they are, without a transfer encoding.");
     }
     return FAULT_NONE;
 }
 
-static enum fault read_line(struct head *head, struct bytes line)
+static enum fault read_line(struct part_header *header, struct bytes line)
 {
     struct bytes name = take_token(&line);
     if (!name.size || !take(&line, BYTES(":")) || !is_field_text(line, true))
-        return refuse(head->what_r, FAULT_AARG, "A header field of a part is malformed.");
+        return refuse(header->what_r, FAULT_AARG, "A header field of a part is malformed.");
     skip_blanks(&line);
     while (line.size && is_blank(line.data[line.size - 1]))
         line.size--;
-    return read_field(head, name, line);
+    return read_field(header, name, line);
 }
 
 /* Reads the fields, including the empty line. */
-static enum fault take_head(struct multipart *multipart, struct head *head)
+static enum fault take_header(struct multipart *multipart, struct part_header *header)
 {
     size_t room = PART_HEAD_MAX;
     for (;;) {
@@ -290,15 +291,15 @@ static enum fault take_head(struct multipart *multipart, struct head *head)
         size_t most = rest.size < room ? rest.size : room;
         const char *end = most ? memmem(rest.data, most, "\r\n", 2) : NULL;
         if (!end && rest.size > room)
-            return refuse(head->what_r, FAULT_ALIMIT, "The header of a part has more than 8,192 bytes.");
+            return refuse(header->what_r, FAULT_ALIMIT, "The header of a part has more than 8,192 bytes.");
         if (!end)
-            return refuse(head->what_r, FAULT_ABODY, "The body ends within a part.");
+            return refuse(header->what_r, FAULT_ABODY, "The body ends within a part.");
         struct bytes line = {rest.data, (size_t)(end - rest.data)};
         skip(&multipart->rest, line.size + 2);
         room -= line.size + 2;
         if (!line.size)
             return FAULT_NONE;
-        enum fault fault = read_line(head, line);
+        enum fault fault = read_line(header, line);
         if (fault)
             return fault;
     }
@@ -307,7 +308,7 @@ static enum fault take_head(struct multipart *multipart, struct head *head)
 enum fault multipart_next(struct multipart *multipart, struct part *part_r, bool *is_there_r,
                           const char **what_r)
 {
-    struct head head = {.arena = multipart->arena, .part = part_r, .what_r = what_r};
+    struct part_header header = {.arena = multipart->arena, .part = part_r, .what_r = what_r};
     *part_r = (struct part){0};
     *is_there_r = false;
     if (take(&multipart->rest, BYTES("--"))) {
@@ -318,7 +319,7 @@ enum fault multipart_next(struct multipart *multipart, struct part *part_r, bool
     }
     enum fault fault = end_line(multipart, what_r);
     if (!fault)
-        fault = take_head(multipart, &head);
+        fault = take_header(multipart, &header);
     if (!fault && !part_r->name.data)
         fault = refuse(what_r, FAULT_AARG, "A part has no name.");
     if (!fault)

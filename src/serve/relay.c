@@ -30,7 +30,7 @@ enum {
 };
 
 /* The connection to one namespace's database. */
-struct subscriber {
+struct relay_session {
     struct pg *pg;  /* NULL: not connected */
     int failures;   /* consecutive */
     bool is_absent; /* the database does not exist: it was dropped, or never was */
@@ -43,15 +43,15 @@ struct relay {
     struct arena *arena; /* of one batch of notifications */
     struct remote_wakeups *remote_wakeups;
     int64_t told_ms;
-    struct subscriber feed[NAMESPACES_MOST];
+    struct relay_session sessions[NAMESPACES_MOST];
 };
 
 /* A namespace was created or changed: databases that did not exist may exist now. */
 static void look_for_absent(struct relay *relay)
 {
     for (int ns = 0; ns < NAMESPACES_MOST; ns++)
-        if (relay->feed[ns].is_absent)
-            relay->feed[ns].not_before_ms = 0;
+        if (relay->sessions[ns].is_absent)
+            relay->sessions[ns].not_before_ms = 0;
 }
 
 static void hear(struct relay *relay, int ns, struct bytes payload)
@@ -74,27 +74,27 @@ static void want_scan(struct relay *relay, int ns)
 
 static void put_off(struct relay *relay, int ns)
 {
-    struct subscriber *subscriber = &relay->feed[ns];
+    struct relay_session *session = &relay->sessions[ns];
     namespaces_set_health(relay->segment, ns, false);
-    pg_close(subscriber->pg);
-    subscriber->pg = NULL;
-    subscriber->failures++;
-    subscriber->not_before_ms = clock_monotonic_ms() + session_pause_ms(subscriber->failures);
+    pg_close(session->pg);
+    session->pg = NULL;
+    session->failures++;
+    session->not_before_ms = clock_monotonic_ms() + session_pause_ms(session->failures);
 }
 
 /* Handles all notifications received; closes a lost connection. */
 static void drain(struct relay *relay, int ns)
 {
-    struct subscriber *subscriber = &relay->feed[ns];
+    struct relay_session *session = &relay->sessions[ns];
     struct bytes channel, payload;
-    while (pg_next_notification(subscriber->pg, relay->arena, &channel, &payload)) {
+    while (pg_next_notification(session->pg, relay->arena, &channel, &payload)) {
         if (bytes_equal(channel, BYTES("stampd_task")))
             want_scan(relay, ns);
         else
             hear(relay, ns, payload);
         arena_reset(relay->arena);
     }
-    if (pg_is_alive(subscriber->pg))
+    if (pg_is_alive(session->pg))
         return;
     log_warning("relay lost database=%s", namespaces_database(relay->segment, ns));
     put_off(relay, ns);
@@ -104,7 +104,7 @@ static void drain(struct relay *relay, int ns)
  * ones are received. */
 static void connect(struct relay *relay, int ns)
 {
-    struct subscriber *subscriber = &relay->feed[ns];
+    struct relay_session *session = &relay->sessions[ns];
     struct pg_options options = {
         .conninfo = relay->settings->database,
         .database = namespaces_database(relay->segment, ns),
@@ -113,25 +113,25 @@ static void connect(struct relay *relay, int ns)
         .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
         .lock_timeout_ms = STATEMENT_TIMEOUT_MS,
     };
-    options.is_absence_known = subscriber->is_absent;
-    enum fault fault = pg_open(&options, &subscriber->pg);
-    if (fault || pg_execute(subscriber->pg,
-                            "set application_name = 'stampd relay'; listen stampd; listen stampd_task")) {
+    options.is_absence_known = session->is_absent;
+    enum fault fault = pg_open(&options, &session->pg);
+    if (fault ||
+        pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task")) {
         put_off(relay, ns);
         if (fault == FAULT_ODATABASE)
-            subscriber->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
-        if (fault == FAULT_ODATABASE && !subscriber->is_absent)
+            session->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
+        if (fault == FAULT_ODATABASE && !session->is_absent)
             log_info("relay dropped database=%s, which does not exist", options.database);
-        subscriber->is_absent = fault == FAULT_ODATABASE;
+        session->is_absent = fault == FAULT_ODATABASE;
         return;
     }
-    subscriber->is_absent = false;
+    session->is_absent = false;
     namespaces_set_health(relay->segment, ns, true);
     crash_at(CRASH_RELAY_LISTENS);
     slots_move_all(relay->segment);
     purge_counts_note_ends(relay->segment->kept, ns, true);
     want_scan(relay, ns);
-    subscriber->failures = 0;
+    session->failures = 0;
     log_info("relay listens database=%s", options.database);
     drain(relay, ns);
 }
@@ -143,8 +143,8 @@ static int connect_due(struct relay *relay, int count, int *turn)
     int64_t now_ms = clock_monotonic_ms();
     for (int i = 0; i < count; i++) {
         int ns = (*turn + i) % count;
-        struct subscriber *subscriber = &relay->feed[ns];
-        if (subscriber->pg || now_ms < subscriber->not_before_ms || !namespaces_database(relay->segment, ns))
+        struct relay_session *session = &relay->sessions[ns];
+        if (session->pg || now_ms < session->not_before_ms || !namespaces_database(relay->segment, ns))
             continue;
         connect(relay, ns);
         *turn = ns + 1;
@@ -163,7 +163,7 @@ static void tell_health(struct relay *relay, int count)
     for (int ns = 0; ns < count; ns++) {
         bool is_up;
         int64_t age_ms = namespaces_health(relay->segment, ns, &is_up);
-        if (relay->feed[ns].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
+        if (relay->sessions[ns].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
             namespaces_set_health(relay->segment, ns, true);
     }
 }
@@ -184,8 +184,8 @@ void relay_run(const struct settings *settings, struct segment *segment)
         task_wakeup_again(settings, segment);
         struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)
-            first[i] =
-                (struct pollfd){.fd = relay.feed[i].pg ? pg_socket(relay.feed[i].pg) : -1, .events = POLLIN};
+            first[i] = (struct pollfd){.fd = relay.sessions[i].pg ? pg_socket(relay.sessions[i].pg) : -1,
+                                       .events = POLLIN};
         if (!remote_wakeups_wait(relay.remote_wakeups, segment, wait_ms, first, (size_t)count + 1))
             continue;
         for (int i = 0; i < count; i++)
@@ -193,7 +193,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
                 drain(&relay, i);
     }
     for (int i = 0; i < NAMESPACES_MOST; i++)
-        pg_close(relay.feed[i].pg);
+        pg_close(relay.sessions[i].pg);
     remote_wakeups_destroy(relay.remote_wakeups);
     arena_destroy(relay.arena);
 }

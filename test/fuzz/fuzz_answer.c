@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct http_result result = {.status = *data ? 100 + *data * 2 : 0,
                                  .problem = *data ? "" : "no answer",
                                  .body = {(const char *)data + 1, size - 1}};
-    struct answer answer;
+    struct server_answer answer;
     enum answer_kind kind = answer_read(arena, &result, &answer);
     assert(kind <= ANSWER_HOPELESS && answer.code && answer.words);
     assert((kind == ANSWER_DONE) == (result.status >= 200 && result.status < 300));

@@ -16,7 +16,7 @@
 #define NONE        (-1)
 
 #define NAMES COUNT_OF(names)
-static const struct name {
+static const struct document_name {
     struct bytes iclass, key;
 } names[] = {
     {{"A", 1}, {"1", 1}},           {{"A", 1}, {"2", 1}},    {{"A", 1}, {"q\"\\", 3}}, {{"A", 1}, {"x.y", 3}},

@@ -376,7 +376,7 @@ static void answers(void **state UNUSED)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct http_result result = {
             .status = cases[i].status, .problem = "lost", .body = bytes_of(cases[i].body)};
-        struct answer answer;
+        struct server_answer answer;
         assert_int_equal(answer_read(arena, &result, &answer), cases[i].kind);
         assert_string_equal(answer.code, cases[i].code);
     }
@@ -384,7 +384,7 @@ static void answers(void **state UNUSED)
         .status = 400,
         .body = BYTES(
             "{\"code\":\"ALIMIT\",\"title\":\"No.\",\"message\":\"No. More.\",\"args\":[\"a\",\"2\"]}")};
-    struct answer answer;
+    struct server_answer answer;
     assert_int_equal(answer_read(arena, &result, &answer), ANSWER_REFUSED);
     assert_string_equal(answer.words, "No. More. (a, 2)");
 }

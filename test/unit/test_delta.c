@@ -34,7 +34,7 @@ static struct document *source_create(void)
     return document_build(&header, source_items, COUNT_OF(source_items));
 }
 
-static void assert_json(const struct document *source, struct held held, const char *expected)
+static void assert_json(const struct document *source, struct client_copy held, const char *expected)
 {
     struct builder builder = {0};
     builder_add_text(&builder, "before ");
@@ -49,7 +49,7 @@ static void json_says_each_case(void **state UNUSED)
 {
     struct document *source = source_create();
     static const struct {
-        struct held held;
+        struct client_copy held;
         const char *json;
     } cases[] = {
         /* nothing held: no tombstone, and the dtime confesses it */
@@ -92,7 +92,8 @@ static void a_first_copy_without_tombstones_keeps_its_dtime(void **state UNUSED)
 {
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 90, .ctime = 10, .dtime = 50};
     struct document *source = document_build(&header, source_items, 2);
-    assert_json(source, (struct held){0}, HEADER("90", "50") ",\"items\":[" NEW "," OLD "],\"dels\":[]}");
+    assert_json(source, (struct client_copy){0},
+                HEADER("90", "50") ",\"items\":[" NEW "," OLD "],\"dels\":[]}");
     document_release(source);
 }
 
@@ -101,7 +102,7 @@ static void a_forgotten_tombstone_is_not_named(void **state UNUSED)
 {
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 90, .ctime = 10, .dtime = 80};
     struct document *source = document_build(&header, source_items, 3);
-    assert_json(source, (struct held){70, 10, 70},
+    assert_json(source, (struct client_copy){70, 10, 70},
                 HEADER("90", "80") ",\"items\":[" NEW "],\"dels\":[],\"clkeys\":[\"A.old.\\\"q\\\"\"]}");
     document_release(source);
 }
@@ -111,9 +112,10 @@ static void what_does_not_exist_is_a_header(void **state UNUSED)
     struct header header = {.class = BYTES("Doc"), .id = BYTES("i"), .version = 95};
     struct document *source = document_build(&header, NULL, 0);
     struct document *copy = source_create();
-    assert_json(source, (struct held){90, 10, 50}, "{\"c\":\"Doc\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}");
-    assert_json(source, (struct held){0}, "{\"c\":\"Doc\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}");
-    struct delta delta = delta_compute(source, (struct held){90, 10, 50});
+    assert_json(source, (struct client_copy){90, 10, 50},
+                "{\"c\":\"Doc\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}");
+    assert_json(source, (struct client_copy){0}, "{\"c\":\"Doc\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}");
+    struct delta delta = delta_compute(source, (struct client_copy){90, 10, 50});
     struct document *after = delta_apply(&delta, copy);
     assert_false(document_exists(after));
     assert_int_equal(after->header.version, 0);
@@ -127,9 +129,9 @@ static void what_does_not_exist_is_a_header(void **state UNUSED)
 static void assert_applied(const struct document *source, const struct document *copy, int64_t dtime,
                            const char *expected)
 {
-    struct held held = {0};
+    struct client_copy held = {0};
     if (copy)
-        held = (struct held){copy->header.version, copy->header.ctime, copy->header.dtime};
+        held = (struct client_copy){copy->header.version, copy->header.ctime, copy->header.dtime};
     struct delta delta = delta_compute(source, held);
     struct document *after = delta_apply(&delta, copy);
     struct builder builder = {0};

@@ -124,7 +124,7 @@ static void the_end_travels_with_a_copy(void **state UNUSED)
 
 /* --- copies --- */
 
-static bool is_there(struct name name)
+static bool is_there(struct document_name name)
 {
     struct transaction *transaction = begin(false);
     bool exists = draft_exists(fetch(transaction, name));

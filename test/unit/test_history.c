@@ -64,7 +64,8 @@ static size_t count_newer(const struct document *source, bool of_tombstones, int
     return count;
 }
 
-static void count_case(const struct document *source, struct held held, const struct foreign_client *client)
+static void count_case(const struct document *source, struct client_copy held,
+                       const struct foreign_client *client)
 {
     const struct header *header = &source->header;
     bool is_first = held.version == 0, is_life = !is_first && held.ctime != header->ctime;
@@ -90,7 +91,7 @@ static void count_case(const struct document *source, struct held held, const st
 
 static void synchronise(struct crowd *crowd, struct holder *holder, const struct document *source)
 {
-    struct held held = {holder->client.version, holder->client.ctime, holder->client.dtime};
+    struct client_copy held = {holder->client.version, holder->client.ctime, holder->client.dtime};
     struct delta delta = delta_compute(source, held);
     builder_clear(&crowd->json, SIZE_MAX);
     delta_write_json(&delta, &crowd->json);

@@ -14,7 +14,7 @@
 
 /* --- what another worker has: the shared cache --- */
 
-static int64_t newest_version_elsewhere(struct name name)
+static int64_t newest_version_elsewhere(struct document_name name)
 {
     const struct document *document;
     assert_int_equal(documents_newest(others, ns, arena, &name, 1, &document), FAULT_NONE);
@@ -123,7 +123,7 @@ static void what_the_database_contradicts_is_not_taken_from_the_shared_cache(voi
 
 /* --- turns --- */
 
-static bool is_in_turn(struct name name)
+static bool is_in_turn(struct document_name name)
 {
     return atomic_load(writer_queue_word(segment, slot_of(name))) != 0;
 }
@@ -131,7 +131,7 @@ static bool is_in_turn(struct name name)
 /* One try of an operation that may write, up to its validation; `changes` A, reads B. */
 static struct transaction *try_in_turn(bool in_snapshot, const char *content)
 {
-    const struct name names[] = {A, B};
+    const struct document_name names[] = {A, B};
     struct draft *drafts[2];
     struct transaction *transaction = begin(in_snapshot);
     transaction_take_turns(transaction);

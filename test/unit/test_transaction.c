@@ -51,7 +51,7 @@ static void a_marked_slot_is_asked_for_each_time(void **state UNUSED)
 static void missing_documents_come_in_one_round_trip(void **state UNUSED)
 {
     fake_change("Doc", "a", 100, "1");
-    const struct name names[] = {A, B, A};
+    const struct document_name names[] = {A, B, A};
     struct draft *drafts[3];
     struct transaction *transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 3, drafts), FAULT_NONE);
@@ -251,12 +251,12 @@ static void a_tolerated_copy_without_tag_is_not_the_newest(void **state UNUSED)
 
 static void thirty_two_documents_and_no_more(void **state UNUSED)
 {
-    struct name names[33];
+    struct document_name names[33];
     struct draft *drafts[33];
     char ids[33][16];
     for (int i = 0; i < 33; i++) {
         snprintf(ids[i], sizeof ids[i], "d%d", i);
-        names[i] = (struct name){BYTES("Doc"), bytes_of(ids[i])};
+        names[i] = (struct document_name){BYTES("Doc"), bytes_of(ids[i])};
     }
     struct transaction *transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);

@@ -65,13 +65,13 @@ int world_stop(void **state UNUSED)
     return 0;
 }
 
-uint32_t slot_of(struct name name)
+uint32_t slot_of(struct document_name name)
 {
     return slots_index(segment, slots_hash(segment, ns, name.class, name.id));
 }
 
 /* Another worker's commit: its mark, the change, the stamp, the mark gone. */
-void commit_elsewhere(struct name name, int64_t version, const char *content)
+void commit_elsewhere(struct document_name name, int64_t version, const char *content)
 {
     uint32_t slot = slot_of(name);
     uint64_t own;
@@ -105,14 +105,14 @@ struct transaction *begin(bool in_snapshot)
     return transaction;
 }
 
-struct draft *fetch(struct transaction *transaction, struct name name)
+struct draft *fetch(struct transaction *transaction, struct document_name name)
 {
     struct draft *draft;
     assert_int_equal(transaction_fetch(transaction, name, &draft), FAULT_NONE);
     return draft;
 }
 
-int64_t fetched_version(struct transaction *transaction, struct name name)
+int64_t fetched_version(struct transaction *transaction, struct document_name name)
 {
     return draft_base(fetch(transaction, name))->header.version;
 }
@@ -124,7 +124,7 @@ enum fault validate(struct transaction *transaction, int64_t *version)
     return fault;
 }
 
-int64_t newest_version(struct name name)
+int64_t newest_version(struct document_name name)
 {
     const struct document *document;
     assert_int_equal(documents_newest(documents, ns, arena, &name, 1, &document), FAULT_NONE);

@@ -13,10 +13,10 @@ static bool read_columns(struct control *control, struct pg *pg, struct catalog 
                        NULL, &rows))
         return false;
     catalog->column_count = (size_t)pg_rows(rows);
-    catalog->columns = ARENA_ARRAY(control->arena, struct column, catalog->column_count);
+    catalog->columns = ARENA_ARRAY(control->arena, struct catalog_column, catalog->column_count);
     for (int row = 0; row < pg_rows(rows); row++)
-        catalog->columns[row] =
-            (struct column){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1), pg_get_text(rows, row, 2)};
+        catalog->columns[row] = (struct catalog_column){pg_get_text(rows, row, 0), pg_get_text(rows, row, 1),
+                                                        pg_get_text(rows, row, 2)};
     return true;
 }
 
@@ -62,8 +62,8 @@ static bool read_followed(struct control *control, struct pg *pg, struct catalog
     return true;
 }
 
-const struct column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
-                                           struct bytes name)
+const struct catalog_column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
+                                                   struct bytes name)
 {
     for (size_t i = 0; i < catalog->column_count; i++)
         if (bytes_equal(catalog->columns[i].table, table) && bytes_equal(catalog->columns[i].name, name))

@@ -5,7 +5,7 @@
 #include "control/control.h"
 #include "control/schema/schema_sql.h"
 
-struct column {
+struct catalog_column {
     struct bytes table, name, type;
 };
 struct index {
@@ -13,7 +13,7 @@ struct index {
     bool is_valid;
 };
 struct catalog {
-    struct column *columns;
+    struct catalog_column *columns;
     size_t column_count;
     struct index *indexes;
     size_t index_count;
@@ -27,8 +27,8 @@ struct catalog {
 /* On failure reports why. */
 MUST_USE bool schema_catalog_read(struct control *control, struct pg *pg, struct catalog *catalog_r);
 /* NULL: there is none. */
-const struct column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
-                                           struct bytes name);
+const struct catalog_column *schema_catalog_column(const struct catalog *catalog, struct bytes table,
+                                                   struct bytes name);
 const struct index *schema_catalog_index(const struct catalog *catalog, struct bytes name);
 /* Is there a record of how far this has come? */
 bool schema_catalog_fills(const struct catalog *catalog, struct bytes class, struct bytes item);

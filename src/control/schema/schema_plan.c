@@ -70,7 +70,7 @@ static void add_step(struct planning *planning, enum step_kind kind, const char 
 static bool has_field(struct planning *planning, struct side_name name, const struct schema_field *field)
 {
     const struct catalog *catalog = &planning->catalog;
-    const struct column *column =
+    const struct catalog_column *column =
         schema_catalog_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
     if (!column || !bytes_equal(column->type, bytes_of(schema_sql_type(field))))
         return false;
@@ -133,7 +133,7 @@ static void split_table(struct bytes table, struct side_name *name_r, struct byt
 }
 
 /* Does `schema` account for this column? */
-static bool is_expected(const struct schema *schema, const struct column *column)
+static bool is_expected(const struct schema *schema, const struct catalog_column *column)
 {
     struct side_name name;
     struct bytes field_name;
@@ -322,7 +322,7 @@ static size_t add_drops(struct planning *planning, const struct schema *kept, bo
     size_t count = 0;
     struct bytes dropped = NO_BYTES;
     for (size_t i = 0; i < catalog->column_count; i++) {
-        const struct column *column = &catalog->columns[i];
+        const struct catalog_column *column = &catalog->columns[i];
         struct side_name name;
         struct bytes field;
         if (is_expected(kept, column) || bytes_equal(column->table, dropped))

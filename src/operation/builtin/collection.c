@@ -259,13 +259,13 @@ static enum fault write_documents(struct attempt *attempt, const struct asked *a
                                   struct collection_page *page, struct builder *body)
 {
     struct arena *arena = attempt->call->arena;
-    struct name *names = ARENA_ARRAY(arena, struct name, page->count);
+    struct document_name *names = ARENA_ARRAY(arena, struct document_name, page->count);
     const struct document **documents = ARENA_ARRAY(arena, const struct document *, page->count);
     struct answer answer = answer_begin(attempt->worker_context->settings, arena, page->count);
     size_t count = 0;
     for (size_t i = 0; i < page->count; i++)
         if (!page->members[i].has_left)
-            names[count++] = (struct name){asked->class, page->members[i].id};
+            names[count++] = (struct document_name){asked->class, page->members[i].id};
     enum fault fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, arena, names,
                                              count, answer.most, documents);
     const char *comma = "";

@@ -56,7 +56,7 @@ static enum fault copy_work(struct attempt *attempt)
     struct arena *arena = attempt->call->arena;
     struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
     struct copy_place last;
-    struct name name;
+    struct document_name name;
     enum fault fault = reader_members(&reader, attempt->call->param, "c id");
     if (!fault)
         fault = reader_name(&reader, attempt->call->param, &name);

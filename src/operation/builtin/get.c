@@ -7,7 +7,7 @@
 #include "document/transaction.h"
 
 struct wish {
-    struct name name;
+    struct document_name name;
     int64_t age_s;
     size_t draft; /* age 0: index among the drafts */
     const struct json *at;
@@ -35,7 +35,7 @@ static enum fault read_wishes(const struct reader *reader, const struct json *do
 static enum fault fetch_newest(struct attempt *attempt, const struct reader *reader, struct wish *wishes,
                                size_t count, struct draft **drafts)
 {
-    struct name *names = ARENA_ARRAY(attempt->call->arena, struct name, count);
+    struct document_name *names = ARENA_ARRAY(attempt->call->arena, struct document_name, count);
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
         if (wishes[i].age_s)

@@ -15,7 +15,7 @@
 
 /* One document of the request. */
 struct order {
-    struct name name;
+    struct document_name name;
     const struct json *element, *items; /* items NULL: none */
     int64_t expected;                   /* version; -1: any */
     bool is_delete;
@@ -102,7 +102,7 @@ static enum fault put_work(struct attempt *attempt)
     if (fault)
         return fault;
     struct order *orders = ARENA_ARRAY(arena, struct order, docs->count);
-    struct name *names = ARENA_ARRAY(arena, struct name, docs->count);
+    struct document_name *names = ARENA_ARRAY(arena, struct document_name, docs->count);
     struct draft **drafts = ARENA_ARRAY(arena, struct draft *, docs->count);
     size_t count = 0;
     for (const struct json *element = docs->first; element; element = element->next, count++) {
@@ -138,7 +138,7 @@ static enum fault put_check(struct attempt *attempt)
     return fault;
 }
 
-static void write_standing(struct builder *body, struct name name, int64_t version)
+static void write_standing(struct builder *body, struct document_name name, int64_t version)
 {
     builder_add_text(body, "{\"c\":");
     json_add_string(body, name.class);
@@ -159,7 +159,7 @@ static enum fault write_standings(struct attempt *attempt)
         return FAULT_NONE;
     builder_add_text(body, ",\"docs\":[");
     for (const struct json *element = docs->first; element; element = element->next) {
-        struct name name;
+        struct document_name name;
         int64_t version = 0;
         enum fault fault = reader_name(&reader, element, &name);
         if (!fault && !standing_find(attempt, name, &version))

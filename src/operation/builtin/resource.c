@@ -10,14 +10,14 @@
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
 
-static enum fault read_name(const struct reader *reader, struct name *name_r)
+static enum fault read_name(const struct reader *reader, struct document_name *name_r)
 {
     const struct resource *resource = reader->call->resource;
     if (!item_is_class_name(resource->class))
         return reply_fault(reader->call, reader->reply, FAULT_AARG,
                            "A class name is expected: a capital, then up to 15 letters and digits.", "c",
                            NULL);
-    *name_r = (struct name){.class = resource->class, .id = resource->id};
+    *name_r = (struct document_name){.class = resource->class, .id = resource->id};
     enum fault fault = reader_check_length(reader, NULL, "id", resource->id);
     reader->reply->at = NULL; /* both are in the path */
     return fault;
@@ -40,7 +40,7 @@ static bool is_refused(const struct resource *resource, const struct document *d
            (resource->none_match.is_given && is_named(&resource->none_match, document));
 }
 
-static enum fault refuse_absence(struct attempt *attempt, struct name name)
+static enum fault refuse_absence(struct attempt *attempt, struct document_name name)
 {
     struct arena *arena = attempt->call->arena;
     return reply_fault(attempt->call, attempt->reply, FAULT_NDOCUMENT, NULL,
@@ -50,7 +50,8 @@ static enum fault refuse_absence(struct attempt *attempt, struct name name)
 
 /* --- reading --- */
 
-static enum fault read_document(struct attempt *attempt, struct name name, const struct document **document_r)
+static enum fault read_document(struct attempt *attempt, struct document_name name,
+                                const struct document **document_r)
 {
     struct draft *draft;
     int64_t age_s = attempt->call->resource->age_s;
@@ -67,7 +68,7 @@ static enum fault get_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct resource *resource = attempt->call->resource;
     const struct document *document;
-    struct name name;
+    struct document_name name;
     enum fault fault = read_name(&reader, &name);
     if (!fault)
         fault = read_document(attempt, name, &document);
@@ -105,7 +106,7 @@ static enum fault find_items(const struct reader *reader, const struct json **it
 static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
                         struct draft **draft_r)
 {
-    struct name name;
+    struct document_name name;
     enum fault fault = read_name(reader, &name);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name, draft_r);

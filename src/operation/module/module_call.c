@@ -155,7 +155,8 @@ int64_t stampd_version_after(struct stampd_call *call, const char *document_clas
                     document_class);
     else if (!attempt->standing_count && attempt->reply->is_replayed)
         version = attempt->version; /* stored by a release before 1.6 */
-    else if (!standing_find(attempt, (struct name){bytes_of(document_class), bytes_of(id)}, &version))
+    else if (!standing_find(attempt, (struct document_name){bytes_of(document_class), bytes_of(id)},
+                            &version))
         module_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
     return version;
 }

@@ -58,15 +58,15 @@ static bool judge_name(struct stampd_call *call, const char *document_class, con
     return !call->fault;
 }
 
-static struct name name_of(const struct stampd_document *document)
+static struct document_name name_of(const struct stampd_document *document)
 {
-    return (struct name){.class = bytes_of(document->document_class), .id = bytes_of(document->id)};
+    return (struct document_name){.class = bytes_of(document->document_class), .id = bytes_of(document->id)};
 }
 
 /* Loads them all, or records why not. */
 static void fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
 {
-    struct name *names = ARENA_ARRAY(arena_of(call), struct name, count);
+    struct document_name *names = ARENA_ARRAY(arena_of(call), struct document_name, count);
     struct draft **drafts = ARENA_ARRAY(arena_of(call), struct draft *, count);
     for (size_t i = 0; i < count; i++)
         names[i] = name_of(documents[i]);
@@ -142,8 +142,9 @@ void stampd_grant_read(struct stampd_call *call, const char *document_class, con
     if (!judge_name(call, document_class, id))
         return;
     struct bytes class = bytes_of(document_class), text = bytes_of(id);
-    sync_grant(call->attempt, (struct name){.class = {arena_copy(arena, class.data, class.size), class.size},
-                                            .id = {arena_copy(arena, text.data, text.size), text.size}});
+    sync_grant(call->attempt,
+               (struct document_name){.class = {arena_copy(arena, class.data, class.size), class.size},
+                                      .id = {arena_copy(arena, text.data, text.size), text.size}});
 }
 
 const char *stampd_document_class(const struct stampd_document *document)
