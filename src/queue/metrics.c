@@ -17,16 +17,16 @@ static void add_singles(const struct manager *manager, struct builder *out)
         const char *type, *name, *help;
         uint64_t value;
     } singles[] = {
-        {"gauge", "suspended", "1: nothing new is started, by order of an administrator.",
-         manager->is_suspended},
-        {"gauge", "tasks_later", "Tasks known that start soon.", counts.later},
-        {"gauge", "tasks_due", "Tasks known that wait for a place.", counts.due},
-        {"gauge", "tasks_running", "Tasks in requests under way.", counts.running},
+        {"gauge", "suspended", "1: suspend was sent, nothing new is started.", manager->is_suspended},
+        {"gauge", "tasks_later", "Tasks in memory that start soon.", counts.later},
+        {"gauge", "tasks_due", "Tasks in memory that wait for a place.", counts.due},
+        {"gauge", "tasks_running", "Tasks of in-flight requests.", counts.running},
         {"counter", "requests_failed_total", "Scans and runs that no worker answered.",
          manager->failed_requests},
-        {"counter", "mails_sent_total", "Mails about failures that were taken.", mails.sent},
-        {"counter", "mails_failed_total", "Mails that were not taken; they are sent again.", mails.failed},
-        {"gauge", "failures_untold", "Failures that wait for a mail.", mails.waiting},
+        {"counter", "mails_sent_total", "Mails about failures that the mail server accepted.", mails.sent},
+        {"counter", "mails_failed_total", "Mails that the mail server did not accept; they are sent again.",
+         mails.failed},
+        {"gauge", "failures_untold", "Failures not yet reported by mail.", mails.waiting},
     };
     for (size_t i = 0; i < COUNT_OF(singles); i++) {
         add_head(out, singles[i].type, singles[i].name, singles[i].help);
@@ -63,9 +63,11 @@ static void add_namespaces(const struct manager *manager, struct builder *out, c
 void metrics_write(const struct manager *manager, struct builder *out)
 {
     add_singles(manager, out);
-    add_places(manager, out, "places", "How many tasks of the queue may run at once.", false);
-    add_places(manager, out, "places_taken", "Requests under way with tasks of the queue.", true);
-    add_namespaces(manager, out, "namespace_tasks", "Tasks known that wait in the namespace.", true);
+    add_places(manager, out, "places", "Requests of the queue that may run at once: queue_concurrency.",
+               false);
+    add_places(manager, out, "places_taken", "In-flight requests with tasks of the queue.", true);
+    add_namespaces(manager, out, "namespace_tasks", "Waiting tasks of the namespace in memory.", true);
     add_namespaces(manager, out, "namespace_failures",
-                   "Requests in a row that no worker answered; nothing is started meanwhile.", false);
+                   "Requests in a row that no worker answered; the manager backs off from the namespace.",
+                   false);
 }

@@ -70,13 +70,11 @@ static void add_live(struct builder *out, const struct segment *segment)
         told += atomic_load(&segment->feed->places[i].told);
         refused += atomic_load(&segment->feed->places[i].refused);
     }
-    add_metric(out, "gauge", "live_listeners", "Open connections for live events, of the whole segment.",
-               listeners);
-    add_metric(out, "counter", "live_events_total", "Events written to them.", told);
-    add_metric(
-        out, "counter", "live_refused_total",
-        "Listeners refused: live_connections, live_memory_mb, limit_client_live, limit_namespace_live.",
-        refused);
+    add_metric(out, "gauge", "live_listeners",
+               "Open connections for live events, of all instances that share the segment.", listeners);
+    add_metric(out, "counter", "live_events_total", "Events written to connections for live events.", told);
+    add_metric(out, "counter", "live_refused_total", "Requests for live events that a limit has refused.",
+               refused);
 }
 
 static void add_kept(struct builder *out, const struct segment *segment)
@@ -84,12 +82,12 @@ static void add_kept(struct builder *out, const struct segment *segment)
 #define KEPT_NAME(name, text) [KEPT_##name] = text,
     static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
 #undef KEPT_NAME
-    builder_add_text(out, "# HELP stampd_purged_total What was too old and is deleted, by kind.\n"
+    builder_add_text(out, "# HELP stampd_purged_total Rows that were too old and are deleted, by kind.\n"
                           "# TYPE stampd_purged_total counter\n");
     for (int kind = 0; kind < KEPT_COUNT; kind++)
         builder_printf(out, "stampd_purged_total{kind=\"%s\"} %llu\n", names[kind],
                        (unsigned long long)atomic_load(&segment->kept->deleted[kind]));
-    add_metric(out, "counter", "purge_rounds_total", "Rounds of the purging process through all namespaces.",
+    add_metric(out, "counter", "purge_rounds_total", "Rounds of the keeper through all namespaces.",
                atomic_load(&segment->kept->rounds));
     add_metric(out, "gauge", "purge_round_seconds", "When the last round ended, in seconds since 1970.",
                (uint64_t)atomic_load(&segment->kept->round_s));
@@ -98,9 +96,9 @@ static void add_kept(struct builder *out, const struct segment *segment)
 /* Writes all of them, including zeros, so that a series exists before its first event. */
 static void add_refusals(struct builder *out, const struct segment *segment)
 {
-    builder_add_text(out,
-                     "# HELP stampd_refused_total Requests that a limit has refused, of the whole segment.\n"
-                     "# TYPE stampd_refused_total counter\n");
+    builder_add_text(out, "# HELP stampd_refused_total Requests that a limit has refused, of all instances "
+                          "that share the segment.\n"
+                          "# TYPE stampd_refused_total counter\n");
     for (int counter = 0; counter < REFUSALS_MOST; counter++) {
         uint64_t count;
         const char *limit = refusals_read(segment, counter, &count);
@@ -121,18 +119,19 @@ static void write_metrics(struct segment *segment, const struct instance *instan
     add_metric(out, "counter", "commits_total", "Operations that wrote and were committed.", sums.commits);
     add_metric(out, "counter", "conflicts_total", "Tries of operations whose validation failed.",
                sums.conflicts);
-    add_metric(out, "counter", "cache_hits_total", "Documents answered from a proven copy.", sums.hits);
-    add_metric(out, "counter", "cache_misses_total", "Documents asked from the database.", sums.misses);
+    add_metric(out, "counter", "cache_hits_total", "Documents answered from a copy that was proven fresh.",
+               sums.hits);
+    add_metric(out, "counter", "cache_misses_total", "Documents loaded from the database.", sums.misses);
     add_metric(out, "counter", "tasks_done_total", "Tasks that were done.", sums.tasks_done);
     add_metric(out, "counter", "tasks_failed_total", "Attempts at tasks that failed.", sums.tasks_failed);
     add_metric(out, "counter", "tasks_lost_total", "Attempts at tasks that were found lost.",
                sums.tasks_lost);
     add_metric(out, "gauge", "workers", "Worker processes, those that drain included.", (uint64_t)sums.held);
     add_metric(out, "gauge", "workers_busy", "Workers with a request.", (uint64_t)sums.busy);
-    add_metric(out, "gauge", "entries_in_doubt", "Entries of dead workers that wait for their repair.",
+    add_metric(out, "gauge", "entries_in_doubt", "Entries of dead workers that wait for recovery.",
                (uint64_t)sums.doubtful);
     builder_printf(out,
-                   "# HELP stampd_request_oldest_seconds Age of the oldest request under way.\n"
+                   "# HELP stampd_request_oldest_seconds Age of the oldest in-flight request.\n"
                    "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
     add_metric(out, "gauge", "long_reads",
@@ -144,7 +143,7 @@ static void write_metrics(struct segment *segment, const struct instance *instan
     add_kept(out, segment);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)namespaces_count(segment));
-    add_metric(out, "gauge", "generation", "Generation of the segment; grows when it begins anew.",
+    add_metric(out, "gauge", "generation", "Generation of the segment; incremented when it is created again.",
                segment_generation(segment));
     task_metrics_write(segment, out);
 }

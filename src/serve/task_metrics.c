@@ -130,8 +130,9 @@ void task_metrics_write(const struct segment *segment, struct builder *out)
         "Age of these numbers: time since the last scan; ns=\"\": of any namespace, or since the start.");
     write_ages(&page, segment);
     write_counter(&page, segment, "task_wakeups_lost_total",
-                  "Wake-ups that the full socket of the queue manager did not take; they are sent again.",
+                  "Wake-ups that the full socket of the queue manager did not accept; they are sent again.",
                   offsetof(struct backlog, lost));
-    write_counter(&page, segment, "tasks_expired_total", "Parked tasks that were deleted.",
+    write_counter(&page, segment, "tasks_expired_total",
+                  "Tasks that were parked for longer than task_parked_days and deleted.",
                   offsetof(struct backlog, expired));
 }

@@ -110,7 +110,7 @@ def learn(told, given, stamps):
 
 
 def lines_of(text):
-    return [re.sub(r'\s+', ' ', line).strip() for line in text.strip().splitlines() if line.strip()]
+    return [re.sub(r'-{3,}', '---', re.sub(r'\s+', ' ', line)).strip() for line in text.strip().splitlines() if line.strip()]
 
 
 def is_printed(told, printed, whole=True):

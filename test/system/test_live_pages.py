@@ -1,4 +1,4 @@
-"""Live events for pages: what a page of another origin may read, what the first example of doc/reference/live.md does at a reconnection."""
+"""Live events for pages: what a page of another origin may read, what the first example of follow-changes-in-a-browser.md does at a reconnection."""
 import json
 import re
 
@@ -71,7 +71,7 @@ def test_a_wrong_definition_is_named_by_its_number(lab):
 
 def first_example():
     """Events that the first example of the page handles, each with what it does then."""
-    page = (SOURCE / 'doc/reference/live.md').read_text()
+    page = (SOURCE / 'doc/how-to/follow-changes-in-a-browser.md').read_text()
     code = re.search(r'```js\n(.*?)```', page, re.S).group(1)
     return dict(re.findall(r"addEventListener\('(\w+)', (.*)\)", code))
 

@@ -3,7 +3,7 @@ import re
 import shlex
 import subprocess
 
-from stack import BUILD, SOURCE
+from stack import BUILD, SOURCE, Stack, wait_until
 
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 ALL_PAGES = ''.join(path.read_text() for path in sorted((SOURCE / 'doc/how-to').glob('*.md')))
@@ -54,6 +54,18 @@ def test_the_settings_of_the_page_are_settings(tmp_path):
     assert {'user', 'queue_key_file', 'queue_url', 'nginx_reload'} <= set(names)
     for name in names:
         assert re.search(rf'^#{name} =', known, re.M), name
+
+
+def test_every_metric_is_described():
+    with Stack('pages', workers=1) as stack:
+        stack.step('queue', 'start')
+        wait_until(lambda: stack.probe('/metrics/qm').status_code == 200, what='an answer of the queue manager')
+        given = set(re.findall(r'^# TYPE (stampd_\w+) ', stack.probe('/metrics').text + stack.probe('/metrics/qm').text, re.M))
+    pages = ''.join((SOURCE / 'doc/reference' / page).read_text() for page in ('protocol.md', 'tasks.md'))
+    described = set(re.findall(r'`(stampd_\w+)', pages))
+    for first, others in re.findall(r'`(stampd_\w+_)[a-z]+`((?:, `_\w+`)+)', pages):  # `stampd_queue_tasks_later`, `_due`
+        described |= {first + other for other in re.findall(r'`_(\w+)`', others)}
+    assert len(given) >= 30 and given <= described, given - described
 
 
 def test_the_log_lines_of_the_page_are_in_the_sources():

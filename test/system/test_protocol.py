@@ -13,7 +13,7 @@ from stack import BUILD, SOURCE, Stack
 PAGES = sorted(str(path.relative_to(SOURCE)) for kind in ('reference', 'how-to') for path in (SOURCE / 'doc' / kind).glob('*.md'))
 PROTOCOL = 'doc/reference/protocol.md'
 # Pages that promise examples; none may lose them.
-WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md']
+WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md']
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}

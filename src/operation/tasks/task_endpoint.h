@@ -1,5 +1,5 @@
 /* task_endpoint: requests of queue managers to a namespace, with the queue's key: run tasks, find those that
- * are due or lost (tasks.md, "Who starts them"). */
+ * are due or lost (tasks.md, "The interface of queue managers"). */
 #ifndef STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 #define STAMPD_OPERATION_TASKS_TASK_ENDPOINT_H
 
