@@ -438,6 +438,25 @@ plant_commit 'statement of a part that no page has' \
     'replace src/store/commit_table.h "\"once\"" "\"once core\""'
 plant_commit 'statement of a part that is none' '^src/store/commit_table.h:2: onse is no statement' \
     'replace src/store/commit_table.h "\"once\"" "\"onse\""'
+
+plant_module()
+{
+    plant "$1" check-docs "$2" 'cat >src/stampd.h <<"X"
+/* stampd.h: call stampd_nothing(). */
+bool stampd_failed(void);
+void stampd_log(int level); /* as stampd_other() does */
+X
+mkdir -p doc/reference
+cat >doc/reference/modules.md <<"X"
+# Modules
+
+`stampd_module`, `stampd_failed`, '"$3"'
+X
+'
+}
+plant_module 'function of modules that no page has' '^src/stampd.h:3: doc/reference/modules.md describes no stampd_log$' '`stampd_failed`'
+plant_module 'function of modules that is none' '^doc/reference/modules.md:3: stampd.h has no function stampd_logs$' \
+    '`stampd_log`, `stampd_logs`'
 cases=$((cases + 1))
 [ -f "$root/src/store/commit_table.h" ] || fail 'the parts of a commit are not checked: src/store/commit_table.h is elsewhere'
 

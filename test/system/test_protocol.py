@@ -12,14 +12,15 @@ from stack import BUILD, SOURCE, Stack
 
 PAGES = sorted(str(path.relative_to(SOURCE)) for kind in ('reference', 'how-to') for path in (SOURCE / 'doc' / kind).glob('*.md'))
 PROTOCOL = 'doc/reference/protocol.md'
+MODULES = {'doc/reference/modules.md', 'doc/reference/copies.md'}  # their examples need the module of doc/examples/asso
+OWN_MODULE = 'doc/how-to/write-a-module.md'  # whose first code is one
 # Pages that promise examples; none may lose them.
-WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md']
+WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md', 'doc/reference/modules.md', OWN_MODULE]
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
 OWN_TASKS = {'copy', 'push'}  # operations that the server runs for itself
 SETTINGS = {PROTOCOL: {'build': 'web-7'}}
-MODULES = set()  # pages whose examples need the module of doc/examples/asso
 
 
 def test_what_is_told_is_compared():
@@ -54,6 +55,12 @@ def test_every_operation_has_a_request_and_an_answer():
     assert operations <= shown, operations - shown
 
 
+def build_first_code(kit, page):
+    source = kit.path / 'page.c'
+    source.write_text(re.search(r'^```c\n(.*?)^```$', (SOURCE / page).read_text(), re.M | re.S)[1])
+    return kit.build(str(source))
+
+
 @pytest.mark.parametrize('page', PAGES)
 def test_examples(page, tmp_path):
     examples = read_page(page)
@@ -62,9 +69,9 @@ def test_examples(page, tmp_path):
     if not examples:
         pytest.skip('no request is shown')
     settings, kit = dict(SETTINGS.get(page, {})), None
-    if page in MODULES:
+    if page in MODULES or page == OWN_MODULE:
         kit = Kit()
-        settings['modules'] = str(kit.build_example())
+        settings['modules'] = str(kit.build_example() if page in MODULES else build_first_code(kit, page))
     try:
         with Stack('page', workers=2, settings=settings) as stack:
             if page == PROTOCOL:
