@@ -1,5 +1,6 @@
 /* stampctl: the administrator's command line. */
 #include "control/control.h"
+#include "control/message.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
     log_open("stampctl", LOG_LEVEL_ERROR, false);
     int status = run(&control, argc, argv);
     if (fflush(stdout) != 0 && status == CONTROL_DONE) {
-        say("standard output: %m");
+        message_print("standard output: %m");
         status = CONTROL_FAILED;
     }
     arena_destroy(control.arena);

@@ -2,7 +2,7 @@
 #ifndef STAMPD_BASE_BASE64_H
 #define STAMPD_BASE_BASE64_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 /* Appends the encoded bytes, without padding. */
 void base64_add(struct builder *builder, struct bytes bytes);

@@ -1,14 +1,10 @@
-/* bytes: UTF-8 check, integers, writing to files, growing buffers. */
+/* bytes: UTF-8 check, integers, writing to files. */
 #include "base/bytes.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/swar.h"
-#include "base/log.h"
 
 /* Length of the well-formed sequence at p (RFC 3629 table), 0 if malformed. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
@@ -122,58 +118,4 @@ bool bytes_write(int fd, struct bytes text)
         text.size -= (size_t)put;
     }
     return true;
-}
-
-char *builder_grow(struct builder *builder, size_t more)
-{
-    size_t need, capacity;
-    if (__builtin_add_overflow(builder->size, more, &need) || __builtin_mul_overflow(need, 2, &capacity))
-        log_fatal("size overflow builder bytes=%zu more=%zu", builder->size, more);
-    if (capacity < 256)
-        capacity = 256;
-    char *data = realloc(builder->data, capacity);
-    if (!data)
-        log_fatal("out of memory builder bytes=%zu", capacity);
-    builder->data = data;
-    builder->capacity = capacity;
-    return data + builder->size;
-}
-
-void builder_add_i64(struct builder *builder, int64_t value)
-{
-    char digits[20], *p = digits + sizeof digits;
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        *--p = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        *--p = '-';
-    builder_add(builder, p, (size_t)(digits + sizeof digits - p));
-}
-
-void builder_printf(struct builder *builder, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    assert(size >= 0);
-    char *at = builder_reserve(builder, (size_t)size + 1);
-    va_start(arguments, format);
-    vsnprintf(at, (size_t)size + 1, format, arguments);
-    va_end(arguments);
-    builder->size += (size_t)size;
-}
-
-void builder_clear(struct builder *builder, size_t keep)
-{
-    if (builder->capacity > keep)
-        builder_free(builder);
-    builder->size = 0;
-}
-
-void builder_free(struct builder *builder)
-{
-    free(builder->data);
-    *builder = (struct builder){0};
 }

@@ -39,10 +39,10 @@ const char *fault_words(enum fault fault)
 
 int fault_major(enum fault fault)
 {
-    return code_major(fault_code(fault));
+    return fault_major_of_code(fault_code(fault));
 }
 
-int code_major(const char *code)
+int fault_major_of_code(const char *code)
 {
     switch (code[0]) {
     case 'A':
@@ -89,7 +89,7 @@ int fault_few_status(enum fault fault)
     }
 }
 
-int code_status(const char *code)
+int fault_status_of_code(const char *code)
 {
     switch (code[0]) {
     case 'N':

@@ -24,7 +24,7 @@ const char *fault_code(enum fault fault);
 const char *fault_words(enum fault fault);
 /* The number of the fault's class, 1 to 7 (protocol.md, "Faults"). */
 int fault_major(enum fault fault);
-int code_major(const char *code);
+int fault_major_of_code(const char *code);
 /* May the server retry the operation itself?  True for the faults of the classes B, X and C that a retry can
  * fix: not XUNKNOWN (the commit may have happened; but see operation/idempotency.h), XTIME, XAWAY, XFULL,
  * BREADONLY. */
@@ -36,6 +36,6 @@ int fault_status(enum fault fault, bool is_resource);
  * 400 for nearly all else. */
 int fault_few_status(enum fault fault);
 /* The HTTP status of an application's exception, by the class of its code. */
-int code_status(const char *code);
+int fault_status_of_code(const char *code);
 
 #endif

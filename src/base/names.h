@@ -5,7 +5,7 @@
 #ifndef STAMPD_BASE_NAMES_H
 #define STAMPD_BASE_NAMES_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 /* Is `name` one of them? */
 bool names_have(const char *known, struct bytes name);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "model/cron.h"
@@ -22,7 +23,7 @@ static bool take_zone(const struct control *control)
 {
     if (cron_set_zone(control->settings.zone))
         return true;
-    say("zone = %s: there is no such time zone", control->settings.zone);
+    message_print("zone = %s: there is no such time zone", control->settings.zone);
     return false;
 }
 
@@ -41,7 +42,7 @@ static bool is_period(const char *command, const char *text, struct cron *cron_r
 {
     if (cron_parse(bytes_of(text), cron_r))
         return true;
-    say("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
+    message_print("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
     return false;
 }
 
@@ -77,8 +78,8 @@ static bool is_name(const char *what, const char *text, size_t most)
                       all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     if (strspn(text, letters) && strlen(text) <= most && !text[strspn(text, all)])
         return true;
-    say("cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all", text,
-        what, most);
+    message_print("cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all",
+                  text, what, most);
     return false;
 }
 
@@ -88,9 +89,9 @@ static bool is_param(struct control *control, const char *text)
     struct json_problem problem = {0};
     struct json *json;
     if (json_read(control->arena, bytes_of(text), &limits, &json, &problem) != FAULT_NONE)
-        say("cron add: --param %s: %s", text, problem.what ? problem.what : "it is no JSON");
+        message_print("cron add: --param %s: %s", text, problem.what ? problem.what : "it is no JSON");
     else if (json->kind != JSON_OBJECT)
-        say("cron add: --param %s: expected a JSON object", text);
+        message_print("cron add: --param %s: expected a JSON object", text);
     else
         return true;
     return false;
@@ -100,7 +101,7 @@ static bool is_info(const char *text)
 {
     if (strlen(text) <= INFO_MOST && bytes_is_utf8(bytes_of(text)))
         return true;
-    say("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
+    message_print("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
     return false;
 }
 
@@ -265,7 +266,7 @@ static int change(struct control *control, const struct command *command, const 
         return CONTROL_FAILED;
     if (pg_get_bool(result, 0, 0))
         return CONTROL_DONE;
-    say("%s: %s", words[1], problem);
+    message_print("%s: %s", words[1], problem);
     return CONTROL_FAILED;
 }
 
@@ -323,7 +324,7 @@ static int cron_next(struct control *control, int argc, char **argv)
     if (!is_period("cron next", words[0], &cron))
         return CONTROL_WRONG;
     if (zone && !cron_set_zone(zone)) {
-        say("cron next: --zone %s: there is no such time zone", zone);
+        message_print("cron next: --zone %s: there is no such time zone", zone);
         return CONTROL_WRONG;
     }
     if (!zone && (!control_load_settings(control) || !take_zone(control)))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "control/message.h"
 #include "control/target.h"
 #include "model/item.h"
 #include "model/stamp.h"
@@ -93,9 +94,9 @@ static void report(struct control *control, const struct dump_options *options,
     fflush(stdout);
     const char *how = report->is_interrupted ? "interrupted" : "stopped";
     if (last)
-        say("%s; go on with --cursor %s", how, quoted(control->arena, last));
+        message_print("%s; go on with --cursor %s", how, quoted(control->arena, last));
     else
-        say("%s; nothing is written", how);
+        message_print("%s; nothing is written", how);
 }
 
 static struct bytes optional(const char *text)
@@ -120,13 +121,13 @@ static int dump(struct control *control, const struct dump_options *options, con
     if (!target_read_key(&options->target, control, &dumper.key))
         return CONTROL_FAILED;
     if (!open_output(options, &dumper.output)) {
-        say("%s: %s", options->output, strerror(errno));
+        message_print("%s: %s", options->output, strerror(errno));
         return CONTROL_FAILED;
     }
     int64_t start_ms = clock_monotonic_ms();
     dumper_run(&dumper, control->arena, &result);
     if (!close_output(options, dumper.output)) {
-        say("%s: %s", options->output, strerror(errno));
+        message_print("%s: %s", options->output, strerror(errno));
         result.is_failed = true;
     }
     report(control, options, &result, clock_monotonic_ms() - start_ms);
@@ -139,9 +140,10 @@ static bool are_right(const struct dump_options *options)
     if (!target_is_right(&options->target, "dump"))
         return false;
     if (options->class && !item_is_class_name(bytes_of(options->class)))
-        say("dump: --class %s: expected a capital, then up to 15 letters and digits", options->class);
+        message_print("dump: --class %s: expected a capital, then up to 15 letters and digits",
+                      options->class);
     else if (options->cursor && !page_name_parse(bytes_of(options->cursor), &name))
-        say("dump: --cursor %s: expected CLASS.ID", options->cursor);
+        message_print("dump: --cursor %s: expected CLASS.ID", options->cursor);
     else
         return true;
     return false;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/message.h"
 #include "control/record.h"
 #include "edge/crypto.h"
 
@@ -19,8 +20,8 @@ static bool is_private(const char *path)
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
         return true; /* the code that reads the file reports what cannot be read */
-    say("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
-        (unsigned)status.st_mode & 0777);
+    message_print("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
+                  (unsigned)status.st_mode & 0777);
     return false;
 }
 
@@ -32,11 +33,11 @@ bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r
         key_r->size--;
     for (size_t i = 0; i < key_r->size; i++)
         if (key_r->data[i] <= ' ' || key_r->data[i] > '~') {
-            say("%s: a key is one word of printable characters", path);
+            message_print("%s: a key is one word of printable characters", path);
             return false;
         }
     if (!key_r->size)
-        say("%s: the file is empty", path);
+        message_print("%s: the file is empty", path);
     return key_r->size > 0;
 }
 
@@ -59,12 +60,12 @@ bool cmd_key_write(const char *path, struct bytes text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
         return false;
     }
     bool is_written = write(fd, text.data, text.size) == (ssize_t)text.size && fsync(fd) == 0;
     if (close(fd) != 0 || !is_written) {
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
         unlink(path);
         return false;
     }
@@ -126,8 +127,8 @@ static int key_hash(struct control *control, int argc, char **argv)
     if (!cmd_key_read(control, words[0], &key))
         return CONTROL_FAILED;
     if (key.size < KEY_LEAST) {
-        say("%s: a key of %zu characters can be found by trying; %d are the least", words[0], key.size,
-            KEY_LEAST);
+        message_print("%s: a key of %zu characters can be found by trying; %d are the least", words[0],
+                      key.size, KEY_LEAST);
         return CONTROL_FAILED;
     }
     print_digest(NULL, key, is_json);

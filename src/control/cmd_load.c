@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
+#include "control/message.h"
 #include "control/target.h"
 
 struct load_options {
@@ -38,13 +39,13 @@ static bool read_bookmark(struct control *control, const struct load_options *op
     if (!control_read_file(control->arena, options->state, &text))
         return false;
     if (!bookmark_parse(control->arena, text, &former))
-        say("%s: not the state of a load", options->state);
+        message_print("%s: not the state of a load", options->state);
     else if (strcmp(former.ns, bookmark->ns) != 0 || strcmp(former.file, bookmark->file) != 0)
-        say("%s: the state of another load, of %s into the namespace %s", options->state, former.file,
-            former.ns);
+        message_print("%s: the state of another load, of %s into the namespace %s", options->state,
+                      former.file, former.ns);
     else if (options->from > 1)
-        say("%s: has come to line %lld; leave --from away or remove the file", options->state,
-            (long long)former.line);
+        message_print("%s: has come to line %lld; leave --from away or remove the file", options->state,
+                      (long long)former.line);
     else {
         *bookmark = former;
         return true;
@@ -77,12 +78,12 @@ static void report(const struct load_options *options, const struct loader_repor
         return;
     fflush(stdout);
     if (how)
-        say("%s; all up to line %lld is stored; %s", report->is_interrupted ? "interrupted" : "stopped",
-            (long long)report->line, how);
+        message_print("%s; all up to line %lld is stored; %s",
+                      report->is_interrupted ? "interrupted" : "stopped", (long long)report->line, how);
     else
-        say("%s; all up to line %lld is stored; go on with --from %lld",
-            report->is_interrupted ? "interrupted" : "stopped", (long long)report->line,
-            (long long)report->line + 1);
+        message_print("%s; all up to line %lld is stored; go on with --from %lld",
+                      report->is_interrupted ? "interrupted" : "stopped", (long long)report->line,
+                      (long long)report->line + 1);
 }
 
 static int load(struct control *control, const struct load_options *options, const char *url,
@@ -105,10 +106,10 @@ static int load(struct control *control, const struct load_options *options, con
     int64_t start_ms = clock_monotonic_ms();
     bool is_open = input_open(&input, path, stop_open());
     if (!is_open)
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
     else if (!go_to(&input, &loader.bookmark)) {
-        say("%s: line %lld does not end where it did, or is not there: another file", path,
-            (long long)loader.bookmark.line);
+        message_print("%s: line %lld does not end where it did, or is not there: another file", path,
+                      (long long)loader.bookmark.line);
         is_open = false;
     }
     if (is_open) {

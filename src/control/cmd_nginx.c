@@ -11,6 +11,7 @@
 #include "control/homes.h"
 #include "control/nginx_refusals.h"
 #include "control/map.h"
+#include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/site.h"
 #include "control/template.h"
@@ -105,7 +106,8 @@ static bool is_plain(const char *what, const char *value)
 {
     if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
         return true;
-    say("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what, value);
+    message_print("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what,
+                  value);
     return false;
 }
 
@@ -251,7 +253,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     int line;
     if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
         return true;
-    say("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
+    message_print("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
     return false;
 }
 
@@ -290,15 +292,15 @@ static bool keep_edited(struct control *control, const char *path)
     for (int number = 1; number < 1000; number++) {
         const char *name = arena_printf(control->arena, "%s.~%d~", path, number);
         if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-            say("%s was written by somebody else or edited: it is kept as %s", path, name);
+            message_print("%s was written by somebody else or edited: it is kept as %s", path, name);
             return true;
         }
         if (errno != EEXIST) {
-            say("%s: %m", name);
+            message_print("%s: %m", name);
             return false;
         }
     }
-    say("%s: there are too many copies of it", path);
+    message_print("%s: there are too many copies of it", path);
     return false;
 }
 
@@ -311,7 +313,7 @@ static bool write_configuration(struct control *control, struct nginx_options *o
         return false;
     bool is_done = fill(control, options, text, &builder);
     if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
-        say("%s: %m", options->folder);
+        message_print("%s: %m", options->folder);
         is_done = false;
     }
     add_seal(&builder);
@@ -324,8 +326,8 @@ static bool write_configuration(struct control *control, struct nginx_options *o
     const char *const included[] = {options->map.path, homes_path(control->arena, options->map.path)};
     for (size_t i = 0; is_done && i < COUNT_OF(included); i++)
         if (access(included[i], R_OK) != 0)
-            say("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
-                included[i]);
+            message_print("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
+                          included[i]);
     return is_done;
 }
 
@@ -402,7 +404,7 @@ int control_nginx(struct control *control, int argc, char **argv)
     if (result != OPTIONS_READ)
         return options_status(result);
     if (!options.certificate || !options.key) {
-        say("nginx: --certificate and --key are needed");
+        message_print("nginx: --certificate and --key are needed");
         return CONTROL_WRONG;
     }
     return control_load_settings(control) && write_configuration(control, &options) ? CONTROL_DONE

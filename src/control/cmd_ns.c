@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/message.h"
 #include "control/migrations.h"
 #include "control/ns_database.h"
 #include "control/record.h"
@@ -35,7 +36,7 @@ static bool visit(struct control *control, const struct namespace_conf *conf, vi
     struct pg *pg;
     enum fault fault = control_connect(control, conf->database, &pg);
     if (fault == FAULT_ODATABASE)
-        say("%s: the database %s does not exist", conf->code, conf->database);
+        message_print("%s: the database %s does not exist", conf->code, conf->database);
     return fault == FAULT_NONE && act(control, pg, conf, days);
 }
 
@@ -82,7 +83,7 @@ static int visit_command(struct control *control, const struct command *command,
                        &status))
         return status;
     if (is_all == (words[0] != NULL)) {
-        say("%s: expected a CODE or --all", command->name);
+        message_print("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
     }
     int64_t number = days ? *days : 0;
@@ -209,7 +210,7 @@ static int ns_push(struct control *control, int argc, char **argv)
         return status;
     bool is_on = strcmp(words[1], "on") == 0;
     if (!is_on && strcmp(words[1], "off") != 0) {
-        say("ns push: \"%s\": expected on or off", words[1]);
+        message_print("ns push: \"%s\": expected on or off", words[1]);
         return CONTROL_WRONG;
     }
     return visit_one(control, words[0], switch_waking, is_on) ? CONTROL_DONE : CONTROL_FAILED;
@@ -241,7 +242,7 @@ static int change_command(struct control *control, const struct command *command
         return status;
     const char *value = command->least == 2 ? words[1] : NULL;
     if (value && !check(value)) {
-        say("%s: \"%s\": expected %s", command->name, value, command->arguments);
+        message_print("%s: \"%s\": expected %s", command->name, value, command->arguments);
         return CONTROL_WRONG;
     }
     struct builder json = {0};
@@ -330,11 +331,11 @@ static int ns_origins(struct control *control, int argc, char **argv)
         return status;
     for (size_t i = 1; words[i]; i++)
         if (!namespace_is_origin(words[i])) {
-            say("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
+            message_print("ns origins: \"%s\": expected * or an origin like https://host:port", words[i]);
             return CONTROL_WRONG;
         }
     if (is_none && words[1]) {
-        say("ns origins: expected --none or origins, not both");
+        message_print("ns origins: expected --none or origins, not both");
         return CONTROL_WRONG;
     }
     bool is_done = words[1] || is_none ? set_origins(control, words[0], words + 1)

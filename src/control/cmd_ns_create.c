@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/map.h"
+#include "control/message.h"
 #include "control/migrations.h"
 #include "control/ns_database.h"
 
@@ -39,16 +40,17 @@ static bool choose_database(struct creation *creation, const struct namespace_co
         creation->access = "closed";
     creation->database = present ? present->database : wanted ? wanted : usual;
     if (present && wanted && strcmp(wanted, present->database) != 0)
-        say("%s exists already, with database %s", creation->code, present->database);
+        message_print("%s exists already, with database %s", creation->code, present->database);
     else if (is_z(creation->code) && strcmp(creation->database, usual) != 0)
-        say("z: its database is setting z_database = %s", usual);
+        message_print("z: its database is setting z_database = %s", usual);
     else if (!namespace_is_database(creation->database))
-        say("%s: the name of a database is made of letters, digits, _ and -, at most 63", creation->database);
+        message_print("%s: the name of a database is made of letters, digits, _ and -, at most 63",
+                      creation->database);
     else {
         for (size_t i = 0; i < count; i++)
             if (strcmp(confs[i].code, creation->code) != 0 &&
                 strcmp(confs[i].database, creation->database) == 0) {
-                say("%s is the database of namespace %s", creation->database, confs[i].code);
+                message_print("%s is the database of namespace %s", creation->database, confs[i].code);
                 return false;
             }
         return true;
@@ -129,7 +131,7 @@ static bool fill_database(struct creation *creation, struct pg **pg_r)
 {
     enum fault fault = control_connect(creation->control, creation->database, pg_r);
     if (fault == FAULT_ODATABASE)
-        say("%s: the database does not exist or its encoding is not UTF8", creation->database);
+        message_print("%s: the database does not exist or its encoding is not UTF8", creation->database);
     return fault == FAULT_NONE && migrations_apply(creation->control, *pg_r, creation->database) &&
            join_role(creation, *pg_r);
 }
@@ -154,7 +156,7 @@ static bool create(struct creation *creation, const struct map_options *map)
     if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */
         creation->database = creation->database ? creation->database : control->settings.z_database;
         if (strcmp(creation->database, control->settings.z_database) != 0) {
-            say("z: its database is setting z_database = %s", control->settings.z_database);
+            message_print("z: its database is setting z_database = %s", control->settings.z_database);
             return false;
         }
     } else if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
@@ -210,7 +212,7 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
     if (creation.access && !namespace_is_access(creation.access)) {
-        say("ns create: --access %s: expected closed, read or open", creation.access);
+        message_print("ns create: --access %s: expected closed, read or open", creation.access);
         return CONTROL_WRONG;
     }
     if (!control_load_settings(control) || !create(&creation, &map))
@@ -247,12 +249,13 @@ static bool drop(struct control *control, const char *code, const struct map_opt
     if (!conf && !is_z(code))
         return false;
     if (is_z(code) && count > (conf ? 1U : 0U)) {
-        say("z holds the configurations of others; drop them first");
+        message_print("z holds the configurations of others; drop them first");
         return false;
     }
     const char *database = conf ? conf->database : control->settings.z_database;
     if (!*database) {
-        say("%s: its configuration names no database; `stampctl ns create %s` mends it", code, code);
+        message_print("%s: its configuration names no database; `stampctl ns create %s` mends it", code,
+                      code);
         return false;
     }
     if (!map_write(control, map, confs, count, code) ||
@@ -282,7 +285,7 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
     if (!ns_registry_check_code(command.name, words[0]))
         return CONTROL_WRONG;
     if (!is_sure) {
-        say("ns drop: destroys all documents of %s; say --yes", words[0]);
+        message_print("ns drop: destroys all documents of %s; say --yes", words[0]);
         return CONTROL_WRONG;
     }
     return control_load_settings(control) && drop(control, words[0], &map) ? CONTROL_DONE : CONTROL_FAILED;

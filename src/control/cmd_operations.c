@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "control/message.h"
 #include "control/record.h"
 #include "operation/module/module.h"
 #include "operation/registry.h"
@@ -64,7 +65,7 @@ int control_operations(struct control *control, int argc, char **argv)
     if (!control_load_settings(control))
         return CONTROL_FAILED;
     if (!module_load_all(&control->settings, problem, sizeof problem)) {
-        say("%s", problem);
+        message_print("%s", problem);
         return CONTROL_FAILED;
     }
     void (*write)(const struct operation *, const char *) = is_json ? write_record : write_line;

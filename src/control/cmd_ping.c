@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/answer.h"
+#include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "edge/json.h"
@@ -99,7 +100,7 @@ static bool ping_known(struct pinger *pinger)
     if (!control_load_settings(control))
         return false;
     if (control_connect_worker(control, control->settings.z_database, &z) != FAULT_NONE) {
-        say("the namespaces are not known: database %s", control->settings.z_database);
+        message_print("the namespaces are not known: database %s", control->settings.z_database);
         return false;
     }
     if (!ns_registry_read(control, z, &confs, &count))

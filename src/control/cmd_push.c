@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "control/cmd_key.h"
+#include "control/message.h"
 #include "control/record.h"
 #include "operation/push/push_key.h"
 
@@ -76,7 +77,7 @@ static int push_public(struct control *control UNUSED, int argc, char **argv)
         return options_status(result);
     struct curve_key key;
     if (!push_key_read(words[0], &key, problem, sizeof problem)) {
-        say("%s", problem);
+        message_print("%s", problem);
         return CONTROL_FAILED;
     }
     explicit_bzero(key.secret, sizeof key.secret);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/message.h"
 #include "control/ns_registry.h"
 #include "store/statements.h"
 #include "store/task_rows.h"
@@ -98,7 +99,7 @@ static int tell_rest(const struct pg_result *rows, const struct task_filter *fil
 {
     fflush(stdout);
     if (pg_rows(rows) >= filter->limit)
-        say("these are the first %" PRId64 ", there may be more: --limit", filter->limit);
+        message_print("these are the first %" PRId64 ", there may be more: --limit", filter->limit);
     return CONTROL_DONE;
 }
 
@@ -254,7 +255,7 @@ static int task_show(struct control *control, int argc, char **argv)
     if (!ask(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
-        say("task show: %s: there is no such task", session.words[0]);
+        message_print("task show: %s: there is no such task", session.words[0]);
         return CONTROL_FAILED;
     }
     if (pg_rows(rows) && session.as_json) {
@@ -331,7 +332,7 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
     if (!ask(session, statement, &params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {
-        say("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
+        message_print("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
         return false;
     }
     printf("%s: %s\n", id, done);
@@ -382,7 +383,7 @@ static int task_move(struct control *control, int argc, char **argv)
     if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
-        say("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
+        message_print("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
         return CONTROL_WRONG;
     }
     return do_deed(&session, session.words[0], STATEMENT_TASK_MOVE, start, "moved") ? CONTROL_DONE

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/message.h"
 #include "base/log.h"
 
 enum {
@@ -23,7 +24,7 @@ bool control_load_settings(struct control *control)
     if (control->has_settings)
         return true;
     if (!settings_load(&control->settings, control->config, problem, sizeof problem)) {
-        say("%s", problem);
+        message_print("%s", problem);
         return false;
     }
     control->has_settings = true;
@@ -56,7 +57,7 @@ static enum fault open_connection(struct control *control, const struct pg_optio
     enum fault fault = *options->database ? pg_open(options, pg_r) : FAULT_XAWAY;
     log_set_level(LOG_LEVEL_ERROR);
     if (!*options->database)
-        say("the configuration of the namespace names no database");
+        message_print("the configuration of the namespace names no database");
     if (fault == FAULT_NONE)
         arena_defer(control->arena, close_connection, *pg_r);
     return fault;
@@ -69,7 +70,7 @@ enum fault control_connect(struct control *control, const char *database, struct
     if (!conninfo)
         conninfo = pg_conninfo_without(control->arena, control->settings.database, workers_own);
     if (!conninfo) {
-        say("%s: setting database is no connection string", control->config);
+        message_print("%s: setting database is no connection string", control->config);
         return FAULT_AARG;
     }
     struct pg_options options = {.conninfo = conninfo,
@@ -91,7 +92,8 @@ enum fault control_connect_worker(struct control *control, const char *database,
                                  .lock_timeout_ms = control->settings.lock_timeout_ms};
     enum fault fault = open_connection(control, &options, pg_r);
     if (fault == FAULT_XAWAY && geteuid() == 0)
-        say("this command connects as the workers do, as the role %s: run it as the user of stampd, "
+        message_print(
+            "this command connects as the workers do, as the role %s: run it as the user of stampd, "
             "runuser -u stampd -- stampctl ...",
             control_worker_role(control));
     return fault;
@@ -106,7 +108,7 @@ const char *control_worker_role(struct control *control)
 static void explain(struct pg *pg, const char *what)
 {
     const char *message = pg_message(pg);
-    say("%s: %.*s", what, (int)strcspn(message, "\n"), message);
+    message_print("%s: %.*s", what, (int)strcspn(message, "\n"), message);
 }
 
 bool control_query(struct control *control, struct pg *pg, const char *what, const char *sql,
@@ -195,7 +197,7 @@ bool control_read_file(struct arena *arena, const char *path, struct bytes *text
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool is_read = fd >= 0 && read_all(fd, &builder);
     if (!is_read)
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     *text_r = (struct bytes){arena_copy(arena, builder_bytes(&builder).data, builder.size), builder.size};
@@ -209,7 +211,7 @@ static bool write_through(const char *path, struct bytes text)
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool is_written = fd >= 0 && bytes_write(fd, text);
     if (!is_written)
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return is_written;
@@ -235,7 +237,7 @@ bool control_write_file(struct arena *arena, const char *path, struct bytes text
     char *draft = arena_printf(arena, "%s.XXXXXX", path);
     int fd = mkostemp(draft, O_CLOEXEC);
     if (fd < 0) {
-        say("%s: %s", path, strerror(errno));
+        message_print("%s: %s", path, strerror(errno));
         return false;
     }
     bool is_written = bytes_write(fd, text) && fchmod(fd, (mode_t)mode) == 0 && fsync(fd) == 0;
@@ -250,7 +252,7 @@ bool control_write_file(struct arena *arena, const char *path, struct bytes text
     }
     if (!is_written) {
         unlink(draft);
-        say("%s: %s", path, strerror(why));
+        message_print("%s: %s", path, strerror(why));
     }
     return is_written;
 }

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/backoff.h"
+#include "control/message.h"
 #include "control/progress.h"
 #include "edge/json.h"
 
@@ -94,7 +95,7 @@ static void fail(struct dumper *dumper, const char *what, const char *why)
 {
     progress_clear(&dumper->progress);
     if (!dumper->report->is_failed)
-        say("%s%s%s", what, *what ? ": " : "", why);
+        message_print("%s%s%s", what, *what ? ": " : "", why);
     dumper->report->is_failed = true;
 }
 
@@ -312,7 +313,7 @@ static void on_again(struct dumper *dumper, struct dump_request *pending, const 
     } else if (pending->backoff.tries > 1 && now_ms - dumper->said_ms > SAY_EVERY_MS) {
         dumper->said_ms = now_ms;
         progress_clear(&dumper->progress);
-        say("%s; trying again", explain(dumper, answer));
+        message_print("%s; trying again", explain(dumper, answer));
     }
 }
 

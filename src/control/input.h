@@ -2,7 +2,7 @@
 #ifndef STAMPD_CONTROL_INPUT_H
 #define STAMPD_CONTROL_INPUT_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct input {
     int fd;

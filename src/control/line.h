@@ -3,7 +3,7 @@
 #define STAMPD_CONTROL_LINE_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct line_document {
     struct bytes class, id; /* decoded, in the arena or slices of the line */

@@ -12,6 +12,7 @@
 #include "control/answer.h"
 #include "control/line.h"
 #include "control/backoff.h"
+#include "control/message.h"
 #include "control/progress.h"
 
 enum {
@@ -122,7 +123,7 @@ static void end_at(struct loader *loader, struct load_position position)
 static void wrong_line(struct loader *loader, int64_t line, const char *what)
 {
     progress_clear(&loader->progress);
-    say("line %lld: %s", (long long)line, what);
+    message_print("line %lld: %s", (long long)line, what);
     loader->report->wrong++;
     if (!loader->options->keep_going)
         loader->report->is_failed = loader->is_ended = true;
@@ -145,7 +146,7 @@ static void fetch_line(struct loader *loader, bool may_wait)
         }
         if (result == INPUT_FAILED) {
             progress_clear(&loader->progress);
-            say("%s: %s", loader->options->bookmark.file, strerror(errno));
+            message_print("%s: %s", loader->options->bookmark.file, strerror(errno));
             loader->report->is_failed = true;
         }
         if (result != INPUT_LINE) {
@@ -297,8 +298,8 @@ static void say_of(struct loader *loader, const struct load_batch *batch, const 
     const struct load_entry *first = &batch->entries[batch->single < 0 ? 0 : batch->single];
     const struct load_entry *last = batch->single < 0 ? &batch->entries[batch->count - 1] : first;
     progress_clear(&loader->progress);
-    say("lines %lld to %lld: %s%s%s%s", (long long)first->line, (long long)last->line, answer->code,
-        *answer->code ? " " : "", answer->words, more);
+    message_print("lines %lld to %lld: %s%s%s%s", (long long)first->line, (long long)last->line, answer->code,
+                  *answer->code ? " " : "", answer->words, more);
 }
 
 static void give_up(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer)

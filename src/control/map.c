@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "control/homes.h"
+#include "control/message.h"
 
 struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs, size_t count,
                          const char *but)
@@ -43,11 +44,11 @@ static bool tell_nginx(struct control *control, const char *path)
     while (text.size && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == ' '))
         text.size--;
     if (!bytes_to_i64(text, &pid) || pid < 2 || pid > INT32_MAX) {
-        say("%s: expected the process id of nginx", path);
+        message_print("%s: expected the process id of nginx", path);
         return false;
     }
     if (kill((pid_t)pid, SIGHUP) != 0) {
-        say("nginx, process %lld: %s", (long long)pid, strerror(errno));
+        message_print("nginx, process %lld: %s", (long long)pid, strerror(errno));
         return false;
     }
     return true;
@@ -72,8 +73,8 @@ static bool run_reload(const char *command)
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
         return true;
-    say("nginx_reload = %s: it failed (status %d); the map is written, nginx does not know it yet", command,
-        WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    message_print("nginx_reload = %s: it failed (status %d); the map is written, nginx does not know it yet",
+                  command, WIFEXITED(status) ? WEXITSTATUS(status) : status);
     return false;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/message.h"
+
 int migrations_number(const char *name)
 {
     int number = 0;
@@ -42,11 +44,11 @@ static bool is_gapless(const char *folder, const struct migration *migrations, s
     for (size_t i = 0; i < count; i++) {
         if (migrations[i].number == (int)i + 1)
             continue;
-        say("%s: %s: expected number %04zu here", folder, migrations[i].name, i + 1);
+        message_print("%s: %s: expected number %04zu here", folder, migrations[i].name, i + 1);
         return false;
     }
     if (!count)
-        say("%s: there is no NNNN_name.sql", folder);
+        message_print("%s: there is no NNNN_name.sql", folder);
     return count > 0;
 }
 
@@ -56,7 +58,7 @@ bool migrations_list(struct control *control, struct migration **migrations_r, s
     const char *folder = control_directory(control->arena, "STAMPD_SQL", "sql", STAMPD_SQL_DIRECTORY);
     DIR *directory = opendir(folder);
     if (!directory) {
-        say("%s: %s", folder, strerror(errno));
+        message_print("%s: %s", folder, strerror(errno));
         return false;
     }
     struct migration *migrations = ARENA_ARRAY(control->arena, struct migration, MIGRATIONS_MAX);
@@ -105,7 +107,7 @@ static bool is_free(struct control *control, struct pg *pg, const char *database
     if (!pg_rows(result))
         return true;
     struct bytes name = pg_get_text(result, 0, 0);
-    say("%s holds something else already: table %.*s", database, (int)name.size, name.data);
+    message_print("%s holds something else already: table %.*s", database, (int)name.size, name.data);
     return false;
 }
 
@@ -126,16 +128,16 @@ static bool record(struct control *control, struct pg *pg, const struct migratio
 static bool run_file(struct pg *pg, const char *path, struct bytes text)
 {
     if (text.size != strlen(text.data)) {
-        say("%s: the file holds a NUL byte", path);
+        message_print("%s: the file holds a NUL byte", path);
         return false;
     }
     if (pg_execute(pg, text.data) == FAULT_NONE)
         return true;
     int64_t position = pg_position(pg);
     if (position > 0)
-        say("%s:%d: %s", path, migrations_line(text, position), pg_message(pg));
+        message_print("%s:%d: %s", path, migrations_line(text, position), pg_message(pg));
     else
-        say("%s: %s", path, pg_message(pg));
+        message_print("%s: %s", path, pg_message(pg));
     return false;
 }
 
@@ -148,7 +150,7 @@ static bool apply_one(struct control *control, struct pg *pg, const struct migra
         control_execute(pg, migration->name, "commit"))
         return true;
     if (pg_execute(pg, "rollback") != FAULT_NONE)
-        say("%s: the connection is lost; nothing of the file has been kept", migration->path);
+        message_print("%s: the connection is lost; nothing of the file has been kept", migration->path);
     return false;
 }
 
@@ -159,7 +161,8 @@ static bool apply_missing(struct control *control, struct pg *pg, const char *da
     if (!migrations_applied(control, pg, &number) || (!number && !is_free(control, pg, database)))
         return false;
     if (number > (int)count) {
-        say("%s has schema %d, which is newer than this release of stampctl (%zu)", database, number, count);
+        message_print("%s has schema %d, which is newer than this release of stampctl (%zu)", database,
+                      number, count);
         return false;
     }
     for (size_t i = (size_t)number; i < count; i++) {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/fault.h"
 
 struct refusal {

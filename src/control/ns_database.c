@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "control/message.h"
+
 bool ns_database_open(struct control *control, struct pg **pg_r)
 {
     enum fault fault = control_connect(control, "postgres", pg_r);
     if (fault == FAULT_ODATABASE)
         fault = control_connect(control, "template1", pg_r);
     if (fault == FAULT_ODATABASE)
-        say("neither postgres nor template1 is a database here");
+        message_print("neither postgres nor template1 is a database here");
     return fault == FAULT_NONE;
 }
 

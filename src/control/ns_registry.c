@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/message.h"
+
 bool ns_registry_open(struct control *control, struct pg **z_r)
 {
     switch (control_connect(control, control->settings.z_database, z_r)) {
     case FAULT_NONE:
         return true;
     case FAULT_ODATABASE:
-        say("%s: the database of the namespace z does not exist; begin with: stampctl ns create z",
-            control->settings.z_database);
+        message_print("%s: the database of the namespace z does not exist; begin with: stampctl ns create z",
+                      control->settings.z_database);
         return false;
     default:
         return false;
@@ -33,12 +35,13 @@ bool ns_registry_read(struct control *control, struct pg *z, struct namespace_co
         struct bytes id = pg_get_text(result, (int)i, 0), text = pg_get_text(result, (int)i, 1);
         const char *code = arena_copy(control->arena, id.data, id.size);
         if (!namespace_is_code(code)) {
-            say("document Namespace/%s in %s: this is no code of a namespace; it is left out", code,
-                control->settings.z_database);
+            message_print("document Namespace/%s in %s: this is no code of a namespace; it is left out", code,
+                          control->settings.z_database);
             continue;
         }
         if (!namespace_read_conf(control->arena, code, text, &confs[kept]))
-            say("document Namespace/%s in %s: item Conf is no configuration of a namespace; `stampctl ns "
+            message_print(
+                "document Namespace/%s in %s: item Conf is no configuration of a namespace; `stampctl ns "
                 "create %s` "
                 "mends it",
                 code, control->settings.z_database, code);
@@ -63,7 +66,7 @@ const struct namespace_conf *ns_registry_require(const struct namespace_conf *co
 {
     const struct namespace_conf *conf = ns_registry_find(confs, count, code);
     if (!conf)
-        say("%s: there is no such namespace", code);
+        message_print("%s: there is no such namespace", code);
     return conf;
 }
 
@@ -78,7 +81,7 @@ bool ns_registry_connect(struct control *control, const char *code, struct ns_ta
         return false;
     enum fault fault = control_connect(control, target_r->conf->database, &target_r->pg);
     if (fault == FAULT_ODATABASE)
-        say("%s: the database %s does not exist", code, target_r->conf->database);
+        message_print("%s: the database %s does not exist", code, target_r->conf->database);
     return fault == FAULT_NONE;
 }
 
@@ -101,9 +104,9 @@ bool ns_registry_store(struct control *control, struct pg *z, const char *code, 
 bool ns_registry_check_code(const char *command, const char *code)
 {
     if (!namespace_is_code(code))
-        say("%s: %s: a code is 1 to 16 of a-z and 0-9, a letter first", command, code);
+        message_print("%s: %s: a code is 1 to 16 of a-z and 0-9, a letter first", command, code);
     else if (namespace_is_reserved(code))
-        say("%s: %s: the code is reserved", command, code);
+        message_print("%s: %s: the code is reserved", command, code);
     else
         return true;
     return false;

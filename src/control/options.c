@@ -2,25 +2,15 @@
 #include "control/options.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/names.h"
 #include "control/control.h"
+#include "control/message.h"
 
 enum { NAME_ROOM = 64, OPTIONS_MAX = 32, LONG_ONLY = 256 /* codes of getopt_long above every letter */ };
-
-void say(const char *format, ...)
-{
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "stampctl: %s\n", line);
-}
 
 /* --- completion --- */
 
@@ -131,14 +121,14 @@ static bool take_value(const struct command *command, const struct option_line *
         *line->text = value;
     } else if (line->words) {
         if (line->words->count == OPTION_WORDS_MOST) {
-            say("%s: --%s: given more than %d times", command->name, line->name, OPTION_WORDS_MOST);
+            message_print("%s: --%s: given more than %d times", command->name, line->name, OPTION_WORDS_MOST);
             return false;
         }
         line->words->words[line->words->count++] = value;
     } else if (!bytes_to_i64(bytes_of(value), line->number) || *line->number < line->least ||
                *line->number > line->most) {
-        say("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name, value,
-            (long long)line->least, (long long)line->most);
+        message_print("%s: --%s %s: expected a number from %lld to %lld", command->name, line->name, value,
+                      (long long)line->least, (long long)line->most);
         return false;
     }
     return true;
@@ -186,10 +176,11 @@ static void refuse_option(const struct command *command, const struct option_lin
         builder_printf(&known, "%s ", lines[i].name);
     const char *nearest = meant(&known, name, room);
     if (*nearest && strncmp(word, "--", 2) == 0)
-        say("%s: %s: there is no such option; is --%s meant? (see stampctl %s --help)", command->name, word,
-            nearest, command->name);
+        message_print("%s: %s: there is no such option; is --%s meant? (see stampctl %s --help)",
+                      command->name, word, nearest, command->name);
     else
-        say("%s: %s: there is no such option (see stampctl %s --help)", command->name, word, command->name);
+        message_print("%s: %s: there is no such option (see stampctl %s --help)", command->name, word,
+                      command->name);
 }
 
 static const struct option_line *find_line(const struct option_line *lines, size_t count, int code)
@@ -205,10 +196,11 @@ static const struct option_line *find_line(const struct option_line *lines, size
 static enum options_result check_words(const struct command *command, char **words, int count)
 {
     if (count < command->least)
-        say("%s: expected %s (see stampctl %s --help)", command->name, command->arguments, command->name);
+        message_print("%s: expected %s (see stampctl %s --help)", command->name, command->arguments,
+                      command->name);
     else if (count > command->most)
-        say("%s: %s: unexpected argument (see stampctl %s --help)", command->name, words[command->most],
-            command->name);
+        message_print("%s: %s: unexpected argument (see stampctl %s --help)", command->name,
+                      words[command->most], command->name);
     else
         return OPTIONS_READ;
     return OPTIONS_WRONG;
@@ -233,7 +225,7 @@ enum options_result options_read(const struct command *command, const struct opt
             return OPTIONS_HELP;
         }
         if (code == ':') {
-            say("%s: %s: a value is missing", command->name, argv[optind - 1]);
+            message_print("%s: %s: a value is missing", command->name, argv[optind - 1]);
             return OPTIONS_WRONG;
         }
         const struct option_line *line = code == '?' ? NULL : find_line(lines, count, code);
@@ -275,10 +267,11 @@ static void refuse_choice(const char *group, const struct choice *choices, size_
         builder_printf(&known, "%s ", choices[i].name);
     const char *nearest = meant(&known, word, room);
     if (*nearest)
-        say("%s%s%s: there is no such command; is %s%s%s meant? (see stampctl %s%s--help)", group, ns, word,
-            group, ns, nearest, group, ns);
+        message_print("%s%s%s: there is no such command; is %s%s%s meant? (see stampctl %s%s--help)", group,
+                      ns, word, group, ns, nearest, group, ns);
     else
-        say("%s%s%s: there is no such command (see stampctl %s%s--help)", group, ns, word, group, ns);
+        message_print("%s%s%s: there is no such command (see stampctl %s%s--help)", group, ns, word, group,
+                      ns);
 }
 
 int options_choose(const char *group, const char *details, const struct choice *choices, size_t count,
@@ -311,6 +304,7 @@ int options_choose(const char *group, const char *details, const struct choice *
     if (argc > 1)
         refuse_choice(group, choices, count, argv[1]);
     else
-        say("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group, ns);
+        message_print("%s%sa command is missing (see stampctl %s%s--help)", group, *group ? ": " : "", group,
+                      ns);
     return CONTROL_WRONG;
 }

@@ -62,7 +62,4 @@ int options_choose(const char *group, const char *details, const struct choice *
  * stands for file names.  options_read then returns OPTIONS_HELP. */
 void options_complete(void);
 
-/* One line "stampctl: …" on standard error. */
-void say(const char *format, ...) PRINTF_LIKE(1, 2);
-
 #endif

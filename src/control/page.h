@@ -6,7 +6,7 @@
 #define STAMPD_CONTROL_PAGE_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct page_name {
     struct bytes class, id;

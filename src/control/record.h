@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_RECORD_H
 #define STAMPD_CONTROL_RECORD_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 /* Starts as {0}; record_print ends and empties it. */
 struct record {

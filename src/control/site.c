@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 static const char *finish(struct arena *arena, struct builder *builder)
 {

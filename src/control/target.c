@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "control/cmd_key.h"
+#include "control/message.h"
 #include "control/ns_registry.h"
 
 enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
@@ -12,7 +13,7 @@ bool target_is_right(const struct target *target, const char *command)
 {
     if (target->ns && namespace_is_code(target->ns))
         return true;
-    say("%s: --ns CODE is needed", command);
+    message_print("%s: --ns CODE is needed", command);
     return false;
 }
 

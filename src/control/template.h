@@ -2,7 +2,7 @@
 #ifndef STAMPD_CONTROL_TEMPLATE_H
 #define STAMPD_CONTROL_TEMPLATE_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct template_value {
     const char *name; /* "BODY_BYTES", of A-Z and _ */

@@ -8,7 +8,7 @@
 #define STAMPD_EDGE_FCGI_H
 
 #include "base/base.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/fault.h"
 
 /* --- the listening socket (master) --- */

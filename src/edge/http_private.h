@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 
+#include "base/builder.h"
 #include "base/log.h"
 #include "edge/http.h"
 

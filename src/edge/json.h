@@ -8,7 +8,7 @@
 #define STAMPD_EDGE_JSON_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/fault.h"
 
 enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };

@@ -7,7 +7,7 @@
 #define STAMPD_EDGE_PG_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/fault.h"
 
 struct pg;        /* one connection */

@@ -14,7 +14,7 @@
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
 #include "live/live_opening.h"
-#include "serve/arguments.h"
+#include "serve/path.h"
 #include "operation/reply.h"
 
 enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };

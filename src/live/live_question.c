@@ -8,7 +8,6 @@
 #include "base/percent.h"
 #include "edge/json.h"
 #include "live/live_key.h"
-#include "serve/arguments.h"
 
 enum { BODY_DEPTH = 2 };
 

@@ -6,7 +6,7 @@
 #define STAMPD_MODEL_DEFINITION_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 
 enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
 enum { DEFINITION_VALUES_MOST = 4, DEFINITION_ID_MOST = 255 };

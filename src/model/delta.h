@@ -12,7 +12,7 @@
 #define STAMPD_MODEL_DELTA_H
 
 #include "base/base.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "model/document.h"
 
 /* The state of the client's copy, as the client sent it; version 0: no copy. */

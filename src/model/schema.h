@@ -9,7 +9,7 @@
 #define STAMPD_MODEL_SCHEMA_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/fault.h"
 
 /* Types of an exported field; a list of one of them is allowed too. */

@@ -3,6 +3,7 @@
 #ifndef STAMPD_MODEL_SEARCH_H
 #define STAMPD_MODEL_SEARCH_H
 
+#include "base/builder.h"
 #include "base/arena.h"
 #include "model/schema.h"
 #include "edge/pg.h"

@@ -4,7 +4,7 @@
 #define STAMPD_MODEL_VALUE_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 
 enum {
     VALUE_FIELD_MOST = 1024, /* longest string of a field stored as itself, in bytes */

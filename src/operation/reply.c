@@ -94,7 +94,7 @@ const char *reply_words(const struct reply *reply)
 
 int reply_major(const struct reply *reply)
 {
-    return code_major(reply_code(reply));
+    return fault_major_of_code(reply_code(reply));
 }
 
 bool reply_is_retried(const struct reply *reply, enum fault fault)

@@ -2,6 +2,7 @@
 #ifndef STAMPD_OPERATION_REPLY_H
 #define STAMPD_OPERATION_REPLY_H
 
+#include "base/builder.h"
 #include "base/fault.h"
 #include "operation/call.h"
 

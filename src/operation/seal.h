@@ -10,7 +10,7 @@
 #define STAMPD_OPERATION_SEAL_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 
 /* Appends a part of a question so that different lists of parts never give the same text. */
 void seal_add_part(struct builder *question, struct bytes part);

@@ -2,7 +2,7 @@
 #ifndef STAMPD_QUEUE_ALERT_H
 #define STAMPD_QUEUE_ALERT_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/settings.h"
 #include "edge/http.h"
 

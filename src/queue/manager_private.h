@@ -2,6 +2,7 @@
 #ifndef STAMPD_QUEUE_MANAGER_PRIVATE_H
 #define STAMPD_QUEUE_MANAGER_PRIVATE_H
 
+#include "base/builder.h"
 #include "base/arena.h"
 #include "base/settings.h"
 #include "base/stop.h"

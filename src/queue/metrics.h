@@ -2,7 +2,7 @@
 #ifndef STAMPD_QUEUE_METRICS_H
 #define STAMPD_QUEUE_METRICS_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct manager;
 

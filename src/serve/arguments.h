@@ -1,4 +1,4 @@
-/* arguments: reads the arguments of a request from its query string and body, and the pieces of its path.
+/* arguments: reads the arguments of a request from its query string and body.
  *
  * The arguments of an operation are param, syncs, account, key, admin, lang, dhop and session; a document as
  * a resource has items and age in place of param and syncs.  They come in the query string and in the body: a
@@ -56,16 +56,5 @@ struct arguments {
 MUST_USE enum fault arguments_read(struct arena *arena, const struct argument_source *source,
                                    const struct argument_limits *limits, struct arguments *arguments_r,
                                    struct json_problem *problem_r);
-
-/* Splits the path of a raw request URI at its slashes and decodes the pieces ("%2F" stays inside its piece);
- * "/" has no pieces.  The URI is read up to its '?'.  FAULT_NPATH: not beginning with a slash, more than
- * `most` pieces, an empty piece, "." or ".." however written, a '#'.  FAULT_AARG: a wrong escape or a NUL.
- * FAULT_AUTF8. */
-MUST_USE enum fault path_split(struct arena *arena, struct bytes request_uri, struct bytes *pieces_r,
-                               size_t most, size_t *count_r);
-/* The query string: what follows the path, between '?' and '#'. */
-struct bytes path_query(struct bytes request_uri);
-/* Joins pieces into a path, escaped for use in a header; the inverse of path_split. */
-const char *path_join(struct arena *arena, const struct bytes *pieces, size_t count);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef STAMPD_SERVE_LATENCY_H
 #define STAMPD_SERVE_LATENCY_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "segment/metrics.h"
 #include "serve/instance.h"
 

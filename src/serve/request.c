@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "base/log.h"
 #include "serve/arguments.h"
+#include "serve/path.h"
 #include "serve/condition.h"
 #include "serve/request_id.h"
 #include "operation/reply.h"

@@ -3,6 +3,7 @@
 #ifndef STAMPD_SERVE_REQUEST_H
 #define STAMPD_SERVE_REQUEST_H
 
+#include "base/builder.h"
 #include "base/settings.h"
 #include "edge/fcgi.h"
 #include "operation/reply.h"

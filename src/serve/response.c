@@ -54,7 +54,7 @@ int response_status(const struct response_form *form, const struct reply *reply)
     if (is_operation && form->has_few_statuses)
         return fault_few_status(reply->fault);
     if (reply->fault == FAULT_RAISED)
-        return code_status(reply_code(reply));
+        return fault_status_of_code(reply_code(reply));
     if (reply->fault == FAULT_SCLOSED && !form->has_credentials)
         return 401;
     return fault_status(reply->fault, !is_operation);

@@ -3,7 +3,7 @@
 #ifndef STAMPD_SERVE_RESPONSE_H
 #define STAMPD_SERVE_RESPONSE_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "operation/reply.h"
 
 /* The form of the answer. */

@@ -2,7 +2,7 @@
 #ifndef STAMPD_SERVE_TASK_METRICS_H
 #define STAMPD_SERVE_TASK_METRICS_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "segment/segment.h"
 
 /* The metrics cover every namespace scanned within the last day; they are read from shared memory, without

@@ -3,6 +3,7 @@
  * read as the same; what is refused is explained. */
 #include "fuzz.h"
 
+#include "base/builder.h"
 #include "serve/multipart.h"
 
 const char fuzz_target[] = "multipart";

@@ -1,7 +1,8 @@
 /* fuzz_path: path_split on any bytes.  Pieces written again, escaped, must be split into the same pieces. */
 #include "fuzz.h"
 
-#include "serve/arguments.h"
+#include "base/builder.h"
+#include "serve/path.h"
 
 const char fuzz_target[] = "path";
 

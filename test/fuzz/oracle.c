@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/builder.h"
+
 struct cursor {
     const unsigned char *at, *end;
     int depth_left;

@@ -2,7 +2,7 @@
 #ifndef STAMPD_TEST_FASTCGI_CLIENT_H
 #define STAMPD_TEST_FASTCGI_CLIENT_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct client_pair {
     const char *name, *value;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "serve/arguments.h"
+#include "serve/path.h"
 
 static struct arena *arena;
 static struct arguments arguments;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/bytes.h"
+#include "base/builder.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

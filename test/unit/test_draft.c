@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/builder.h"
 #include "model/draft.h"
 #include "model/stamp.h"
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/builder.h"
 #include "serve/multipart.h"
 
 enum { PARTS_MAX = 8 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "control/schema/schema_plan.h"
@@ -16,7 +17,7 @@ static bool read_declaration(struct control *control, const char *where, struct 
     struct schema_problem problem;
     if (schema_read(control->arena, text, schema_r, &problem) == FAULT_NONE)
         return true;
-    say("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
+    message_print("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "control/message.h"
 #include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
 #include "store/rewriting.h"
@@ -28,12 +29,12 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
         bool is_again = strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0;
         const char *why = arena_copy(control->arena, pg_message(pg), strlen(pg_message(pg)));
         if (pg_execute(pg, "rollback") != FAULT_NONE || !is_again) {
-            say("%s: %s", step->what, why);
+            message_print("%s: %s", step->what, why);
             return false;
         }
         clock_sleep_ms(LOCK_PAUSE_MS);
     }
-    say("%s: others hold a table for too long", step->what);
+    message_print("%s: others hold a table for too long", step->what);
     return false;
 }
 
@@ -82,7 +83,7 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
     }
     arena_destroy(arena);
     if (fault) {
-        say("%s: %s", step->what, pg_message(pg));
+        message_print("%s: %s", step->what, pg_message(pg));
         return false;
     }
     printf("  %lld documents\n", (long long)total);
@@ -140,7 +141,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         arena_reset(arena);
     }
     if (!is_filling)
-        say("%s: %s", step->what, problem ? problem : pg_message(pg));
+        message_print("%s: %s", step->what, problem ? problem : pg_message(pg));
     else
         printf("  %lld documents\n", (long long)total);
     arena_destroy(arena);

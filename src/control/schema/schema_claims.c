@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "control/message.h"
 #include "store/refusal.h"
 #include "store/reservations.h"
 #include "store/statements.h"
@@ -61,7 +62,7 @@ bool schema_claims_open(struct control *control, struct pg *pg, struct schema_cl
                        NULL, &row))
         return false;
     if (prepare(pg)) {
-        say("preparing claims: %s", pg_message(pg));
+        message_print("preparing claims: %s", pg_message(pg));
         return false;
     }
     struct schema_claims *reserving = ARENA_NEW(control->arena, struct schema_claims);

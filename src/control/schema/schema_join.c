@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/message.h"
 #include "operation/classes.h"
 #include "operation/module/module.h"
 
@@ -13,7 +14,7 @@ static bool load_modules(struct control *control)
     static bool is_loaded;
     char problem[1024];
     if (!is_loaded && !module_load_all(&control->settings, problem, sizeof problem)) {
-        say("%s", problem);
+        message_print("%s", problem);
         return false;
     }
     is_loaded = true;
@@ -28,8 +29,9 @@ static bool agrees(const struct schema_class *class)
         const char *refusal = classes_refusal(class->name, item->name, item->is_singleton, item->is_raw);
         if (!refusal)
             continue;
-        say("classes.%.*s.items.%.*s: an application declares the class otherwise: %s", (int)class->name.size,
-            class->name.data, (int)item->name.size, item->name.data, refusal);
+        message_print("classes.%.*s.items.%.*s: an application declares the class otherwise: %s",
+                      (int)class->name.size, class->name.data, (int)item->name.size, item->name.data,
+                      refusal);
         return false;
     }
     return true;
@@ -48,7 +50,7 @@ static bool add_of_module(struct control *control, struct schema *joined, struct
     struct schema_problem problem;
     text = arena_printf(control->arena, "{\"classes\":{\"%.*s\":%s}}", (int)name.size, name.data, text);
     if (schema_read(control->arena, bytes_of(text), &schema, &problem)) {
-        say("%s: %s", problem.path, problem.expected);
+        message_print("%s: %s", problem.path, problem.expected);
         return false;
     }
     classes[joined->class_count++] = schema->classes[0];
@@ -81,7 +83,8 @@ bool schema_plan_join_modules(struct control *control, const char *code, const s
     for (size_t i = 0; i < count; i++) {
         classes_get(i, &name, &text);
         if (text && schema_find_class(declared, name)) {
-            say("classes.%.*s: an application of the server declares this class, with a schema of its own",
+            message_print(
+                "classes.%.*s: an application of the server declares this class, with a schema of its own",
                 (int)name.size, name.data);
             return false;
         }

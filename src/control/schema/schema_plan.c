@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "control/message.h"
 #include "control/schema/schema_catalog.h"
 #include "model/mutation.h"
 
@@ -30,7 +31,7 @@ bool schema_plan_read_applied(struct control *control, struct pg *pg, struct sch
                        "select number, content, building from stampd.schema where one", NULL, &row))
         return false;
     if (pg_rows(row) != 1 || schema_read(control->arena, pg_get_text(row, 0, 1), &applied, &problem)) {
-        say("table schema holds what this release of stampctl does not know");
+        message_print("table schema holds what this release of stampctl does not know");
         return false;
     }
     applied->number = pg_get_i64(row, 0, 0);
@@ -529,7 +530,8 @@ static bool check_releases(const struct schema *applied, const struct schema *wa
                                   *before = schema_find_class(applied, class->name);
         if (!before || before->release <= class->release)
             continue;
-        say("classes.%.*s.release: release %lld is applied, %lld is declared: a release does not go back; "
+        message_print(
+            "classes.%.*s.release: release %lld is applied, %lld is declared: a release does not go back; "
             "declare a higher one "
             "whose rules make of the contents what is wanted",
             (int)class->name.size, class->name.data, (long long)before->release, (long long)class->release);

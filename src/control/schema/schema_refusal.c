@@ -1,6 +1,7 @@
 /* schema_refusal: one transaction writes the schema without the property; a trigger does the rest. */
 #include "control/schema/schema_refusal.h"
 
+#include "control/message.h"
 #include "control/schema/schema_wait.h"
 #include "edge/json.h"
 
@@ -87,12 +88,14 @@ bool schema_refusal_take_back(struct control *control, struct pg *pg, const stru
 {
     struct schema_plan present;
     if (refusal->other.data)
-        say("%.*s: the unique property %.*s cannot be applied: the documents %.*s and %.*s both have the "
+        message_print(
+            "%.*s: the unique property %.*s cannot be applied: the documents %.*s and %.*s both have the "
             "value %.*s",
             TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->id), TEXT(refusal->other),
             TEXT(refusal->value));
     else
-        say("%.*s: the unique property %.*s cannot be applied: a document of another namespace has %.*s",
+        message_print(
+            "%.*s: the unique property %.*s cannot be applied: a document of another namespace has %.*s",
             TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->value));
     if (!schema_plan_read_applied(control, pg, &present))
         return false;
@@ -103,7 +106,8 @@ bool schema_refusal_take_back(struct control *control, struct pg *pg, const stru
     if (!write_schema(control, pg, leave_out(control->arena, present.applied, refusal)) ||
         !schema_wait_for_older(control, pg) || !purge_values(control, pg))
         return false;
-    say("%.*s: %.*s is not applied, all else is; give one of the documents another value and run apply again",
+    message_print(
+        "%.*s: %.*s is not applied, all else is; give one of the documents another value and run apply again",
         TEXT(refusal->class), TEXT(refusal->property));
     return true;
 }

@@ -1,6 +1,7 @@
 /* schema_wait: the transactions are those that hold a virtual transaction id now. */
 #include "control/schema/schema_wait.h"
 
+#include "control/message.h"
 #include "base/clock.h"
 
 enum { WAIT_PAUSE_MS = 20, SAY_EVERY_MS = 5000 };
@@ -33,7 +34,7 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
             continue;
         said_ms = clock_monotonic_ms();
         struct bytes pids = pg_get_text(left, 0, 1);
-        say("waiting for %lld transactions that began before, of the processes %.*s",
-            (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);
+        message_print("waiting for %lld transactions that began before, of the processes %.*s",
+                      (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);
     }
 }

@@ -3,6 +3,7 @@
 #ifndef STAMPD_OPERATION_PUSH_PUSH_KEY_H
 #define STAMPD_OPERATION_PUSH_PUSH_KEY_H
 
+#include "base/builder.h"
 #include "base/fault.h"
 #include "base/settings.h"
 #include "edge/curve.h"
