@@ -232,7 +232,7 @@ plant()
 }
 
 make_good_tree
-for check in check-layers check-settings check-style check-docs check-refusals; do
+for check in check-layers check-names check-settings check-style check-docs check-refusals; do
     expect_good "$check"
 done
 
@@ -248,6 +248,10 @@ plant 'circular include' check-layers 'circular include' \
     'sed -e s/low/lower/ -e s/LOW/LOWER/ src/base/low.h >src/base/lower.h
      insert src/base/lower.h 4 "#include \"base/low.h\""
      insert src/base/low.h 4 "#include \"base/lower.h\""'
+plant 'circular calls' check-layers '^src/base/(low|other).c:[0-9]*: circular calls: src/base/(low.c src/base/other.c src/base/low.c .low_add|other.c src/base/low.c src/base/other.c .other_add)' \
+    'sed -e s/low/other/ -e s/LOW/OTHER/ src/base/low.h >src/base/other.h
+     sed -e s/low/other/ -e "s/return a + b/return low_add(a, b)/" src/base/low.c >src/base/other.c
+     replace src/base/low.c "return a + b" "return other_add(a, b)"'
 plant 'include without folder' check-layers '"low.h" is no file of src/' \
     'insert src/edge/wire.h 4 "#include \"low.h\""'
 plant 'folder without layer' check-layers 'folder attic has no layer' \
@@ -281,6 +285,17 @@ for name in strcpy strcat sprintf vsprintf atoi setlocale system; do
     plant "a call of $name" check-layers "^src/base/low.c:9: $name\\(\\) is refused" \
         "insert src/base/low.c 8 '    (void)(1 + $name (x));'"
 done
+
+# --- check-names ---
+plant 'struct tag of two things' check-names '^src/edge/wire.c:7: struct place is defined at src/base/low.h:7 too' \
+    'insert src/base/low.h 6 "struct place {"; insert src/base/low.h 7 "};"
+     insert src/edge/wire.c 6 "static const struct place {"; insert src/edge/wire.c 7 "} places[1];"'
+plant 'function without the name of its file' check-names '^src/base/low.h:8: add_low.. does not begin with low_' \
+    'insert src/base/low.h 7 "int add_low(int a, int b);"'
+plant 'function without the name, after an attribute' check-names '^src/base/low.h:8: sum_low.. does not begin with low_' \
+    'insert src/base/low.h 7 "MUST_USE struct low *sum_low(int a,"; insert src/base/low.h 8 "                     int b);"'
+plant 'function of another file that begins alike' check-names '^src/base/low.h:8: lower.. does not begin' \
+    'insert src/base/low.h 7 "int lower(int a, int b);"'
 
 # --- check-settings ---
 plant 'settings out of order' check-settings 'settings_table.h:4: alpha stands behind database' \
