@@ -22,7 +22,9 @@ UNIT_TESTS += test/unit/test_fcgi_slow
 UNIT_TESTS += test/unit/test_holdings
 UNIT_TESTS += test/unit/test_expiry
 UNIT_TESTS += test/unit/test_transaction
+UNIT_TESTS += test/unit/test_content
 UNIT_TESTS += test/unit/test_copies
+UNIT_TESTS += test/unit/test_pattern
 UNIT_TESTS += test/unit/test_redelivery
 UNIT_TESTS += test/unit/test_operation
 UNIT_TESTS += test/unit/test_idempotency
@@ -65,6 +67,10 @@ endif
 test_unit_test_base_SOURCES = test/unit/test_base.c
 test_unit_test_base_LDADD = $(UNIT_LDADD)
 test_unit_test_base_CPPFLAGS = $(AM_CPPFLAGS) -DSTAMPD_SAMPLE='"$(abs_top_srcdir)/doc/stampd.conf.sample"'
+test_unit_test_content_SOURCES = test/unit/test_content.c test/unit/content_cases.c test/unit/content_cases.h
+test_unit_test_content_LDADD = $(UNIT_LDADD)
+test_unit_test_pattern_SOURCES = test/unit/test_pattern.c
+test_unit_test_pattern_LDADD = $(UNIT_LDADD)
 test_unit_test_stamp_SOURCES = test/unit/test_stamp.c
 test_unit_test_stamp_LDADD = $(UNIT_LDADD)
 test_unit_test_cache_SOURCES = test/unit/test_cache.c

@@ -1,0 +1,37 @@
+/* content_number: numbers of JSON compared as decimals, exactly, however they are written.
+ *
+ * 1, 1.0 and 10e-1 are one number; 9007199254740993 is not 9007199254740992; nothing is rounded to binary.
+ * Exponents beyond plus or minus 10^15 are taken as 10^15. */
+#ifndef STAMPD_MODEL_CONTENT_CONTENT_NUMBER_H
+#define STAMPD_MODEL_CONTENT_CONTENT_NUMBER_H
+
+#include "base/bytes.h"
+
+/* The number is 0.DIGITS times 10 to the power `magnitude`, where DIGITS are the `count` digits that stand in
+ * `text`, without its decimal point; the first and the last of them are not 0. */
+struct content_number {
+    struct bytes text; /* from the first to the last of its digits, a decimal point may be among them */
+    size_t count;      /* 0: the number is 0 */
+    int64_t magnitude;
+    bool is_negative; /* never of 0 */
+};
+
+/* A divisor that fits multipleOf: at most 18 digits. */
+struct content_divisor {
+    uint64_t digits;
+    int64_t exponent; /* the number is `digits` times 10 to this power */
+};
+
+/* `text` is a number as JSON allows it. */
+struct content_number content_number_read(struct bytes text);
+/* Below 0, 0 or above 0, as the first is less, equal or greater. */
+int content_number_compare(const struct content_number *a, const struct content_number *b);
+bool content_number_is_integer(const struct content_number *number);
+/* Equal for equal numbers. */
+uint64_t content_number_hash(const struct content_number *number);
+
+/* False: not above 0, or more than 18 digits. */
+bool content_number_to_divisor(const struct content_number *number, struct content_divisor *divisor_r);
+bool content_number_is_multiple(const struct content_number *number, const struct content_divisor *divisor);
+
+#endif
