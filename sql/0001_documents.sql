@@ -94,6 +94,15 @@ end $$;
 comment on function stampd.fail(text, text) is
   'Refuses the whole commit with a state of src/store/refusal_table.h.';
 
+create function stampd.check_isolation() returns void language plpgsql stable as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
+  end if;
+end $$;
+comment on function stampd.check_isolation() is
+  'For functions that change documents: refuses transactions whose later statements do not see what others have committed.';
+
 -- --- stamps ---
 
 create function stampd.stamp_of(moment timestamptz) returns bigint language sql stable as $$
@@ -190,9 +199,7 @@ create function stampd.lock_document(class text, id text) returns stampd.doc
 declare
   held doc;
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
+  perform check_isolation();
   select * into held from doc d
     where d.class = lock_document.class and d.id = lock_document.id for no key update;
   if not found then
@@ -313,9 +320,7 @@ declare
   before constant bigint := least(older_than_stamp, stamp_now());
   limits constant jsonb := zombie_limits();
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
+  perform check_isolation();
   select array_agg(z.class), array_agg(z.id) into classes, ids
     from (select d.class, d.id from doc d
             where d.ctime = 0 and d.version < coalesce((limits ->> d.class)::bigint, before)

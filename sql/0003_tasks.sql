@@ -208,6 +208,25 @@ begin
   end loop;
 end $$;
 
+create function stampd.task_levels() returns table (qn smallint, priority smallint)
+  language sql stable rows 10 as $$
+  with recursive level(qn, priority) as (
+    (select t.qn, t.priority from stampd.taskqueue t
+       where t.starttime is null and t.domain is null and t.startat < 991231235959999
+       order by t.qn, t.priority limit 1)
+    union all
+    select n.qn, n.priority from level p cross join lateral (
+      select t.qn, t.priority from stampd.taskqueue t
+        where t.starttime is null and t.domain is null and t.startat < 991231235959999
+          and (t.qn, t.priority) > (p.qn, p.priority)
+        order by t.qn, t.priority limit 1) n
+  )
+  select p.qn, p.priority from level p
+$$;
+comment on function stampd.task_levels() is
+  'The queues and priorities in which tasks without a domain wait, by one step along the index for each.  PostgreSQL makes it a part of the '
+  'query that calls it, whose settings of the planner hold.';
+
 create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0)
   returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
@@ -239,18 +258,8 @@ begin
   end if;
   -- Many wait: along each queue and priority.
   return query
-  with recursive level(qn, priority) as (
-    (select t.qn, t.priority from taskqueue t
-       where t.starttime is null and t.domain is null and t.startat < 991231235959999
-       order by t.qn, t.priority limit 1)
-    union all
-    select n.qn, n.priority from level p cross join lateral (
-      select t.qn, t.priority from taskqueue t
-        where t.starttime is null and t.domain is null and t.startat < 991231235959999
-          and (t.qn, t.priority) > (p.qn, p.priority)
-        order by t.qn, t.priority limit 1) n
-  ), due as (
-    select d.* from level p cross join lateral (
+  with due as (
+    select d.* from task_levels() p cross join lateral (
       select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and t.qn = p.qn and t.priority = p.priority and t.startat >= since and t.startat <= until
@@ -416,7 +425,7 @@ comment on function stampd.task_operations(text[], int[], int[], int) is 'For wo
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
-  stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
+  stampd.task_levels(), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
   stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int),
   stampd.task_operations(text[], int[], int[], int) to stampd;

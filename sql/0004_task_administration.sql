@@ -294,17 +294,7 @@ create function stampd.task_backlog(most int default 10000)
   returns table (qn smallint, due bigint, later bigint, running bigint, parked bigint, failing bigint, oldest bigint)
   language sql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-  with recursive level(qn, priority) as (
-    (select t.qn, t.priority from taskqueue t
-       where t.starttime is null and t.domain is null and t.startat < 991231235959999
-       order by t.qn, t.priority limit 1)
-    union all
-    select n.qn, n.priority from level p cross join lateral (
-      select t.qn, t.priority from taskqueue t
-        where t.starttime is null and t.domain is null and t.startat < 991231235959999
-          and (t.qn, t.priority) > (p.qn, p.priority)
-        order by t.qn, t.priority limit 1) n
-  ), present as materialized (
+  with present as materialized (
     select stamp_now() as stamp
   ), counted as (
     select p.qn,
@@ -319,7 +309,7 @@ create function stampd.task_backlog(most int default 10000)
          where t.starttime is null and t.domain is null and t.startat < 991231235959999
            and t.qn = p.qn and t.priority = p.priority and t.startat <= n.stamp
          order by t.startat, t.number limit 1) as oldest
-      from level p cross join present n
+      from task_levels() p cross join present n
     union all
     select t.qn, count(*), 0, 0, 0, 0, min(t.startat) from (select w.qn, w.startat from taskqueue w cross join present n
         where w.starttime is null and w.domain is not null and w.startat < 991231235959999 and w.startat <= n.stamp

@@ -143,29 +143,46 @@ end $$;
 comment on function stampd.export_items(text, text, bigint) is
   'Brings side tables and collections of a document to its items of that version.';
 
+create function stampd.fill_next(of_class text, of_iclass text, batch int, changes boolean) returns text[]
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+  set enable_mergejoin = off set jit = off as $$
+declare
+  last_id text;
+  ids     text[];
+begin
+  perform check_isolation();
+  select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = of_iclass for update;
+  -- A writer of an item holds the lock of its document; the items are read in a later statement.
+  if changes then
+    select array_agg(o.id order by o.id) into ids from (
+      select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
+        order by d.id limit batch for no key update) o;
+  else
+    select array_agg(o.id order by o.id) into ids from (
+      select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
+        order by d.id limit batch for share) o;
+  end if;
+  if ids is not null then
+    update schema_fill f set after = ids[cardinality(ids)], done = f.done + cardinality(ids)
+      where f.class = of_class and f.iclass = of_iclass;
+  end if;
+  return ids;
+end $$;
+comment on function stampd.fill_next(text, text, int, boolean) is
+  'Locks the next documents of a class that is being filled or, with `changes`, rewritten, and notes in schema_fill that they are done: '
+  'their ids; null: there are no more.';
+
 create function stampd.fill_side(class text, iclass text, batch int default 200) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
   set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-  progress schema_fill;
-  batch_ids text[];
+  batch_ids constant text[] := fill_next(class, iclass, batch, false);
   item_ids text[];
   item_keys text[];
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
-  select * into progress from schema_fill f
-    where f.class = fill_side.class and f.iclass = fill_side.iclass for update;
-  -- A writer of an item holds the lock of its document; the items are read in a later statement.
-  select array_agg(o.id order by o.id) into batch_ids from (
-    select d.id from doc d where d.class = fill_side.class and d.id > progress.after and d.ctime <> 0
-      order by d.id limit fill_side.batch for share) o;
-  if batch_ids is null then
-    return 0;
-  end if;
   select array_agg(u.id), array_agg(k.key) into item_ids, item_keys
     from unnest(batch_ids) u(id) cross join lateral (
       select i.key from item i where i.class = fill_side.class and i.id = u.id and i.iclass = fill_side.iclass
@@ -174,9 +191,7 @@ begin
     execute format('select stampd.%I($1, $2)', 'x_' || fill_side.class || '_' || fill_side.iclass || '_write')
       using item_ids, item_keys;
   end if;
-  update schema_fill f set after = batch_ids[cardinality(batch_ids)], done = f.done + cardinality(batch_ids)
-    where f.class = fill_side.class and f.iclass = fill_side.iclass;
-  return cardinality(batch_ids);
+  return coalesce(cardinality(batch_ids), 0);
 end $$;
 comment on function stampd.fill_side(text, text, int) is
   'Fills a side table from the next documents of its class; stampctl schema apply calls it until it returns 0.';

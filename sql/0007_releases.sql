@@ -73,20 +73,12 @@ create function stampd.mutate_documents(of_class text, batch int default 200) re
 #variable_conflict use_column
 declare
   rules    constant json := (select s.content::json #> array['classes', of_class, 'mutations'] from schema s where s.one);
-  last_id  text;
+  ids      constant text[] := fill_next(of_class, '~', batch, true);
   held     doc;
   old      record;
   changed  bigint;
-  counted  bigint := 0;
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
-  select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = '~' for update;
-  for held in select d.* from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
-      order by d.id limit batch for no key update loop
-    counted := counted + 1;
-    last_id := held.id;
+  for held in select d.* from doc d where d.class = of_class and d.id = any (ids) order by d.id loop
     changed := null;
     for old in
         select i.iclass, i.key, i.content, m.content as mutated from item i
@@ -108,8 +100,7 @@ begin
       perform export_items(of_class, held.id, changed);
     end if;
   end loop;
-  update schema_fill f set after = last_id, done = f.done + counted where f.class = of_class and f.iclass = '~';
-  return counted;
+  return coalesce(cardinality(ids), 0);
 end $$;
 comment on function stampd.mutate_documents(text, int) is
   'Rewrites the next documents of a class in its newest release; stampctl schema apply calls it until it returns 0.';
@@ -120,19 +111,8 @@ create function stampd.mutate_items(of_class text, batch int) returns table (id 
   set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
-  last_id text;
-  ids     text[];
+  ids constant text[] := fill_next(of_class, '~', batch, true);
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
-  select f.after into last_id from schema_fill f where f.class = of_class and f.iclass = '~' for update;
-  -- A writer of an item holds the lock of its document; the items are read in a later statement.
-  select array_agg(o.id order by o.id) into ids from (
-    select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
-      order by d.id limit batch for no key update) o;
-  update schema_fill f set after = ids[cardinality(ids)], done = f.done + cardinality(ids)
-    where f.class = of_class and f.iclass = '~' and ids is not null;
   return query select null::text, null::text, null::text, null::text, coalesce(cardinality(ids), 0)::bigint;
   return query select i.id, i.iclass, i.key, i.content, null::bigint from unnest(ids) u(id) cross join lateral (
     select t.id, t.iclass, t.key, t.content from item t

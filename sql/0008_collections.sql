@@ -123,23 +123,16 @@ create trigger notify_collection after insert or delete or update of is_ready on
 
 -- --- values ---
 
-create function stampd.unique_text(value json) returns text language sql immutable parallel safe as $$
+create function stampd.property_text(value json) returns text language sql immutable parallel safe as $$
   select case
     when json_typeof(value) not in ('string', 'number', 'boolean') then null
     when octet_length(value #>> '{}') <= 255 then value #>> '{}'
     else rpad(octet_length(value #>> '{}') || ' bytes, sha256 ' || encode(sha256(convert_to(value #>> '{}', 'UTF8')), 'hex'), 256)
   end
 $$;
-comment on function stampd.unique_text(json) is
-  'What stands for a value that is unique: itself as text, or, of more than 255 bytes, a hash of it; that has 256 bytes, so it is no '
-  'value itself.  Null: it has none.';
-
-create function stampd.property_text(value json) returns text language sql immutable parallel safe as $$
-  select stampd.unique_text(value)
-$$;
 comment on function stampd.property_text(json) is
-  'What stands for a value under which a document is a member: of a string its characters, of a number or a truth value how it is '
-  'written, of more than 255 bytes a hash, as of unique values; null: it has none.';
+  'The value by which a document is a member, or which no other may have: the characters of a string, a number or a truth value as it is '
+  'written; of more than 255 bytes a hash, which has 256 bytes, so it is no value itself.  Null: there is none.';
 
 create function stampd.property_json(class text, id text, property text) returns json
   language plpgsql stable set search_path = stampd, pg_temp as $$
@@ -170,7 +163,7 @@ begin
   return case when cardinality(keys) = 1 then value else joined end;
 end $$;
 comment on function stampd.property_joined(text, text, text[]) is
-  'The value under which a document is found; null when a property has none.';
+  'The value under which a document is found, or which no other may have; null when a property has none.';
 
 -- --- keeping the rows right ---
 
@@ -239,25 +232,14 @@ create function stampd.fill_members(of_class text, batch int default 200) return
   language plpgsql volatile set search_path = stampd, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  last_id text;
-  ids     text[];
+  ids text[];
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
   insert into schema_fill (class, iclass, after, done) values (of_class, '', '', 0) on conflict (class, iclass) do nothing;
-  select after into last_id from schema_fill f where f.class = of_class and f.iclass = '' for update;
-  -- A transaction that changes a document holds its lock; contents are read in a later statement.
-  select array_agg(o.id order by o.id) into ids from (
-    select d.id from doc d where d.class = of_class and d.id > last_id and d.ctime <> 0
-      order by d.id limit batch for share) o;
-  if ids is null then
-    return 0;
+  ids := fill_next(of_class, '', batch, false);
+  if ids is not null then
+    perform member_write(of_class, ids);
   end if;
-  perform member_write(of_class, ids);
-  update schema_fill f set after = ids[cardinality(ids)], done = f.done + cardinality(ids)
-    where f.class = of_class and f.iclass = '';
-  return cardinality(ids);
+  return coalesce(cardinality(ids), 0);
 end $$;
 comment on function stampd.fill_members(text, int) is
   'Takes the next documents of a class into its new collections; stampctl schema apply calls it until it returns 0.';
@@ -306,6 +288,6 @@ create trigger renew_epoch after truncate on stampd.doc
   for each statement execute function stampd.renew_epoch();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.unique_text(json), stampd.property_text(json), stampd.property_json(text, text, text),
+grant execute on function stampd.property_text(json), stampd.property_json(text, text, text),
   stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
   to stampd;

@@ -10,24 +10,6 @@ create index unique_value_id on stampd.unique_value (property, id);
 comment on table stampd.unique_value is 'Values that are taken, and by which document.';
 grant select, insert, update, delete on stampd.unique_value to stampd;
 
-create function stampd.unique_joined(class text, id text, keys text[]) returns text
-  language plpgsql stable set search_path = stampd, pg_temp as $$
-declare
-  value  text;
-  joined text := '';
-begin
-  for nth in 1 .. cardinality(keys) loop
-    value := unique_text(property_json(class, id, keys[nth]));
-    if value is null then
-      return null;
-    end if;
-    joined := joined || octet_length(value) || ':' || value;
-  end loop;
-  return case when cardinality(keys) = 1 then value else joined end;
-end $$;
-comment on function stampd.unique_joined(text, text, text[]) is
-  'What no other document may have; null when a property has no value.';
-
 create function stampd.unique_release(of_class text, ids text[], minute bigint) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
@@ -36,7 +18,7 @@ declare
 begin
   select array_agg(l.id) into ended from (
     select e.id from unique_property u join doc d on d.class = of_class and d.id = any (ids) and d.ctime <> 0
-      cross join lateral (select unique_joined(of_class, d.id, u.keys) as value) t
+      cross join lateral (select property_joined(of_class, d.id, u.keys) as value) t
       join unique_value v on v.property = u.number and v.value = t.value and v.id <> d.id
       join expiry e on e.class = of_class and e.id = v.id and e.until <= minute
       where u.class = of_class order by e.id for update of e) l;
@@ -61,7 +43,7 @@ begin
   with gone as (
     delete from unique_value v using unique_property u
       where u.class = of_class and v.property = u.number and v.id = any (ids)
-        and v.value is distinct from (select unique_joined(of_class, d.id, u.keys) from doc d
+        and v.value is distinct from (select property_joined(of_class, d.id, u.keys) from doc d
                                         where d.class = of_class and d.id = v.id and is_alive(d, minute))
       returning u.number, v.value, u.is_global
   ) select jsonb_agg(jsonb_build_array(g.number, g.value)) into let_go from gone g where g.is_global;
@@ -69,7 +51,7 @@ begin
     with fresh as (
       insert into unique_value (property, value, id)
         select t.number, t.value, t.id from (
-          select u.number, d.id, unique_joined(of_class, d.id, u.keys) as value
+          select u.number, d.id, property_joined(of_class, d.id, u.keys) as value
             from unique_property u join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
             where u.class = of_class
         ) t where t.value is not null order by t.number, t.value, t.id
@@ -79,7 +61,7 @@ begin
     -- A later transaction has waited for the first; this statement sees what that one left.
     select json_build_array(u.name, of_class, t.id, rtrim(t.value), v.id) into twice from unique_property u
       join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
-      cross join lateral (select d.id, unique_joined(of_class, d.id, u.keys) as value) t
+      cross join lateral (select d.id, property_joined(of_class, d.id, u.keys) as value) t
       join unique_value v on v.property = u.number and v.value = t.value and v.id <> t.id
       where u.class = of_class limit 1;
     exit when not found;
@@ -112,5 +94,5 @@ comment on function stampd.purge_values(int) is
   'Deletes up to `batch` unique values of declarations that are no more.  Returns how many; call again until it returns 0.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.unique_joined(text, text, text[]), stampd.unique_release(text, text[], bigint),
+grant execute on function stampd.unique_release(text, text[], bigint),
   stampd.unique_write(text, text[], bigint, boolean) to stampd;

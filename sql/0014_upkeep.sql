@@ -80,9 +80,7 @@ create function stampd.after_restore() returns bigint language plpgsql volatile 
 declare
   present bigint;
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'documents are changed in READ COMMITTED only' using errcode = '25001';
-  end if;
+  perform check_isolation();
   lock table doc in exclusive mode; -- whoever commits meanwhile would be overlooked
   present := version_above(greatest((select max(d.version) from doc d), (select s.floor from namespace s where s.one)));
   delete from item i where i.content is null;

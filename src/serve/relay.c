@@ -54,7 +54,7 @@ static void look_for_absent(struct relay *relay)
             relay->sessions[ns].not_before_ms = 0;
 }
 
-static void hear(struct relay *relay, int ns, struct bytes payload)
+static void receive(struct relay *relay, int ns, struct bytes payload)
 {
     struct bytes class = NO_BYTES, id;
     crash_at(CRASH_RELAY_RECEIVED);
@@ -91,7 +91,7 @@ static void drain(struct relay *relay, int ns)
         if (bytes_equal(channel, BYTES("stampd_task")))
             want_scan(relay, ns);
         else
-            hear(relay, ns, payload);
+            receive(relay, ns, payload);
         arena_reset(relay->arena);
     }
     if (pg_is_alive(session->pg))

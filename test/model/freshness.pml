@@ -2,7 +2,7 @@
  * killed and lose their connections.  Nothing is bounded: any number of commits, kills and losses.  The steps bear the
  * names that they have in the code.
  *
- * A stamp is a number that only grows, and all that anybody asks of one is whether it is still the slot's.  So the
+ * A stamp is a number that only grows, and its only use is to check whether it is still the slot's.  So the
  * number is left out: a process that holds a stamp has a bit, and moving the stamp takes the bits of all who hold an
  * older one.  In the same way the content of a document is left out: a copy is the newest or it is not.  (stamp.pml
  * has numbers.)
@@ -13,10 +13,10 @@
  *   a process that has no commit in flight has left no mark (promise 4), and nothing ever stands still.
  *
  * Sizes: WORKERS; SLOTS, 1: both documents share a slot; and who does what, sets of processes with one bit each:
- * WRITERS, READERS, PAIR_READERS, KILLED, LOSERS (of connections).  DEATHS bounds the kills.  COMES_TO_REST asks that
- * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  SHELF adds the
- * copies that all share.  Each other name that is tested with #ifdef breaks the
- * protocol at one place; `cases` has them all. */
+ * WRITERS, READERS, PAIR_READERS, KILLED, LOSERS (of connections).  DEATHS bounds the kills.  COMES_TO_REST checks that
+ * again and again there be no mark, when nobody is slowed down for ever (one writer, bounded kills).  SHARED_CACHE adds
+ * the shared cache.  Each other name that is tested with #ifdef breaks the protocol at one place; `cases` has
+ * them all. */
 
 #ifndef WORKERS
 #define WORKERS 2
@@ -62,8 +62,8 @@ byte deaths;
 #define put(set, n, yes) set = (set & ~bit(n)) | ((yes) << (n))
 #define slot_of(document) ((document) % SLOTS)
 #define other(document) (1 - (document))
-#ifdef SHELF /* the copies that all share: one more holder, of index WORKERS */
-#define SHELF_BIT WORKERS
+#ifdef SHARED_CACHE /* one more holder of copies, of index WORKERS */
+#define SHARED_CACHE_BIT WORKERS
 #endif
 #define caches(w) is_in(READERS | PAIR_READERS, w)
 
@@ -91,10 +91,10 @@ byte sent[WORKERS];   /* documents of the COMMIT that was sent and has not been 
 mtype answer[WORKERS];
 byte former[WORKERS]; /* documents of a COMMIT in the hands of a former session of w */
 #ifdef TRANSACTIONS_TAKE_TIME
-byte begun; /* bit w: the transaction of w's former session has begun */
+byte running; /* bit w: the transaction of w's former session runs its COMMIT */
 #endif
 
-byte killed; /* bit w: w was killed and is not yet begun again */
+byte killed; /* bit w: w was killed and is not yet started again */
 
 /* --- what the checks must know of the operation that w is in --- */
 byte reading;       /* bit w: w is in one */
@@ -102,15 +102,15 @@ byte was_newest[2]; /* bit w: the copy of w was the newest at some instant of it
 byte met[2];        /* bit w: what the database holds was there together with the copy of the other document */
 byte together;      /* bit w: the two copies were there together */
 
-#ifdef SHELF
-#ifdef SHELF_OF_ANY_STAMP
-byte on_shelf; /* documents of which there is a copy */
+#ifdef SHARED_CACHE
+#ifdef SHARED_CACHE_OF_ANY_STAMP
+byte in_shared_cache; /* documents of which there is a copy */
 #endif
-byte alike[2];               /* bit w: the copy on the shelf bears the stamp that w has in hand */
+byte alike[2];               /* bit w: the copy in the shared cache bears the stamp that w has in hand */
 byte since[2 * WORKERS + 2]; /* 2 * holder + document, bit w: the holder's copy was newest since w's operation began */
 byte since_hand[2 * WORKERS];
 /* Copies go from hand to hand, so for a read of both the model must know of each pair of them, of whoever, whether it was
- * there together: holders are the processes, the shelf, and what each process has just written. */
+ * there together: holders are the processes, the shared cache, and what each process has just written. */
 #define HOLDERS (2 * WORKERS + 1)
 #define hand_of(w) (WORKERS + 1 + (w))
 byte both[HOLDERS * HOLDERS]; /* HOLDERS * holder of document 0 + holder of 1, bit w: they were, since w's operation began */
@@ -139,12 +139,12 @@ inline hand_on(document, own, giver)
 #define hand_on(document, own, giver) skip
 #endif
 
-/* What is known of copies that will be loaded again is left out. */
+/* The state of copies that will be loaded again is left out. */
 inline forget_the_untagged()
 {
-#ifdef SHELF
-    newest[0] = newest[0] & (tagged[0] | reading | bit(SHELF_BIT));
-    newest[1] = newest[1] & (tagged[1] | reading | bit(SHELF_BIT))
+#ifdef SHARED_CACHE
+    newest[0] = newest[0] & (tagged[0] | reading | bit(SHARED_CACHE_BIT));
+    newest[1] = newest[1] & (tagged[1] | reading | bit(SHARED_CACHE_BIT))
 #else
     newest[0] = newest[0] & (tagged[0] | reading);
     newest[1] = newest[1] & (tagged[1] | reading)
@@ -162,7 +162,7 @@ inline move(slot)
     forget_the_untagged()
 }
 
-#ifdef SHELF
+#ifdef SHARED_CACHE
 #define remember_hand(document) since_hand[2 * w + document] = reading
 #else
 #define remember_hand(document) skip
@@ -179,7 +179,7 @@ inline change(w, which)
     :: is_in(which, 1) -> newest[1] = 0; in_hand[1] = bit(w); remember_hand(1)
     :: else
     fi;
-#ifdef SHELF
+#ifdef SHARED_CACHE
     if
     :: is_in(which, 0) -> meet_all(0, hand_of(w))
     :: else
@@ -208,7 +208,7 @@ inline begin_operation()
         add(reading, w);
         put(was_newest[0], w, is_in(newest[0], w));
         put(was_newest[1], w, is_in(newest[1], w));
-#ifndef SHELF
+#ifndef SHARED_CACHE
         put(met[0], w, is_in(newest[1], w));
         put(met[1], w, is_in(newest[0], w));
         put(together, w, is_in(newest[0] & newest[1], w));
@@ -243,7 +243,7 @@ inline end_operation()
     remove(together, w);
     remove(stamp[0], w);
     remove(stamp[SLOTS - 1], w);
-#ifdef SHELF
+#ifdef SHARED_CACHE
     remove(alike[0], w);
     remove(alike[1], w);
     for (holder : 0 .. 2 * WORKERS + 1) {
@@ -264,9 +264,9 @@ inline end_operation()
 
 #define look_at_marks(document) busy = is_marked(slot_of(document))
 /* The stamp is taken in hand and compared with the tag of the copy. */
-#ifdef SHELF
+#ifdef SHARED_CACHE
 #define look_at_stamp(document) d_step { add(stamp[slot_of(document)], w); equal = is_in(tagged[document], w); \
-        put(alike[document], w, is_in(tagged[document], SHELF_BIT)) }
+        put(alike[document], w, is_in(tagged[document], SHARED_CACHE_BIT)) }
 #else
 #define look_at_stamp(document) d_step { add(stamp[slot_of(document)], w); equal = is_in(tagged[document], w) }
 #endif
@@ -301,7 +301,7 @@ inline store_load(document)
     add(newest[document], w);
     add(was_newest[document], w);
 #endif
-#ifdef SHELF
+#ifdef SHARED_CACHE
     meet_all(document, w);
     was_busy = busy;
 #else
@@ -315,40 +315,40 @@ inline store_load(document)
 #endif
 }
 
-#ifdef SHELF
+#ifdef SHARED_CACHE
 /* The copy of w, under the stamp that it has in hand; what lies there is kept when it is as good. */
 inline shared_cache_put(document)
 {
     if
-    :: !is_in(stamp[slot_of(document)], w) && is_in(tagged[document], SHELF_BIT)
-    :: is_in(newest[document], SHELF_BIT) && !is_in(newest[document], w)
+    :: !is_in(stamp[slot_of(document)], w) && is_in(tagged[document], SHARED_CACHE_BIT)
+    :: is_in(newest[document], SHARED_CACHE_BIT) && !is_in(newest[document], w)
     :: else ->
-       put(newest[document], SHELF_BIT, is_in(newest[document], w));
-       put(tagged[document], SHELF_BIT, is_in(stamp[slot_of(document)], w));
+       put(newest[document], SHARED_CACHE_BIT, is_in(newest[document], w));
+       put(tagged[document], SHARED_CACHE_BIT, is_in(stamp[slot_of(document)], w));
        alike[document] = (is_in(stamp[slot_of(document)], w) -> stamp[slot_of(document)] & reading : 0);
-#ifdef SHELF_OF_ANY_STAMP
-       add(on_shelf, document);
+#ifdef SHARED_CACHE_OF_ANY_STAMP
+       add(in_shared_cache, document);
 #endif
-       hand_on(document, SHELF_BIT, w);
-       since[2 * SHELF_BIT + document] = since[2 * w + document]
+       hand_on(document, SHARED_CACHE_BIT, w);
+       since[2 * SHARED_CACHE_BIT + document] = since[2 * w + document]
     fi
 }
 
 /* What bears the stamp seen is as good as an own copy under it. */
 inline shared_cache_take(document)
 {
-    put(newest[document], w, is_in(newest[document], SHELF_BIT));
-    since[2 * w + document] = since[2 * SHELF_BIT + document];
-    hand_on(document, w, SHELF_BIT);
-    put(was_newest[document], w, is_in(since[2 * SHELF_BIT + document], w));
+    put(newest[document], w, is_in(newest[document], SHARED_CACHE_BIT));
+    since[2 * w + document] = since[2 * SHARED_CACHE_BIT + document];
+    hand_on(document, w, SHARED_CACHE_BIT);
+    put(was_newest[document], w, is_in(since[2 * SHARED_CACHE_BIT + document], w));
     put(tagged[document], w, is_in(stamp[slot_of(document)], w));
     equal = false
 }
 
-#ifdef SHELF_WHEN_MARKED
+#ifdef SHARED_CACHE_WHEN_MARKED
 #define may_take(document) (!equal && is_in(alike[document], w))
-#elif defined(SHELF_OF_ANY_STAMP)
-#define may_take(document) (!busy && !equal && is_in(on_shelf, document))
+#elif defined(SHARED_CACHE_OF_ANY_STAMP)
+#define may_take(document) (!busy && !equal && is_in(in_shared_cache, document))
 #else
 #define may_take(document) (!busy && !equal && is_in(alike[document], w))
 #endif
@@ -363,7 +363,7 @@ inline find_newest(document)
     slots_see(document);
     if
     :: d_step { !busy && equal -> equal = false }
-#ifdef SHELF
+#ifdef SHARED_CACHE
     :: d_step { may_take(document) -> shared_cache_take(document); busy = false }
     :: d_step { (busy || !equal) && !may_take(document) -> store_load(document); since[2 * w + document] = reading };
        if
@@ -397,13 +397,13 @@ inline read_one(document)
 #define is_valid (!busy && equal)
 #endif
 
-#ifdef SHELF
+#ifdef SHARED_CACHE
 #define were_together (is_in(both[HOLDERS * w + w], w))
 #else
 #define were_together (is_in(together, w))
 #endif
 
-/* All that was read is looked at again; what is not valid is not returned. */
+/* All that was read is checked again; what is not valid is not returned. */
 inline verify_in_memory()
 {
     slots_see(0);
@@ -434,11 +434,11 @@ inline session_open()
 #if defined(NO_WAIT)
     add(open, w)
 #elif defined(WAIT_FOR_TRANSACTION)
-    d_step { !is_in(begun, w) -> add(open, w) }
+    d_step { !is_in(running, w) -> add(open, w) }
 #elif defined(TERMINATE_AND_GO_ON)
     d_step { /* a session heeds the order at once when it waits for a command, else at the command's end */
         if
-        :: !is_in(begun, w) -> former[w] = 0
+        :: !is_in(running, w) -> former[w] = 0
         :: else
         fi;
         add(open, w)
@@ -534,7 +534,7 @@ inline keep_written()
         fi;
         forget_the_untagged()
     }
-#ifdef SHELF
+#ifdef SHARED_CACHE
     d_step {
         if
         :: is_in(documents, 0) && is_in(stamp[0], w) ->
@@ -660,7 +660,7 @@ inline slots_sweep()
     remove(ns, w)
 }
 
-/* The heir: it may be killed at any step and begun again. */
+/* The recovery process: it may be killed at any step and started again. */
 inline session_recover()
 {
     if
@@ -669,12 +669,12 @@ inline session_recover()
     fi
 }
 
-/* One index: a worker, and after each death its heir, which then serves as a worker. */
+/* One index: a worker, and after each death its recovery process, which then serves as a worker. */
 proctype process(byte w)
 {
     byte documents, slots;
     bool busy, equal;
-#ifdef SHELF
+#ifdef SHARED_CACHE
     bool was_busy;
     byte holder;
 #endif
@@ -703,7 +703,7 @@ begin:
             slots = 0
         }
     };
-#ifndef NEVER_BEGUN_AGAIN
+#ifndef NEVER_RESTARTED
     goto begin
 #endif
 }
@@ -721,7 +721,7 @@ inline cut_off(w)
  * session, which may still have committed. */
 proctype fate(byte w)
 {
-#ifdef SHELF
+#ifdef SHARED_CACHE
     byte holder;
 #endif
     do
@@ -730,9 +730,9 @@ proctype fate(byte w)
     :: d_step { is_in(LOSERS, w) && former[w] == 0 && (sent[w] != 0 || answer[w] != NOTHING) -> cut_off(w) }
     :: d_step { may_be_killed(w) && former[w] == 0 && !is_in(killed, w) -> cut_off(w); add(killed, w); count_death }
 #ifdef TRANSACTIONS_TAKE_TIME
-    :: d_step { former[w] != 0 && !is_in(begun, w) -> add(begun, w) }
-    :: d_step { is_in(begun, w) -> change(w, former[w]); former[w] = 0; remove(begun, w) }
-    :: d_step { former[w] != 0 && !is_in(begun, w) -> former[w] = 0 }
+    :: d_step { former[w] != 0 && !is_in(running, w) -> add(running, w) }
+    :: d_step { is_in(running, w) -> change(w, former[w]); former[w] = 0; remove(running, w) }
+    :: d_step { former[w] != 0 && !is_in(running, w) -> former[w] = 0 }
 #else
     :: d_step { former[w] != 0 -> change(w, former[w]); former[w] = 0 }
     :: d_step { former[w] != 0 -> former[w] = 0 }

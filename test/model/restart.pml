@@ -14,13 +14,13 @@
 #define greatest(a, b) ((a) > (b) -> (a) : (b))
 
 byte version = 1;      /* of the document in the database */
-byte acknowledged = 1; /* the newest that the former instance told a client of */
+byte acknowledged = 1; /* the newest that the former instance has reported to a client */
 byte returned = 1;     /* the newest that a read of the new instance has returned */
 
 /* --- the former instance --- */
 bool former_lives = true;    /* its worker, which holds the lock on the segment's file */
 bool former_session = false; /* with the advisory lock of the former generation */
-bool is_terminated;          /* its session was told to end */
+bool is_terminated;          /* its session was ordered to end */
 bool sent;                   /* a COMMIT that its session has not run */
 byte answer;                 /* the version that its session says it has committed */
 
@@ -80,20 +80,20 @@ inline store_load() { copy = version }
 /* No stamp of the new segment moves: a copy once loaded is proven for ever. */
 active [WORKERS] proctype worker()
 {
-    byte copy, told, seen; /* the copy held; what was acknowledged, and what was returned, before the read began */
+    byte copy, reported, seen; /* the copy held; what was acknowledged, and what was returned, before the read began */
     is_made;
     session_open();
     do
-    :: d_step { told = acknowledged; seen = returned };
+    :: d_step { reported = acknowledged; seen = returned };
        if
        :: copy != 0
        :: else -> store_load()
        fi;
        d_step {
-           assert(copy >= told); /* promise 1 */
+           assert(copy >= reported); /* promise 1 */
            assert(copy >= seen); /* promise 2 */
            returned = greatest(returned, copy);
-           told = 0;
+           reported = 0;
            seen = 0
        }
     od

@@ -4,7 +4,7 @@
  *
  * What is checked: never do documents of both namespaces have the value.
  *
- * Numbers of claims are left out as stamps are in freshness.pml: a process that holds one has a bit, and a new number takes the
+ * Numbers of reservations are left out as stamps are in freshness.pml: a process that holds one has a bit, and a new number takes the
  * bits of all who hold an older one. */
 
 #ifndef WORKERS
@@ -12,8 +12,8 @@
 #endif
 #define bit(n) (1 << (n))
 #define is_in(set, n) (((set) >> (n)) & 1)
-#define space_of(w) ((w) % 2)
-#define other(space) (1 - (space))
+#define namespace_of(w) ((w) % 2)
+#define other(ns) (1 - (ns))
 #define NOBODY 2
 
 bool held[2];         /* a document of the namespace has the value, as committed */
@@ -27,30 +27,30 @@ byte killed;          /* bit w */
 /* The transaction has written: from here on others see that it may take or give up the value. */
 inline write_value(what)
 {
-    d_step { locked[space_of(w)] == 0 && (what == TAKES -> !held[space_of(w)] : held[space_of(w)]) -> locked[space_of(w)] = w + 1 }
+    d_step { locked[namespace_of(w)] == 0 && (what == TAKES -> !held[namespace_of(w)] : held[namespace_of(w)]) -> locked[namespace_of(w)] = w + 1 }
 }
 
 /* The row becomes ours, or stays that of another; it has a new number when it is ours. */
-inline global_claim()
+inline global_reserve()
 {
     d_step {
         if
-        :: owner == NOBODY || owner == space_of(w) -> owner = space_of(w); current = bit(w)
+        :: owner == NOBODY || owner == namespace_of(w) -> owner = namespace_of(w); current = bit(w)
         :: else -> current = current | bit(w) /* the number of the row as it was seen */
         fi;
-        is_ours = (owner == space_of(w))
+        is_ours = (owner == namespace_of(w))
     }
 }
 
 /* Nothing but what has the number that we hold. */
-inline global_drop(space)
+inline global_drop(ns)
 {
     d_step {
         if
 #ifdef DROP_LATER_ONES
-        :: owner == space -> owner = NOBODY; current = 0
+        :: owner == ns -> owner = NOBODY; current = 0
 #else
-        :: owner == space && is_in(current, w) -> owner = NOBODY; current = 0
+        :: owner == ns && is_in(current, w) -> owner = NOBODY; current = 0
 #endif
         :: else
         fi
@@ -58,43 +58,43 @@ inline global_drop(space)
 }
 
 /* Has a document of that namespace the value?  A transaction that may change it has not ended: busy, and the commit is refused. */
-inline global_look(space)
+inline global_check(ns)
 {
     d_step {
-#ifdef LOOK_WITHOUT_LOCK
-        is_free = !held[space]
+#ifdef CHECK_WITHOUT_LOCK
+        is_free = !held[ns]
 #else
-        is_free = locked[space] == 0 && !held[space]
+        is_free = locked[ns] == 0 && !held[ns]
 #endif
     }
 }
 
-/* Claims until the row is ours; not is_ours: the value is taken, or may be. */
+/* Reserves until the row is ours; not is_ours: the value is taken, or may be. */
 inline reservations_take()
 {
     do
-    :: global_claim();
+    :: global_reserve();
        if
        :: is_ours -> break
        :: else ->
-          global_look(other(space_of(w)));
+          global_check(other(namespace_of(w)));
           if
-          :: is_free -> global_drop(other(space_of(w)))
+          :: is_free -> global_drop(other(namespace_of(w)))
           :: else -> break
           fi
        fi
     od
 }
 
-#define undo_of(w) locked[space_of(w)] = (locked[space_of(w)] == w + 1 -> 0 : locked[space_of(w)])
+#define undo_of(w) locked[namespace_of(w)] = (locked[namespace_of(w)] == w + 1 -> 0 : locked[namespace_of(w)])
 inline undo() { undo_of(w) }
 
 /* What our own database has not is let go. */
 inline reservations_settle()
 {
-    global_look(space_of(w));
+    global_check(namespace_of(w));
     if
-    :: is_free -> global_drop(space_of(w))
+    :: is_free -> global_drop(namespace_of(w))
     :: else
     fi
 }
@@ -112,7 +112,7 @@ begin:
     {
         do
         :: write_value(TAKES);
-#ifdef CLAIM_LATE
+#ifdef RESERVE_LATE
            commit_now(TAKES);
            reservations_take()
 #else
@@ -123,7 +123,7 @@ begin:
            fi
 #endif
         :: write_value(GIVES_UP);
-           global_claim();
+           global_reserve();
            commit_now(GIVES_UP);
            reservations_settle()
         od
@@ -138,8 +138,8 @@ proctype fate(byte w)
 {
     do
     :: d_step { sent[w] == TAKES || sent[w] == GIVES_UP ->
-           held[space_of(w)] = (sent[w] == TAKES);
-           locked[space_of(w)] = 0;
+           held[namespace_of(w)] = (sent[w] == TAKES);
+           locked[namespace_of(w)] = 0;
            sent[w] = DONE }
     :: d_step { !is_in(killed, w) && sent[w] == NOTHING -> undo_of(w); killed = killed | bit(w) }
     :: d_step { !is_in(killed, w) && (sent[w] == TAKES || sent[w] == GIVES_UP) -> sent[w] = NOTHING; undo_of(w); killed = killed | bit(w) }

@@ -1,10 +1,10 @@
-/* claim: an instance is gone, one of its processes left a mark, and the other instances of the host notice.  Each has
- * a master, which claims, and an heir, its child, which repairs; both may be killed.  An entry that is free is given
- * to a new worker of whoever comes first, and that worker marks again.
+/* takeover: an instance is gone, one of its processes left a mark, and the other instances of the host find its entry.  Each
+ * has a master, which takes the entry over, and a recovery process, its child, which repairs; both may be killed.  A free entry
+ * is given to a new worker of the first instance that asks, and that worker marks again.
  *
  * What is checked: nobody wipes the mark of a living worker (which would break promise 2), and nobody waits for ever.
  *
- * Sizes: INSTANCES, DEATHS (of masters and heirs). */
+ * Sizes: INSTANCES, DEATHS (of masters and recovery processes). */
 
 #ifndef INSTANCES
 #define INSTANCES 2
@@ -19,21 +19,21 @@ byte instance = GONE; /* whose entry it is */
 bool ns = true;       /* a commit may be in flight */
 bool mark = true;     /* in a slot */
 bool is_living;       /* the mark is that of a living worker */
-byte lock;            /* who holds the lock on the file of the one that is gone: masters, then heirs, a bit each */
+byte lock;            /* who holds the lock on the file of the one that is gone: masters, then recovery processes, a bit each */
 byte deaths;
-byte masters = (1 << INSTANCES) - 1, heirs; /* that live */
+byte masters = (1 << INSTANCES) - 1, recoveries; /* that live */
 
 #define bit(i) (1 << (i))
 #define is_in(set, i) (((set) >> (i)) & 1)
 #define MASTER(i) (i)
-#define HEIR(i) (INSTANCES + (i))
+#define RECOVERY(i) (INSTANCES + (i))
 #define drop(holder) lock = lock & ~bit(holder)
-#ifdef NO_CLAIM
-#define may_claim(i) true
+#ifdef NO_TAKEOVER
+#define may_take_over(i) true
 #else
-#define may_claim(i) (lock == 0) /* the kernel gives it to one */
+#define may_take_over(i) (lock == 0) /* the kernel gives it to one */
 #endif
-#ifdef NO_SECOND_LOOK
+#ifdef NO_SECOND_CHECK
 #define is_still_in_doubt true
 #else
 #define is_still_in_doubt (instance == GONE && ns)
@@ -51,18 +51,18 @@ inline slots_sweep()
 #define processes_release() instance == GONE && !ns -> instance = FREE
 #define processes_take(i) instance == FREE -> instance = i + 1
 
-proctype heir(byte i)
+proctype recovery(byte i)
 {
 end:
-    is_in(heirs, i);
+    is_in(recoveries, i);
     {
         if
         :: is_still_in_doubt -> slots_sweep()
         :: else
         fi;
-        d_step { heirs = heirs & ~bit(i); drop(HEIR(i)) }
+        d_step { recoveries = recoveries & ~bit(i); drop(RECOVERY(i)) }
     } unless {
-        !is_in(heirs, i)
+        !is_in(recoveries, i)
     };
     goto end
 }
@@ -73,16 +73,16 @@ proctype master(byte i)
         do
         :: instance == GONE ->
            if
-           :: d_step { may_claim(i) -> lock = lock | bit(MASTER(i)) };
+           :: d_step { may_take_over(i) -> lock = lock | bit(MASTER(i)) };
               if
               :: is_still_in_doubt ->
                  d_step { /* fork */
-                     heirs = heirs | bit(i);
-#ifndef CLAIM_NOT_INHERITED
-                     lock = lock | bit(HEIR(i))
+                     recoveries = recoveries | bit(i);
+#ifndef TAKEOVER_NOT_PASSED_ON
+                     lock = lock | bit(RECOVERY(i))
 #endif
                  };
-                 !is_in(heirs, i) /* waitpid */
+                 !is_in(recoveries, i) /* waitpid */
               :: else
               fi;
               if
@@ -107,9 +107,9 @@ proctype death(byte i)
     do
     :: d_step { deaths < DEATHS && is_in(masters, i) && instance != i + 1 ->
            deaths++; masters = masters & ~bit(i); drop(MASTER(i)) }
-    :: d_step { deaths < DEATHS && is_in(heirs, i) -> deaths++; heirs = heirs & ~bit(i); drop(HEIR(i)) }
-    :: d_step { is_in(heirs, i) && !is_in(masters, i) -> heirs = heirs & ~bit(i); drop(HEIR(i)) } /* a moment later */
-    :: !is_in(masters | heirs, i) -> break
+    :: d_step { deaths < DEATHS && is_in(recoveries, i) -> deaths++; recoveries = recoveries & ~bit(i); drop(RECOVERY(i)) }
+    :: d_step { is_in(recoveries, i) && !is_in(masters, i) -> recoveries = recoveries & ~bit(i); drop(RECOVERY(i)) } /* a moment later */
+    :: !is_in(masters | recoveries, i) -> break
     od
 }
 
@@ -118,7 +118,7 @@ init
     byte i;
     atomic {
         do
-        :: i < INSTANCES -> run master(i); run heir(i); run death(i); i++
+        :: i < INSTANCES -> run master(i); run recovery(i); run death(i); i++
         :: else -> break
         od
     }

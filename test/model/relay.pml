@@ -1,7 +1,7 @@
-/* herald: what others than the workers change is told by NOTIFY to whoever listens, and the herald moves the stamp.
- * Its connection may be lost at any time, and with it what was told and not yet heard.
+/* relay: changes by others than the workers are sent by NOTIFY to its listeners, and the relay moves the stamp.
+ * Its connection may be lost at any time, and with it the notifications sent and not yet received.
  *
- * What is checked: while the herald listens and has heard all that it was told, a copy under the slot's stamp is the
+ * What is checked: while the relay listens and has received all that was sent, a copy under the slot's stamp is the
  * newest (promise 1, as far as it can be kept for changes that nobody announces: a moment later). */
 
 /* The stamp is left out as in freshness.pml: is the stamp in hand, is the copy's tag still the slot's? */
@@ -9,24 +9,24 @@ bool in_hand, is_tagged;
 bool is_newest; /* the copy is what the database holds */
 
 bool is_connected, is_listening;
-bool is_settled; /* the herald has done all that it does after connecting */
-bool told;       /* a notification is on its way to the herald */
+bool is_settled; /* the relay has done all that it does after connecting */
+bool sent;       /* a notification is on its way to the relay */
 
 inline slots_move_all() { d_step { in_hand = false; is_tagged = false } }
 inline slots_publish() { in_hand = false; is_tagged = false }
 inline slots_see() { in_hand = true }
 inline store_load() { is_newest = true; is_tagged = in_hand }
 /* A notification has come. */
-inline hear() { slots_publish(); told = false }
+inline receive() { slots_publish(); sent = false }
 
 active proctype administrator()
 {
     do
-    :: d_step { is_newest = false; told = told | is_listening } /* a commit, whose trigger notifies */
+    :: d_step { is_newest = false; sent = sent | is_listening } /* a commit, whose trigger notifies */
     od
 }
 
-active proctype herald()
+active proctype relay()
 {
     do
     :: !is_connected -> is_connected = true;
@@ -40,10 +40,10 @@ active proctype herald()
        slots_move_all();
 #endif
        is_settled = true
-    :: d_step { is_connected && told -> hear() }
+    :: d_step { is_connected && sent -> receive() }
     :: d_step { /* lost */
            is_connected -> is_connected = false;
-           is_listening = false; is_settled = false; told = false
+           is_listening = false; is_settled = false; sent = false
        }
     od
 }
@@ -60,7 +60,7 @@ active proctype reader()
     od
 }
 
-#define lags (is_settled && !told && is_tagged && !is_newest)
+#define lags (is_settled && !sent && is_tagged && !is_newest)
 
 active proctype lag()
 {
