@@ -15,7 +15,7 @@ comment on table stampd.idempotency is
   'Answers kept under an Idempotency-Key, each written by the commit of its operation.';
 comment on column stampd.idempotency.account is 'Account of the caller; empty: the request named none.';
 comment on column stampd.idempotency.digest is
-  'SHA-256 of what was asked for: another request under the same key is refused.';
+  'SHA-256 of the request: another one under the same key is refused.';
 comment on column stampd.idempotency.mime is 'Type of the answer.';
 comment on column stampd.idempotency.answer is 'The result of the operations work; what follows the commit is added anew.';
 comment on column stampd.idempotency.version is 'Version of the commit; 0: nothing was changed.';

@@ -31,14 +31,14 @@ create table stampd.taskqueue (
   cron       text collate "C",
   plan       text collate "C",
   strict     boolean not null default false,
-  asker      bigint,
+  requester      bigint,
   latest     bigint,
   parked     bigint,
   reported   smallint not null default 0
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 10000);
 comment on table stampd.taskqueue is
-  'Tasks: operations to be run later.  A task is written by the commit of the operation that asks for it, and deleted by its '
+  'Tasks: operations to be run later.  A task is written by the commit of the operation that requests it, and deleted by its '
   'own.  Do not write it by hand: use the functions task_….';
 comment on column stampd.taskqueue.taskid is 'Name of the task, drawn at random.';
 comment on column stampd.taskqueue.opname is 'The operation to run.';
@@ -61,7 +61,7 @@ comment on column stampd.taskqueue.created is 'Stamp of its creation.';
 comment on column stampd.taskqueue.cron is 'The rule of which it is the task; null: it is not periodic.';
 comment on column stampd.taskqueue.plan is 'Period and time zone by which its start was chosen.';
 comment on column stampd.taskqueue.strict is 'In its domain it starts after all that were created before it with strict order.';
-comment on column stampd.taskqueue.asker is 'The limited client that asked for it: its address, hashed; null: none did.';
+comment on column stampd.taskqueue.requester is 'The limited client that requested it: its address, hashed; null: no limited client did.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
@@ -80,7 +80,7 @@ create unique index taskqueue_resource on stampd.taskqueue (opname, resource)
 create unique index taskqueue_turn on stampd.taskqueue (domain)
   where starttime is not null and domain is not null;
 create unique index taskqueue_cron on stampd.taskqueue (cron) where cron is not null;
--- Small ones: what runs, what has failed, what is to be reported, what a client has asked for.  And what administrators search by.
+-- Small ones: what runs, what has failed, what is to be reported, what a client has requested.  And what administrators search by.
 create index taskqueue_running on stampd.taskqueue (starttime) where starttime is not null;
 create index taskqueue_failing on stampd.taskqueue (retry, startat) where starttime is null and retry > 0;
 create index taskqueue_parked on stampd.taskqueue (parked)
@@ -88,7 +88,7 @@ create index taskqueue_parked on stampd.taskqueue (parked)
 create index taskqueue_unreported_parked on stampd.taskqueue (parked)
   where starttime is null and startat = 991231235959999 and parked is not null and reported = 0;
 create index taskqueue_unreported on stampd.taskqueue (retry) where starttime is null and retry > 0 and reported = 0;
-create index taskqueue_asker on stampd.taskqueue (asker) where asker is not null;
+create index taskqueue_requester on stampd.taskqueue (requester) where requester is not null;
 create index taskqueue_start on stampd.taskqueue (startat, number) where starttime is null;
 create index taskqueue_info on stampd.taskqueue (info, number) where info <> '';
 grant select, insert, update, delete on stampd.taskqueue to stampd;
@@ -370,7 +370,7 @@ begin
             reported = case when again = 991231235959999 or t.retry = 0 then 0 else t.reported end
         where t.taskid = id;
       return again;
-    exception when unique_violation then null; -- one has begun to wait for the resource just now
+    exception when unique_violation then null; -- another has just started to wait for the resource
     end;
   end loop;
 end $$;
@@ -378,7 +378,7 @@ comment on function stampd.task_put_back(text, bigint, int, bigint, boolean, tex
   'For workers: ends the attempt of a task that is still the one named (claim `started`, retry `attempt`) without its success; '
   'it waits again, until `again`.  Returns the start of what waits now; null: the attempt was over.';
 
--- --- what clients ask for ---
+-- --- tasks of clients ---
 
 create function stampd.task_admit(client bigint, most_of_client int, most int) returns int
   language plpgsql volatile set search_path = stampd, pg_temp
@@ -386,16 +386,16 @@ create function stampd.task_admit(client bigint, most_of_client int, most int) r
 begin
   -- Who counts behind the lock sees the tasks of all who had it before.
   perform pg_advisory_xact_lock(hashtextextended('stampd tasks of clients', 0));
-  if (select count(*) from (select from taskqueue t where t.asker is not null and t.asker = client limit most_of_client) c)
+  if (select count(*) from (select from taskqueue t where t.requester is not null and t.requester = client limit most_of_client) c)
      >= most_of_client then
     perform fail('ST026', json_build_array('limit_client_tasks', most_of_client::text)::text);
-  elsif (select count(*) from (select from taskqueue t where t.asker is not null limit most) a) >= most then
+  elsif (select count(*) from (select from taskqueue t where t.requester is not null limit most) a) >= most then
     perform fail('ST026', json_build_array('limit_tasks_waiting', most::text)::text);
   end if;
   return 0;
 end $$;
 comment on function stampd.task_admit(bigint, int, int) is
-  'For workers, in the commit that creates a task for a client: ST026 if the client, or all clients together, have asked for so many '
+  'For workers, in the commit that creates a task for a client: ST026 if the client, or all clients together, have requested so many '
   'already; the detail is JSON [limit, its value].  Such commits go one at a time until their end, so that the limits are exact.';
 
 -- --- what scans bring ---

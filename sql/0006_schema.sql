@@ -17,7 +17,7 @@ comment on column stampd.schema.content is 'The declaration, JSON.';
 comment on column stampd.schema.building is
   'Exported fields that are written but not to be searched yet: Class.Item.field, separated by blanks.';
 comment on column stampd.schema.wakes is
-  'Commits ask for a task `push` for each session that is to be woken; wake_sessions() changes it.';
+  'Commits create a task `push` for each session that is to be woken; wake_sessions() changes it.';
 grant select on stampd.schema to stampd;
 
 create table stampd.schema_fill (

@@ -133,7 +133,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function stampd.follow_expiry() is 'Trigger: which property ends the documents of a class is what the schema says.';
+comment on function stampd.follow_expiry() is 'Trigger: takes from the schema by which property the documents of a class expire.';
 create trigger follow_expiry after update of content on stampd.schema
   for each row execute function stampd.follow_expiry();
 

@@ -31,7 +31,7 @@ begin
   return noted;
 end $$;
 comment on function stampd.copy_again(text, text) is
-  'Has all items of a document copied to where the declarations say, those that are no more included: after a change by SQL, or a '
+  'Has all items of a document copied to the documents that the declarations name, deleted items included: after a change by SQL, or a '
   'declaration that came later.  Returns how many items are noted.';
 
 create function stampd.clear_copies_due() returns trigger language plpgsql set search_path = stampd, pg_temp as $$

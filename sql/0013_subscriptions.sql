@@ -12,7 +12,7 @@ create table stampd.subscription (
   defs       int not null default 0,
   bytes      bigint not null default 0,
   trial_from bigint,
-  asked      bigint,
+  requested  bigint,
   vouched    boolean not null default false,
   check ((endpoint is null) = (p256dh is null) and (endpoint is null) = (auth is null))
 );
@@ -26,7 +26,7 @@ comment on column stampd.subscription.client is
 comment on column stampd.subscription.defs is 'How many definitions it has.';
 comment on column stampd.subscription.bytes is 'Bytes of their texts and keys.';
 comment on column stampd.subscription.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
-comment on column stampd.subscription.asked is 'Until when it will last once the session has returned.';
+comment on column stampd.subscription.requested is 'Until when it will last once the session has returned.';
 comment on column stampd.subscription.vouched is
   'Declared or changed with the administrator''s key; only such a session gets push messages while the namespace is closed.';
 create index subscription_until on stampd.subscription (until);
@@ -264,12 +264,12 @@ comment on function stampd.subscription_client(text) is 'What stands for the add
 
 create function stampd.subscription_return(of_session text, minute bigint) returns void
   language sql volatile set search_path = stampd, pg_temp as $$
-  update subscription s set until = greatest(s.until, s.asked), trial_from = null, asked = null
+  update subscription s set until = greatest(s.until, s.requested), trial_from = null, requested = null
     where s.session in (select o.session from subscription o where o.session = of_session and o.trial_from < minute and o.until > minute
                           for no key update skip locked)
 $$;
 comment on function stampd.subscription_return(text, bigint) is
-  'The session has shown in a later minute that it is used: its subscription lasts as long as was asked.  Nothing when it is being changed.';
+  'The session has shown in a later minute that it is used: its subscription lasts as long as was requested.  Nothing when it is being changed.';
 
 create function stampd.subscription_show(of_session text, minute bigint)
   returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
@@ -323,11 +323,11 @@ begin
     held.p256dh := null;
     held.auth := null;
     held.context := null;
-    held.asked := null;
+    held.requested := null;
     held.trial_from := case when trial_minutes > 0 then minute end;
   elsif held.trial_from < minute then
-    held.until := greatest(held.until, held.asked);
-    held.asked := null;
+    held.until := greatest(held.until, held.requested);
+    held.requested := null;
     held.trial_from := null;
   end if;
   if held.until = 0 or is_whole then
@@ -353,10 +353,10 @@ begin
   if with_context then
     held.context := of_context;
   end if;
-  ends := case when lifetime > 0 then minute + lifetime else greatest(held.until, held.asked, minute - lifetime) end;
-  held.asked := case when held.trial_from is not null then ends end;
+  ends := case when lifetime > 0 then minute + lifetime else greatest(held.until, held.requested, minute - lifetime) end;
+  held.requested := case when held.trial_from is not null then ends end;
   update subscription s set version = case when held.version < present then present else version_above(held.version) end,
-      until = least(ends, held.trial_from + trial_minutes), trial_from = held.trial_from, asked = held.asked, client = held.client,
+      until = least(ends, held.trial_from + trial_minutes), trial_from = held.trial_from, requested = held.requested, client = held.client,
       defs = counted, bytes = weight, endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
     where s.session = of_session;
   was_woken := was_woken or held.endpoint is null;
@@ -382,7 +382,7 @@ end $$;
 comment on function stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
   text, text, bigint, bigint[]) is
   'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `lifetime`: the end '
-  'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as asked) until its session returns in a later '
+  'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as requested) until its session returns in a later '
   'minute.  ST020: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
   'subscriptions, than `most_woken` with an address; ST021, ST022: subscriptions, definitions of the client at `address` (empty: not '
   'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order.  Those that have ended are purged '

@@ -1,6 +1,6 @@
--- What is done to all documents of a namespace: purging what is too old, and beginning anew after a restore.
+-- What is done to all documents of a namespace: purging what is too old, and starting over after a restore.
 
--- --- the keeper: a process of each host that calls these again and again for each namespace, with the rights of the owner ---
+-- --- the keeper: a process of each host that calls these repeatedly for each namespace, with the rights of the owner ---
 
 create function stampd.keep(what text, batch int, age_s bigint) returns bigint
   language plpgsql volatile security definer set search_path = stampd, pg_temp as $$
@@ -89,7 +89,7 @@ begin
   delete from member m where m.has_left;
   update member m set version = present, xid = pg_current_xact_id();
   update collection c set floor = '0';
-  -- Other namespaces may have taken values meanwhile: stampctl schema apply takes them again, or says which it cannot have.
+  -- Other namespaces may have taken values meanwhile: stampctl schema apply takes them again, or reports which it cannot have.
   delete from unique_value v using unique_property u where u.number = v.property and u.is_global;
   insert into schema_fill (class, iclass, after, done) select distinct u.class, '', '', 0 from unique_property u where u.is_global
     on conflict (class, iclass) do update set after = '', done = 0;

@@ -33,9 +33,9 @@ struct task {
     int64_t step;                  /* commits made so far */
     int64_t created;
     int queue, priority, batch;
-    bool is_strict; /* starts after all strict tasks created before it in its domain */
-    int64_t asker;  /* the client that requested it and is limited; 0: none */
-    int64_t latest; /* no later request for its resource moves it past this; 0: no limit */
+    bool is_strict;    /* starts after all strict tasks created before it in its domain */
+    int64_t requester; /* the client that requested it and is limited; 0: none */
+    int64_t latest;    /* no later request for its resource moves it past this; 0: no limit */
 };
 
 /* An attempt's fence for its task: the commit succeeds only while the row still belongs to this attempt. */

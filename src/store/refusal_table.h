@@ -18,5 +18,5 @@ REFUSAL(CLIENT_DEFINITIONS, "ST022", "subscription_put", "limit_client_definitio
 REFUSAL(NAMESPACE_DEFINITIONS, "ST023", "subscription_put", "limit_namespace_definitions")
 REFUSAL(NAMESPACE_DEFINITIONS_MB, "ST024", "subscription_put", "limit_namespace_definitions_mb")
 REFUSAL(MANY_VALUES, "ST025", "member_write", "A list gives a collection more values than allowed; the detail is JSON [limit, its value, values].")
-REFUSAL(MANY_TASKS, "ST026", "task_admit", "A client, or all clients, have asked for as many tasks as allowed; the detail is JSON [limit, its value].")
+REFUSAL(MANY_TASKS, "ST026", "task_admit", "A client, or all clients, have requested as many tasks as allowed; the detail is JSON [limit, its value].")
 /* clang-format on */

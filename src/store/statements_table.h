@@ -398,12 +398,12 @@ STATEMENT(TASK_ADMIT, "task_admit", 3, "select task_admit($1, $2::int, $3::int)"
 /* Creates tasks, in the order of their resources; a task that already waits for the resource takes their
  * place (task_create in sql/ has the same rule). $1 taskid[], $2 opname[], $3 param[], $4 info[], $5
  * startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created, $12 strict[] (0,
- * 1), $13 asker (0: none), $14 latest[]. */
+ * 1), $13 requester (0: none), $14 latest[]. */
 STATEMENT(
     TASK_MAKE, "task_make", 14,
     "insert into taskqueue as t"
     " (taskid, number, opname, param, info, startat, qn, priority, batch, resource, domain, created, strict, "
-    "asker, latest)"
+    "requester, latest)"
     " select s.taskid, s.number, s.opname, s.param, s.info, s.startat, s.qn, s.priority, s.batch, "
     "s.resource, s.domain,"
     " $11::bigint, s.strict <> 0, nullif($13::bigint, 0), nullif(s.latest, 0) from (select o.*, "
@@ -426,11 +426,11 @@ STATEMENT(
 
 /* One task without a resource: nothing can take its place.  $1 taskid, $2 opname, $3 param, $4 info,
  * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created, $11 strict (0, 1),
- * $12 asker (0: none). */
+ * $12 requester (0: none). */
 STATEMENT(
     TASK_MAKE_ONE, "task_make_one", 12,
     "insert into taskqueue"
-    " (taskid, opname, param, info, startat, qn, priority, batch, domain, created, strict, asker)"
+    " (taskid, opname, param, info, startat, qn, priority, batch, domain, created, strict, requester)"
     " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10, $11::int <> 0, nullif($12::bigint, 0))")
 
 /* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */

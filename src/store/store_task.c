@@ -90,7 +90,7 @@ static bool is_lone(const struct commit *commit)
 
 static void add_asker(struct pg_params *params, const struct task *task)
 {
-    pg_add_i64(params, task->asker);
+    pg_add_i64(params, task->requester);
 }
 
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
@@ -165,10 +165,10 @@ const struct commit_part commit_part_task_ends = {.plan = plan_ends};
 static enum fault plan_task_quota(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
-    if (!commit->task_count || !commit->tasks->asker)
+    if (!commit->task_count || !commit->tasks->requester)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
-    pg_add_i64(params, commit->tasks->asker);
+    pg_add_i64(params, commit->tasks->requester);
     pg_add_i32(params, (int32_t)run->store->settings->limit_client_tasks);
     pg_add_i32(params, (int32_t)run->store->settings->limit_tasks_waiting);
     return FAULT_NONE;

@@ -118,7 +118,7 @@ def test_a_message_that_was_delivered_is_no_return_of_the_session(lab, service):
     lab.psql('lab', "update subscription set trial_from = trial_from - 2 where session = %s", (session.name,))  # some minutes later
 
     def life():
-        return lab.psql('lab', 'select trial_from, until, asked from subscription where session = %s', (session.name,))[0]
+        return lab.psql('lab', 'select trial_from, until, requested from subscription where session = %s', (session.name,))[0]
     before = life()
     assert before[0] is not None and before[1] < before[2]
     put(lab, 'trial', word='w')

@@ -170,7 +170,7 @@ static enum fault task_work(struct attempt *attempt)
     if (fault)
         return fault;
     if (!is_trusted)
-        request.asker = (int64_t)(attempt->call->client & INT64_MAX);
+        request.requester = (int64_t)(attempt->call->client & INT64_MAX);
     fault = task_ask(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);

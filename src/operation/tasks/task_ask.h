@@ -12,8 +12,8 @@ struct task_request {
     int64_t delay_ms;
     int64_t longest_ms; /* later requests for the resource move the start at most so far; 0: any */
     int priority;
-    bool is_strict; /* order in the domain */
-    int64_t asker;  /* the limited client that requests it; 0: none */
+    bool is_strict;    /* order in the domain */
+    int64_t requester; /* the limited client that requests it; 0: none */
 };
 
 /* The limit that is exceeded: the setting's name, its value, the actual value. */
