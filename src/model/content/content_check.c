@@ -1,90 +1,6 @@
 /* content_check: applies a compiled schema to the tree of a content. */
 #include "model/content/content_check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-enum { EXCERPT_MOST = 120 };
-
-/* --- violations ---------------------------------------------------------------------------------- */
-
-static const char *place_of(const struct content_checking *checking, const struct json *value)
-{
-    struct builder text = {0};
-    if (!json_add_pointer(&text, checking->root, value) && checking->named)
-        (void)json_add_pointer(&text, checking->root, checking->named);
-    const char *place = arena_copy(checking->arena, text.size ? text.data : "", text.size);
-    builder_free(&text);
-    return place;
-}
-
-static void report(struct content_checking *checking, const struct content_node *node, const char *keyword,
-                   const struct json *value, const char *expected)
-{
-    *checking->violation = (struct content_violation){
-        .place = place_of(checking, value),
-        .keyword = keyword ? keyword : node->keyword,
-        .rule = content_rule_place(checking->arena, node, keyword),
-        .expected = expected,
-    };
-}
-
-bool content_violate(struct content_checking *checking, const struct content_node *node, const char *keyword,
-                     const struct json *value, const char *format, ...)
-{
-    char words[256];
-    va_list list;
-    if (checking->trials || checking->is_stopped)
-        return false;
-    va_start(list, format);
-    (void)vsnprintf(words, sizeof words, format, list);
-    va_end(list);
-    report(checking, node, keyword, value, arena_copy(checking->arena, words, strlen(words)));
-    return false;
-}
-
-/* Whole characters only. */
-static struct bytes shorten(struct bytes text)
-{
-    size_t size = EXCERPT_MOST;
-    if (text.size <= EXCERPT_MOST)
-        return text;
-    while (size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
-        size--;
-    return (struct bytes){text.data, size};
-}
-
-bool content_violate_with(struct content_checking *checking, const struct content_node *node,
-                          const char *keyword, const struct json *value, const char *before,
-                          struct bytes excerpt, const char *after)
-{
-    if (checking->trials || checking->is_stopped)
-        return false;
-    struct bytes shown = shorten(excerpt);
-    report(checking, node, keyword, value,
-           arena_printf(checking->arena, "%s%.*s%s%s", before, (int)shown.size, shown.data,
-                        shown.size < excerpt.size ? "..." : "", after));
-    return false;
-}
-
-bool content_stop(struct content_checking *checking, bool is_costly)
-{
-    checking->is_stopped = true;
-    checking->is_costly = is_costly;
-    return false;
-}
-
-bool content_step(struct content_checking *checking, const struct content_node *node,
-                  const struct json *value, size_t steps)
-{
-    if (checking->is_stopped)
-        return false;
-    if (content_spend(&checking->budget, steps))
-        return true;
-    report(checking, node, NULL, value, "A content that can be checked in fewer steps is expected.");
-    return content_stop(checking, true);
-}
-
 /* --- any value ----------------------------------------------------------------------------------- */
 
 static unsigned types_of(const struct json *value)
@@ -185,22 +101,6 @@ static int64_t count_characters(struct bytes text)
     return count;
 }
 
-bool content_check_pattern(struct content_checking *checking, const struct content_node *node,
-                           const char *keyword, const struct pattern *pattern, const struct json *value,
-                           struct bytes text)
-{
-    int64_t most = CONTENT_PATTERN_STEPS_MOST + 16 * (int64_t)text.size;
-    int64_t steps = most < checking->budget.steps ? most : checking->budget.steps, left = steps;
-    enum pattern_result result = pattern_match(pattern, text, &left);
-    checking->budget.steps -= steps - left;
-    if (result == PATTERN_COSTLY && !checking->is_stopped) {
-        report(checking, node, keyword, value,
-               "A text that the regular expression can judge in fewer steps is expected.");
-        return content_stop(checking, steps < most);
-    }
-    return result == PATTERN_MATCHES;
-}
-
 static bool check_length(struct content_checking *checking, const struct content_node *node,
                          const struct json *value)
 {
@@ -270,7 +170,7 @@ static bool check_inside(struct content_checking *checking, const struct content
         return false;
     size_t place = 0;
     for (const struct json *child = value->first; child; child = child->next, place++)
-        if (!(own.bits[place / 64] >> place % 64 & 1) && !content_check_node(checking, rest, child, NULL))
+        if (!(own.bits[place / 64] >> place % 64 & 1) && !checking->check(checking, rest, child, NULL))
             return false;
     if (seen)
         memset(seen->bits, 0xff, seen->words * sizeof *seen->bits);
@@ -290,28 +190,19 @@ static bool check_kind(struct content_checking *checking, const struct content_n
     return check_inside(checking, node, value, seen);
 }
 
-bool content_check_node(struct content_checking *checking, const struct content_node *node,
-                        const struct json *value, struct content_seen *seen)
+static bool check_node(struct content_checking *checking, const struct content_node *node,
+                       const struct json *value, struct content_seen *seen)
 {
     if (!content_step(checking, node, value, 0))
         return false;
     if (checking->depth == CONTENT_DEPTH_MOST) {
-        report(checking, node, NULL, value, "A content that is nested less deep is expected.");
+        content_report(checking, node, NULL, value, "A content that is nested less deep is expected.");
         return content_stop(checking, false);
     }
     checking->depth++;
     bool conforms = check_kind(checking, node, value, seen);
     checking->depth--;
     return conforms && !checking->is_stopped;
-}
-
-bool content_check_trial(struct content_checking *checking, const struct content_node *node,
-                         const struct json *value, struct content_seen *seen)
-{
-    checking->trials++;
-    bool conforms = content_check_node(checking, node, value, seen);
-    checking->trials--;
-    return conforms;
 }
 
 /* --- the whole ----------------------------------------------------------------------------------- */
@@ -324,7 +215,8 @@ enum content_verdict content_check(const struct content_schema *schema, struct a
     struct json text = {.kind = JSON_STRING, .text = content, .value = content};
     struct json *root = &text;
     struct json_problem problem;
-    struct content_checking checking = {.arena = arena, .budget = {*steps}, .violation = violation_r};
+    struct content_checking checking = {
+        .arena = arena, .budget = {*steps}, .violation = violation_r, .check = check_node};
     *violation_r = (struct content_violation){"", "", "", ""};
     enum fault fault = schema->is_raw ? FAULT_NONE : json_read(arena, content, &limits, &root, &problem);
     if (fault) {
@@ -334,7 +226,7 @@ enum content_verdict content_check(const struct content_schema *schema, struct a
         return CONTENT_VIOLATES;
     }
     checking.root = root;
-    bool conforms = content_check_node(&checking, schema->root, root, NULL);
+    bool conforms = check_node(&checking, schema->root, root, NULL);
     *steps = checking.budget.steps > 0 ? checking.budget.steps : 0;
     return conforms ? CONTENT_CONFORMS : checking.is_costly ? CONTENT_COSTLY : CONTENT_VIOLATES;
 }

@@ -4,6 +4,8 @@
 
 #include "model/content/content_private.h"
 
+struct content_seen;
+
 struct content_checking {
     struct arena *arena;
     struct content_budget budget;
@@ -14,6 +16,10 @@ struct content_checking {
     bool is_stopped; /* nothing more is checked: the violation is final */
     bool is_costly;  /* it stopped for want of steps */
     struct content_violation *violation;
+    /* Is the value as the subschema wants?  `seen`, unless NULL, gets the children that it evaluated, and
+     * means nothing after false. */
+    bool (*check)(struct content_checking *checking, const struct content_node *node,
+                  const struct json *value, struct content_seen *seen);
 };
 
 /* The children that unevaluatedItems or unevaluatedProperties need not see. */
@@ -21,14 +27,6 @@ struct content_seen {
     uint64_t *bits; /* one for each child of the value */
     size_t words;
 };
-
-/* Is the value as the subschema wants?  `seen`, unless NULL, gets the children that it evaluated, and means
- * nothing after false. */
-bool content_check_node(struct content_checking *checking, const struct content_node *node,
-                        const struct json *value, struct content_seen *seen);
-/* The same for an alternative, whose violations are not reported. */
-bool content_check_trial(struct content_checking *checking, const struct content_node *node,
-                         const struct json *value, struct content_seen *seen);
 
 bool content_check_array(struct content_checking *checking, const struct content_node *node,
                          const struct json *value, struct content_seen *seen);
@@ -40,6 +38,9 @@ bool content_check_pattern(struct content_checking *checking, const struct conte
                            const char *keyword, const struct pattern *pattern, const struct json *value,
                            struct bytes text);
 
+/* Reports a violation, also inside a trial: it is final. */
+void content_report(struct content_checking *checking, const struct content_node *node, const char *keyword,
+                    const struct json *value, const char *expected);
 /* Each reports the first violation and returns false; inside a trial only the latter. */
 bool content_violate(struct content_checking *checking, const struct content_node *node, const char *keyword,
                      const struct json *value, const char *format, ...) PRINTF_LIKE(5, 6);

@@ -7,6 +7,16 @@ static void note_seen(struct content_seen *seen, size_t place)
         seen->bits[place / 64] |= UINT64_C(1) << place % 64;
 }
 
+/* An alternative, whose violations are not those of the content. */
+static bool check_trial(struct content_checking *checking, const struct content_node *node,
+                        const struct json *value, struct content_seen *seen)
+{
+    checking->trials++;
+    bool conforms = checking->check(checking, node, value, seen);
+    checking->trials--;
+    return conforms;
+}
+
 /* An alternative's own record; merged when it conforms. */
 static bool check_alternative(struct content_checking *checking, const struct content_node *node,
                               const struct json *value, struct content_seen *seen)
@@ -18,7 +28,7 @@ static bool check_alternative(struct content_checking *checking, const struct co
         if (!content_step(checking, node, value, own.words))
             return false;
     }
-    bool conforms = content_check_trial(checking, node, value, seen ? &own : NULL);
+    bool conforms = check_trial(checking, node, value, seen ? &own : NULL);
     for (size_t i = 0; conforms && i < own.words; i++)
         seen->bits[i] |= own.bits[i];
     return conforms;
@@ -33,7 +43,7 @@ static bool check_contained(struct content_checking *checking, const struct cont
     int64_t count = 0;
     size_t place = 0;
     for (const struct json *one = value->first; one; one = one->next, place++)
-        if (content_check_trial(checking, rules->contains, one, NULL)) {
+        if (check_trial(checking, rules->contains, one, NULL)) {
             note_seen(seen, place);
             count++;
         }
@@ -60,7 +70,7 @@ static bool check_elements(struct content_checking *checking, const struct conte
             place < rules->prefix.count ? rules->prefix.list[place] : rules->items;
         if (!schema)
             return true;
-        if (!content_check_node(checking, schema, one, NULL))
+        if (!checking->check(checking, schema, one, NULL))
             return false;
         note_seen(seen, place);
     }
@@ -133,7 +143,7 @@ static bool check_name(struct content_checking *checking, const struct content_n
     const struct json *outer = checking->named;
     const struct json name = {.kind = JSON_STRING, .text = member->name, .value = member->name};
     checking->named = member;
-    bool conforms = content_check_node(checking, schema, &name, NULL);
+    bool conforms = checking->check(checking, schema, &name, NULL);
     checking->named = outer;
     return conforms;
 }
@@ -144,7 +154,7 @@ static bool check_member(struct content_checking *checking, const struct content
 {
     const struct content_object_rules *rules = node->object;
     *is_seen_r = entry && entry->schema;
-    if (*is_seen_r && !content_check_node(checking, entry->schema, member, NULL))
+    if (*is_seen_r && !checking->check(checking, entry->schema, member, NULL))
         return false;
     for (size_t i = 0; i < rules->matching_count; i++) {
         const struct content_matching *matching = &rules->matching[i];
@@ -155,13 +165,13 @@ static bool check_member(struct content_checking *checking, const struct content
             continue;
         }
         *is_seen_r = true;
-        if (!content_check_node(checking, matching->schema, member, NULL))
+        if (!checking->check(checking, matching->schema, member, NULL))
             return false;
     }
     if (*is_seen_r || !rules->additional)
         return true;
     *is_seen_r = true;
-    return content_check_node(checking, rules->additional, member, NULL);
+    return checking->check(checking, rules->additional, member, NULL);
 }
 
 static bool check_needed(struct content_checking *checking, const struct content_node *node,
@@ -193,7 +203,7 @@ static bool check_members(struct content_checking *checking, const struct conten
         *required_r += entry->is_required;
         if (entry->needed && !check_needed(checking, node, value, entry->needed))
             return false;
-        if (entry->dependent && !content_check_node(checking, entry->dependent, value, seen))
+        if (entry->dependent && !checking->check(checking, entry->dependent, value, seen))
             return false;
     }
     return true;
@@ -253,7 +263,7 @@ static bool check_alternatives(struct content_checking *checking, const struct c
                                "A value that conforms to exactly one of %zu schemas is expected; it conforms "
                                "to %s.",
                                logic->one.count, count ? "more" : "none");
-    if (logic->not &&content_check_trial(checking, logic->not, value, NULL))
+    if (logic->not &&check_trial(checking, logic->not, value, NULL))
         return content_violate(checking, node, "not", value,
                                "A value that does not conform to this schema is expected.");
     return !checking->is_stopped;
@@ -263,10 +273,10 @@ bool content_check_logic(struct content_checking *checking, const struct content
                          const struct json *value, struct content_seen *seen)
 {
     const struct content_logic *logic = node->logic;
-    if (logic->target && !content_check_node(checking, logic->target, value, seen))
+    if (logic->target && !checking->check(checking, logic->target, value, seen))
         return false;
     for (size_t i = 0; i < logic->all.count; i++)
-        if (!content_check_node(checking, logic->all.list[i], value, seen))
+        if (!checking->check(checking, logic->all.list[i], value, seen))
             return false;
     if (!check_alternatives(checking, node, value, seen))
         return false;
@@ -274,5 +284,5 @@ bool content_check_logic(struct content_checking *checking, const struct content
         return true;
     bool holds = check_alternative(checking, logic->condition, value, seen);
     const struct content_node *next = holds ? logic->then : logic->otherwise;
-    return !checking->is_stopped && (!next || content_check_node(checking, next, value, seen));
+    return !checking->is_stopped && (!next || checking->check(checking, next, value, seen));
 }

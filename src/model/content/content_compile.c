@@ -3,35 +3,6 @@
 
 #include "base/names.h"
 
-void content_add_place(struct builder *text, const struct content_node *node)
-{
-    if (!node->outer)
-        return;
-    content_add_place(text, node->outer);
-    json_add_pointer_name(text, bytes_of(node->keyword));
-    if (node->name.data)
-        json_add_pointer_name(text, node->name);
-}
-
-const char *content_rule_place(struct arena *arena, const struct content_node *node, const char *keyword)
-{
-    struct builder text = {0};
-    content_add_place(&text, node);
-    if (keyword)
-        json_add_pointer_name(&text, bytes_of(keyword));
-    const char *place = arena_copy(arena, text.size ? text.data : "", text.size);
-    builder_free(&text);
-    return place;
-}
-
-bool content_refuse(struct content_compiling *compiling, const struct content_node *node, const char *keyword,
-                    const char *expected)
-{
-    const char *place = content_rule_place(compiling->arena, node, keyword);
-    *compiling->problem = (struct content_problem){.place = place, .expected = expected};
-    return false;
-}
-
 static bool refuse_unknown(struct content_compiling *compiling, const struct content_node *node,
                            struct bytes name)
 {
@@ -70,9 +41,9 @@ static bool read_keywords(struct content_compiling *compiling, struct content_no
     return true;
 }
 
-struct content_node *content_compile_node(struct content_compiling *compiling, const struct json *source,
-                                          const struct content_node *outer, const char *keyword,
-                                          struct bytes name)
+static struct content_node *compile_node(struct content_compiling *compiling, const struct json *source,
+                                         const struct content_node *outer, const char *keyword,
+                                         struct bytes name)
 {
     struct content_node *node = ARENA_NEW(compiling->arena, struct content_node);
     *node = (struct content_node){.outer = outer, .keyword = keyword, .name = name, .source = source};
@@ -102,8 +73,12 @@ struct content_node *content_compile_node(struct content_compiling *compiling, c
 bool content_compile(struct arena *arena, const struct json *text, bool is_raw,
                      const struct content_schema **schema_r, struct content_problem *problem_r)
 {
-    struct content_compiling compiling = {
-        .arena = arena, .problem = problem_r, .root = text, .is_raw = is_raw, .budget = {INT64_C(10000000)}};
+    struct content_compiling compiling = {.arena = arena,
+                                          .problem = problem_r,
+                                          .root = text,
+                                          .compile = compile_node,
+                                          .is_raw = is_raw,
+                                          .budget = {INT64_C(10000000)}};
     *schema_r = NULL;
     if (text->text.size > CONTENT_SCHEMA_BYTES_MOST) {
         const char *expected =
@@ -111,7 +86,7 @@ bool content_compile(struct arena *arena, const struct json *text, bool is_raw,
         *problem_r = (struct content_problem){"", expected};
         return false;
     }
-    struct content_node *root = content_compile_node(&compiling, text, NULL, "", NO_BYTES);
+    struct content_node *root = compile_node(&compiling, text, NULL, "", NO_BYTES);
     if (!root || !content_resolve(&compiling))
         return false;
     struct content_schema *schema = ARENA_NEW(arena, struct content_schema);

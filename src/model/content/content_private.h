@@ -137,15 +137,14 @@ struct content_compiling {
     size_t count, capacity;
     bool is_raw;
     struct content_budget budget;
+    /* Compiles the subschema `source`; NULL: refused. */
+    struct content_node *(*compile)(struct content_compiling *compiling, const struct json *source,
+                                    const struct content_node *outer, const char *keyword, struct bytes name);
 };
 
 /* Reports the problem at this keyword (NULL: the subschema itself), and returns false. */
 bool content_refuse(struct content_compiling *compiling, const struct content_node *node, const char *keyword,
                     const char *expected);
-/* Compiles the subschema `source`; NULL: refused. */
-struct content_node *content_compile_node(struct content_compiling *compiling, const struct json *source,
-                                          const struct content_node *outer, const char *keyword,
-                                          struct bytes name);
 /* Reads one keyword of a node into its rules. */
 typedef bool content_keyword(struct content_compiling *compiling, struct content_node *node,
                              const struct json *value);

@@ -83,8 +83,7 @@ bool content_read_properties(struct content_compiling *compiling, struct content
     if (!content_is_object(compiling, node, value, "An object of names and schemas is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next) {
-        const struct content_node *schema =
-            content_compile_node(compiling, one, node, "properties", one->name);
+        const struct content_node *schema = compiling->compile(compiling, one, node, "properties", one->name);
         if (!schema)
             return false;
         add_name(compiling, node, one->name)->schema = schema;
@@ -99,7 +98,7 @@ bool content_read_dependent_schemas(struct content_compiling *compiling, struct 
         return false;
     for (const struct json *one = value->first; one; one = one->next) {
         const struct content_node *schema =
-            content_compile_node(compiling, one, node, "dependentSchemas", one->name);
+            compiling->compile(compiling, one, node, "dependentSchemas", one->name);
         if (!schema)
             return false;
         add_name(compiling, node, one->name)->dependent = schema;
@@ -141,7 +140,7 @@ bool content_read_pattern_properties(struct content_compiling *compiling, struct
     rules->matching = ARENA_ARRAY(compiling->arena, struct content_matching, value->count + 1);
     for (const struct json *one = value->first; one; one = one->next) {
         const struct content_node *schema =
-            content_compile_node(compiling, one, node, "patternProperties", one->name);
+            compiling->compile(compiling, one, node, "patternProperties", one->name);
         const struct pattern *pattern =
             schema ? content_take_pattern(compiling, schema, NULL, one->name) : NULL;
         if (!pattern)

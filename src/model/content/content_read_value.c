@@ -159,7 +159,7 @@ bool content_read_definitions(struct content_compiling *compiling, struct conten
     if (!content_is_object(compiling, node, value, "An object of names and schemas is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next)
-        if (!content_compile_node(compiling, one, node, "$defs", one->name))
+        if (!compiling->compile(compiling, one, node, "$defs", one->name))
             return false;
     return true;
 }
