@@ -33,9 +33,9 @@ static bool is_public_4(uint32_t address)
 }
 
 /* The IPv4 address at `place` within an IPv6 address. */
-static uint32_t inner_4(const unsigned char *address, size_t place)
+static uint32_t inner_4(const unsigned char *address, size_t offset)
 {
-    return FOUR(address[place], address[place + 1], address[place + 2], address[place + 3]);
+    return FOUR(address[offset], address[offset + 1], address[offset + 2], address[offset + 3]);
 }
 
 struct prefix_6 {

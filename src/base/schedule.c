@@ -25,11 +25,11 @@ bool schedule_is_retries(const char *retries)
 bool schedule_retry_ms(const char *retries, int64_t failure, int64_t *after_ms_r)
 {
     struct bytes word;
-    int64_t minutes, place = 0;
+    int64_t minutes, position = 0;
     assert(failure >= 1);
     do
         word = next_word(&retries);
-    while (word.size && ++place < failure);
+    while (word.size && ++position < failure);
     if (!word.size || !bytes_to_i64(word, &minutes))
         return false;
     *after_ms_r = minutes * 60 * 1000;

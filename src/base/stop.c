@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 static int descriptor = -1;
-static enum stop asked;
+static enum stop requested;
 
 /* All signals except those that the kernel sends for faults of the program itself. */
 static void fill_mask(sigset_t *mask)
@@ -36,7 +36,7 @@ int stop_open(void)
     descriptor = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (descriptor < 0)
         log_fatal("cannot make a signal descriptor: %m");
-    asked = STOP_NOT;
+    requested = STOP_NOT;
     return descriptor;
 }
 
@@ -46,13 +46,13 @@ int stop_next(void)
     return read(descriptor, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
 }
 
-enum stop stop_asked(void)
+enum stop stop_requested(void)
 {
     for (int number; (number = stop_next());) {
         if (number == SIGQUIT)
-            asked = STOP_NOW;
-        else if (number == SIGTERM && asked == STOP_NOT)
-            asked = STOP_DRAIN;
+            requested = STOP_NOW;
+        else if (number == SIGTERM && requested == STOP_NOT)
+            requested = STOP_DRAIN;
     }
-    return asked;
+    return requested;
 }

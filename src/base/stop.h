@@ -22,6 +22,6 @@ enum stop {
     STOP_DRAIN, /* SIGTERM: drain: accept no new work, finish the work begun */
     STOP_NOW,   /* SIGQUIT: exit as soon as the present request is answered */
 };
-enum stop stop_asked(void);
+enum stop stop_requested(void);
 
 #endif

@@ -110,7 +110,7 @@ static int dump(struct control *control, const struct dump_options *options, con
                                     .prefix = optional(options->prefix),
                                     .after = options->after,
                                     .parallel = options->target.parallel,
-                                    .patience_s = options->target.patience_s,
+                                    .retry_s = options->target.retry_s,
                                     .output_name = options->output ? options->output : "standard output",
                                     .list_url = target_url(&options->target, control->arena, url, "list"),
                                     .get_url = target_url(&options->target, control->arena, url, "get"),

@@ -92,7 +92,7 @@ static int load(struct control *control, const struct load_options *options, con
     struct loader_options loader = {
         .batch = options->batch,
         .batch_bytes = options->batch_bytes,
-        .patience_s = options->target.patience_s,
+        .retry_s = options->target.retry_s,
         .keep_going = options->keep_going,
         .bookmark_path = options->state,
         .bookmark = {.line = options->from - 1, .ns = options->target.ns, .file = absolute(control, path)},

@@ -259,20 +259,20 @@ static bool fill(struct control *control, const struct nginx_options *options, s
 
 /* --- files that others have edited are kept --- */
 
-static const char SEAL[] = "# written by stampctl nginx, sha256 of the lines above: ";
+static const char CHECKSUM[] = "# written by stampctl nginx, sha256 of the lines above: ";
 
-static void add_seal(struct builder *builder)
+static void add_checksum(struct builder *builder)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(builder_bytes(builder), digest);
-    builder_printf(builder, "%s%s\n", SEAL, digest);
+    builder_printf(builder, "%s%s\n", CHECKSUM, digest);
 }
 
 static bool is_as_written(struct bytes text)
 {
-    size_t tail = sizeof SEAL - 1 + CRYPTO_SHA256_HEX + 1;
+    size_t tail = sizeof CHECKSUM - 1 + CRYPTO_SHA256_HEX + 1;
     char digest[CRYPTO_SHA256_HEX + 1];
-    if (text.size < tail || memcmp(text.data + text.size - tail, SEAL, sizeof SEAL - 1) != 0)
+    if (text.size < tail || memcmp(text.data + text.size - tail, CHECKSUM, sizeof CHECKSUM - 1) != 0)
         return false;
     crypto_sha256_hex((struct bytes){text.data, text.size - tail}, digest);
     return memcmp(text.data + text.size - 1 - CRYPTO_SHA256_HEX, digest, CRYPTO_SHA256_HEX) == 0;
@@ -316,7 +316,7 @@ static bool write_configuration(struct control *control, struct nginx_options *o
         message_print("%s: %m", options->folder);
         is_done = false;
     }
-    add_seal(&builder);
+    add_checksum(&builder);
     if (is_done && options->output)
         is_done = keep_edited(control, options->output) &&
                   control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);

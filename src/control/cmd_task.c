@@ -43,8 +43,8 @@ static bool begin(struct task_session *session, const struct command *command,
     return true;
 }
 
-static bool ask(const struct task_session *session, enum statement statement, const struct pg_params *params,
-                struct pg_result **rows_r)
+static bool query(const struct task_session *session, enum statement statement,
+                  const struct pg_params *params, struct pg_result **rows_r)
 {
     return control_query(session->control, session->pg, session->code, statements[statement].sql, params,
                          rows_r);
@@ -95,7 +95,7 @@ static struct bytes optional(const char *text)
 /* clang-format on */
 
 /* A partial list is marked as such. */
-static int tell_rest(const struct pg_result *rows, const struct task_filter *filter)
+static int print_rest(const struct pg_result *rows, const struct task_filter *filter)
 {
     fflush(stdout);
     if (pg_rows(rows) >= filter->limit)
@@ -141,7 +141,7 @@ static int task_list(struct control *control, int argc, char **argv)
     filter.info = optional(words.info);
     pg_params_start(&params, control->arena);
     task_rows_add_filter(&params, &filter);
-    if (!ask(&session, STATEMENT_TASK_LIST, &params, &rows))
+    if (!query(&session, STATEMENT_TASK_LIST, &params, &rows))
         return CONTROL_FAILED;
     if (!session.as_json)
         printf("%-24s  %-7s  %2s  %5s  %-15s  %-16s  %-10s  %s\n", "ID", "STATE", "QN", "RETRY", "START",
@@ -156,7 +156,7 @@ static int task_list(struct control *control, int argc, char **argv)
             print_task(&session, rows, row);
         }
     }
-    return tell_rest(rows, &filter);
+    return print_rest(rows, &filter);
 }
 
 static void print_attempts(const struct task_session *session, const struct pg_result *rows)
@@ -187,7 +187,7 @@ static bool find_attempts(const struct task_session *session, const struct task_
     struct pg_params params;
     pg_params_start(&params, session->control->arena);
     task_rows_add_attempt_filter(&params, filter);
-    return ask(session, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
+    return query(session, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
 }
 
 static int task_history(struct control *control, int argc, char **argv)
@@ -221,7 +221,7 @@ static int task_history(struct control *control, int argc, char **argv)
     if (!find_attempts(&session, &filter, &rows))
         return CONTROL_FAILED;
     print_attempts(&session, rows);
-    return tell_rest(rows, &filter);
+    return print_rest(rows, &filter);
 }
 
 /* --- show, backlog --- */
@@ -252,7 +252,7 @@ static int task_show(struct control *control, int argc, char **argv)
     filter.limit = SHOWN_ATTEMPTS;
     pg_params_start(&params, control->arena);
     pg_add_text(&params, filter.id);
-    if (!ask(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
+    if (!query(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
         message_print("task show: %s: there is no such task", session.words[0]);
@@ -295,7 +295,7 @@ static int task_backlog(struct control *control, int argc, char **argv)
         return status;
     pg_params_start(&params, control->arena);
     pg_add_i32(&params, BACKLOG_MOST);
-    if (!ask(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
+    if (!query(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
         return CONTROL_FAILED;
     if (!session.as_json)
         printf("%2s  %9s  %9s  %9s  %9s  %9s  %s\n", "QN", "DUE", "LATER", "RUNNING", "PARKED", "FAILING",
@@ -329,7 +329,7 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
     pg_add_text(&params, bytes_of(id));
     if (statement == STATEMENT_TASK_MOVE)
         pg_add_i64(&params, start);
-    if (!ask(session, statement, &params, &row))
+    if (!query(session, statement, &params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {
         message_print("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");

@@ -21,7 +21,7 @@ enum {
     BATCH_BYTES = 8 << 20, /* about this many bytes of them */
     NAMES_A_PAGE = 1000,
     REQUEST_MS = 300 * 1000,
-    SAY_EVERY_MS = 5000,
+    REPORT_EVERY_MS = 5000,
     WAIT_MS = 100, /* between two checks for signals */
     KEEP_BYTES = 1 << 20,
 };
@@ -70,7 +70,7 @@ struct dumper {
     bool is_closed;      /* the output accepts no more */
     bool is_abandoned;   /* does not even wait for requests in flight */
     bool is_answered;    /* the server has answered once */
-    int64_t said_ms;
+    int64_t reported_ms;
     struct progress progress;
     struct dumper_report *report;
 };
@@ -128,7 +128,7 @@ static void add_text(struct builder *body, const char *name, struct bytes value)
     json_add_string(body, value);
 }
 
-static void ask_for_classes(struct dumper *dumper)
+static void request_classes(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
     begin_body(dumper, &lister->pending);
@@ -137,7 +137,7 @@ static void ask_for_classes(struct dumper *dumper)
     end_body(&lister->pending);
 }
 
-static void ask_for_names(struct dumper *dumper)
+static void request_names(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
     struct builder *body = &lister->pending.body;
@@ -149,7 +149,7 @@ static void ask_for_names(struct dumper *dumper)
     end_body(&lister->pending);
 }
 
-static void ask_for_documents(struct dumper *dumper, struct dump_batch *batch)
+static void request_documents(struct dumper *dumper, struct dump_batch *batch)
 {
     struct builder *body = &batch->pending.body;
     begin_body(dumper, &batch->pending);
@@ -184,15 +184,15 @@ static bool choose_class(struct dumper *dumper)
     return false;
 }
 
-static void look_for_names(struct dumper *dumper)
+static void find_names(struct dumper *dumper)
 {
     struct lister *lister = &dumper->lister;
     if (lister->pending.state != STATE_FREE || lister->name_next < lister->name_count || lister->is_ended)
         return;
     if (lister->class.data || choose_class(dumper))
-        ask_for_names(dumper);
+        request_names(dumper);
     else if (!lister->classes || lister->class_cursor.data)
-        ask_for_classes(dumper);
+        request_classes(dumper);
     else
         lister->is_ended = true;
 }
@@ -248,7 +248,7 @@ static void fill_batches(struct dumper *dumper)
                 (struct page_name){keep(batch->arena, name->class), keep(batch->arena, name->id)};
         }
         batch->part = batch->count;
-        ask_for_documents(dumper, batch);
+        request_documents(dumper, batch);
     }
 }
 
@@ -271,7 +271,7 @@ static bool take_documents(struct dumper *dumper, struct dump_batch *batch, stru
     if (batch->done < batch->count) {
         if (batch->part > batch->count - batch->done)
             batch->part = batch->count - batch->done;
-        ask_for_documents(dumper, batch);
+        request_documents(dumper, batch);
     }
     return true;
 }
@@ -283,7 +283,7 @@ static bool halve(struct dumper *dumper, struct dump_request *pending)
     if (pending == &dumper->lister.pending || batch->part < 2)
         return false;
     batch->part = dumper->batch_size = (batch->part + 1) / 2;
-    ask_for_documents(dumper, batch);
+    request_documents(dumper, batch);
     return true;
 }
 
@@ -308,10 +308,10 @@ static void on_again(struct dumper *dumper, struct dump_request *pending, const 
 {
     int64_t now_ms = clock_monotonic_ms();
     pending->state = STATE_WAITS;
-    if (!backoff_goes_on(&pending->backoff, dumper->options->patience_s)) {
+    if (!backoff_goes_on(&pending->backoff, dumper->options->retry_s)) {
         fail(dumper, "", explain(dumper, answer));
-    } else if (pending->backoff.tries > 1 && now_ms - dumper->said_ms > SAY_EVERY_MS) {
-        dumper->said_ms = now_ms;
+    } else if (pending->backoff.tries > 1 && now_ms - dumper->reported_ms > REPORT_EVERY_MS) {
+        dumper->reported_ms = now_ms;
         progress_clear(&dumper->progress);
         message_print("%s; trying again", explain(dumper, answer));
     }
@@ -423,7 +423,7 @@ static bool step(struct dumper *dumper)
     int64_t wait_ms = WAIT_MS;
     if (!is_stopping(dumper)) {
         fill_batches(dumper);
-        look_for_names(dumper);
+        find_names(dumper);
         wait_ms = send_all_due(dumper);
     }
     struct http_result result;

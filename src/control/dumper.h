@@ -18,7 +18,7 @@ struct dumper_options {
     int64_t after;          /* only documents of a later version */
     struct page_name start; /* only names after it; its texts NO_BYTES: from the start */
     int64_t parallel;       /* requests in flight */
-    int64_t patience_s;     /* how long to retry a server that is temporarily unable */
+    int64_t retry_s;        /* how long to retry a server that is temporarily unable */
     int output;             /* descriptor */
     const char *output_name;
     struct http_options http; /* all but `parallel` */

@@ -18,7 +18,7 @@
 enum {
     REQUEST_MS = 300 * 1000,
     SAVE_EVERY_MS = 1000,
-    SAY_EVERY_MS = 5000,
+    REPORT_EVERY_MS = 5000,
     WAIT_MS = 100, /* between two checks for signals */
 };
 
@@ -61,7 +61,7 @@ struct loader {
     bool is_abandoned;          /* does not even wait for requests in flight */
     bool is_answered;           /* the server has answered once */
     int64_t start_line;
-    int64_t saved_ms, said_ms;
+    int64_t saved_ms, reported_ms;
     struct progress progress;
     struct loader_report *report;
 };
@@ -292,8 +292,8 @@ static void on_refused(struct loader *loader, struct load_batch *batch, const st
 }
 
 /* "lines 1 to 32: XAWAY The server …" */
-static void say_of(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer,
-                   const char *more)
+static void report_batch(struct loader *loader, const struct load_batch *batch,
+                         const struct server_answer *answer, const char *more)
 {
     const struct load_entry *first = &batch->entries[batch->single < 0 ? 0 : batch->single];
     const struct load_entry *last = batch->single < 0 ? &batch->entries[batch->count - 1] : first;
@@ -305,21 +305,21 @@ static void say_of(struct loader *loader, const struct load_batch *batch, const 
 static void give_up(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer)
 {
     if (!loader->report->is_failed)
-        say_of(loader, batch, answer, "");
+        report_batch(loader, batch, answer, "");
     loader->report->is_failed = loader->is_ended = true;
 }
 
 static void on_again(struct loader *loader, struct load_batch *batch, const struct server_answer *answer)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (!backoff_goes_on(&batch->backoff, loader->options->patience_s)) {
+    if (!backoff_goes_on(&batch->backoff, loader->options->retry_s)) {
         give_up(loader, batch, answer);
         return;
     }
     batch->state = BATCH_WAITS;
-    if (batch->backoff.tries > 1 && now_ms - loader->said_ms > SAY_EVERY_MS) {
-        loader->said_ms = now_ms;
-        say_of(loader, batch, answer, "; trying again");
+    if (batch->backoff.tries > 1 && now_ms - loader->reported_ms > REPORT_EVERY_MS) {
+        loader->reported_ms = now_ms;
+        report_batch(loader, batch, answer, "; trying again");
     }
 }
 

@@ -18,7 +18,7 @@ struct loader_options {
     const char *url;            /* of the operation put */
     struct bytes key;           /* administrator's; NO_BYTES: none */
     int64_t batch, batch_bytes; /* most documents in a request, and most bytes unless it has only one */
-    int64_t patience_s;         /* how long to retry a server that is temporarily unable */
+    int64_t retry_s;            /* how long to retry a server that is temporarily unable */
     bool keep_going;            /* skip lines that are wrong or refused */
     struct http_options http;
     const char *bookmark_path; /* NULL: none is kept */

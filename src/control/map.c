@@ -35,7 +35,7 @@ const char *map_path(struct control *control, const struct map_options *options)
                  : "namespaces.map";
 }
 
-static bool tell_nginx(struct control *control, const char *path)
+static bool reload_nginx(struct control *control, const char *path)
 {
     struct bytes text;
     int64_t pid;
@@ -90,6 +90,6 @@ bool map_write(struct control *control, const struct map_options *options, const
                       !control_write_file(control->arena, beside, homes, 0644)))
         return false;
     if (options->nginx_pid)
-        return tell_nginx(control, options->nginx_pid);
+        return reload_nginx(control, options->nginx_pid);
     return is_known || !*command || run_reload(command);
 }

@@ -7,12 +7,12 @@
 
 struct target {
     const char *ns, *key_file, *ca_file;
-    int64_t parallel, patience_s;
+    int64_t parallel, retry_s;
     bool is_insecure;
 };
 #define TARGET_DEFAULT                                                                                       \
     {                                                                                                        \
-        .parallel = 4, .patience_s = 300                                                                     \
+        .parallel = 4, .retry_s = 300                                                                        \
     }
 /* clang-format off */
 #define TARGET_LINES(target)                                                                                 \
@@ -21,8 +21,8 @@ struct target {
      .text = &(target)->key_file},                                                                           \
     {.name = "parallel", .argument = "N", .help = "Keep N requests in flight (default: 4).",                        \
      .number = &(target)->parallel, .least = 1, .most = 64},                                                 \
-    {.name = "patience", .argument = "SECONDS", .help = "Retry for so long (default: 300).",             \
-     .number = &(target)->patience_s, .least = 0, .most = 1000000},                                          \
+    {.name = "retry-for", .argument = "SECONDS", .help = "Retry for so long (default: 300).",             \
+     .number = &(target)->retry_s, .least = 0, .most = 1000000},                                          \
     {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
      .text = &(target)->ca_file},                                                                            \
     {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}

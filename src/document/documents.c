@@ -182,7 +182,7 @@ struct wanted {
     size_t mask;
 };
 
-static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t place,
+static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t index,
                  struct document_name name, struct found *found, const struct cache_entry *entry)
 {
     if (!wanted->loads) {
@@ -192,8 +192,8 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
     struct document *copy = entry ? document_hold(entry->document) : NULL;
     if (copy)
         arena_defer(arena, release, copy); /* the cache may evict it while others are loaded */
-    wanted->loads[place] = (struct load){.class = name.class, .id = name.id, .copy = copy};
-    wanted->found[place] = found;
+    wanted->loads[index] = (struct load){.class = name.class, .id = name.id, .copy = copy};
+    wanted->found[index] = found;
     wanted->count++;
     found->document = NULL;
 }
@@ -202,13 +202,13 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
 static uint32_t *find_wanted(struct wanted *wanted, uint64_t hash, struct document_name name)
 {
     for (size_t at = (size_t)hash;; at++) {
-        uint32_t *place = &wanted->table[at & wanted->mask];
-        if (!*place)
-            return place;
-        const struct load *load = &wanted->loads[*place - 1];
-        if (wanted->found[*place - 1]->hash == hash && bytes_equal(load->id, name.id) &&
+        uint32_t *entry = &wanted->table[at & wanted->mask];
+        if (!*entry)
+            return entry;
+        const struct load *load = &wanted->loads[*entry - 1];
+        if (wanted->found[*entry - 1]->hash == hash && bytes_equal(load->id, name.id) &&
             bytes_equal(load->class, name.class))
-            return place;
+            return entry;
     }
 }
 
@@ -222,12 +222,12 @@ static void put_in_order(struct arena *arena, struct wanted *wanted, const struc
     wanted->table = ARENA_ARRAY(arena, uint32_t, room);
     wanted->mask = room - 1;
     for (size_t i = 0; i < most; i++) {
-        uint32_t *place = wanted->found[i] ? find_wanted(wanted, wanted->found[i]->hash, names[i]) : NULL;
-        if (!place || *place)
+        uint32_t *entry = wanted->found[i] ? find_wanted(wanted, wanted->found[i]->hash, names[i]) : NULL;
+        if (!entry || *entry)
             continue;
         wanted->loads[count] = wanted->loads[i];
         wanted->found[count++] = wanted->found[i];
-        *place = (uint32_t)count;
+        *entry = (uint32_t)count;
     }
     wanted->count = count;
 }
@@ -265,8 +265,8 @@ static enum fault verify_cached(struct documents *documents, int ns, struct aren
         if (!commit.documents[i].moved)
             continue;
         struct cache_entry entry = {.document = cached[i]->document};
-        size_t place = (size_t)(cached[i] - found);
-        want(arena, wanted, count, place, names[place], cached[i], &entry);
+        size_t index = (size_t)(cached[i] - found);
+        want(arena, wanted, count, index, names[index], cached[i], &entry);
     }
     return FAULT_NONE;
 }
@@ -445,8 +445,8 @@ void documents_distrust(struct documents *documents, int ns, const struct found 
     entry->fresh_ms = INT64_MIN / 2;
 }
 
-void documents_tell(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
-                    int64_t version)
+void documents_announce(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
+                        int64_t version)
 {
     const struct copy_batch *copies = commit->copies;
     size_t most = commit->count + (copies ? copies->target_count : 0), count = 0;

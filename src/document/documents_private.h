@@ -63,8 +63,8 @@ void documents_set_written(struct documents *documents, int ns, const struct fou
 void documents_keep_written(struct documents *documents, int ns, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag);
 /* Sends the commit to subscribers: the documents at `version`, and those that got copies. */
-void documents_tell(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
-                    int64_t version);
+void documents_announce(struct documents *documents, int ns, struct arena *arena, const struct commit *commit,
+                        int64_t version);
 /* Invalidates the cached copy of the name. */
 void documents_distrust(struct documents *documents, int ns, const struct found *found);
 

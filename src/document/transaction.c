@@ -19,7 +19,7 @@
 #include "store/store_schema.h"
 
 /* How long a worker waits for the old backend to end after an unknown outcome. */
-enum { UNKNOWN_PATIENCE_MS = 5000 };
+enum { RECONNECT_MS = 5000 };
 
 /* After this time the holder of a turn counts as dead or slow: the next writer takes the turn over. */
 enum { TURN_OVERDUE_MS = 500 };
@@ -457,7 +457,7 @@ static void settle_unknown(struct transaction *transaction, struct transaction_w
               (long long)writing->commit.version);
     distrust_moved(transaction, writing, true);
     crash_at(CRASH_UNKNOWN_BEGUN);
-    enum fault fault = store_reconnect(documents->store, transaction->ns, UNKNOWN_PATIENCE_MS);
+    enum fault fault = store_reconnect(documents->store, transaction->ns, RECONNECT_MS);
     if (fault) {
         documents->must_exit = true; /* never unmark: the recovery process continues */
         return;
@@ -499,7 +499,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         crash_at(CRASH_COMMIT_ANSWERED);
         slots_publish(segment, writing.slots, writing.slot_count, writing.moved);
         crash_at(CRASH_COMMIT_PUBLISHED);
-        documents_tell(documents, transaction->ns, transaction->arena, &writing.commit, writing.written);
+        documents_announce(documents, transaction->ns, transaction->arena, &writing.commit, writing.written);
         keep_written(transaction, &writing);
         crash_at(CRASH_COMMIT_KEPT);
         *version_r = writing.written;

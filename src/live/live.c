@@ -44,11 +44,11 @@ struct live {
 static void on_subscriber(void *context)
 {
     const struct live *live = context;
-    live_namespaces_hear(live->namespaces);
+    live_namespaces_receive(live->namespaces);
     live_namespaces_go_on(live->namespaces);
 }
 
-static void look_soon(void *context)
+static void continue_soon(void *context)
 {
     struct live *live = context;
     if (live->is_soon)
@@ -62,14 +62,14 @@ static void on_soon(void *context)
     struct live *live = context;
     live->is_soon = false;
     if (live_namespaces_go_on_rounds(live->namespaces))
-        look_soon(live);
+        continue_soon(live);
     live_namespaces_go_on(live->namespaces);
 }
 
 static void on_tick(void *context)
 {
     struct live *live = context;
-    live_namespaces_hear(live->namespaces);
+    live_namespaces_receive(live->namespaces);
     live_namespaces_tick(live->namespaces, clock_monotonic_ms());
     live_listener_keep_alive(live->audiences);
     events_timer_start(live->tick, TICK_MS);
@@ -92,10 +92,10 @@ static void on_leave(void *context)
 static void on_signal(void *context)
 {
     struct live *live = context;
-    enum stop asked = stop_asked();
-    if (asked == STOP_NOW)
+    enum stop stop = stop_requested();
+    if (stop == STOP_NOW)
         events_stop(live->events);
-    if (asked == STOP_NOT || live->is_leaving)
+    if (stop == STOP_NOT || live->is_leaving)
         return;
     live->is_leaving = true;
     live_endpoint_stop(live->endpoint);
@@ -145,7 +145,7 @@ static bool open_live(struct live *live, const struct heritage *heritage)
                                                                               .subscriber = live->subscriber,
                                                                               .events = live->events,
                                                                               .audiences = live->audiences,
-                                                                              .look_soon = look_soon,
+                                                                              .continue_soon = continue_soon,
                                                                               .context = live});
     if (!live->namespaces)
         return false;

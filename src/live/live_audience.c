@@ -177,16 +177,16 @@ struct live_listener *live_audience_take_waiting(struct live_audience *audience)
 static void leave_queue(struct live_listener *listener)
 {
     struct live_audience *audience = listener->audience;
-    struct live_listener *former = NULL, **place = &audience->first_waiting;
-    if (audience->asked == listener)
-        audience->asked = NULL;
+    struct live_listener *former = NULL, **link = &audience->first_waiting;
+    if (audience->queried == listener)
+        audience->queried = NULL;
     if (listener->state != LIVE_WAITS_FOR_HORIZON)
         return;
-    for (; *place && *place != listener; place = &former->next_waiting)
-        former = *place;
-    if (!*place)
+    for (; *link && *link != listener; link = &former->next_waiting)
+        former = *link;
+    if (!*link)
         return;
-    *place = listener->next_waiting;
+    *link = listener->next_waiting;
     if (audience->last_waiting == listener)
         audience->last_waiting = former;
 }

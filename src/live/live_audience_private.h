@@ -30,7 +30,7 @@ struct live_audience {
     char secret[LIVE_SECRET_BYTES];
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
-    struct live_listener *asked; /* whose changes are being queried; NULL: none, or it has disconnected */
+    struct live_listener *queried; /* whose changes are being queried; NULL: none, or it has disconnected */
     size_t count, admitted_count;
     size_t memory;
     struct live_horizon known;

@@ -103,8 +103,8 @@ void live_catch_up_begin(struct live_catch_up *catch_up)
 /* --- which of some definitions have changed since a horizon --- */
 
 /* `since` 0: checks only whether the collections are declared. */
-static void ask_look(struct pg_params *params, const struct definition *definitions, size_t count,
-                     int64_t since)
+static void query_look(struct pg_params *params, const struct definition *definitions, size_t count,
+                       int64_t since)
 {
     struct arena *arena = params->arena;
     struct bytes *texts[5];
@@ -158,11 +158,11 @@ static bool judge(const struct pg_result *result, int row, const struct live_hor
 
 /* --- a listener that begins or resumes --- */
 
-void live_catch_up_ask_listener(struct live_catch_up *catch_up, struct pg_params *params)
+void live_catch_up_query_listener(struct live_catch_up *catch_up, struct pg_params *params)
 {
     const struct live_listener *listener = live_listener_take_waiting(catch_up->audience);
     const struct live_question *question = live_listener_question(listener);
-    ask_look(params, question->definitions, question->count, live_listener_last(listener)->horizon);
+    query_look(params, question->definitions, question->count, live_listener_last(listener)->horizon);
 }
 
 static bool refuse_undeclared(struct live_listener *listener, const struct pg_result *result)
@@ -205,7 +205,7 @@ static void adopt(struct live_catch_up *catch_up, const struct live_horizon *kno
 
 bool live_catch_up_take_listener(struct live_catch_up *catch_up, const struct pg_result *result)
 {
-    struct live_listener *listener = live_listener_take_asked(catch_up->audience);
+    struct live_listener *listener = live_listener_take_queried(catch_up->audience);
     struct live_horizon known;
     int64_t next;
     if (!listener)
@@ -305,13 +305,13 @@ static size_t gap_batch(const struct live_catch_up *catch_up)
     return left < GAP_AT_ONCE ? left : GAP_AT_ONCE;
 }
 
-bool live_catch_up_ask(struct live_catch_up *catch_up, struct pg_params *params)
+bool live_catch_up_query(struct live_catch_up *catch_up, struct pg_params *params)
 {
     bool begins = catch_up->wants_gap;
     if (begins)
         begin_gap(catch_up);
-    ask_look(params, catch_up->gap + catch_up->gap_next, gap_batch(catch_up),
-             live_audience_known(catch_up->audience)->horizon);
+    query_look(params, catch_up->gap + catch_up->gap_next, gap_batch(catch_up),
+               live_audience_known(catch_up->audience)->horizon);
     return begins;
 }
 

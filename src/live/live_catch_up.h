@@ -41,7 +41,7 @@ void live_catch_up_begin(struct live_catch_up *catch_up);
 /* --- the query of a gap --- */
 bool live_catch_up_is_due(struct live_catch_up *catch_up);
 /* Returns true if the gap begins with this query. */
-bool live_catch_up_ask(struct live_catch_up *catch_up, struct pg_params *params);
+bool live_catch_up_query(struct live_catch_up *catch_up, struct pg_params *params);
 void live_catch_up_take(struct live_catch_up *catch_up, const struct pg_result *result);
 /* Sends resets: clients read everything, so earlier losses no longer matter; a round sets a new horizon. */
 void live_catch_up_fail(struct live_catch_up *catch_up, enum fault fault);
@@ -49,7 +49,7 @@ void live_catch_up_fail(struct live_catch_up *catch_up, enum fault fault);
 void live_catch_up_drop(struct live_catch_up *catch_up);
 
 /* --- the query of a listener that begins or resumes: the first that waits --- */
-void live_catch_up_ask_listener(struct live_catch_up *catch_up, struct pg_params *params);
+void live_catch_up_query_listener(struct live_catch_up *catch_up, struct pg_params *params);
 /* True: it is open now; false: it was refused, or has disconnected. */
 bool live_catch_up_take_listener(struct live_catch_up *catch_up, const struct pg_result *result);
 

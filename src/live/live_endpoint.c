@@ -297,7 +297,7 @@ static void serve(void *context, struct exchange *exchange)
         fault = read_request(&request, request.reply);
     refusals_count(parts->segment, fault, request.reply->argument_count ? request.reply->arguments[0] : NULL);
     /* Commits before the arrival of the request are handled before its answer. */
-    live_namespaces_hear(parts->namespaces);
+    live_namespaces_receive(parts->namespaces);
     if (fault || is_preflight)
         answer(&request, ns);
     else

@@ -63,11 +63,11 @@ static uint64_t hash_of(const struct live_index *index, struct bytes key)
 
 static struct live_topic **find(const struct live_index *index, struct bytes key, uint64_t hash)
 {
-    struct live_topic **place = &index->buckets[hash % index->bucket_count];
-    for (; *place; place = &(*place)->next)
-        if ((*place)->hash == hash && bytes_equal((struct bytes){(*place)->key, (*place)->key_size}, key))
+    struct live_topic **link = &index->buckets[hash % index->bucket_count];
+    for (; *link; link = &(*link)->next)
+        if ((*link)->hash == hash && bytes_equal((struct bytes){(*link)->key, (*link)->key_size}, key))
             break;
-    return place;
+    return link;
 }
 
 static void grow(struct live_index *index)
@@ -100,9 +100,9 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
                                       const struct definition *definition)
 {
     uint64_t hash = hash_of(index, key);
-    struct live_topic **place = find(index, key, hash);
-    if (*place)
-        return *place;
+    struct live_topic **link = find(index, key, hash);
+    if (*link)
+        return *link;
     size_t texts =
         definition->class.size + definition->id.size + definition->collection.size + definition->value.size;
     struct live_topic *topic = get_memory(1, sizeof *topic + key.size + texts);
@@ -115,7 +115,7 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
                                             .collection = keep(&room, definition->collection),
                                             .value = keep(&room, definition->value),
                                             .value_count = definition->value_count};
-    *place = topic;
+    *link = topic;
     if (++index->topic_count > index->bucket_count)
         grow(index);
     return topic;
@@ -187,12 +187,12 @@ void live_index_add(struct live_index *index, struct live_feed *feed, const stru
 
 static void forget_matched(struct live_index *index, struct live_feed *feed)
 {
-    struct live_feed **place = &index->matched;
-    while (*place != feed)
-        place = &(*place)->next_matched;
-    *place = feed->next_matched;
+    struct live_feed **link = &index->matched;
+    while (*link != feed)
+        link = &(*link)->next_matched;
+    *link = feed->next_matched;
     if (index->matched_end == &feed->next_matched)
-        index->matched_end = place;
+        index->matched_end = link;
 }
 
 void live_index_remove(struct live_index *index, struct live_feed *feed)

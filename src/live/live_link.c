@@ -9,7 +9,7 @@
 
 enum { LINGER_MS = 60000 }; /* an unneeded connection is kept this long: a new LISTEN advances all stamps */
 
-enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_IDLE, LINK_ASKING };
+enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_IDLE, LINK_QUERYING };
 
 struct live_link {
     const struct live_link_owner *owner;
@@ -137,15 +137,15 @@ static void pass_notifications(struct live_link *link)
         live_link_fail(link, FAULT_XAWAY);
 }
 
-static void ask(struct live_link *link, size_t place)
+static void send_query(struct live_link *link, size_t index)
 {
-    const struct live_query *query = link->owner->queries[place];
+    const struct live_query *query = link->owner->queries[index];
     struct pg_params params;
-    link->query = place;
+    link->query = index;
     link->result = NULL;
     link->fault = FAULT_NONE;
     link->progress = PG_WAITS_TO_WRITE;
-    link->state = LINK_ASKING;
+    link->state = LINK_QUERYING;
     pg_params_start(&params, link->arena);
     query->add(link->owner->context, &params);
     enum fault fault = pg_send(link->pg, query->statement, &params);
@@ -153,23 +153,23 @@ static void ask(struct live_link *link, size_t place)
         live_link_fail(link, fault);
 }
 
-static bool is_due(const struct live_link *link, size_t place)
+static bool is_due(const struct live_link *link, size_t index)
 {
-    return link->owner->queries[place]->is_due(link->owner->context);
+    return link->owner->queries[index]->is_due(link->owner->context);
 }
 
-static void ask_next(struct live_link *link)
+static void query_next(struct live_link *link)
 {
     size_t count = link->owner->count;
     for (size_t i = 0; i < link->owner->first_count; i++)
         if (is_due(link, i)) {
-            ask(link, i);
+            send_query(link, i);
             return;
         }
     for (size_t step = 1; step <= count; step++) {
-        size_t place = (link->query + step) % count;
-        if (is_due(link, place)) {
-            ask(link, place);
+        size_t index = (link->query + step) % count;
+        if (is_due(link, index)) {
+            send_query(link, index);
             return;
         }
     }
@@ -188,7 +188,7 @@ static void fail_query(struct live_link *link)
     arena_reset(link->arena);
 }
 
-static void go_on_asking(struct live_link *link)
+static void continue_query(struct live_link *link)
 {
     link->progress = pg_receive(link->pg, link->arena, &link->result, &link->fault);
     if (link->progress == PG_WAITS_TO_READ || link->progress == PG_WAITS_TO_WRITE)
@@ -209,7 +209,7 @@ static void set_watch(struct live_link *link)
 {
     if (!link->pg)
         return;
-    bool waits = link->state == LINK_CONNECTING || link->state == LINK_ASKING;
+    bool waits = link->state == LINK_CONNECTING || link->state == LINK_QUERYING;
     if (link->state == LINK_CONNECTING) /* each step may have another socket, even with the same number */
         events_watch_set(link->watch, -1, false);
     events_watch_set(link->watch, pg_socket(link->pg), waits && link->progress == PG_WAITS_TO_WRITE);
@@ -222,15 +222,15 @@ void live_link_go_on(struct live_link *link)
         connect(link);
     if (link->state == LINK_CONNECTING)
         go_on_connecting(link);
-    if (link->state == LINK_ASKING)
-        go_on_asking(link);
+    if (link->state == LINK_QUERYING)
+        continue_query(link);
     for (int before = -1; link->state == LINK_IDLE && before != LINK_IDLE;) {
         pass_notifications(link);
         if (link->state == LINK_IDLE)
-            ask_next(link);
+            query_next(link);
         before = (int)link->state;
-        if (link->state == LINK_ASKING) /* sends the query */
-            go_on_asking(link);
+        if (link->state == LINK_QUERYING) /* sends the query */
+            continue_query(link);
     }
     set_watch(link);
 }
@@ -241,7 +241,7 @@ bool live_link_tick(struct live_link *link, int64_t now_ms)
         link->unneeded_ms = 0;
     else if (!link->unneeded_ms)
         link->unneeded_ms = now_ms;
-    if (!link->pg || link->state == LINK_ASKING || !link->unneeded_ms ||
+    if (!link->pg || link->state == LINK_QUERYING || !link->unneeded_ms ||
         now_ms - link->unneeded_ms < LINGER_MS)
         return false;
     drop(link);

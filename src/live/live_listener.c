@@ -245,19 +245,19 @@ bool live_listener_is_waiting(struct live_audience *audience)
 
 struct live_listener *live_listener_take_waiting(struct live_audience *audience)
 {
-    return audience->asked = live_audience_take_waiting(audience);
+    return audience->queried = live_audience_take_waiting(audience);
 }
 
-struct live_listener *live_listener_take_asked(struct live_audience *audience)
+struct live_listener *live_listener_take_queried(struct live_audience *audience)
 {
-    struct live_listener *listener = audience->asked;
-    audience->asked = NULL;
+    struct live_listener *listener = audience->queried;
+    audience->queried = NULL;
     return listener;
 }
 
-void live_listener_refuse_asked(struct live_audience *audience, enum fault fault)
+void live_listener_refuse_queried(struct live_audience *audience, enum fault fault)
 {
-    struct live_listener *listener = live_listener_take_asked(audience);
+    struct live_listener *listener = live_listener_take_queried(audience);
     if (listener)
         live_listener_refuse(listener, fault == FAULT_STALE ? FAULT_XTIME : fault, NO_BYTES, NULL);
 }
@@ -265,7 +265,7 @@ void live_listener_refuse_asked(struct live_audience *audience, enum fault fault
 void live_listener_refuse_waiting(struct live_audience *audience, enum fault fault)
 {
     do
-        live_listener_refuse_asked(audience, fault);
+        live_listener_refuse_queried(audience, fault);
     while (live_listener_take_waiting(audience));
 }
 
@@ -279,9 +279,9 @@ const struct live_horizon *live_listener_last(const struct live_listener *listen
     return &listener->opening->last;
 }
 
-void live_listener_match(struct live_listener *listener, size_t place, int64_t version)
+void live_listener_match(struct live_listener *listener, size_t number, int64_t version)
 {
-    live_index_match_mark(listener->audience->index, &listener->feed.marks[place], version);
+    live_index_match_mark(listener->audience->index, &listener->feed.marks[number], version);
 }
 
 /* --- events --- */
@@ -319,7 +319,7 @@ static void flush(struct live_listener *listener)
         }
         listener->has_sent = true;
         exchange_write(listener->exchange, builder_bytes(text));
-        pulse_count(&feed_subscriber_slot(all->subscriber)->told, 1);
+        pulse_count(&feed_subscriber_slot(all->subscriber)->sent, 1);
     }
 }
 

@@ -39,14 +39,14 @@ bool live_listener_is_waiting(struct live_audience *audience);
 /* Takes the first of them: what has changed for it is being queried. */
 struct live_listener *live_listener_take_waiting(struct live_audience *audience);
 /* The query has a result: the listener; NULL: it has disconnected. */
-struct live_listener *live_listener_take_asked(struct live_audience *audience);
+struct live_listener *live_listener_take_queried(struct live_audience *audience);
 /* The query has failed: refuses this listener; and those that wait. */
-void live_listener_refuse_asked(struct live_audience *audience, enum fault fault);
+void live_listener_refuse_queried(struct live_audience *audience, enum fault fault);
 void live_listener_refuse_waiting(struct live_audience *audience, enum fault fault);
 const struct live_question *live_listener_question(const struct live_listener *listener);
 const struct live_horizon *live_listener_last(const struct live_listener *listener); /* horizon 0: new */
-/* Its definition number `place` has changed; version 0: unknown. */
-void live_listener_match(struct live_listener *listener, size_t place, int64_t version);
+/* Its definition `number` has changed; version 0: unknown. */
+void live_listener_match(struct live_listener *listener, size_t number, int64_t version);
 /* Begins the answer; `is_reset`: the client's copies may be old. */
 void live_listener_open(struct live_listener *listener, const struct live_horizon *known, bool is_reset);
 /* Answers with a fault, or, if the stream is open, sends the reason for its end; frees the listener.  The

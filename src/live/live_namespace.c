@@ -32,7 +32,7 @@ static void on_gap(void *context)
 }
 
 /* A document was committed; version 0: unknown. */
-static void hear(struct live_namespace *ns, struct bytes class, struct bytes id, int64_t version)
+static void receive(struct live_namespace *ns, struct bytes class, struct bytes id, int64_t version)
 {
     live_round_wake(ns->round);
     if (is_z(ns) && bytes_equal(class, BYTES("Namespace")))
@@ -41,30 +41,30 @@ static void hear(struct live_namespace *ns, struct bytes class, struct bytes id,
         live_catch_up_note_gap(ns->catch_up);
 }
 
-static void hear_feed(struct live_namespaces *all, const struct subscriber_news *news)
+static void receive_feed(struct live_namespaces *all, const struct subscriber_news *news)
 {
     for (struct live_namespace *ns = all->first; ns; ns = ns->next) {
         if (live_audience_number(ns->audience) != news->ns)
             continue;
         if (news->class.data)
-            hear(ns, news->class, news->id, news->version);
+            receive(ns, news->class, news->id, news->version);
         else
             live_catch_up_note_gap(ns->catch_up);
     }
 }
 
-void live_namespaces_hear(struct live_namespaces *all)
+void live_namespaces_receive(struct live_namespaces *all)
 {
     struct subscriber_news news;
     while (feed_subscriber_next(all->parts.subscriber, &news))
-        hear_feed(all, &news);
+        receive_feed(all, &news);
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
         live_listener_flush_all(ns->audience);
 }
 
 static void drain(void *context)
 {
-    live_namespaces_hear(context);
+    live_namespaces_receive(context);
 }
 
 /* Workers advance slot stamps for their own commits; this is done here for all notifications of the database,
@@ -74,13 +74,13 @@ static void on_notification(void *context, struct bytes channel, struct bytes pa
     struct live_namespace *ns = context;
     struct bytes class, id;
     if (bytes_equal(channel, BYTES("stampd_live"))) {
-        if (live_round_hear(ns->round, payload))
-            ns->all->parts.look_soon(ns->all->parts.context);
+        if (live_round_receive(ns->round, payload))
+            ns->all->parts.continue_soon(ns->all->parts.context);
         return;
     }
     if (notification_publish(ns->all->parts.segment, live_audience_number(ns->audience), payload, &class,
                              &id))
-        hear(ns, class, id, 0);
+        receive(ns, class, id, 0);
     else
         live_catch_up_note_gap(ns->catch_up);
 }
@@ -160,7 +160,7 @@ static struct live_namespace *find_refused(const struct live_namespaces *all)
 {
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
         if (live_audience_number(ns->audience) < 0 && !live_audience_count(ns->audience) &&
-            !live_rules_are_asked(ns->rules))
+            !live_rules_are_requested(ns->rules))
             return ns;
     return NULL;
 }
@@ -244,7 +244,7 @@ void live_namespace_admit(struct live_namespace *ns, struct live_listener *liste
     struct live_namespace *z = ns->all->z;
     if (!live_rules_are_known(ns->rules) || !z->is_listening)
         live_rules_doubt(ns->rules);
-    if (live_rules_are_wanted(ns->rules) || live_rules_are_asked(ns->rules))
+    if (live_rules_are_wanted(ns->rules) || live_rules_are_requested(ns->rules))
         live_link_go_on(z->link);
     else
         live_listener_judge(listener);

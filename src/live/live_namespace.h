@@ -20,7 +20,7 @@ struct live_namespaces_parts {
     struct subscriber *subscriber;
     struct events *events;
     struct live_audiences *audiences;
-    void (*look_soon)(void *context); /* requests live_namespaces_go_on_rounds in some milliseconds */
+    void (*continue_soon)(void *context); /* requests live_namespaces_go_on_rounds in some milliseconds */
     void *context;
 };
 
@@ -29,7 +29,7 @@ struct live_namespaces *live_namespaces_create(const struct live_namespaces_part
 void live_namespaces_destroy(struct live_namespaces *all); /* NULL is allowed */
 
 /* Handles all events of the change feed, and writes what has changed. */
-void live_namespaces_hear(struct live_namespaces *all);
+void live_namespaces_receive(struct live_namespaces *all);
 /* Continues every step that can proceed. */
 void live_namespaces_go_on(struct live_namespaces *all);
 /* The same for rounds that wait for workers.  True: call it again in some milliseconds. */

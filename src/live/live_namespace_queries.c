@@ -125,7 +125,7 @@ static bool news_are_due(void *context)
 static void news_add(void *context, struct pg_params *params)
 {
     const struct live_namespace *ns = context;
-    live_news_ask(ns->news, live_audience_known(ns->audience), params);
+    live_news_query(ns->news, live_audience_known(ns->audience), params);
 }
 
 static void news_take(void *context, const struct pg_result *result)
@@ -164,7 +164,7 @@ static bool open_is_due(void *context)
 static void open_add(void *context, struct pg_params *params)
 {
     const struct live_namespace *ns = context;
-    live_catch_up_ask_listener(ns->catch_up, params);
+    live_catch_up_query_listener(ns->catch_up, params);
 }
 
 static void open_take(void *context, const struct pg_result *result)
@@ -178,7 +178,7 @@ static void open_take(void *context, const struct pg_result *result)
 static void open_failed(void *context, enum fault fault)
 {
     const struct live_namespace *ns = context;
-    live_listener_refuse_asked(ns->audience, fault);
+    live_listener_refuse_queried(ns->audience, fault);
 }
 
 static const struct live_query open_query = {
@@ -200,7 +200,7 @@ static bool gap_is_due(void *context)
 static void gap_add(void *context, struct pg_params *params)
 {
     struct live_namespace *ns = context;
-    if (live_catch_up_ask(ns->catch_up, params))
+    if (live_catch_up_query(ns->catch_up, params))
         live_round_rest(ns->round);
 }
 
@@ -235,7 +235,7 @@ static bool round_is_due(void *context)
 static void round_add(void *context, struct pg_params *params)
 {
     const struct live_namespace *ns = context;
-    live_round_ask(ns->round, params);
+    live_round_query(ns->round, params);
 }
 
 static void round_take(void *context, const struct pg_result *result)

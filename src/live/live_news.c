@@ -28,8 +28,8 @@ struct news_queue {
 
 struct live_news {
     struct live_index *index;
-    struct news_queue queues[2];    /* the one being queried; the one being filled */
-    uint64_t received, asked, sent; /* counters of all ever queued */
+    struct news_queue queues[2];      /* the one being queried; the one being filled */
+    uint64_t received, queried, sent; /* counters of all ever queued */
     struct builder key;
 };
 
@@ -58,12 +58,12 @@ void live_news_clear(struct live_news *news)
         arena_reset(news->queues[i].arena);
         news->queues[i] = (struct news_queue){.arena = news->queues[i].arena};
     }
-    news->asked = news->sent = news->received;
+    news->queried = news->sent = news->received;
 }
 
 bool live_news_is_due(const struct live_news *news)
 {
-    return news->received != news->asked;
+    return news->received != news->queried;
 }
 
 uint64_t live_news_received(const struct live_news *news)
@@ -125,7 +125,7 @@ static struct news_queue *front_queue(struct live_news *news)
     return front;
 }
 
-void live_news_ask(struct live_news *news, const struct live_horizon *known, struct pg_params *params)
+void live_news_query(struct live_news *news, const struct live_horizon *known, struct pg_params *params)
 {
     struct arena *arena = params->arena;
     struct news_queue *front = front_queue(news);
@@ -140,7 +140,7 @@ void live_news_ask(struct live_news *news, const struct live_horizon *known, str
         versions[i] = changes[i].version;
     }
     front->next += count;
-    news->asked += count;
+    news->queried += count;
     pg_add_text_array(params, classes, count);
     pg_add_text_array(params, ids, count);
     pg_add_i64_array(params, versions, count);
@@ -160,5 +160,5 @@ void live_news_take(struct live_news *news, const struct pg_result *result)
         }
         match(news, class, text, version);
     }
-    news->sent = news->asked;
+    news->sent = news->queried;
 }

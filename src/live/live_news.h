@@ -23,7 +23,7 @@ MUST_USE bool live_news_add(struct live_news *news, struct bytes class, struct b
 
 /* The query: is one due, its parameters, its result. */
 bool live_news_is_due(const struct live_news *news);
-void live_news_ask(struct live_news *news, const struct live_horizon *known, struct pg_params *params);
+void live_news_query(struct live_news *news, const struct live_horizon *known, struct pg_params *params);
 void live_news_take(struct live_news *news, const struct pg_result *result);
 
 /* All news ever queued, and those of them that were matched. */

@@ -69,14 +69,14 @@ static enum fault add_definition(struct question_reader *reader, struct bytes te
 /* The meaning of a definition, and its position. */
 struct meant {
     struct bytes key;
-    size_t place;
+    size_t position;
 };
 
 static int compare_meant(const void *a, const void *b)
 {
     const struct meant *one = a, *other = b;
     int order = bytes_compare(one->key, other->key);
-    return order ? order : (one->place > other->place) - (one->place < other->place);
+    return order ? order : (one->position > other->position) - (one->position < other->position);
 }
 
 /* Of several definitions with the same meaning, the first is kept. */
@@ -94,7 +94,7 @@ static void drop_doubles(struct arena *arena, struct live_question *question)
     qsort(meant, question->count, sizeof *meant, compare_meant);
     for (size_t i = 1; i < question->count; i++)
         if (bytes_equal(meant[i].key, meant[i - 1].key))
-            definitions[meant[i].place].text = NO_BYTES;
+            definitions[meant[i].position].text = NO_BYTES;
     for (size_t i = 0; i < question->count; i++)
         if (definitions[i].text.data)
             definitions[kept++] = definitions[i];

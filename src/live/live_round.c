@@ -16,7 +16,7 @@ enum { ROUND_MS = 1000, ECHO_MOST_MS = 30000, ECHO_BYTES = 64 };
 
 enum round_state {
     ROUND_RESTS,
-    ROUND_ASKS,
+    ROUND_QUERIES,
     ROUND_WAITS_FOR_ECHO,
     ROUND_WAITS_FOR_WORKERS,
     ROUND_WAITS_FOR_NEWS
@@ -28,7 +28,7 @@ struct live_round {
     bool has_news;            /* there was a change since the last round */
     bool was_clean, is_clean; /* no old sessions at the last query; the last two */
     uint64_t received;        /* of the news */
-    int64_t asked_ms;         /* monotonic: time of the last query */
+    int64_t queried_ms;       /* monotonic: time of the last query */
     uint64_t number;
     struct live_horizon known;
     uint64_t busy[SLOTS_WORDS]; /* entries whose commit may not have been received */
@@ -74,7 +74,8 @@ bool live_round_is_due(const struct live_round *round, const struct settings *se
 {
     int64_t period_ms = round->has_news ? ROUND_MS : settings->live_keepalive_s * INT64_C(1000) / 2;
     return round->state == ROUND_RESTS && live_audience_known(round->parts.audience)->horizon &&
-           live_audience_count(round->parts.audience) && clock_monotonic_ms() - round->asked_ms >= period_ms;
+           live_audience_count(round->parts.audience) &&
+           clock_monotonic_ms() - round->queried_ms >= period_ms;
 }
 
 /* An echo unique among all hosts. */
@@ -84,11 +85,11 @@ static struct bytes write_echo(const struct live_round *round, char *echo, size_
     return (struct bytes){echo, (size_t)length};
 }
 
-void live_round_ask(struct live_round *round, struct pg_params *params)
+void live_round_query(struct live_round *round, struct pg_params *params)
 {
     char echo[ECHO_BYTES];
-    round->state = ROUND_ASKS;
-    round->asked_ms = clock_monotonic_ms();
+    round->state = ROUND_QUERIES;
+    round->queried_ms = clock_monotonic_ms();
     round->has_news = false;
     bool is_clean = namespaces_is_clean(round->parts.segment, number_of(round));
     round->is_clean = round->was_clean && is_clean;
@@ -110,13 +111,13 @@ void live_round_take(struct live_round *round, const struct live_horizon *known,
         live_catch_up_note_gap(round->parts.catch_up);
         return;
     }
-    if (round->state == ROUND_ASKS) /* else the echo came first, or a gap has intervened */
+    if (round->state == ROUND_QUERIES) /* else the echo came first, or a gap has intervened */
         round->state = ROUND_WAITS_FOR_ECHO;
 }
 
 /* --- what must have been sent before --- */
 
-bool live_round_hear(struct live_round *round, struct bytes payload)
+bool live_round_receive(struct live_round *round, struct bytes payload)
 {
     char echo[ECHO_BYTES];
     if (round->state != ROUND_WAITS_FOR_ECHO || !bytes_equal(payload, write_echo(round, echo, sizeof echo)))
@@ -129,7 +130,7 @@ bool live_round_hear(struct live_round *round, struct bytes payload)
 
 bool live_round_is_late(const struct live_round *round, int64_t now_ms)
 {
-    return round->state == ROUND_WAITS_FOR_ECHO && now_ms - round->asked_ms >= ECHO_MOST_MS;
+    return round->state == ROUND_WAITS_FOR_ECHO && now_ms - round->queried_ms >= ECHO_MOST_MS;
 }
 
 static bool have_all_published(struct live_round *round)

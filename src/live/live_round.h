@@ -38,11 +38,11 @@ void live_round_rest(struct live_round *round);
 
 /* The query: is one due, its parameters, the horizon of its result (NULL: it has none). */
 bool live_round_is_due(const struct live_round *round, const struct settings *settings);
-void live_round_ask(struct live_round *round, struct pg_params *params);
+void live_round_query(struct live_round *round, struct pg_params *params);
 void live_round_take(struct live_round *round, const struct live_horizon *known, int64_t next);
 
 /* Handles the echo of a round.  True: it waits for workers now, and live_round_go_on is to be called soon. */
-bool live_round_hear(struct live_round *round, struct bytes payload);
+bool live_round_receive(struct live_round *round, struct bytes payload);
 /* Continues as far as possible; true: call it again in some milliseconds. */
 bool live_round_go_on(struct live_round *round);
 /* A query of news has ended: continues a round that waits for it. */

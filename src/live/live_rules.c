@@ -8,7 +8,7 @@
 #include "serve/cors.h"
 
 struct live_rules {
-    bool is_known, is_wanted, is_asked; /* valid if only the first is true */
+    bool is_known, is_wanted, is_requested; /* valid if only the first is true */
     struct arena *arena;
     struct ns_conf conf;
 };
@@ -50,21 +50,21 @@ bool live_rules_are_wanted(const struct live_rules *rules)
     return rules->is_wanted;
 }
 
-bool live_rules_are_asked(const struct live_rules *rules)
+bool live_rules_are_requested(const struct live_rules *rules)
 {
-    return rules->is_asked;
+    return rules->is_requested;
 }
 
 void live_rules_begin(struct live_rules *rules)
 {
     rules->is_wanted = false;
-    rules->is_asked = true;
+    rules->is_requested = true;
 }
 
 void live_rules_forget(struct live_rules *rules)
 {
-    rules->is_wanted |= rules->is_asked;
-    rules->is_asked = false;
+    rules->is_wanted |= rules->is_requested;
+    rules->is_requested = false;
 }
 
 void live_rules_take(struct live_rules *rules, struct bytes content)
@@ -74,7 +74,7 @@ void live_rules_take(struct live_rules *rules, struct bytes content)
         content = (struct bytes){arena_copy(rules->arena, content.data, content.size), content.size};
     rules->conf = access_read(rules->arena, content);
     rules->is_known = true;
-    rules->is_asked = false;
+    rules->is_requested = false;
 }
 
 bool live_rules_are_of(const struct live_rules *rules, const struct settings *settings, struct bytes code,

@@ -20,7 +20,7 @@ void live_rules_reset(struct live_rules *rules);
 void live_rules_doubt(struct live_rules *rules);
 bool live_rules_are_known(const struct live_rules *rules);
 bool live_rules_are_wanted(const struct live_rules *rules);
-bool live_rules_are_asked(const struct live_rules *rules); /* a query is pending */
+bool live_rules_are_requested(const struct live_rules *rules); /* a query is pending */
 
 /* A query begins; its result will not come; its result: the content of the configuration, NO_BYTES: none. */
 void live_rules_begin(struct live_rules *rules);

@@ -72,10 +72,10 @@ void live_shares_leave(struct live_shares *shares, struct live_share *share)
     if (--share->count)
         return;
     assert(!share->memory);
-    struct live_share **place = &shares->buckets[bucket_of(shares, share->client)];
-    while (*place != share)
-        place = &(*place)->next;
-    *place = share->next;
+    struct live_share **link = &shares->buckets[bucket_of(shares, share->client)];
+    while (*link != share)
+        link = &(*link)->next;
+    *link = share->next;
     free(share);
     shares->clients--;
 }

@@ -147,17 +147,17 @@ void copies_sort(struct copy_batch *batch)
         qsort(batch->targets, batch->target_count, sizeof *batch->targets, compare_targets);
 }
 
-struct bytes copies_write_place(struct arena *arena, const struct copy_place *place)
+struct bytes copies_write_position(struct arena *arena, const struct copy_position *position)
 {
     struct builder text = {0};
     builder_add_text(&text, "{\"i\":");
-    json_add_string(&text, place->iclass);
+    json_add_string(&text, position->iclass);
     builder_add_text(&text, ",\"k\":");
-    json_add_string(&text, place->key);
-    builder_printf(&text, ",\"due\":%lld,\"c\":", (long long)place->due);
-    json_add_string(&text, place->class);
+    json_add_string(&text, position->key);
+    builder_printf(&text, ",\"due\":%lld,\"c\":", (long long)position->due);
+    json_add_string(&text, position->class);
     builder_add_text(&text, ",\"id\":");
-    json_add_string(&text, place->id);
+    json_add_string(&text, position->id);
     builder_add_text(&text, "}");
     struct bytes whole = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);
@@ -171,16 +171,16 @@ static bool read_text(const struct json *object, const char *name, struct bytes 
     return text_r->data != NULL;
 }
 
-struct copy_place copies_read_place(struct arena *arena, struct bytes text)
+struct copy_position copies_read_position(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
-    struct copy_place place;
+    struct copy_position position;
     struct json *root;
     struct json_problem problem;
     if (text.data && !json_read(arena, text, &limits, &root, &problem) &&
-        read_text(root, "i", &place.iclass) && read_text(root, "k", &place.key) &&
-        json_is_i64(json_member(root, "due"), &place.due) && read_text(root, "c", &place.class) &&
-        read_text(root, "id", &place.id))
-        return place;
-    return (struct copy_place){0};
+        read_text(root, "i", &position.iclass) && read_text(root, "k", &position.key) &&
+        json_is_i64(json_member(root, "due"), &position.due) && read_text(root, "c", &position.class) &&
+        read_text(root, "id", &position.id))
+        return position;
+    return (struct copy_position){0};
 }

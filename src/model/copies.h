@@ -80,13 +80,13 @@ bool copies_is_first(const struct copy_batch *batch, size_t target);
 void copies_sort(struct copy_batch *batch);
 
 /* Progress of the copies of one state of an item: its targets up to this one are done. */
-struct copy_place {
+struct copy_position {
     struct bytes iclass, key;
     int64_t due;
     struct bytes class, id;
 };
 /* Converts to the text of a checkpoint, and back; a place without a class: none, or another kind of text. */
-struct bytes copies_write_place(struct arena *arena, const struct copy_place *place);
-struct copy_place copies_read_place(struct arena *arena, struct bytes text);
+struct bytes copies_write_position(struct arena *arena, const struct copy_position *place);
+struct copy_position copies_read_position(struct arena *arena, struct bytes text);
 
 #endif

@@ -162,7 +162,7 @@ static struct bytes apply_rules(struct arena *arena, const struct schema_class *
 struct trace {
     const struct schema_item *item;
     struct bytes member;
-    size_t place; /* in the order of application */
+    size_t position; /* in the order of application */
     bool is_removed;
 };
 
@@ -172,7 +172,7 @@ static int compare_traces(const void *a, const void *b)
     if (one->item != other->item)
         return one->item < other->item ? -1 : 1;
     int order = bytes_compare(one->member, other->member);
-    return order ? order : one->place < other->place ? -1 : one->place > other->place;
+    return order ? order : one->position < other->position ? -1 : one->position > other->position;
 }
 
 struct bytes mutation_find_return(struct arena *arena, const struct schema_mutation *list, size_t count)

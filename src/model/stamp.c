@@ -11,7 +11,7 @@
 enum { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MILLI, FIELDS };
 
 /* The weight of each field in the number. */
-static const int64_t places[FIELDS] = {
+static const int64_t units[FIELDS] = {
     INT64_C(10000000000000), INT64_C(100000000000), INT64_C(1000000000), 10000000, 100000, 1000, 1};
 static const int smallest[FIELDS] = {0, 1, 1, 0, 0, 0, 0};
 
@@ -43,8 +43,8 @@ static int largest(int field, const int values[FIELDS])
 static void split(int64_t stamp, int values[FIELDS])
 {
     for (int field = 0; field < FIELDS; field++) {
-        values[field] = (int)(stamp / places[field]);
-        stamp %= places[field];
+        values[field] = (int)(stamp / units[field]);
+        stamp %= units[field];
     }
 }
 
@@ -52,7 +52,7 @@ static int64_t join(const int values[FIELDS])
 {
     int64_t stamp = 0;
     for (int field = 0; field < FIELDS; field++)
-        stamp += values[field] * places[field];
+        stamp += values[field] * units[field];
     return stamp;
 }
 

@@ -28,7 +28,7 @@ struct agenda {
     int namespaces_with_tasks; /* their number */
     uint32_t rounds[NAMESPACES];
     size_t waiting_of[NAMESPACES];
-    uint64_t told;
+    uint64_t sequence;
     struct agenda_task **running; /* tasks that occupy a place */
     int running_count;
 };
@@ -44,7 +44,8 @@ static bool goes_first(const struct heap_link *a, const struct heap_link *b)
     const struct agenda_task *left = (const struct agenda_task *)a, *right = (const struct agenda_task *)b;
     if (left->priority != right->priority)
         return left->priority < right->priority;
-    return left->start_ms != right->start_ms ? left->start_ms < right->start_ms : left->told < right->told;
+    return left->start_ms != right->start_ms ? left->start_ms < right->start_ms
+                                             : left->sequence < right->sequence;
 }
 
 static void *allocate(size_t count, size_t size)
@@ -193,7 +194,7 @@ static void learn(struct agenda *agenda, struct agenda_task *task, const struct 
     task->retry = entry->retry;
     task->batch = entry->batch;
     task->start_ms = entry->start_ms;
-    task->told = ++agenda->told;
+    task->sequence = ++agenda->sequence;
     task->round = agenda->rounds[task->ns];
     learn_text(&task->operation, entry->operation);
     learn_text(&task->domain, entry->domain);
@@ -204,7 +205,7 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     assert(entry->ns >= 0 && entry->ns < NAMESPACES && entry->id.size <= AGENDA_ID_MAX);
     struct agenda_task *task = find(agenda, entry->ns, entry->id);
     if (task && task->is_running) {
-        task->is_told_again = true;
+        task->is_received_again = true;
         task->again_ms = entry->start_ms;
         task->again_retry = entry->retry;
         return true;
@@ -259,12 +260,12 @@ static void start(struct agenda *agenda, struct agenda_task *task)
 {
     stop_waiting(agenda, task);
     task->is_running = true;
-    task->is_told_again = false;
+    task->is_received_again = false;
 }
 
 /* Is the last free place withheld for other namespaces? */
-static bool is_place_kept(const struct agenda *agenda, const struct agenda_queue *queue,
-                          const struct agenda_task *task)
+static bool is_slot_kept(const struct agenda *agenda, const struct agenda_queue *queue,
+                         const struct agenda_task *task)
 {
     return queue->concurrency > 1 && agenda->namespaces_with_tasks > 1 &&
            queue->running_of[task->ns] == queue->concurrency - 1 &&
@@ -280,7 +281,7 @@ static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct 
         int ns = (queue->turn + i) % NAMESPACES;
         struct agenda_task *first = (struct agenda_task *)heap_first(&queue->due[ns]);
         if (first && (!next || queue->running_of[ns] < queue->running_of[next->ns]) &&
-            !is_place_kept(agenda, queue, first))
+            !is_slot_kept(agenda, queue, first))
             next = first;
     }
     if (next)
@@ -338,7 +339,7 @@ void agenda_take_along(struct agenda *agenda, struct agenda_task *task)
     start(agenda, task);
 }
 
-static void leave_place(struct agenda *agenda, const struct agenda_task *task)
+static void leave_slot(struct agenda *agenda, const struct agenda_task *task)
 {
     int i = 0;
     while (agenda->running[i] != task)
@@ -348,13 +349,13 @@ static void leave_place(struct agenda *agenda, const struct agenda_task *task)
     agenda->queues[task->queue].running_of[task->ns]--;
 }
 
-void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over)
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_slot, bool is_over)
 {
     assert(task->is_running);
-    if (has_place)
-        leave_place(agenda, task);
+    if (has_slot)
+        leave_slot(agenda, task);
     task->is_running = false;
-    if (!task->is_told_again || (is_over && task->again_ms <= task->start_ms)) {
+    if (!task->is_received_again || (is_over && task->again_ms <= task->start_ms)) {
         forget(agenda, task);
         return;
     }
@@ -416,7 +417,7 @@ int agenda_running(const struct agenda *agenda)
     return agenda->running_count;
 }
 
-int agenda_places(const struct agenda *agenda, int queue, int *taken_r)
+int agenda_slots(const struct agenda *agenda, int queue, int *taken_r)
 {
     *taken_r = agenda->queues[queue].running;
     return agenda->queues[queue].concurrency;

@@ -31,10 +31,10 @@ struct agenda_task {
     int ns, queue, priority, retry, batch;
     int64_t start_ms;
     bool is_running, is_due; /* is_due: it waits in the heap of its queue */
-    bool is_told_again;      /* received again while it ran: it waits again, from `again_ms` on */
+    bool is_received_again;  /* received again while it ran: it waits again, from `again_ms` on */
     int64_t again_ms;
     int again_retry;
-    uint64_t told;            /* its sequence number: the order of equal starts */
+    uint64_t sequence;        /* its sequence number: the order of equal starts */
     uint32_t round;           /* of its namespace when it was last received */
     struct agenda_task *next; /* with the same hash */
     char *operation, *domain;
@@ -70,7 +70,7 @@ void agenda_take_along(struct agenda *agenda, struct agenda_task *task);
 /* The task's request has ended.  `has_place`: it was not taken along; `is_over`: this start is known to be
  * finished.  The task is dropped unless it was received again meanwhile; if this start is over, only with a
  * later start, since a scan may return a task that started after the scan's snapshot. */
-void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_place, bool is_over);
+void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_slot, bool is_over);
 
 /* A scan of a namespace.  A task that waits there and was due until `until_ms`, but is not received before
  * the end of the scan, has gone or was moved, and is dropped. */
@@ -84,7 +84,7 @@ int64_t agenda_next_ms(const struct agenda *agenda);
 struct agenda_counts agenda_count(const struct agenda *agenda);
 int agenda_running(const struct agenda *agenda);
 /* The number of places of a queue, and of those taken. */
-int agenda_places(const struct agenda *agenda, int queue, int *taken_r);
+int agenda_slots(const struct agenda *agenda, int queue, int *taken_r);
 /* The number of waiting tasks of a namespace. */
 size_t agenda_waiting(const struct agenda *agenda, int ns);
 /* Calls `visit` with each known task, in no particular order. */

@@ -33,11 +33,11 @@ struct note {
     uint64_t name;            /* hash of its operation */
     struct alert_cause cause; /* with its own copies of texts */
     bool is_sent;             /* in the mail being sent */
-    int64_t told_ms;          /* monotonic; 0: not yet */
+    int64_t reported_ms;      /* monotonic; 0: not yet */
 };
 
 /* The last mail about an operation. */
-struct told {
+struct alert_report {
     uint64_t name; /* hash of namespace and operation */
     int64_t at_ms; /* monotonic */
 };
@@ -47,7 +47,7 @@ struct alert {
     struct secret password;
     char *receivers; /* the setting mail_to, split into words */
     const char *to[RECEIVERS_MAX + 1];
-    struct told told[KNOWN];
+    struct alert_report reports[KNOWN];
     struct note *notes; /* in order of arrival */
     size_t note_count;
     bool is_sending;
@@ -115,16 +115,16 @@ static uint64_t hash_of(const struct alert_cause *cause)
 }
 
 /* The slot of an operation; a new one evicts the one without mail for the longest time. */
-static struct told *find_told(struct alert *alert, uint64_t name)
+static struct alert_report *find_report(struct alert *alert, uint64_t name)
 {
-    struct told *oldest = alert->told;
+    struct alert_report *oldest = alert->reports;
     for (size_t i = 0; i < KNOWN; i++) {
-        if (alert->told[i].name == name)
-            return &alert->told[i];
-        if (alert->told[i].at_ms < oldest->at_ms)
-            oldest = &alert->told[i];
+        if (alert->reports[i].name == name)
+            return &alert->reports[i];
+        if (alert->reports[i].at_ms < oldest->at_ms)
+            oldest = &alert->reports[i];
     }
-    *oldest = (struct told){.name = name, .at_ms = INT64_MIN / 2};
+    *oldest = (struct alert_report){.name = name, .at_ms = INT64_MIN / 2};
     return oldest;
 }
 
@@ -143,7 +143,7 @@ static struct bytes keep_bytes(struct bytes text)
     return bytes_of(keep(text.data, text.size));
 }
 
-static bool is_worth_telling(const struct alert *alert, const struct alert_cause *cause)
+static bool is_worth_reporting(const struct alert *alert, const struct alert_cause *cause)
 {
     return cause->startat &&
            (cause->failures == alert->settings->mail_failures || cause->startat >= STAMP_MAX);
@@ -161,10 +161,10 @@ static bool is_known(struct alert *alert, const struct alert_cause *cause, int64
     for (struct note **at = &alert->notes; *at;) {
         struct note *note = *at;
         bool is_same = is_about(note, cause) && note->cause.failures == cause->failures;
-        bool is_old = note->told_ms && now_ms - note->told_ms > REMEMBERED_MS;
+        bool is_old = note->reported_ms && now_ms - note->reported_ms > REMEMBERED_MS;
         if (is_same && !is_old)
             return true;
-        if (is_old || (is_about(note, cause) && !note->is_sent && !note->told_ms))
+        if (is_old || (is_about(note, cause) && !note->is_sent && !note->reported_ms))
             forget(alert, at);
         else
             at = &note->next;
@@ -172,9 +172,9 @@ static bool is_known(struct alert *alert, const struct alert_cause *cause, int64
     return false;
 }
 
-void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_untold)
+void alert_report(struct alert *alert, const struct alert_cause *cause, bool is_unreported)
 {
-    if (!*alert->to || !(is_untold || is_worth_telling(alert, cause)) ||
+    if (!*alert->to || !(is_unreported || is_worth_reporting(alert, cause)) ||
         is_known(alert, cause, clock_monotonic_ms()) || alert->note_count >= NOTES_MAX)
         return;
     struct note **at = &alert->notes, *note = calloc(1, sizeof *note);
@@ -354,7 +354,7 @@ static void send_all_of(struct alert *alert, struct http *http, uint64_t name)
     struct alert_cause causes[LISTED_MAX];
     size_t count = 0, more = 0;
     for (struct note *note = alert->notes; note; note = note->next) {
-        if (note->name != name || note->told_ms)
+        if (note->name != name || note->reported_ms)
             continue;
         note->is_sent = true;
         if (count < LISTED_MAX)
@@ -372,20 +372,20 @@ void alert_send_due(struct alert *alert, struct http *http)
     if (alert->is_sending || now_ms < alert->not_before_ms || http_is_full(http))
         return;
     for (struct note *note = alert->notes; note; note = note->next)
-        if (!note->told_ms && now_ms - find_told(alert, note->name)->at_ms >= interval_ms) {
+        if (!note->reported_ms && now_ms - find_report(alert, note->name)->at_ms >= interval_ms) {
             send_all_of(alert, http, note->name);
             return;
         }
 }
 
 void alert_end(struct alert *alert, const struct http_result *result,
-               void (*told)(void *context, const struct alert_cause *cause), void *context)
+               void (*reported)(void *context, const struct alert_cause *cause), void *context)
 {
     int64_t now_ms = clock_monotonic_ms();
     alert->is_sending = false;
     if (result->status) {
         log_info("mail sent status=%d", result->status);
-        find_told(alert, alert->name_sent)->at_ms = now_ms;
+        find_report(alert, alert->name_sent)->at_ms = now_ms;
         alert->failures = 0;
         alert->counts.sent++;
     } else {
@@ -398,8 +398,8 @@ void alert_end(struct alert *alert, const struct http_result *result,
     }
     for (struct note *note = alert->notes; note; note = note->next) {
         if (note->is_sent && result->status) {
-            note->told_ms = now_ms;
-            told(context, &note->cause);
+            note->reported_ms = now_ms;
+            reported(context, &note->cause);
         }
         note->is_sent = false;
     }
@@ -414,6 +414,6 @@ struct alert_counts alert_count(const struct alert *alert)
 {
     struct alert_counts counts = alert->counts;
     for (const struct note *note = alert->notes; note; note = note->next)
-        counts.waiting += !note->told_ms;
+        counts.waiting += !note->reported_ms;
     return counts;
 }

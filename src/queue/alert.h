@@ -20,16 +20,16 @@ struct alert_cause {
 struct alert *alert_create(const struct settings *settings, char *problem, size_t problem_size);
 void alert_destroy(struct alert *alert);
 
-/* Queues a failure for mail, once: number mail_failures of a task, or the one that parks it.  `is_untold`:
+/* Queues a failure for mail, once: number mail_failures of a task, or the one that parks it. `is_unreported`:
  * the server has recorded that no mail was sent about it.  The failure stays queued until a mail about it is
  * accepted; if this process ends before, the server reports it again. */
-void alert_tell(struct alert *alert, const struct alert_cause *cause, bool is_untold);
+void alert_report(struct alert *alert, const struct alert_cause *cause, bool is_unreported);
 /* Sends what is due, one mail at a time.  Each operation of a namespace gets one mail within mail_interval_s,
  * which covers all failures since the last.  A mail that was not accepted is retried with backoff. */
 void alert_send_due(struct alert *alert, struct http *http);
-/* Handles the end of a mail; calls `told` with each failure that the mail covered. */
+/* Handles the end of a mail; calls `reported` with each failure that the mail covered. */
 void alert_end(struct alert *alert, const struct http_result *result,
-               void (*told)(void *context, const struct alert_cause *cause), void *context);
+               void (*reported)(void *context, const struct alert_cause *cause), void *context);
 /* Is a mail being sent? */
 bool alert_is_sending(const struct alert *alert);
 

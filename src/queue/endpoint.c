@@ -51,7 +51,7 @@ struct endpoint *endpoint_open(struct manager *manager, const struct identity *i
     } else if (fcgi_listen(endpoint->path, identity->socket_group, &listener, problem, problem_size)) {
         endpoint->fcgi = fcgi_open(
             &(struct fcgi_options){.listener = listener, .wake = -1, .io_timeout_ms = IO_TIMEOUT_MS});
-        endpoint->arena = arena_create("door");
+        endpoint->arena = arena_create("endpoint");
         return endpoint;
     }
     free(endpoint);
@@ -132,9 +132,9 @@ static void list(struct endpoint *endpoint)
     builder_printf(&endpoint->answer,
                    "{\"qm\":\"%s\",\"suspended\":%s,\"later\":%zu,\"due\":%zu,\"running\":%zu,\"places\":%d,"
                    "\"places_used\":%d,\"requests_failed\":%llu,\"mails_sent\":%llu,\"mails_failed\":%llu,"
-                   "\"failures_untold\":%zu,\"namespaces\":[",
+                   "\"failures_unreported\":%zu,\"namespaces\":[",
                    manager->settings->queue_code, manager->is_suspended ? "true" : "false", counts.later,
-                   counts.due, counts.running, manager->places, agenda_running(manager->agenda),
+                   counts.due, counts.running, manager->slots, agenda_running(manager->agenda),
                    (unsigned long long)manager->failed_requests, (unsigned long long)mails.sent,
                    (unsigned long long)mails.failed, mails.waiting);
     const char *comma = "";
@@ -267,7 +267,7 @@ static void compose(struct endpoint *endpoint, enum fault fault, const struct fo
 /* A parameter of nginx marks requests from this host, at the address of the probes. */
 static bool serve_probe(struct endpoint *endpoint, struct fcgi_request *request)
 {
-    if (!bytes_equal(fcgi_parameter(request, "STAMPD_DOOR"), BYTES("probe")))
+    if (!bytes_equal(fcgi_parameter(request, "STAMPD_ENDPOINT"), BYTES("probe")))
         return false;
     metrics_write(endpoint->manager, &endpoint->answer);
     builder_printf(&endpoint->head,

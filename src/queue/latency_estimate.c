@@ -26,22 +26,22 @@ static int64_t clamp(int64_t task_us)
 int64_t latency_estimate_us(const struct latency_estimate *latency_estimate, int ns, const char *operation)
 {
     uint64_t name = hash_of(ns, operation);
-    const struct latency_slot *place = &latency_estimate->places[name % LATENCY_SLOTS];
-    return place->name == name ? place->task_us : LATENCY_UNKNOWN_US;
+    const struct latency_slot *slot = &latency_estimate->slots[name % LATENCY_SLOTS];
+    return slot->name == name ? slot->task_us : LATENCY_UNKNOWN_US;
 }
 
 static void learn(struct latency_estimate *latency_estimate, int ns, const char *operation, int64_t guess_us,
                   int64_t took_us)
 {
     uint64_t name = hash_of(ns, operation);
-    struct latency_slot *place = &latency_estimate->places[name % LATENCY_SLOTS];
-    if (place->name != name) {
-        *place = (struct latency_slot){name, clamp(took_us < guess_us ? took_us : guess_us)};
+    struct latency_slot *slot = &latency_estimate->slots[name % LATENCY_SLOTS];
+    if (slot->name != name) {
+        *slot = (struct latency_slot){name, clamp(took_us < guess_us ? took_us : guess_us)};
         return;
     }
-    int64_t seen_us = clamp((int64_t)((double)place->task_us * (double)took_us / (double)guess_us));
-    int64_t part = seen_us > place->task_us ? PART_SLOWER : PART_QUICKER;
-    place->task_us += (seen_us - place->task_us) / part;
+    int64_t seen_us = clamp((int64_t)((double)slot->task_us * (double)took_us / (double)guess_us));
+    int64_t part = seen_us > slot->task_us ? PART_SLOWER : PART_QUICKER;
+    slot->task_us += (seen_us - slot->task_us) / part;
 }
 
 static bool is_among(const char *const *operations, size_t count, const char *operation)

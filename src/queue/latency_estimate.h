@@ -15,7 +15,7 @@ struct latency_estimate {
     struct latency_slot {
         uint64_t name; /* hash of namespace and operation; 0: free */
         int64_t task_us;
-    } places[LATENCY_SLOTS];
+    } slots[LATENCY_SLOTS];
 };
 
 /* The estimate for a task of the operation. */

@@ -22,10 +22,10 @@
 
 enum {
     TURN_MS = 1000, /* longest time between two reads of the clock, which may be changed */
-    SCAN_PLACES = 2,
-    MAIL_PLACES = 24, /* a mail, and the notes to the server about failures mailed */
+    SCAN_SLOTS = 2,
+    MAIL_SLOTS = 24, /* a mail, and the notes to the server about failures mailed */
     CONNECT_TIMEOUT_MS = 5000,
-    KNOWN_MOST = 100000, /* waiting tasks in memory */
+    NAMES_MOST = 100000, /* waiting tasks in memory */
     WAKEUPS_AT_ONCE = 256,
     CODES_MAX = 128,
     LAST_MAIL_MS = 10000, /* for mails in progress when all tasks have ended */
@@ -81,12 +81,12 @@ static bool open_manager(struct manager *manager, struct secret *key, char *prob
         return false;
     manager->key = bytes_of(key->text);
     make_key_body(manager);
-    int places = schedule_concurrency(settings->queue_concurrency, concurrency);
-    manager->places = places;
-    manager->agenda = agenda_create(concurrency, KNOWN_MOST);
+    int slots = schedule_concurrency(settings->queue_concurrency, concurrency);
+    manager->slots = slots;
+    manager->agenda = agenda_create(concurrency, NAMES_MOST);
     agenda_judge(manager->agenda, runner_is_quick, manager);
     manager->http = http_open(&(struct http_options){
-        .parallel = places + SCAN_PLACES + MAIL_PLACES,
+        .parallel = slots + SCAN_SLOTS + MAIL_SLOTS,
         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
     });
@@ -135,7 +135,7 @@ static void heed_signals(struct manager *manager)
     }
 }
 
-static void hear_wakeups(struct manager *manager)
+static void read_wakeups(struct manager *manager)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 100};
     struct bytes text;
@@ -205,7 +205,7 @@ static void take_turn(struct manager *manager, int signals)
     if (sources[SIGNALS].revents)
         heed_signals(manager);
     if (sources[WAKEUPS].revents)
-        hear_wakeups(manager);
+        read_wakeups(manager);
     if (sources[ENDPOINT].revents)
         endpoint_serve(manager->endpoint);
     renew_namespaces(manager);

@@ -45,7 +45,7 @@ struct manager {
     struct queue_request *pending_requests; /* all requests in progress */
     bool is_suspended;
     uint64_t failed_requests; /* scans and runs that no worker answered */
-    int places;               /* of all queues */
+    int slots;                /* of all queues */
     enum stop stopping;
 };
 

@@ -26,7 +26,7 @@ static void add_singles(const struct manager *manager, struct builder *out)
         {"counter", "mails_sent_total", "Mails about failures that the mail server accepted.", mails.sent},
         {"counter", "mails_failed_total", "Mails that the mail server did not accept; they are sent again.",
          mails.failed},
-        {"gauge", "failures_untold", "Failures not yet reported by mail.", mails.waiting},
+        {"gauge", "failures_unreported", "Failures not yet reported by mail.", mails.waiting},
     };
     for (size_t i = 0; i < COUNT_OF(singles); i++) {
         add_head(out, singles[i].type, singles[i].name, singles[i].help);
@@ -35,15 +35,15 @@ static void add_singles(const struct manager *manager, struct builder *out)
     }
 }
 
-static void add_places(const struct manager *manager, struct builder *out, const char *name, const char *help,
-                       bool is_taken)
+static void add_slots(const struct manager *manager, struct builder *out, const char *name, const char *help,
+                      bool is_taken)
 {
     add_head(out, "gauge", name, help);
     for (int queue = 0; queue < AGENDA_QUEUES; queue++) {
-        int taken, places = agenda_places(manager->agenda, queue, &taken);
-        if (places)
+        int taken, slots = agenda_slots(manager->agenda, queue, &taken);
+        if (slots)
             builder_printf(out, "stampd_queue_%s{qm=\"%s\",queue=\"%d\"} %d\n", name,
-                           manager->settings->queue_code, queue, is_taken ? taken : places);
+                           manager->settings->queue_code, queue, is_taken ? taken : slots);
     }
 }
 
@@ -63,9 +63,9 @@ static void add_namespaces(const struct manager *manager, struct builder *out, c
 void metrics_write(const struct manager *manager, struct builder *out)
 {
     add_singles(manager, out);
-    add_places(manager, out, "places", "Requests of the queue that may run at once: queue_concurrency.",
-               false);
-    add_places(manager, out, "places_taken", "In-flight requests with tasks of the queue.", true);
+    add_slots(manager, out, "places", "Requests of the queue that may run at once: queue_concurrency.",
+              false);
+    add_slots(manager, out, "places_taken", "In-flight requests with tasks of the queue.", true);
     add_namespaces(manager, out, "namespace_tasks", "Waiting tasks of the namespace in memory.", true);
     add_namespaces(manager, out, "namespace_failures",
                    "Requests in a row that no worker answered; the manager backs off from the namespace.",

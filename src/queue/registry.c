@@ -18,7 +18,7 @@ enum {
     CODE_MAX = 16,
 };
 
-enum state { RESTING, CONNECTING, CONNECTED, ASKING };
+enum state { RESTING, CONNECTING, CONNECTED, QUERYING };
 
 struct registry {
     const struct settings *settings;
@@ -70,7 +70,7 @@ void registry_destroy(struct registry *registry)
 
 int64_t registry_poll(const struct registry *registry, struct pollfd *socket_r)
 {
-    bool waits = registry->state == CONNECTING || registry->state == ASKING;
+    bool waits = registry->state == CONNECTING || registry->state == QUERYING;
     *socket_r = (struct pollfd){
         .fd = registry->pg ? pg_socket(registry->pg) : -1,
         .events = (short)(waits && registry->progress == PG_WAITS_TO_WRITE ? POLLOUT : POLLIN),
@@ -127,7 +127,7 @@ static void start_connecting(struct registry *registry)
     registry->state = CONNECTING;
 }
 
-static void start_asking(struct registry *registry)
+static void start_query(struct registry *registry)
 {
     struct pg_params none;
     arena_reset(registry->arena);
@@ -135,7 +135,7 @@ static void start_asking(struct registry *registry)
     registry->result = NULL;
     registry->fault = FAULT_NONE;
     registry->progress = PG_WAITS_TO_WRITE;
-    registry->state = ASKING;
+    registry->state = QUERYING;
     if (!pg_is_alive(registry->pg) || pg_send(registry->pg, &names, &none))
         rest(registry);
 }
@@ -153,8 +153,8 @@ bool registry_turn(struct registry *registry, const char *const **codes_r, size_
             registry->state = CONNECTED, registry->next_ms = 0;
     }
     if (registry->state == CONNECTED && (now_ms >= registry->next_ms || !pg_is_alive(registry->pg)))
-        start_asking(registry);
-    if (registry->state != ASKING)
+        start_query(registry);
+    if (registry->state != QUERYING)
         return false;
     registry->progress = pg_receive(registry->pg, registry->arena, &registry->result, &registry->fault);
     if (registry->progress == PG_FAILED)

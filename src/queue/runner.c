@@ -13,7 +13,7 @@
 enum {
     SCAN_LIMIT = 5000, /* most tasks of a queue that a scan returns */
     SCAN_TIMEOUT_MS = 60000,
-    UNTOLD_LIMIT = 100,
+    UNREPORTED_LIMIT = 100,
     RUN_GRACE_S = 25, /* beyond limit_task_s, nginx's own included */
     EARLY_MS = 1000,  /* this host's clock is ahead: until the next try */
     BUSY_MS = 100,
@@ -165,7 +165,7 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms)
     builder_printf(&pending->body, ",\"param\":{\"scan\":{\"before\":%lld,\"limit\":%d",
                    (long long)stamp_from_epoch_ms(before_ms), SCAN_LIMIT);
     if (*manager->settings->mail_to)
-        builder_printf(&pending->body, ",\"untold\":%d,\"failures\":%lld", UNTOLD_LIMIT,
+        builder_printf(&pending->body, ",\"unreported\":%d,\"failures\":%lld", UNREPORTED_LIMIT,
                        (long long)manager->settings->mail_failures);
     builder_add_text(&pending->body, "}}}");
     manager->scans++;
@@ -258,21 +258,21 @@ static void again(struct manager *manager, const struct agenda_task *task, const
 static void failed(struct manager *manager, const struct agenda_task *task, const struct json *member,
                    const struct json *answer)
 {
-    const struct json *told = json_member(member, "message") ? member : answer;
+    const struct json *exception = json_member(member, "message") ? member : answer;
     struct alert_cause cause = {
         .ns = manager->namespaces[task->ns].code,
         .task = task->id,
         .operation = bytes_of(task->operation),
         .code = text_of(member, "code"),
-        .words = text_of(told, "message"),
-        .detail = text_of(told, "detail"),
+        .words = text_of(exception, "message"),
+        .detail = text_of(exception, "detail"),
         .failures = number_of(member, "retry", 0),
         .startat = number_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
     };
     log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.ns, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
              (long long)cause.failures);
-    alert_tell(manager->alert, &cause, false);
+    alert_report(manager->alert, &cause, false);
     if (cause.startat && cause.startat < STAMP_MAX)
         again(manager, task, member, stamp_to_epoch_ms(cause.startat));
 }
@@ -337,8 +337,8 @@ static void learn_latency_estimate(struct manager *manager, const struct queue_r
 
 static void end_run(struct manager *manager, struct queue_request *pending, const struct http_result *result)
 {
-    bool is_told = result->status == 200 || result->status == 500;
-    const struct json *answer = is_told ? read_answer(manager, result->body) : NULL;
+    bool is_answered = result->status == 200 || result->status == 500;
+    const struct json *answer = is_answered ? read_answer(manager, result->body) : NULL;
     const struct json *tasks = json_member(answer, "tasks"), *expected = tasks ? tasks->first : NULL;
     learn_latency_estimate(manager, pending, tasks);
     for (size_t i = 0; i < pending->count; i++) {
@@ -357,7 +357,7 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
 
 /* --- the end of a scan --- */
 
-static void tell_of_lost(struct manager *manager, int ns, const struct json *lost)
+static void report_lost(struct manager *manager, int ns, const struct json *lost)
 {
     for (const struct json *row = lost ? lost->first : NULL; row; row = row->next) {
         struct bytes id = text_of(row, "id");
@@ -373,14 +373,14 @@ static void tell_of_lost(struct manager *manager, int ns, const struct json *los
             .startat = number_of(row, "startat", STAMP_MAX),
         };
         log_info("lost namespace=%s task=%s", cause.ns, cause.task);
-        alert_tell(manager->alert, &cause, false);
+        alert_report(manager->alert, &cause, false);
     }
 }
 
 /* Queues mails for failures not reported yet, by this manager or another, now or before its start. */
-static void tell_of_untold(struct manager *manager, int ns, const struct json *untold)
+static void report_failures(struct manager *manager, int ns, const struct json *unreported)
 {
-    for (const struct json *row = untold ? untold->first : NULL; row; row = row->next) {
+    for (const struct json *row = unreported ? unreported->first : NULL; row; row = row->next) {
         struct bytes id = text_of(row, "id");
         struct alert_cause cause = {
             .ns = manager->namespaces[ns].code,
@@ -393,18 +393,18 @@ static void tell_of_untold(struct manager *manager, int ns, const struct json *u
         if (!is_id(id))
             continue;
         cause.task = arena_copy(manager->arena, id.data, id.size);
-        alert_tell(manager->alert, &cause, true);
+        alert_report(manager->alert, &cause, true);
     }
 }
 
 static void take_due(struct manager *manager, int number, const struct json *due, int64_t before_ms)
 {
     struct queue_namespace *ns = &manager->namespaces[number];
-    int told[AGENDA_QUEUES] = {0};
+    int received[AGENDA_QUEUES] = {0};
     ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
         if (note(manager, number, row) &&
-            ++told[small(number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
+            ++received[small(number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
             ns->was_cut = true;
     if (!ns->was_cut)
         agenda_end_scan(manager->agenda, number, before_ms);
@@ -427,14 +427,14 @@ static void end_scan(struct manager *manager, struct queue_request *pending, con
         log_info("namespace=%s answers again", ns->code);
     ns->failures = 0;
     take_due(manager, pending->ns, due, pending->before_ms);
-    tell_of_lost(manager, pending->ns, json_member(answer, "lost"));
-    tell_of_untold(manager, pending->ns, json_member(answer, "untold"));
+    report_lost(manager, pending->ns, json_member(answer, "lost"));
+    report_failures(manager, pending->ns, json_member(answer, "unreported"));
     if (ns->is_wanted)
         manager_namespaces_want_scan(manager, pending->ns);
 }
 
 /* Reports to the server that a failure was mailed. */
-static void note_told(void *context, const struct alert_cause *cause)
+static void send_reported(void *context, const struct alert_cause *cause)
 {
     struct manager *manager = context;
     int ns = manager_namespaces_find(manager, bytes_of(cause->ns));
@@ -444,7 +444,7 @@ static void note_told(void *context, const struct alert_cause *cause)
     pending->is_note = true;
     builder_add_text(&pending->body, "{\"key\":");
     json_add_string(&pending->body, manager->key);
-    builder_printf(&pending->body, ",\"param\":{\"told\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
+    builder_printf(&pending->body, ",\"param\":{\"reported\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
                    (long long)cause->failures);
     send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
@@ -453,7 +453,7 @@ void runner_end(struct manager *manager, const struct http_result *result)
 {
     struct queue_request *pending = result->owner;
     if (!pending) {
-        alert_end(manager->alert, result, note_told, manager);
+        alert_end(manager->alert, result, send_reported, manager);
         return;
     }
     if (pending->is_note)

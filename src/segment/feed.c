@@ -71,15 +71,15 @@ void feed_publisher_destroy(struct publisher *publisher)
 /* The pipe of the subscriber as it is open now; -1: no reader. */
 static int find_pipe(struct publisher *publisher, int number)
 {
-    struct feed_subscriber_slot *place = &publisher->segment->feed->places[number];
+    struct feed_subscriber_slot *slot = &publisher->segment->feed->slots[number];
     struct channel *channel = &publisher->channels[number];
-    uint32_t turn = atomic_load(&place->turn);
+    uint32_t turn = atomic_load(&slot->turn);
     if (channel->turn == turn)
         return channel->fd;
     close_channel(channel);
     char path[FEED_PATH_BYTES];
-    memcpy(path, place->path, sizeof path);
-    if (turn % 2 == 0 || atomic_load(&place->turn) != turn || !memchr(path, '\0', sizeof path))
+    memcpy(path, slot->path, sizeof path);
+    if (turn % 2 == 0 || atomic_load(&slot->turn) != turn || !memchr(path, '\0', sizeof path))
         return -1;
     channel->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     channel->turn = turn;
@@ -95,7 +95,7 @@ static void send(struct publisher *publisher, int ns, const char *message, size_
             continue;
         int fd = find_pipe(publisher, i);
         if (fd < 0 || write(fd, message, size) != (ssize_t)size)
-            atomic_fetch_add(&feed->places[i].missed[ns], 1);
+            atomic_fetch_add(&feed->slots[i].missed[ns], 1);
     }
 }
 
@@ -136,7 +136,7 @@ void feed_publisher_miss(struct publisher *publisher, int ns)
     uint32_t wanted = atomic_load(&feed->wanted[ns]);
     for (int i = 0; i < FEED_MOST; i++)
         if (wanted >> i & 1)
-            atomic_fetch_add(&feed->places[i].missed[ns], 1);
+            atomic_fetch_add(&feed->slots[i].missed[ns], 1);
     finish(publisher, ns, 0, message, sizeof message); /* only a wake-up */
 }
 
@@ -144,7 +144,7 @@ void feed_publisher_miss(struct publisher *publisher, int ns)
 
 struct subscriber {
     struct segment *segment;
-    struct feed_subscriber_slot *place;
+    struct feed_subscriber_slot *slot;
     int number, fd;
     struct subscriber_counts counts;
     size_t size, taken; /* of the bytes read */
@@ -154,18 +154,18 @@ struct subscriber {
 };
 
 /* Its pipe has no reader, or was never opened and its process is gone. */
-static bool is_abandoned(struct feed_subscriber_slot *place, uint32_t owner)
+static bool is_abandoned(struct feed_subscriber_slot *slot, uint32_t owner)
 {
     char path[FEED_PATH_BYTES];
-    uint32_t turn = atomic_load(&place->turn);
+    uint32_t turn = atomic_load(&slot->turn);
     if (turn % 2 == 0)
         return kill((pid_t)owner, 0) && errno == ESRCH;
-    memcpy(path, place->path, sizeof path);
+    memcpy(path, slot->path, sizeof path);
     path[sizeof path - 1] = '\0';
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     if (fd >= 0)
         close(fd);
-    return fd < 0 && (errno == ENXIO || errno == ENOENT) && atomic_load(&place->turn) == turn;
+    return fd < 0 && (errno == ENXIO || errno == ENOENT) && atomic_load(&slot->turn) == turn;
 }
 
 static void forget_wants(struct segment *segment, int number)
@@ -174,50 +174,50 @@ static void forget_wants(struct segment *segment, int number)
         atomic_fetch_and(&segment->feed->wanted[i], ~(UINT32_C(1) << number));
 }
 
-static void clear_place(struct segment *segment, int number)
+static void clear_slot(struct segment *segment, int number)
 {
-    struct feed_subscriber_slot *place = &segment->feed->places[number];
-    if (atomic_load(&place->turn) % 2)
-        atomic_fetch_add(&place->turn, 1);
+    struct feed_subscriber_slot *slot = &segment->feed->slots[number];
+    if (atomic_load(&slot->turn) % 2)
+        atomic_fetch_add(&slot->turn, 1);
     forget_wants(segment, number);
-    feed_sessions_clear(&place->sessions);
-    atomic_store(&place->listeners, 0);
+    feed_sessions_clear(&slot->sessions);
+    atomic_store(&slot->listeners, 0);
 }
 
 void feed_retire(struct segment *segment, uint32_t process)
 {
     for (int i = 0; i < FEED_MOST; i++) {
-        struct feed_subscriber_slot *place = &segment->feed->places[i];
+        struct feed_subscriber_slot *slot = &segment->feed->slots[i];
         uint32_t owner = process; /* another process may have taken it already */
-        if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
+        if (!atomic_compare_exchange_strong(&slot->owner, &owner, (uint32_t)getpid()))
             continue;
-        clear_place(segment, i);
-        atomic_store(&place->owner, 0);
+        clear_slot(segment, i);
+        atomic_store(&slot->owner, 0);
     }
 }
 
 /* Removes what a killed process left, so that no publisher writes to it. */
-static bool take_place(struct subscriber *subscriber, int number)
+static bool take_slot(struct subscriber *subscriber, int number)
 {
-    struct feed_subscriber_slot *place = &subscriber->segment->feed->places[number];
-    uint32_t owner = atomic_load(&place->owner);
-    if (owner && !is_abandoned(place, owner))
+    struct feed_subscriber_slot *slot = &subscriber->segment->feed->slots[number];
+    uint32_t owner = atomic_load(&slot->owner);
+    if (owner && !is_abandoned(slot, owner))
         return false;
-    if (!atomic_compare_exchange_strong(&place->owner, &owner, (uint32_t)getpid()))
+    if (!atomic_compare_exchange_strong(&slot->owner, &owner, (uint32_t)getpid()))
         return false;
-    clear_place(subscriber->segment, number);
-    if (subscriber->place) { /* it already has a place: this one was only cleared */
-        atomic_store(&place->owner, 0);
+    clear_slot(subscriber->segment, number);
+    if (subscriber->slot) { /* it already has a slot: this one was only cleared */
+        atomic_store(&slot->owner, 0);
         return false;
     }
-    subscriber->place = place;
+    subscriber->slot = slot;
     subscriber->number = number;
     return true;
 }
 
 static bool open_pipe(struct subscriber *subscriber, const char *folder, char *problem, size_t problem_size)
 {
-    char *path = subscriber->place->path;
+    char *path = subscriber->slot->path;
     int size = snprintf(path, FEED_PATH_BYTES, "%s/live-%d.fifo", folder, subscriber->number);
     if (size < 0 || size >= FEED_PATH_BYTES) {
         snprintf(problem, problem_size, "run_directory: the path is too long");
@@ -231,7 +231,7 @@ static bool open_pipe(struct subscriber *subscriber, const char *folder, char *p
         return false;
     }
     (void)fcntl(subscriber->fd, F_SETPIPE_SZ, PIPE_BYTES); /* the more the better */
-    atomic_fetch_add(&subscriber->place->turn, 1);
+    atomic_fetch_add(&subscriber->slot->turn, 1);
     return true;
 }
 
@@ -244,10 +244,10 @@ struct subscriber *feed_subscriber_open(struct segment *segment, const char *fol
     subscriber->segment = segment;
     subscriber->fd = -1;
     for (int i = 0; i < FEED_MOST; i++)
-        (void)take_place(subscriber, i);
-    if (!subscriber->place)
-        snprintf(problem, problem_size, "all %d places for listening processes are taken", FEED_MOST);
-    if (subscriber->place && open_pipe(subscriber, folder, problem, problem_size))
+        (void)take_slot(subscriber, i);
+    if (!subscriber->slot)
+        snprintf(problem, problem_size, "all %d slots for listening processes are taken", FEED_MOST);
+    if (subscriber->slot && open_pipe(subscriber, folder, problem, problem_size))
         return subscriber;
     feed_subscriber_close(subscriber);
     return NULL;
@@ -258,12 +258,12 @@ void feed_subscriber_close(struct subscriber *subscriber)
     if (!subscriber)
         return;
     if (subscriber->fd >= 0) {
-        unlink(subscriber->place->path);
-        clear_place(subscriber->segment, subscriber->number);
+        unlink(subscriber->slot->path);
+        clear_slot(subscriber->segment, subscriber->number);
         close(subscriber->fd);
     }
-    if (subscriber->place)
-        atomic_store(&subscriber->place->owner, 0);
+    if (subscriber->slot)
+        atomic_store(&subscriber->slot->owner, 0);
     free(subscriber);
 }
 
@@ -279,20 +279,20 @@ static uint64_t key_of(const struct segment *segment, int ns, struct bytes sessi
 uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session)
 {
     uint64_t key = key_of(subscriber->segment, ns, session);
-    return feed_sessions_add(&subscriber->place->sessions, &subscriber->counts, key) ? key : 0;
+    return feed_sessions_add(&subscriber->slot->sessions, &subscriber->counts, key) ? key : 0;
 }
 
 void feed_session_remove(struct subscriber *subscriber, uint64_t key)
 {
-    feed_sessions_remove(&subscriber->place->sessions, &subscriber->counts, key);
+    feed_sessions_remove(&subscriber->slot->sessions, &subscriber->counts, key);
 }
 
 bool feed_session_listens(const struct segment *segment, int ns, struct bytes session)
 {
     uint64_t key = key_of(segment, ns, session);
     for (int i = 0; i < FEED_MOST; i++) {
-        const struct feed_subscriber_slot *place = &segment->feed->places[i];
-        if (atomic_load(&place->turn) % 2 && feed_sessions_has(&place->sessions, key))
+        const struct feed_subscriber_slot *slot = &segment->feed->slots[i];
+        if (atomic_load(&slot->turn) % 2 && feed_sessions_has(&slot->sessions, key))
             return true;
     }
     return false;
@@ -305,7 +305,7 @@ int feed_subscriber_descriptor(const struct subscriber *subscriber)
 
 struct feed_subscriber_slot *feed_subscriber_slot(const struct subscriber *subscriber)
 {
-    return subscriber->place;
+    return subscriber->slot;
 }
 
 void feed_subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
@@ -319,7 +319,7 @@ void feed_subscriber_want(struct subscriber *subscriber, int ns, bool is_wanted)
 
 uint32_t feed_subscriber_missed(const struct subscriber *subscriber, int ns)
 {
-    return atomic_load(&subscriber->place->missed[ns]);
+    return atomic_load(&subscriber->slot->missed[ns]);
 }
 
 /* Assembles a whole message from the bytes received; false: there is none. */

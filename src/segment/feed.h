@@ -15,7 +15,7 @@ enum { FEED_MOST = 16, FEED_PATH_BYTES = 256 };
 struct feed_subscriber_slot {
     _Alignas(64) _Atomic uint32_t owner;       /* process; 0: free */
     _Atomic uint32_t turn;                     /* odd: open; moves when the pipe opens or closes */
-    _Atomic uint64_t listeners, told, refused; /* metrics: connections open, events sent, refusals (full) */
+    _Atomic uint64_t listeners, sent, refused; /* metrics: connections open, events sent, refusals (full) */
     _Atomic uint32_t missed[NAMESPACES_MOST];
     char path[FEED_PATH_BYTES];    /* of the pipe; unchanged while `turn` is */
     struct feed_sessions sessions; /* connected to this subscriber */
@@ -24,7 +24,7 @@ struct feed_subscriber_slot {
 /* Lies in the segment; zero is a valid initial state. */
 struct feed_board {
     _Atomic uint32_t wanted[NAMESPACES_MOST]; /* a bit for each subscriber */
-    struct feed_subscriber_slot places[FEED_MOST];
+    struct feed_subscriber_slot slots[FEED_MOST];
 };
 
 /* --- queries --- */
@@ -55,7 +55,7 @@ void feed_publisher_miss(struct publisher *publisher, int ns);
 /* --- subscribers --- */
 struct subscriber;
 
-/* Takes a place that is free or whose process is gone, and creates the pipe in `folder`.  On failure NULL
+/* Takes a slot that is free or whose process is gone, and creates the pipe in `folder`.  On failure NULL
  * with one line in `problem`. */
 struct subscriber *feed_subscriber_open(struct segment *segment, const char *folder, char *problem,
                                         size_t problem_size);
@@ -69,7 +69,7 @@ uint32_t feed_subscriber_missed(const struct subscriber *subscriber, int ns);
 /* Adds a connection of the session; returns the key that removes it, 0: too many connections. */
 MUST_USE uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session);
 void feed_session_remove(struct subscriber *subscriber, uint64_t key);
-/* The process is gone: closes its place. */
+/* The process is gone: closes its slot. */
 void feed_retire(struct segment *segment, uint32_t process);
 
 struct subscriber_news {

@@ -1,8 +1,8 @@
 /* losses: why task attempts were lost, as far as it is known on their host (tasks.md, "Lost attempts").
  *
- * Shared memory, with a place for each process that may run tasks.  The worker writes which task of its
+ * Shared memory, with a slot for each process that may run tasks.  The worker writes which task of its
  * claim it is running, and what it could not record in the database; when the worker has died, the master
- * writes how.  A scan reads the notes.  Zeroed memory contains no notes.  The last few notes of a place
+ * writes how.  A scan reads the notes.  Zeroed memory contains no notes.  The last few notes of a slot
  * outlive its process. */
 #ifndef STAMPD_SEGMENT_LOSSES_H
 #define STAMPD_SEGMENT_LOSSES_H
@@ -51,7 +51,7 @@ uint64_t losses_hash(struct bytes task);
 /* The worker starts this task of its claim; LOSSES_ANY: none yet, or several together. */
 void losses_show(struct losses *losses, uint64_t task);
 uint64_t losses_shown(const struct losses *losses);
-/* Notes why the tasks of a claim are lost: for the process of the place, or for the master when that
+/* Notes why the tasks of a claim are lost: for the process of the slot, or for the master when that
  * process is dead.  A second note of a claim is merged with the first. */
 void losses_note(struct losses *losses, int64_t claim, const struct loss *loss);
 /* What is known about a claim. */

@@ -39,9 +39,9 @@ static int name_to_words(struct bytes database, uint64_t words_r[NAME_WORDS])
     return (int)(1 + database.size + 7) / 8;
 }
 
-/* Whether the place is that of the namespace, or could be made so.  No word of a name is 0, and a written
- * word never changes.  So a place that differs always will: every process that looks up the same name skips
- * it and reaches the same place.  A name left half-written by a dead process is completed by the next
+/* Whether the record is that of the namespace, or could be made so.  No word of a name is 0, and a written
+ * word never changes.  So a record that differs always will: every process that looks up the same name skips
+ * it and reaches the same record.  A name left half-written by a dead process is completed by the next
  * process whose name fits it. */
 static bool find_or_write_name(struct namespace_record *ns, const uint64_t *words, int count)
 {
@@ -75,16 +75,16 @@ static struct namespace_record *ns_at(const struct segment *segment, int ns)
 
 const char *namespaces_database(const struct segment *segment, int ns)
 {
-    struct namespace_record *place = ns_at(segment, ns);
-    uint64_t first = atomic_load(&place->name[0]);
+    struct namespace_record *record = ns_at(segment, ns);
+    uint64_t first = atomic_load(&record->name[0]);
     unsigned char size;
     memcpy(&size, &first, sizeof size);
     if (size == 0)
         return NULL;
     for (int i = 1; i < (1 + size + 7) / 8; i++)
-        if (atomic_load(&place->name[i]) == 0)
+        if (atomic_load(&record->name[i]) == 0)
             return NULL;
-    return (const char *)(const void *)place->name + 1;
+    return (const char *)(const void *)record->name + 1;
 }
 
 int namespaces_count(const struct segment *segment)

@@ -31,7 +31,7 @@ struct purge_counts {
     _Atomic uint64_t may_end[KEPT_WORDS]; /* a bit for each namespace: to be checked each minute */
     _Atomic uint64_t reserved[2];
 };
-_Static_assert(KEPT_COUNT <= 8, "each kind has its place");
+_Static_assert(KEPT_COUNT <= 8, "each kind has its counter");
 
 static inline void purge_counts_note_ends(struct purge_counts *board, int ns, bool may_end)
 {

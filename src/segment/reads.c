@@ -1,4 +1,4 @@
-/* reads: places, tickets, and the clients and namespaces that get no trial. */
+/* reads: slots, tickets, and the clients and namespaces that get no trial. */
 #include "segment/reads.h"
 
 #include <unistd.h>
@@ -10,49 +10,49 @@
 static const uint64_t CHOOSING = 1;
 enum { FIRST_TICKET = 2, NO_TRIAL_MS = 10000 };
 
-static struct reads_place *own_place(const struct segment *segment)
+static struct reads_slot *own_slot(const struct segment *segment)
 {
     assert(segment_index(segment) != SEGMENT_NO_INDEX);
-    return &segment->reads->places[segment_index(segment)];
+    return &segment->reads->slots[segment_index(segment)];
 }
 
-/* The place of a dead process does not count. */
+/* The slot of a dead process does not count. */
 static bool is_taken(const struct segment *segment, int index)
 {
-    const struct reads_place *place = &segment->reads->places[index];
-    return atomic_load(&place->ticket) != 0 && processes_state(segment, index) == PROCESS_HELD &&
-           processes_pid(segment, index) == atomic_load(&place->pid) &&
+    const struct reads_slot *slot = &segment->reads->slots[index];
+    return atomic_load(&slot->ticket) != 0 && processes_state(segment, index) == PROCESS_HELD &&
+           processes_pid(segment, index) == atomic_load(&slot->pid) &&
            processes_instance(segment, index) == processes_instance(segment, segment_index(segment));
 }
 
-static void take_place(struct segment *segment, const struct read_shares *shares)
+static void take_slot(struct segment *segment, const struct read_shares *shares)
 {
-    struct reads_place *place = own_place(segment);
-    atomic_store(&place->client, shares->client);
-    atomic_store(&place->ns, (uint32_t)shares->ns);
-    atomic_store(&place->pid, (uint32_t)getpid());
-    atomic_store(&place->ticket, CHOOSING);
-    atomic_store(&place->ticket, atomic_fetch_add(&segment->reads->next, 1) + FIRST_TICKET);
+    struct reads_slot *slot = own_slot(segment);
+    atomic_store(&slot->client, shares->client);
+    atomic_store(&slot->ns, (uint32_t)shares->ns);
+    atomic_store(&slot->pid, (uint32_t)getpid());
+    atomic_store(&slot->ticket, CHOOSING);
+    atomic_store(&slot->ticket, atomic_fetch_add(&segment->reads->next, 1) + FIRST_TICKET);
 }
 
 void reads_leave(struct segment *segment)
 {
-    atomic_store(&own_place(segment)->ticket, 0);
+    atomic_store(&own_slot(segment)->ticket, 0);
 }
 
-/* A process that takes a ticket after ours sees our place; for one whose ticket is being assigned, the
+/* A process that takes a ticket after ours sees our slot; for one whose ticket is being assigned, the
  * order is unknown. */
 static enum reads_entry judge(const struct segment *segment, const struct read_shares *shares)
 {
-    uint64_t own = atomic_load(&own_place(segment)->ticket);
+    uint64_t own = atomic_load(&own_slot(segment)->ticket);
     int64_t of_ns = 0, of_client = 0;
     for (int index = 0; index < processes_count(segment); index++) {
-        const struct reads_place *place = &segment->reads->places[index];
-        uint64_t ticket = atomic_load(&place->ticket);
+        const struct reads_slot *slot = &segment->reads->slots[index];
+        uint64_t ticket = atomic_load(&slot->ticket);
         if (index == segment_index(segment) || !ticket || ticket >= own || !is_taken(segment, index))
             continue;
-        of_ns += atomic_load(&place->ns) == (uint32_t)shares->ns;
-        of_client += shares->client && atomic_load(&place->client) == shares->client;
+        of_ns += atomic_load(&slot->ns) == (uint32_t)shares->ns;
+        of_client += shares->client && atomic_load(&slot->client) == shares->client;
     }
     if (shares->client_most && of_client >= shares->client_most)
         return READS_CLIENT_FULL;
@@ -89,7 +89,7 @@ static void suspect(struct segment *segment, const struct read_shares *shares, e
 
 enum reads_entry reads_enter(struct segment *segment, const struct read_shares *shares)
 {
-    take_place(segment, shares);
+    take_slot(segment, shares);
     enum reads_entry entry = judge(segment, shares);
     if (entry == READS_ENTERED)
         return entry;

@@ -1,9 +1,9 @@
 /* reads: the number of workers that run long reads (searches, lists, pages of collections), in the shared
  * segment (architecture.md, "Long reads").
  *
- * Each process that may read has a place.  A process that begins a long read writes its place, then counts
+ * Each process that may read has a slot.  A process that begins a long read writes its slot, then counts
  * the earlier reads of the same namespace and of the same client: no process waits, and no more than the
- * share get in.  A place counts while its process lives: no repair is needed when the process dies.  A read
+ * share get in.  A slot counts while its process lives: no repair is needed when the process dies.  A read
  * beyond a share is admitted on trial, for a short time, unless a trial of the same client or namespace has
  * failed recently: a quick read is never refused, and a slow one costs one trial. */
 #ifndef STAMPD_SEGMENT_READS_H
@@ -41,11 +41,11 @@ int64_t reads_count(const struct segment *segment);
 enum { READS_SUSPECTS = 256 };
 struct reads_board {
     _Alignas(64) _Atomic uint64_t next; /* ticket */
-    struct reads_place {
+    struct reads_slot {
         _Atomic uint64_t ticket; /* 0: free; written last */
         _Atomic uint64_t client;
         _Atomic uint32_t ns, pid;
-    } places[PROCESSES_MOST];
+    } slots[PROCESSES_MOST];
     struct reads_suspect {
         _Atomic uint64_t client;
         _Atomic int64_t until_ms; /* monotonic */

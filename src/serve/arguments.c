@@ -38,7 +38,7 @@ enum { OF_OPERATIONS = 1, OF_RESOURCES = 2, OF_MANAGERS = 4, OF_CALLERS = OF_OPE
 struct argument {
     const char *name;
     int whose;
-    size_t place; /* of its field in struct arguments */
+    size_t offset; /* of its field in struct arguments */
     enum json_kind kind;
     bool may_be_number;
 };
@@ -111,12 +111,12 @@ static bool is_tree(const struct argument *argument)
 
 static const struct json **tree_field(struct arguments *arguments, const struct argument *argument)
 {
-    return (const struct json **)(void *)((char *)arguments + argument->place);
+    return (const struct json **)(void *)((char *)arguments + argument->offset);
 }
 
 static struct bytes *text_field(struct arguments *arguments, const struct argument *argument)
 {
-    return (struct bytes *)(void *)((char *)arguments + argument->place);
+    return (struct bytes *)(void *)((char *)arguments + argument->offset);
 }
 
 static bool is_given(struct arguments *arguments, const struct argument *argument)

@@ -118,7 +118,7 @@ bool handover_is_watched(void)
 }
 
 /* Sends `text` with a descriptor, or -1.  Failures are ignored. */
-static void tell_systemd(const char *text, int fd)
+static void notify_systemd(const char *text, int fd)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = getenv("NOTIFY_SOCKET");
@@ -162,16 +162,16 @@ void handover_ready(const struct handed *handed, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         snprintf(text, sizeof text, "FDSTORE=1\nFDNAME=%s", handed[i].name);
-        tell_systemd(text, handed[i].fd);
+        notify_systemd(text, handed[i].fd);
     }
-    tell_systemd("READY=1", -1);
+    notify_systemd("READY=1", -1);
 }
 
 void handover_name_successor(pid_t pid)
 {
     char text[MESSAGE_BYTES];
     snprintf(text, sizeof text, "MAINPID=%d", (int)pid);
-    tell_systemd(text, -1);
+    notify_systemd(text, -1);
 }
 
 /* --- the old server --- */
@@ -190,7 +190,7 @@ static bool place_descriptors(struct handed *handed, size_t count)
     return true;
 }
 
-static bool tell_child(const struct handed *handed, size_t count)
+static bool notify_child(const struct handed *handed, size_t count)
 {
     char names[HANDOVER_MOST * HANDOVER_NAME_BYTES] = "", pid[24], number[24];
     size_t used = 0;
@@ -217,7 +217,7 @@ pid_t handover_start(const char *program, char **arguments, const struct handed 
     memcpy(all[count].name, READY, sizeof READY);
     pid_t pid = fork();
     if (pid == 0) {
-        if (tell_child(all, count + 1) && place_descriptors(all, count + 1))
+        if (notify_child(all, count + 1) && place_descriptors(all, count + 1))
             execv(program, arguments);
         log_error("%s: a new server cannot be started: %m", program);
         _exit(1);

@@ -48,7 +48,7 @@ struct instance {
     int count, indexes[PROCESSES_MOST];
     struct claim claims[CLAIMS_MAX];
     struct recovery recoveries[PROCESSES_MOST];
-    bool is_told[NUMBER_MAX + 1]; /* it was logged that the file of this number is missing */
+    bool is_logged[NUMBER_MAX + 1]; /* it was logged that the file of this number is missing */
 };
 
 bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size)
@@ -221,13 +221,13 @@ static struct claim *find_claim(struct instance *instance, uint32_t number)
 }
 
 /* Logs once that the state of an instance's entries is unknown because its lock file was removed. */
-static void tell_missing(struct instance *instance, uint32_t number)
+static void log_missing(struct instance *instance, uint32_t number)
 {
-    if (!instance->is_told[number])
+    if (!instance->is_logged[number])
         log_warning(
             "%s%u is missing or was replaced: its entries stay in doubt until all instances have stopped",
             instance->prefix, number);
-    instance->is_told[number] = true;
+    instance->is_logged[number] = true;
 }
 
 /* Did the instance lock this very file, not one made later in its place? */
@@ -272,13 +272,13 @@ static void try_claim(struct instance *instance, uint32_t number, struct claim *
     int fd = lock_file(instance, number, 0, &status);
     if (fd < 0) {
         if (errno == ENOENT)
-            tell_missing(instance, number);
+            log_missing(instance, number);
         else if (errno != EWOULDBLOCK)
             log_warning("%s%u: %s", instance->prefix, number, strerror(errno));
         return;
     }
     if (!is_its_file(instance->segment, number, &status)) {
-        tell_missing(instance, number);
+        log_missing(instance, number);
         close(fd);
         return;
     }

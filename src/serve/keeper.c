@@ -81,15 +81,15 @@ static int64_t ends_left_ms(struct keeper *keeper)
 static bool wait_ms(struct keeper *keeper, int64_t pause_ms)
 {
     int64_t until_ms = clock_monotonic_ms() + pause_ms;
-    while (stop_asked() == STOP_NOT) {
+    while (stop_requested() == STOP_NOT) {
         int64_t wait_ms = ends_left_ms(keeper), left_ms = until_ms - clock_monotonic_ms();
-        if (left_ms <= 0 || stop_asked() != STOP_NOT)
+        if (left_ms <= 0 || stop_requested() != STOP_NOT)
             break;
         wait_ms = wait_ms < 0 ? 0 : wait_ms < left_ms ? wait_ms : left_ms;
         (void)poll(&(struct pollfd){.fd = keeper->stop, .events = POLLIN}, 1,
                    wait_ms < INT32_MAX ? (int)wait_ms : INT32_MAX);
     }
-    return stop_asked() == STOP_NOT;
+    return stop_requested() == STOP_NOT;
 }
 
 /* --- one namespace ------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ static void rewrite(struct keeper *keeper, struct pg *pg)
     if (schema_read(keeper->arena, pg_get_text(rows, 0, 1), &schema, &problem) || pg_prepare(pg, &older, 1) ||
         pg_prepare(pg, &still, 1) || rewriting_prepare(pg, false) || !wait_for_older(keeper, pg))
         return;
-    for (int row = 0; row < pg_rows(rows) && stop_asked() == STOP_NOT && pg_is_usable(pg); row++) {
+    for (int row = 0; row < pg_rows(rows) && stop_requested() == STOP_NOT && pg_is_usable(pg); row++) {
         const struct schema_class *class = schema_find_class(schema, pg_get_text(rows, row, 0));
         if (class)
             rewrite_class(keeper, pg, class);
@@ -220,7 +220,7 @@ static void keep_all(struct keeper *keeper)
 {
     size_t count;
     const char *const *databases = keeper_databases_list(keeper->settings, keeper->arena, &count);
-    for (size_t i = 0; i < count && stop_asked() == STOP_NOT; i++)
+    for (size_t i = 0; i < count && stop_requested() == STOP_NOT; i++)
         keep_database(keeper, databases[i]);
     atomic_fetch_add(&keeper->board->rounds, 1);
     atomic_store(&keeper->board->round_s, (int64_t)time(NULL));

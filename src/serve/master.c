@@ -33,9 +33,9 @@
 #include "serve/task_metrics.h"
 
 enum {
-    TURN_MS = 250,      /* longest time between two calls of supervisor_tend */
-    OVERLAP_MS = 3000,  /* the successor's relay listens before ours ends */
-    PATIENCE_MS = 2000, /* for workers of a killed master, which are about to end */
+    TURN_MS = 250,     /* longest time between two calls of supervisor_tend */
+    OVERLAP_MS = 3000, /* the successor's relay listens before ours ends */
+    ORPHANS_MS = 2000, /* for workers of a killed master, which are about to end */
     PROBLEM_BYTES = 600,
 };
 
@@ -174,7 +174,7 @@ static bool listen_patiently(const char *name, const char *path, int64_t group, 
     *listener_r = handover_find_socket(name, path);
     if (*listener_r >= 0)
         return true;
-    int64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    int64_t until_ms = clock_monotonic_ms() + ORPHANS_MS;
     while (!fcgi_listen(path, group, listener_r, problem, PROBLEM_BYTES)) {
         if (!strstr(problem, "living process") || clock_monotonic_ms() >= until_ms)
             return false;
@@ -419,7 +419,7 @@ static void succeed_myself(struct master *master)
 }
 
 /* The successor serves, or has ended before it could. */
-static void hear_successor(struct master *master)
+static void read_successor(struct master *master)
 {
     char word;
     ssize_t size = read(master->successor_ready, &word, 1);
@@ -438,16 +438,16 @@ static void hear_successor(struct master *master)
     }
 }
 
-static void look_for_successor(struct master *master, bool is_told)
+static void watch_successor(struct master *master, bool has_message)
 {
-    if (is_told)
-        hear_successor(master);
+    if (has_message)
+        read_successor(master);
     if (master->leave_ms && master->stopping == STOP_NOT && clock_monotonic_ms() >= master->leave_ms)
         stop(master, STOP_DRAIN);
 }
 
 /* Sent once: to the predecessor, which may stop now, and to systemd. */
-static void look_whether_ready(struct master *master)
+static void check_ready(struct master *master)
 {
     struct handed handed[HANDOVER_MOST];
     if (master->is_ready || master->stopping != STOP_NOT || !supervisor_is_ready(master->supervisor))
@@ -498,9 +498,9 @@ static void run(struct master *master, int signals)
         sources[2].revents = 0;
         if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)
             log_fatal("cannot poll: %m");
-        supervisor_hear(master->supervisor);
-        look_whether_ready(master);
-        look_for_successor(master, sources[2].fd >= 0 && sources[2].revents);
+        supervisor_receive(master->supervisor);
+        check_ready(master);
+        watch_successor(master, sources[2].fd >= 0 && sources[2].revents);
         heed_signals(master);
     } while (master->stopping == STOP_NOT || !supervisor_is_empty(master->supervisor));
 }

@@ -64,15 +64,15 @@ static void add_metric(struct builder *out, const char *type, const char *name, 
 
 static void add_live(struct builder *out, const struct segment *segment)
 {
-    uint64_t listeners = 0, told = 0, refused = 0;
+    uint64_t listeners = 0, sent = 0, refused = 0;
     for (int i = 0; i < FEED_MOST; i++) {
-        listeners += atomic_load(&segment->feed->places[i].listeners);
-        told += atomic_load(&segment->feed->places[i].told);
-        refused += atomic_load(&segment->feed->places[i].refused);
+        listeners += atomic_load(&segment->feed->slots[i].listeners);
+        sent += atomic_load(&segment->feed->slots[i].sent);
+        refused += atomic_load(&segment->feed->slots[i].refused);
     }
     add_metric(out, "gauge", "live_listeners",
                "Open connections for live events, of all instances that share the segment.", listeners);
-    add_metric(out, "counter", "live_events_total", "Events written to connections for live events.", told);
+    add_metric(out, "counter", "live_events_total", "Events written to connections for live events.", sent);
     add_metric(out, "counter", "live_refused_total", "Requests for live events that a limit has refused.",
                refused);
 }

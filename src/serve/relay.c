@@ -23,9 +23,9 @@
 
 enum {
     ABSENT_MS = 60000,          /* between two checks for a database that does not exist */
-    LOOK_MS = 250,              /* for new namespaces and for connections that are due */
-    TELL_MS = 1000,             /* between two reports of the databases that it listens to */
-    BELIEVED_MS = 10000,        /* validity of a worker's report of an unreachable database */
+    CHECK_MS = 250,             /* for new namespaces and for connections that are due */
+    REPORT_MS = 1000,           /* between two reports of the databases that it listens to */
+    TRUSTED_MS = 10000,         /* validity of a worker's report of an unreachable database */
     STATEMENT_TIMEOUT_MS = 5000 /* only LISTEN is run */
 };
 
@@ -42,12 +42,12 @@ struct relay {
     struct segment *segment;
     struct arena *arena; /* of one batch of notifications */
     struct remote_wakeups *remote_wakeups;
-    int64_t told_ms;
+    int64_t reported_ms;
     struct relay_session sessions[NAMESPACES_MOST];
 };
 
 /* A namespace was created or changed: databases that did not exist may exist now. */
-static void look_for_absent(struct relay *relay)
+static void retry_absent(struct relay *relay)
 {
     for (int ns = 0; ns < NAMESPACES_MOST; ns++)
         if (relay->sessions[ns].is_absent)
@@ -61,7 +61,7 @@ static void receive(struct relay *relay, int ns, struct bytes payload)
     if (!notification_publish(relay->segment, ns, payload, &class, &id))
         purge_counts_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
     if (class.data && bytes_equal(class, BYTES("Namespace")))
-        look_for_absent(relay);
+        retry_absent(relay);
 }
 
 /* Tasks were created or moved outside the workers: managers must scan. */
@@ -150,20 +150,20 @@ static int connect_due(struct relay *relay, int count, int *turn)
         *turn = ns + 1;
         return 0;
     }
-    return LOOK_MS;
+    return CHECK_MS;
 }
 
 /* The report of a worker that failed to reach the database has precedence for a while. */
-static void tell_health(struct relay *relay, int count)
+static void report_health(struct relay *relay, int count)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms < relay->told_ms + TELL_MS)
+    if (now_ms < relay->reported_ms + REPORT_MS)
         return;
-    relay->told_ms = now_ms;
+    relay->reported_ms = now_ms;
     for (int ns = 0; ns < count; ns++) {
         bool is_up;
         int64_t age_ms = namespaces_health(relay->segment, ns, &is_up);
-        if (relay->sessions[ns].pg && (is_up || age_ms < 0 || age_ms > BELIEVED_MS))
+        if (relay->sessions[ns].pg && (is_up || age_ms < 0 || age_ms > TRUSTED_MS))
             namespaces_set_health(relay->segment, ns, true);
     }
 }
@@ -177,10 +177,10 @@ void relay_run(const struct settings *settings, struct segment *segment)
     struct pollfd sockets[NAMESPACES_MOST + 1];
     (void)prctl(PR_SET_NAME, "stampd-relay"); /* for administrators */
     sockets[NAMESPACES_MOST] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
-    for (int turn = 0; stop_asked() == STOP_NOT;) {
+    for (int turn = 0; stop_requested() == STOP_NOT;) {
         int count = namespaces_count(segment);
         int wait_ms = connect_due(&relay, count, &turn);
-        tell_health(&relay, count);
+        report_health(&relay, count);
         task_wakeup_again(settings, segment);
         struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)

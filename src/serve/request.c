@@ -80,7 +80,7 @@ static bool is_piece(struct bytes piece, const char *text)
 static bool find_probe(const struct request_source *source, const struct bytes *pieces, size_t count,
                        struct call *call)
 {
-    if (count != 1 || !bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("probe")))
+    if (count != 1 || !bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("probe")))
         return false;
     if (is_piece(pieces[0], "live"))
         call->route = CALL_LIVE;
@@ -275,12 +275,12 @@ static enum fault begin_manager(const struct settings *settings, const struct re
 static enum fault refuse_body(const struct settings *settings, struct call *call, int64_t size,
                               struct reply *reply)
 {
-    static const char wish[] = "A larger body needs a key in the header Authorization.";
+    static const char needed[] = "A larger body needs a key in the header Authorization.";
     bool is_whole = call->body_most == settings->limit_body_bytes;
     if (call->barred)
-        return reply_fault(call, reply, call->barred, wish,
+        return reply_fault(call, reply, call->barred, needed,
                            arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
-    return reply_fault(call, reply, FAULT_ALIMIT, is_whole ? NULL : wish,
+    return reply_fault(call, reply, FAULT_ALIMIT, is_whole ? NULL : needed,
                        is_whole ? "limit_body_bytes" : "limit_anonymous_body_bytes",
                        arena_printf(call->arena, "%lld", (long long)call->body_most),
                        arena_printf(call->arena, "%lld", (long long)size), NULL);
@@ -378,7 +378,7 @@ static void read_asker(const struct request_source *source, struct call *call)
  * whose code is in the header X-Stampd-Judged. */
 static bool is_question(const struct request_source *source)
 {
-    return bytes_equal(parameter(source, "STAMPD_DOOR"), BYTES("body"));
+    return bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("body"));
 }
 
 static enum fault answer_question(const struct settings *settings, const struct request_source *source,

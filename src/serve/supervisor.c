@@ -46,8 +46,8 @@ struct child {
     bool is_outdated; /* to be replaced */
     bool is_killed;
     enum loss_cause killed_for; /* while it ran a task */
-    enum stop told;             /* and when */
-    int64_t told_ms, repeat_ms;
+    enum stop stopping_as;      /* and when */
+    int64_t stopping_ms, repeat_ms;
     int64_t started_ms;
     int64_t limit_ms, drain_ms; /* from the settings that it was started with */
 };
@@ -255,22 +255,22 @@ static void start_worker(struct supervisor *supervisor, int position)
 
 /* --- stopping --- */
 
-static void tell_to_stop(struct child *child, enum stop how)
+static void request_stop(struct child *child, enum stop how)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (how > child->told) {
-        child->told = how;
-        child->told_ms = now_ms;
+    if (how > child->stopping_as) {
+        child->stopping_as = how;
+        child->stopping_ms = now_ms;
     }
     child->repeat_ms = now_ms + REPEAT_MS;
-    kill(child->pid, child->told == STOP_NOW ? SIGQUIT : SIGTERM);
+    kill(child->pid, child->stopping_as == STOP_NOW ? SIGQUIT : SIGTERM);
 }
 
 static void kill_overdue(struct supervisor *supervisor, struct child *child, int64_t now_ms)
 {
     if (child->is_killed)
         return;
-    int64_t patience_ms = child->told == STOP_NOW ? KILL_MS : child->drain_ms;
+    int64_t grace_ms = child->stopping_as == STOP_NOW ? KILL_MS : child->drain_ms;
     enum loss_cause cause = LOSS_TIME;
     const struct pulse *pulse =
         child->role == ROLE_WORKER ? metrics_pulse(supervisor->segment, child->index) : NULL;
@@ -280,9 +280,9 @@ static void kill_overdue(struct supervisor *supervisor, struct child *child, int
     int64_t limit_ms = own_ms ? own_ms + OVERDUE_MS : child->limit_ms;
     /* A worker that is being replaced may finish its task, which has its own time limit. */
     bool is_at_task = supervisor->stopping == STOP_NOT && own_ms && since_ms;
-    if (is_at_task && child->told != STOP_NOT)
-        child->told_ms = now_ms; /* its time to drain begins after the task */
-    if (child->told != STOP_NOT && now_ms - child->told_ms >= patience_ms && !is_at_task)
+    if (is_at_task && child->stopping_as != STOP_NOT)
+        child->stopping_ms = now_ms; /* its time to drain begins after the task */
+    if (child->stopping_as != STOP_NOT && now_ms - child->stopping_ms >= grace_ms && !is_at_task)
         cause = LOSS_STOP;
     else if ((!deadline_ms || now_ms - deadline_ms < MODULE_GRACE_MS) &&
              (!since_ms || now_ms - since_ms < limit_ms))
@@ -318,8 +318,8 @@ static void continue_stop(struct supervisor *supervisor, int64_t now_ms)
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
         if ((child->role != ROLE_RELAY || is_relays_turn) &&
-            (child->told < supervisor->stopping || now_ms >= child->repeat_ms))
-            tell_to_stop(child, supervisor->stopping);
+            (child->stopping_as < supervisor->stopping || now_ms >= child->repeat_ms))
+            request_stop(child, supervisor->stopping);
     }
 }
 
@@ -346,12 +346,12 @@ struct post {
     bool has_former; /* ready and outdated, not yet signalled to stop */
 };
 
-static struct post look_at_post(const struct supervisor *supervisor, enum role role, int position)
+static struct post read_posts(const struct supervisor *supervisor, enum role role, int position)
 {
     struct post post = {0};
     for (int i = 0; i < supervisor->count; i++) {
         const struct child *child = &supervisor->children[i];
-        if (child->role != role || child->position != position || child->told != STOP_NOT)
+        if (child->role != role || child->position != position || child->stopping_as != STOP_NOT)
             continue;
         post.has_current |= !child->is_outdated;
         post.is_starting |= !child->is_outdated && !child->is_ready;
@@ -362,7 +362,7 @@ static struct post look_at_post(const struct supervisor *supervisor, enum role r
 
 static bool is_served(const struct supervisor *supervisor, enum role role, int position)
 {
-    struct post post = look_at_post(supervisor, role, position);
+    struct post post = read_posts(supervisor, role, position);
     return post.has_former || (post.has_current && !post.is_starting);
 }
 
@@ -381,8 +381,8 @@ static void succeed(struct supervisor *supervisor, struct child *successor)
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
         if (child != successor && child->role == successor->role && child->position == successor->position &&
-            child->is_outdated && child->told == STOP_NOT)
-            tell_to_stop(child, STOP_DRAIN);
+            child->is_outdated && child->stopping_as == STOP_NOT)
+            request_stop(child, STOP_DRAIN);
     }
 }
 
@@ -390,11 +390,11 @@ static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
 {
     bool is_replacing = false;
     for (int i = 0; i < supervisor->positions && !is_replacing; i++) {
-        struct post post = look_at_post(supervisor, ROLE_WORKER, i);
+        struct post post = read_posts(supervisor, ROLE_WORKER, i);
         is_replacing = post.is_starting && post.has_former;
     }
     for (int i = 0; i < supervisor->positions; i++) {
-        struct post post = look_at_post(supervisor, ROLE_WORKER, i);
+        struct post post = read_posts(supervisor, ROLE_WORKER, i);
         if (post.has_current || !throttle_allows(&supervisor->throttles[i], now_ms))
             continue;
         if (post.has_former && is_replacing)
@@ -412,14 +412,14 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
             now_ms - child->started_ms >= RELAY_OVERLAP_MS)
             succeed(supervisor, child);
     }
-    if (!look_at_post(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
+    if (!read_posts(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
         throttle_allows(&supervisor->relay_throttle, now_ms))
         start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 static void tend_live(struct supervisor *supervisor, int64_t now_ms)
 {
-    if (!look_at_post(supervisor, ROLE_LIVE, NO_POSITION).has_current &&
+    if (!read_posts(supervisor, ROLE_LIVE, NO_POSITION).has_current &&
         throttle_allows(&supervisor->live_throttle, now_ms))
         start(supervisor, ROLE_LIVE, NO_POSITION, SEGMENT_NO_INDEX);
 }
@@ -429,10 +429,10 @@ static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
-        if (child->role == ROLE_KEEPER && child->is_outdated && child->told == STOP_NOT)
-            tell_to_stop(child, STOP_DRAIN);
+        if (child->role == ROLE_KEEPER && child->is_outdated && child->stopping_as == STOP_NOT)
+            request_stop(child, STOP_DRAIN);
     }
-    if (!look_at_post(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
+    if (!read_posts(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
         throttle_allows(&supervisor->keeper_throttle, now_ms))
         start(supervisor, ROLE_KEEPER, NO_POSITION, SEGMENT_NO_INDEX);
 }
@@ -458,8 +458,8 @@ void supervisor_tend(struct supervisor *supervisor)
     }
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
-        if (supervisor->stopping == STOP_NOT && child->told != STOP_NOT && now_ms >= child->repeat_ms)
-            tell_to_stop(child, child->told);
+        if (supervisor->stopping == STOP_NOT && child->stopping_as != STOP_NOT && now_ms >= child->repeat_ms)
+            request_stop(child, child->stopping_as);
         kill_overdue(supervisor, child, now_ms);
     }
 }
@@ -474,7 +474,7 @@ static struct child *find_child(struct supervisor *supervisor, pid_t pid)
     return NULL;
 }
 
-void supervisor_hear(struct supervisor *supervisor)
+void supervisor_receive(struct supervisor *supervisor)
 {
     struct message message;
     while (read(supervisor->messages[0], &message, sizeof message) == sizeof message) {
@@ -497,7 +497,7 @@ static void report(const struct child *child, int status)
     if (WIFSIGNALED(status))
         log_error("%s killed by signal %d (%s) pid=%d position=%d index=%d", role, WTERMSIG(status),
                   strsignal(WTERMSIG(status)), (int)child->pid, child->position, child->index);
-    else if (WEXITSTATUS(status) || (child->told == STOP_NOT && child->role != ROLE_RECOVERY))
+    else if (WEXITSTATUS(status) || (child->stopping_as == STOP_NOT && child->role != ROLE_RECOVERY))
         log_error("%s exited with status %d pid=%d position=%d index=%d", role, WEXITSTATUS(status),
                   (int)child->pid, child->position, child->index);
     else
@@ -546,7 +546,7 @@ static void remove_child(struct supervisor *supervisor, struct child *child, int
     unname_request(lines);
     const struct loss loss = cause_of_death(child, status);
     note_loss(supervisor, child, loss);
-    if (child->told == STOP_NOT)
+    if (child->stopping_as == STOP_NOT)
         slow_down(supervisor, child);
     struct child gone = *child;
     *child = supervisor->children[--supervisor->count];

@@ -27,7 +27,7 @@ void supervisor_destroy(struct supervisor *supervisor);
 
 /* Readable when a child has sent a message: then call supervisor_hear. */
 int supervisor_descriptor(const struct supervisor *supervisor);
-void supervisor_hear(struct supervisor *supervisor);
+void supervisor_receive(struct supervisor *supervisor);
 /* After SIGCHLD: reaps the children that have died. */
 void supervisor_reap(struct supervisor *supervisor);
 /* Called often, and after each of the above: starts missing children, ends overdue ones. */

@@ -64,10 +64,10 @@ struct worker {
 
 static bool is_stopping(void)
 {
-    return stop_asked() != STOP_NOT;
+    return stop_requested() != STOP_NOT;
 }
 
-static void tell_master(const struct heritage *heritage, enum message_kind kind)
+static void notify_master(const struct heritage *heritage, enum message_kind kind)
 {
     struct message message = {.kind = kind, .pid = getpid()};
     if (write(heritage->messages, &message, sizeof message) != sizeof message)
@@ -180,7 +180,7 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
 static void recycle(struct worker *worker)
 {
     if (!worker->is_recycled)
-        tell_master(worker->heritage, MESSAGE_RECYCLE);
+        notify_master(worker->heritage, MESSAGE_RECYCLE);
     worker->is_recycled = true;
 }
 
@@ -309,17 +309,17 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 
 static void heed_signals(struct worker *worker)
 {
-    enum stop asked = stop_asked();
-    if (asked == STOP_NOT)
+    enum stop stop = stop_requested();
+    if (stop == STOP_NOT)
         return;
     fcgi_stop_listening(worker->fcgi);
-    if (asked == STOP_NOW)
+    if (stop == STOP_NOW)
         worker->must_leave = true;
     else if (!worker->leave_at_ms)
         worker->leave_at_ms = clock_monotonic_ms() + worker->settings->drain_s * 1000;
 }
 
-static void look_at_clock(struct worker *worker)
+static void check_clock(struct worker *worker)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms >= worker->rest_at_ms) {
@@ -342,7 +342,7 @@ static int64_t time_to_wait(const struct worker *worker)
     return next_ms > now_ms ? next_ms - now_ms : 0;
 }
 
-static void serve_until_told(struct worker *worker)
+static void serve_until_stopped(struct worker *worker)
 {
     struct fcgi_request *request;
     while (!worker->must_leave) {
@@ -358,7 +358,7 @@ static void serve_until_told(struct worker *worker)
         case FCGI_EVENT_END:
             return;
         }
-        look_at_clock(worker);
+        check_clock(worker);
     }
 }
 
@@ -373,7 +373,7 @@ static void serve_the_last(struct worker *worker)
         if (event == FCGI_EVENT_REQUEST)
             serve_request(worker, request);
         else
-            stop_asked();
+            stop_requested();
         if (clock_monotonic_ms() >= until_ms)
             return;
     }
@@ -394,8 +394,8 @@ int worker_run(const struct heritage *heritage)
         close_worker(&worker);
         return 1;
     }
-    tell_master(heritage, MESSAGE_READY);
-    serve_until_told(&worker);
+    notify_master(heritage, MESSAGE_READY);
+    serve_until_stopped(&worker);
     serve_the_last(&worker);
     if (fcgi_connections(worker.fcgi))
         log_info("worker exits with open connections=%zu", fcgi_connections(worker.fcgi));

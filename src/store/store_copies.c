@@ -65,7 +65,7 @@ struct pair {
 
 /* The position of `after` among the classes of this source; their number, if `after` is not of this source,
  * or its class is no longer a target. */
-static size_t find_place(const struct copy_source *source, const struct copy_place *after)
+static size_t find_place(const struct copy_source *source, const struct copy_position *after)
 {
     size_t count = source->copies ? source->copies->count : 0;
     if (!after->class.data || source->due != after->due || !bytes_equal(source->iclass, after->iclass) ||
@@ -79,7 +79,7 @@ static size_t find_place(const struct copy_source *source, const struct copy_pla
 
 /* The pairs to search, with the parameters of COPY_FIND. */
 static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch,
-                        const struct copy_place *after, struct pair *pairs)
+                        const struct copy_position *after, struct pair *pairs)
 {
     size_t most = batch->source_count * SCHEMA_COPIES_MOST, count = 0;
     struct bytes *columns[4];
@@ -107,7 +107,7 @@ static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch
 
 /* Rows of COPY_FIND; one row beyond the limit means that there are more. */
 static void read_targets(struct copy_batch *batch, const struct pair *pairs, const struct pg_result *rows,
-                         size_t limit, struct copy_place *last_r)
+                         size_t limit, struct copy_position *last_r)
 {
     for (int row = 0; row < pg_rows(rows) && batch->target_count < limit; row++) {
         const struct pair *pair = &pairs[pg_get_i64(rows, row, 0) - 1];
@@ -115,11 +115,11 @@ static void read_targets(struct copy_batch *batch, const struct pair *pairs, con
             (struct copy_target){pair->class, pg_get_text(rows, row, 1), pair->source};
     }
     size_t done = batch->source_count;
-    *last_r = (struct copy_place){0};
+    *last_r = (struct copy_position){0};
     if ((size_t)pg_rows(rows) > limit) {
         const struct copy_target *last = &batch->targets[limit - 1];
         const struct copy_source *source = &batch->sources[last->source];
-        *last_r = (struct copy_place){source->iclass, source->key, source->due, last->class, last->id};
+        *last_r = (struct copy_position){source->iclass, source->key, source->due, last->class, last->id};
         done = last->source;
     }
     for (size_t i = 0; i < batch->source_count; i++)
@@ -128,7 +128,7 @@ static void read_targets(struct copy_batch *batch, const struct pair *pairs, con
 }
 
 enum fault store_copies_find(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
-                             const struct copy_place *after, size_t limit, struct copy_place *last_r)
+                             const struct copy_position *after, size_t limit, struct copy_position *last_r)
 {
     struct pg_params params;
     struct pg_result *rows = NULL;

@@ -13,7 +13,7 @@ MUST_USE enum fault store_copies_read(struct store *store, int ns, struct arena 
 /* Fills in the targets after `after`, at most `limit`, and flags the sources that have no others. `last_r`:
  * the last target; no class: these are all. */
 MUST_USE enum fault store_copies_find(struct store *store, int ns, struct arena *arena,
-                                      struct copy_batch *batch, const struct copy_place *after, size_t limit,
-                                      struct copy_place *last_r);
+                                      struct copy_batch *batch, const struct copy_position *after,
+                                      size_t limit, struct copy_position *last_r);
 
 #endif

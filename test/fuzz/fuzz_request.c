@@ -105,7 +105,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"CONTENT_TYPE", letter->type},
         {"STAMPD_NS", is_probe ? BYTES("") : BYTES("n")},
         {"STAMPD_DATABASE", is_probe || letter->ns == '-' ? BYTES("") : BYTES("n")},
-        {"STAMPD_DOOR", is_probe ? BYTES("probe") : BYTES("public")},
+        {"STAMPD_ENDPOINT", is_probe ? BYTES("probe") : BYTES("public")},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (strcmp(all[i].name, name) == 0)

@@ -30,7 +30,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.RLock()
         self.tasks, self.runs, self.scans, self.batches, self.works, self.lost = {}, [], [], [], {}, []
         self.retries = []  # of the tasks of each batch
-        self.told = set()  # (id, failures): administrators were told
+        self.reported = set()  # (id, failures): administrators were told
         self.running, self.most_running = set(), 0
         self.trouble = None  # a status in place of every answer
         self.scan_limit = 1000
@@ -93,11 +93,11 @@ class Server(ThreadingHTTPServer):
         with self.lock:
             self.scans.append(ns)
             lost, self.lost = self.lost, []
-            untold = [{'code': 'XBROKEN', 'report': 'It is broken.', **task} for (of, id), task in self.tasks.items()
-                      if of == ns and (id, task['retry']) not in self.told and (of, id) not in self.running and task['retry']
-                      and (task['startat'] == PARKED or task['retry'] >= wanted['failures'])] if 'untold' in wanted else []
+            unreported = [{'code': 'XBROKEN', 'report': 'It is broken.', **task} for (of, id), task in self.tasks.items()
+                      if of == ns and (id, task['retry']) not in self.reported and (of, id) not in self.running and task['retry']
+                      and (task['startat'] == PARKED or task['retry'] >= wanted['failures'])] if 'unreported' in wanted else []
             return {'t': stamp(), 'due': self.due(ns, wanted['before'])[:wanted['limit']], 'running': [], 'lost': lost, 'purged': 0,
-                    'untold': untold}
+                    'unreported': unreported}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -121,9 +121,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(500 if failed else 200, {'tasks': [member], **failed})
             if 'scan' in body['param']:
                 return self.answer(200, server.scan(ns, body['param']['scan']))
-            if 'told' in body['param']:
+            if 'reported' in body['param']:
                 with server.lock:
-                    server.told |= {(row['id'], row['retry']) for row in body['param']['told']}
+                    server.reported |= {(row['id'], row['retry']) for row in body['param']['reported']}
                 return self.answer(200, {})
             with server.lock:
                 server.batches.append(len(body['param']['run']))

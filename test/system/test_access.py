@@ -242,7 +242,7 @@ def test_the_key_of_the_queue_runs_tasks_and_reads_nothing(secrets):
         task = None
         if ns != 'z':
             task = secrets.op(ns, 'task', {'op': 'Rows', 'param': {'id': THERE}}, admin=True)['out']['id']
-        for path, param in (('od', {'scan': {}}), ('od', {'run': [task or '0000000000000']}), ('od', {'told': []}), (f'od/{task or "0000000000000"}', None)):
+        for path, param in (('od', {'scan': {}}), ('od', {'run': [task or '0000000000000']}), ('od', {'reported': []}), (f'od/{task or "0000000000000"}', None)):
             for more in ({}, {'syncs': names}, {'session': SESSION}, {'admin': secrets.queue_key}):
                 for body, headers in (({'key': secrets.queue_key, **more}, {}), (more, {'Authorization': f'Bearer {secrets.queue_key}'})):
                     body = {**body, 'param': param} if param else body

@@ -237,8 +237,8 @@ def exercise_tasks(stack):
     assert manager.run(together[0])['result'] == 'gone'
     for task in due[2:]:
         manager.post(task)
-    assert len(manager.scan(untold=5, failures=1)['running']) == 2
-    manager.post(param={'told': [{'id': 'nosuchtask', 'retry': 1}]})
+    assert len(manager.scan(unreported=5, failures=1)['running']) == 2
+    manager.post(param={'reported': [{'id': 'nosuchtask', 'retry': 1}]})
     with Client(stack) as client:
         assert client.op('lab', 'task', {'op': 'Count', 'param': {'id': 'asked'}, 'delay': 86400}).status == 200
     for look in ({'list': {}}, {'list': {'info': 'i7777'}}, {'list': {'retry': 1}}, {'list': {'from': OLD}}, {'history': {}},

@@ -179,9 +179,9 @@ def test_ping_needs_no_database(make):
         assert answer.status == 200 and re.fullmatch(rb'\{"t":\d{15},"b":"[^"]*"\}', answer.body)
         assert answer.headers['X-Request-Id'] == '0a1b2c'
         assert connection.ask('/live').status == 404
-        assert connection.ask('/live', STAMPD_DOOR='probe').status == 200
-        assert connection.ask('/ready', STAMPD_DOOR='probe').status == 503
-        metrics = connection.ask('/metrics', STAMPD_DOOR='probe').body.decode()
+        assert connection.ask('/live', STAMPD_ENDPOINT='probe').status == 200
+        assert connection.ask('/ready', STAMPD_ENDPOINT='probe').status == 503
+        metrics = connection.ask('/metrics', STAMPD_ENDPOINT='probe').body.decode()
         assert 'stampd_requests_total 5\n' in metrics and 'stampd_workers 2\n' in metrics
         head = connection.ask(method='HEAD')
         assert head.body == b'' and int(head.headers['Content-Length']) == len(answer.body)
@@ -395,7 +395,7 @@ def test_what_a_dead_worker_had_begun_is_not_begun_again(make):
 
 def metrics(server):
     with server.connect(1) as connection:
-        return connection.ask('/metrics', STAMPD_DOOR='probe').body.decode()
+        return connection.ask('/metrics', STAMPD_ENDPOINT='probe').body.decode()
 
 
 # --- connections ---

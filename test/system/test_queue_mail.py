@@ -153,7 +153,7 @@ def test_a_failure_that_could_not_be_recorded_is_no_parking(server, start, open_
     server.lost = [{'id': 'task000001', 'op': 'Fail', 'startat': stamp(600), 'retry': 1, 'why': 'unrecorded', 'report': 'Not recorded.'}]
     manager.out('scan')
     wait(lambda: 'lost namespace=lab' in manager.log, 'the loss')
-    assert not office.mails and not manager.out('list')['failures_untold']
+    assert not office.mails and not manager.out('list')['failures_unreported']
 
 
 def certificate(home):

@@ -258,7 +258,7 @@ def test_suspended_nothing_new_starts(server, start):
 
 
 def metrics(manager):
-    answer = manager.ask('list', STAMPD_DOOR='probe', method='GET', body=b'')
+    answer = manager.ask('list', STAMPD_ENDPOINT='probe', method='GET', body=b'')
     assert answer.status == 200
     return dict(line.rsplit(' ', 1) for line in answer.body.decode().splitlines() if not line.startswith('#'))
 
@@ -267,8 +267,8 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     manager, gate = start(queue_concurrency='2 1'), threading.Event()
     wait(lambda: server.scans, 'the first scan')
     found = metrics(manager)
-    assert {name: found[f'stampd_queue_{name}{{qm="qm"}}'] for name in ('suspended', 'tasks_due', 'tasks_running', 'requests_failed_total', 'failures_untold')} == {
-        'suspended': '0', 'tasks_due': '0', 'tasks_running': '0', 'requests_failed_total': '0', 'failures_untold': '0'}
+    assert {name: found[f'stampd_queue_{name}{{qm="qm"}}'] for name in ('suspended', 'tasks_due', 'tasks_running', 'requests_failed_total', 'failures_unreported')} == {
+        'suspended': '0', 'tasks_due': '0', 'tasks_running': '0', 'requests_failed_total': '0', 'failures_unreported': '0'}
     assert [found[f'stampd_queue_places{{qm="qm",queue="{queue}"}}'] for queue in (0, 1)] == ['2', '1']
     server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
     manager.out('suspend')
@@ -281,7 +281,7 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     gate.set()
     wait(lambda: metrics(manager)['stampd_queue_places_taken{qm="qm",queue="0"}'] == '0' and not server.tasks, 'the end')
     assert all(line.split()[-1] in ('gauge', 'counter') for line in manager.ask(
-        'list', STAMPD_DOOR='probe', method='GET', body=b'').body.decode().splitlines() if line.startswith('# TYPE'))
+        'list', STAMPD_ENDPOINT='probe', method='GET', body=b'').body.decode().splitlines() if line.startswith('# TYPE'))
 
 
 def test_the_door_wants_the_key_in_a_post(server, start):

@@ -155,12 +155,12 @@ def test_what_nobody_was_told_of_is_listed_until_somebody_is(stack, manager):
         assert manager.post(task).status_code == 500
 
     def listed(failures):
-        return sorted((row['id'], row['retry'], row['code']) for row in manager.scan(untold=9, failures=failures)['untold'])
+        return sorted((row['id'], row['retry'], row['code']) for row in manager.scan(unreported=9, failures=failures)['unreported'])
     assert listed(2) == [(parked, 1, 'AFAIL')]
     assert listed(1) == sorted([(parked, 1, 'AFAIL'), (waits, 1, 'AFAIL')])
-    assert manager.post(param={'told': [{'id': parked, 'retry': 1}, {'id': waits, 'retry': 0}]}).status_code == 200
+    assert manager.post(param={'reported': [{'id': parked, 'retry': 1}, {'id': waits, 'retry': 0}]}).status_code == 200
     assert listed(1) == [(waits, 1, 'AFAIL')], 'of the other failure nobody was told'
     stack.psql('lab', 'select task_run(%s)', (parked,))
     assert manager.post(parked).status_code == 500
     assert listed(9) == [(parked, 1, 'AFAIL')], 'parked once more'
-    assert 'untold' not in manager.scan()
+    assert 'unreported' not in manager.scan()

@@ -278,12 +278,12 @@ enum fault store_copies_read(struct store *store, int ns, struct arena *arena, c
 }
 
 enum fault store_copies_find(struct store *store, int ns, struct arena *arena, struct copy_batch *batch,
-                             const struct copy_place *after, size_t limit, struct copy_place *last_r)
+                             const struct copy_position *after, size_t limit, struct copy_position *last_r)
 {
     (void)store, (void)ns, (void)arena, (void)after, (void)limit;
     batch->targets = fake.due.targets;
     batch->target_count = fake.due.target_count;
-    *last_r = (struct copy_place){0};
+    *last_r = (struct copy_position){0};
     return FAULT_NONE;
 }
 

@@ -168,7 +168,7 @@ static void places_are_shared(void **state UNUSED)
     for (int i = 0; i < 4; i++)
         own += taken[i]->ns == 1;
     assert_int_equal(own, 2);
-    assert_int_equal(agenda_places(agenda, 0, &free_places), 4);
+    assert_int_equal(agenda_slots(agenda, 0, &free_places), 4);
     assert_int_equal(free_places, 4);
     for (int i = 0; i < 4; i++)
         if (taken[i]->ns == 1)

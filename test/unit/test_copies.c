@@ -236,17 +236,17 @@ static void a_batch_is_in_the_order_of_documents(void **state UNUSED)
 
 static void a_place_survives_as_a_text(void **state UNUSED)
 {
-    const struct copy_place place = {BYTES("Sta"), BYTES(""), INT64_C(261121010101001), BYTES("T"),
-                                     BYTES("a\"b")};
-    const struct copy_place read = copies_read_place(arena, copies_write_place(arena, &place));
+    const struct copy_position place = {BYTES("Sta"), BYTES(""), INT64_C(261121010101001), BYTES("T"),
+                                        BYTES("a\"b")};
+    const struct copy_position read = copies_read_position(arena, copies_write_position(arena, &place));
     assert_true(bytes_equal(read.iclass, place.iclass) && bytes_equal(read.key, place.key));
     assert_true(bytes_equal(read.class, place.class) && bytes_equal(read.id, place.id));
     assert_int_equal(read.due, place.due);
     static const char *const wrong[] = {
         "{}", "[]", "7", "{\"i\":\"Sta\",\"k\":\"\",\"due\":\"1\",\"c\":\"T\",\"id\":\"a\"}", "{"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        assert_null(copies_read_place(arena, bytes_of(wrong[i])).class.data);
-    assert_null(copies_read_place(arena, NO_BYTES).class.data);
+        assert_null(copies_read_position(arena, bytes_of(wrong[i])).class.data);
+    assert_null(copies_read_position(arena, NO_BYTES).class.data);
 }
 
 int main(void)

@@ -83,7 +83,7 @@ static struct bytes ask(void)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    live_round_ask(live_round, &params);
+    live_round_query(live_round, &params);
     live_round_take(live_round, &after, NEXT);
     return (struct bytes){params.values[0], (size_t)params.lengths[0]};
 }
@@ -91,7 +91,7 @@ static struct bytes ask(void)
 /* Its own notification comes back. */
 static void echo(void)
 {
-    assert_true(live_round_hear(live_round, ask()));
+    assert_true(live_round_receive(live_round, ask()));
 }
 
 static int64_t known(void)
@@ -105,14 +105,14 @@ static void a_horizon_is_claimed_behind_the_echo(void **state UNUSED)
     struct bytes former = ask();
     live_round_rest(live_round);
     struct bytes own = ask();
-    assert_false(live_round_hear(live_round, former));
+    assert_false(live_round_receive(live_round, former));
     assert_false(live_round_go_on(live_round));
     assert_int_equal(known(), before.horizon);
-    assert_true(live_round_hear(live_round, own));
+    assert_true(live_round_receive(live_round, own));
     assert_false(live_round_go_on(live_round));
     assert_int_equal(known(), after.horizon);
     assert_false(live_catch_up_has_gap(catch_up));
-    assert_false(live_round_hear(live_round, own)); /* it rests */
+    assert_false(live_round_receive(live_round, own)); /* it rests */
 }
 
 static void a_round_waits_for_workers_that_have_not_told(void **state UNUSED)

@@ -171,9 +171,9 @@ static void other_instances_do_not_count(void **state UNUSED)
 /* Its place in the order is not known yet: it may come first. */
 static void one_that_is_choosing_counts(void **state UNUSED)
 {
-    struct reads_place *place = &handles[0]->reads->places[segment_index(handles[0])];
+    struct reads_slot *slot = &handles[0]->reads->slots[segment_index(handles[0])];
     expect(0, shares(LAB, ANN, 0, 1), READS_ENTERED);
-    place->ticket = CHOOSING;
+    slot->ticket = CHOOSING;
     expect(1, shares(LAB, ANN, 0, 1), READS_ON_TRIAL);
 }
 

@@ -38,7 +38,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"STAMPD_CLIENT", letter->client ? letter->client : "-"},
         {"STAMPD_NS", letter->ns ? letter->ns : ""},
         {"STAMPD_DATABASE", letter->database ? letter->database : ""},
-        {"STAMPD_DOOR", letter->endpoint ? letter->endpoint : "public"},
+        {"STAMPD_ENDPOINT", letter->endpoint ? letter->endpoint : "public"},
         {"STAMPD_REQUEST_ID", letter->is_nameless ? NULL : "feed"},
         {"STAMPD_TOKEN", "1-2-3-4.567"},
         {"HTTP_ACCEPT", letter->accept},

@@ -14,7 +14,7 @@ enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */
     LOCK_PAUSE_MS = 1000,
     WAIT_PAUSE_MS = 20,
-    SAY_EVERY_MS = 5000,
+    REPORT_EVERY_MS = 5000,
 };
 
 /* The commit belongs to the statement: nothing after an error is run. */
@@ -61,7 +61,7 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
                           const struct step *step, int64_t batch)
 {
     const struct schema_class *class = schema_find_class(plan->wanted, step->side.class);
-    int64_t whole, total = 0, count = 1, said_ms = clock_monotonic_ms();
+    int64_t whole, total = 0, count = 1, reported_ms = clock_monotonic_ms();
     if (!count_documents(control, pg, step, &whole))
         return false;
     struct arena *arena = arena_create("rewriting");
@@ -75,8 +75,8 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
             continue;
         }
         total += count;
-        if (clock_monotonic_ms() - said_ms >= SAY_EVERY_MS) {
-            said_ms = clock_monotonic_ms();
+        if (clock_monotonic_ms() - reported_ms >= REPORT_EVERY_MS) {
+            reported_ms = clock_monotonic_ms();
             fprintf(stderr, "  %lld of about %lld documents\n", (long long)total, (long long)whole);
         }
         arena_reset(arena);
@@ -101,7 +101,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     const struct pg_statement *fill = &fills[is_side ? 0 : 1];
     struct pg_params params;
     struct pg_result *row;
-    int64_t total = 0, said_ms = clock_monotonic_ms(), whole;
+    int64_t total = 0, reported_ms = clock_monotonic_ms(), whole;
     if (!count_documents(control, pg, step, &whole))
         return false;
     struct arena *arena = arena_create("fill");
@@ -134,8 +134,8 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         is_filling = !fault;
         is_done = is_filling && pg_get_i64(row, 0, 0) == 0;
         total += is_filling ? pg_get_i64(row, 0, 0) : 0;
-        if (clock_monotonic_ms() - said_ms >= SAY_EVERY_MS) {
-            said_ms = clock_monotonic_ms();
+        if (clock_monotonic_ms() - reported_ms >= REPORT_EVERY_MS) {
+            reported_ms = clock_monotonic_ms();
             fprintf(stderr, "  %lld of about %lld documents\n", (long long)total, (long long)whole);
         }
         arena_reset(arena);

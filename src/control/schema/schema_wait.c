@@ -4,7 +4,7 @@
 #include "control/message.h"
 #include "base/clock.h"
 
-enum { WAIT_PAUSE_MS = 20, SAY_EVERY_MS = 5000 };
+enum { WAIT_PAUSE_MS = 20, REPORT_EVERY_MS = 5000 };
 
 /* Transactions of this database that run now and began before.  Transactions that begin later read the
  * schema's new number; those that began before may not. */
@@ -21,7 +21,7 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
     struct pg_params params;
     pg_params_start(&params, control->arena);
     pg_add_text(&params, pg_get_text(older, 0, 0));
-    for (int64_t said_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
+    for (int64_t reported_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
         if (!control_query(
                 control, pg, "waiting for older transactions",
                 "select count(*), coalesce(string_agg(pid::text, ', '), '') from pg_locks"
@@ -30,9 +30,9 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
             return false;
         if (pg_get_i64(left, 0, 0) == 0)
             return true;
-        if (clock_monotonic_ms() - said_ms < SAY_EVERY_MS)
+        if (clock_monotonic_ms() - reported_ms < REPORT_EVERY_MS)
             continue;
-        said_ms = clock_monotonic_ms();
+        reported_ms = clock_monotonic_ms();
         struct bytes pids = pg_get_text(left, 0, 1);
         message_print("waiting for %lld transactions that began before, of the processes %.*s",
                       (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);

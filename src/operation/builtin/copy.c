@@ -34,14 +34,14 @@ static size_t most_targets(const struct copy_batch *batch)
 
 /* Reads what is due, and where it is; a batch without sources: nothing is due. */
 static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
-                       struct copy_place *last_r)
+                       struct copy_position *last_r)
 {
     struct store *store = documents_store(attempt->worker_context->documents);
     struct arena *arena = attempt->call->arena;
     const struct task *task = attempt->call->task;
-    const struct copy_place after = copies_read_place(arena, task ? task->checkpoint : NO_BYTES);
+    const struct copy_position after = copies_read_position(arena, task ? task->checkpoint : NO_BYTES);
     const struct schema *schema;
-    *last_r = (struct copy_place){0};
+    *last_r = (struct copy_position){0};
     enum fault fault = classes_schema(attempt, &schema);
     if (!fault)
         fault = store_copies_read(store, attempt->ns, arena, schema, batch, most_sources);
@@ -55,7 +55,7 @@ static enum fault copy_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct arena *arena = attempt->call->arena;
     struct copy_batch *batch = ARENA_NEW(arena, struct copy_batch);
-    struct copy_place last;
+    struct copy_position last;
     struct document_name name;
     enum fault fault = reader_members(&reader, attempt->call->param, "c id");
     if (!fault)
@@ -72,7 +72,7 @@ static enum fault copy_work(struct attempt *attempt)
     if (batch->source_count)
         transaction_copy(attempt->transaction, batch);
     if (has_more)
-        transaction_set_checkpoint(attempt->transaction, copies_write_place(arena, &last));
+        transaction_set_checkpoint(attempt->transaction, copies_write_position(arena, &last));
     builder_printf(attempt->reply->body, "{\"copies\":%zu,\"more\":%s}", batch->target_count,
                    has_more ? "true" : "false");
     return FAULT_NONE;

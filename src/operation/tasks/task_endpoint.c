@@ -109,16 +109,16 @@ static void write_outcomes(struct reply *reply, const struct task_outcome *outco
 }
 
 /* The fault of the attempt becomes that of the request. */
-static enum fault tell_failure(struct call *call, struct reply *reply, const struct task_outcome *outcome)
+static enum fault reply_failure(struct call *call, struct reply *reply, const struct task_outcome *outcome)
 {
-    const struct reply *told = &outcome->reply;
-    reply->fault = told->fault ? told->fault : FAULT_XUNKNOWN;
-    reply->code = told->code;
-    reply->phase = told->phase;
-    reply->detail = told->detail;
-    reply->at = told->at;
-    reply->argument_count = told->argument_count;
-    memcpy(reply->arguments, told->arguments, sizeof reply->arguments);
+    const struct reply *failed = &outcome->reply;
+    reply->fault = failed->fault ? failed->fault : FAULT_XUNKNOWN;
+    reply->code = failed->code;
+    reply->phase = failed->phase;
+    reply->detail = failed->detail;
+    reply->at = failed->at;
+    reply->argument_count = failed->argument_count;
+    memcpy(reply->arguments, failed->arguments, sizeof reply->arguments);
     reply->body->size = 0;
     add_outcomes(reply->body, outcome, 1, false);
     reply->members = arena_copy(call->arena, reply->body->data, reply->body->size);
@@ -141,7 +141,7 @@ static enum fault run_one(struct worker_context *worker_context, struct call *ca
             return fault;
     }
     if (outcome->code)
-        return tell_failure(call, reply, outcome);
+        return reply_failure(call, reply, outcome);
     write_outcomes(reply, outcome, 1);
     return FAULT_NONE;
 }
@@ -166,9 +166,9 @@ static void count_refusals(struct worker_context *worker_context, const struct t
                            size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct reply *told = &outcomes[i].reply;
-        if (outcomes[i].code && told->argument_count)
-            refusals_count(worker_context->segment, told->fault, told->arguments[0]);
+        const struct reply *failed = &outcomes[i].reply;
+        if (outcomes[i].code && failed->argument_count)
+            refusals_count(worker_context->segment, failed->fault, failed->arguments[0]);
     }
 }
 
@@ -191,13 +191,13 @@ static enum fault run_many(struct worker_context *worker_context, struct call *c
 }
 
 /* These failures have been reported to the administrators. */
-static enum fault note_told(struct worker_context *worker_context, struct call *call, struct reply *reply,
-                            int ns)
+static enum fault note_reported(struct worker_context *worker_context, struct call *call, struct reply *reply,
+                                int ns)
 {
     const struct reader reader = {worker_context->settings, call, reply};
-    const struct json *list = json_member(call->param, "told");
+    const struct json *list = json_member(call->param, "reported");
     if (list->kind != JSON_ARRAY || list->is_shallow || list->count > RUN_MOST)
-        return reader_wrong_value(&reader, list, "told",
+        return reader_wrong_value(&reader, list, "reported",
                                   "An array of at most 1000 objects {id, retry} is expected.");
     enum fault fault = FAULT_NONE;
     for (const struct json *row = list->first; row && !fault; row = row->next) {
@@ -205,7 +205,7 @@ static enum fault note_told(struct worker_context *worker_context, struct call *
         int64_t failures;
         if (!id || id->kind != JSON_STRING || !task_is_id(id->value) ||
             !json_is_i64(json_member(row, "retry"), &failures))
-            return reader_wrong_value(&reader, row, "told", "Objects {id, retry} are expected.");
+            return reader_wrong_value(&reader, row, "reported", "Objects {id, retry} are expected.");
         fault = store_tasks_reported(documents_store(worker_context->documents), ns, call->arena, id->value,
                                      failures);
     }
@@ -222,7 +222,7 @@ enum fault task_endpoint_answer(struct worker_context *worker_context, struct ca
     int ns = documents_ns(worker_context->documents, call->database);
     if (ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
-    fault = reader_members(&reader, call->param, call->task_id.data ? "" : "run scan told");
+    fault = reader_members(&reader, call->param, call->task_id.data ? "" : "run scan reported");
     if (fault)
         return fault;
     if (call->task_id.data)
@@ -231,7 +231,7 @@ enum fault task_endpoint_answer(struct worker_context *worker_context, struct ca
         return run_many(worker_context, call, reply, ns);
     if (json_member(call->param, "scan"))
         return task_scan(worker_context, call, reply, ns);
-    if (json_member(call->param, "told"))
-        return note_told(worker_context, call, reply, ns);
-    return reader_wrong_value(&reader, call->param, "param", "A member run, scan or told is expected.");
+    if (json_member(call->param, "reported"))
+        return note_reported(worker_context, call, reply, ns);
+    return reader_wrong_value(&reader, call->param, "param", "A member run, scan or reported is expected.");
 }

@@ -23,7 +23,7 @@
 enum {
     LIMIT_STANDARD = 1000,
     LIMIT_MOST = 10000,
-    UNTOLD_MOST = 1000,
+    UNREPORTED_MOST = 1000,
     PURGE_BATCH = 1000,
     PURGE_MS = 500,
     DAY_MS = 86400000
@@ -217,7 +217,7 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
 }
 
 /* Failures not yet reported, for a manager that sends mails. */
-static enum fault list_untold(const struct scan *scan, int64_t most, int64_t failures)
+static enum fault list_unreported(const struct scan *scan, int64_t most, int64_t failures)
 {
     struct failed_task *tasks;
     size_t count;
@@ -227,7 +227,7 @@ static enum fault list_untold(const struct scan *scan, int64_t most, int64_t fai
         store_tasks_unreported(scan->store, scan->ns, scan->arena, failures, most, &tasks, &count);
     if (fault)
         return fault;
-    builder_add_text(scan->out, ",\"untold\":[");
+    builder_add_text(scan->out, ",\"unreported\":[");
     for (size_t i = 0; i < count; i++) {
         const struct failed_task *task = &tasks[i];
         const struct {
@@ -297,17 +297,17 @@ enum fault task_scan(struct worker_context *worker_context, struct call *call, s
     struct scan scan = {worker_context, call,       ns, documents_store(worker_context->documents),
                         call->arena,    reply->body};
     struct pulse *pulse = metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
-    int64_t now = stamp_now(), limit, before, untold, failures;
+    int64_t now = stamp_now(), limit, before, unreported, failures;
     uint64_t lost = 0;
     if (wish->kind != JSON_OBJECT)
         return reader_wrong_value(&reader, wish, "scan", "An object is expected.");
-    enum fault fault = reader_members(&reader, wish, "limit before untold failures");
+    enum fault fault = reader_members(&reader, wish, "limit before unreported failures");
     if (!fault)
         fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault)
         fault = reader_integer(&reader, wish, "before", STAMP_MIN, STAMP_MAX, now, &before);
     if (!fault)
-        fault = reader_integer(&reader, wish, "untold", 0, UNTOLD_MOST, 0, &untold);
+        fault = reader_integer(&reader, wish, "unreported", 0, UNREPORTED_MOST, 0, &unreported);
     if (!fault)
         fault = reader_integer(&reader, wish, "failures", 1, INT32_MAX, INT32_MAX, &failures);
     if (fault)
@@ -316,7 +316,7 @@ enum fault task_scan(struct worker_context *worker_context, struct call *call, s
     fault = sort_running(&scan, &lost);
     pulse_count(&pulse->tasks_lost, lost);
     if (!fault)
-        fault = list_untold(&scan, untold, failures); /* before a rule moves its parked task */
+        fault = list_unreported(&scan, unreported, failures); /* before a rule moves its parked task */
     if (!fault)
         fault = expire(&scan);
     if (!fault)

@@ -6,7 +6,7 @@
 #include "operation/reply.h"
 #include "operation/worker_context.h"
 
-/* The member scan of the call's param: {"before","limit","untold","failures"}.  Writes the answer. */
+/* The member scan of the call's param: {"before","limit","unreported","failures"}.  Writes the answer. */
 MUST_USE enum fault task_scan(struct worker_context *worker_context, struct call *call, struct reply *reply,
                               int ns);
 

@@ -92,13 +92,13 @@ def imitations():
     """Headers and arguments that bear the names of what nginx tells the workers: lab is read, whatever headers say; arguments are refused."""
     def in_lab(body):
         return b'in lab' in body and b'in z' not in body
-    for name in ('STAMPD_NS', 'STAMPD-NS', 'Stampd-Ns', 'STAMPD_DATABASE', 'STAMPD-DATABASE', 'HTTP_STAMPD_NS', 'HTTP_STAMPD_DATABASE', 'STAMPD_DOOR', 'Stampd-Door', 'REQUEST_METHOD', 'Request-Method',
+    for name in ('STAMPD_NS', 'STAMPD-NS', 'Stampd-Ns', 'STAMPD_DATABASE', 'STAMPD-DATABASE', 'HTTP_STAMPD_NS', 'HTTP_STAMPD_DATABASE', 'STAMPD_ENDPOINT', 'Stampd-Door', 'REQUEST_METHOD', 'Request-Method',
                  'REQUEST_URI', 'Request-Uri', 'QUERY_STRING', 'Query-String', 'CONTENT_LENGTH', 'HTTP_CONTENT_LENGTH', 'CONTENT_TYPE', 'Script-Name', 'Script-Filename', 'PATH_INFO', 'Proxy', 'X-Original-URL',
                  'X-Rewrite-URL', 'X-Forwarded-Prefix', 'X-Forwarded-For', 'X-Accel-Redirect', 'X-Request-Id', 'STAMPD_REQUEST_ID', 'FCGI_ROLE', 'PHP_VALUE', 'Http-Accept', 'X-Stampd-Ns', 'X-Stampd-Database'):
         for value in ('z', 'stampd_z', 'probe', '/z/op/get'):
             if value == 'z' or name.upper().replace('-', '_').endswith({'stampd_z': 'DATABASE', 'probe': 'DOOR', '/z/op/get': 'URI'}[value]):
                 yield Case(f'header {name}: {value}', request(target='/lab/op/get', body=READ, headers=[f'{name}: {value}']), 200, back=in_lab)
-    for door in ('STAMPD_DOOR', 'Stampd-Door', 'HTTP_STAMPD_DOOR', 'X-Stampd-Door'):
+    for door in ('STAMPD_ENDPOINT', 'Stampd-Door', 'HTTP_STAMPD_ENDPOINT', 'X-Stampd-Door'):
         for path in ('/live', '/ready', '/metrics'):
             yield Case(f'{path} with {door}', request(method='GET', target=path, headers=[f'{door}: probe']), 404, 'NPATH')
     for query in ('ns=z', 'STAMPD_NS=z', 'stampd_ns=z', 'database=stampd_z', 'STAMPD_DATABASE=stampd_z', 'lab=z', 'ns=lab&ns=z', '/z/op/get', 'x=/../../z/op/get'):
