@@ -28,28 +28,29 @@ STATEMENT(NEWS, "live_news", 4,
 /* What has changed since a transaction, $8 and as text $10; 0 and the largest number: only which collections
  * are declared.  Documents: $1 class[], $2 id[], $3 number[]; collections: $4 class[], $5 name[], $6 value[],
  * $7 count of properties[], $9 number[].  The first or the last row holds the horizon. */
-STATEMENT(LOOK, "live_look", 10,
-          "select 0, 0::bigint, 0::bigint, s.epoch # coalesce((select mark from since_crash where one), 0), "
-          "s.floor,"
-          " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
-          " pg_snapshot_xmax(pg_current_snapshot())::text::bigint from namespace s where s.one"
-          " union all"
-          " select 1, d.number, coalesce(o.version, -1), null, null, null, null"
-          " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, number)"
-          " left join doc o on o.class = d.class and o.id = d.id"
-          " where o.id is null or ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648"
-          " union all"
-          " select 2, c.number, case when o.number is null then -1 when cardinality(o.keys) <> c.count then -2"
-          " else coalesce(m.version, 0) end, null, null, null, null"
-          " from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $9::bigint[])"
-          " c(class, name, value, count, number)"
-          " left join collection o on o.class = c.class and o.name = c.name"
-          " left join lateral (select b.version from member b where b.collection = o.number"
-          " and b.value = c.value and b.xid >= $10::text::xid8"
-          " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit 1) m on true"
-          " where o.number is null or cardinality(o.keys) <> c.count or m.version is not null"
-          " or o.floor >= $10::text::xid8"
-          " or ($8 > 0 and ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648)")
+STATEMENT(
+    LOOK, "live_look", 10,
+    "select 0, 0::bigint, 0::bigint, s.epoch # coalesce((select mark from since_crash where one), 0), "
+    "s.floor,"
+    " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+    " pg_snapshot_xmax(pg_current_snapshot())::text::bigint from namespace s where s.one"
+    " union all"
+    " select 1, d.number, coalesce(o.version, -1), null, null, null, null"
+    " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, number)"
+    " left join doc o on o.class = d.class and o.id = d.id"
+    " where o.id is null or ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648"
+    " union all"
+    " select 2, c.number, case when o.number is null then -1 when cardinality(o.keys) <> c.count then -2"
+    " else coalesce(m.version, 0) end, null, null, null, null"
+    " from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $9::bigint[])"
+    " c(class, name, value, count, number)"
+    " left join collection o on o.class = c.class and o.name = c.name"
+    " left join lateral (select b.version from member b where b.collection = o.number"
+    " and b.value = c.value and b.xid >= $10::text::xid8"
+    " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit 1) m on true"
+    " where o.number is null or cardinality(o.keys) <> c.count or m.version is not null"
+    " or o.floor >= $10::text::xid8"
+    " or ($8 > 0 and ((o.xmin::text::bigint - $8::bigint) & 4294967295) < 2147483648)")
 
 /* $1 payload of the echo. */
 STATEMENT(ROUND, "live_round", 1,

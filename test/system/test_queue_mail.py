@@ -115,7 +115,7 @@ def test_a_mail_that_is_not_taken_is_sent_again(server, start, open_office):  # 
     wait(lambda: office.mails, 'the mail')
     (text,) = [mail[2] for mail in office.mails]
     assert 'task000001' in text and 'task000002' in text, 'one mail about both'
-    wait(lambda: server.told == {('task000001', 1), ('task000002', 1)}, 'the server to know')
+    wait(lambda: server.reported == {('task000001', 1), ('task000002', 1)}, 'the server to know')
     assert manager.out('list')['mails_failed'] >= 1 and manager.out('list')['mails_sent'] == 1
 
 
@@ -123,9 +123,9 @@ def test_what_nobody_was_told_of_is_told_by_the_next_manager(server, start, open
     office = open_office()
     server.add(1, op='Old', retry=5)['startat'] = PARKED
     server.add(2, op='Old', retry=5)['startat'] = PARKED
-    server.told.add(('task000002', 5))
+    server.reported.add(('task000002', 5))
     manager = start(**settings(office))
-    wait(lambda: ('task000001', 5) in server.told, 'the server to know')
+    wait(lambda: ('task000001', 5) in server.reported, 'the server to know')
     manager.out('scan')
     wait(lambda: len(server.scans) > 1, 'another scan')
     assert subjects(office) == ['stampd lab: Old is parked after XBROKEN'] and 'task000002' not in office.mails[0][2]
