@@ -29,7 +29,7 @@ struct agenda {
     uint32_t rounds[NAMESPACES];
     size_t waiting_of[NAMESPACES];
     uint64_t sequence;
-    struct agenda_task **running; /* tasks that occupy a place */
+    struct agenda_task **running; /* tasks that occupy a slot */
     int running_count;
 };
 
@@ -178,7 +178,7 @@ static void learn_text(char **field, struct bytes text)
     *field = keep(text);
 }
 
-/* Tasks of a queue without places of its own go to the one before it. */
+/* Tasks of a queue without slots of its own go to the one before it. */
 static int choose_queue(const struct agenda *agenda, int queue)
 {
     queue = queue < 0 ? 0 : queue >= AGENDA_QUEUES ? AGENDA_QUEUES - 1 : queue;
@@ -263,7 +263,7 @@ static void start(struct agenda *agenda, struct agenda_task *task)
     task->is_received_again = false;
 }
 
-/* Is the last free place withheld for other namespaces? */
+/* Is the last free slot withheld for other namespaces? */
 static bool is_slot_kept(const struct agenda *agenda, const struct agenda_queue *queue,
                          const struct agenda_task *task)
 {
@@ -272,8 +272,8 @@ static bool is_slot_kept(const struct agenda *agenda, const struct agenda_queue 
            !(agenda->is_quick && agenda->is_quick(agenda->context, task));
 }
 
-/* The first task of the namespace that occupies the fewest places, however many tasks others have; ties go
- * round robin.  NULL: the free place is withheld for others. */
+/* The first task of the namespace that occupies the fewest slots, however many tasks others have; ties go
+ * round robin.  NULL: the free slot is withheld for others. */
 static struct agenda_task *first_of_next_ns(const struct agenda *agenda, struct agenda_queue *queue)
 {
     struct agenda_task *next = NULL;

@@ -46,7 +46,7 @@ struct agenda_counts {
 };
 
 /* `most` bounds the waiting tasks, but each namespace may always have AGENDA_RESERVE.  `concurrency` is the
- * number of places of each queue; 0: its tasks go to the queue before it; the first queue has at least 1. */
+ * number of slots of each queue; 0: its tasks go to the queue before it; the first queue has at least 1. */
 struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most);
 void agenda_destroy(struct agenda *agenda);
 /* Sets the function that decides which tasks are quick; until then, none is. */
@@ -67,7 +67,7 @@ size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task)
 struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_task *first, int64_t now_ms);
 /* Starts that task; it takes no place of its own. */
 void agenda_take_along(struct agenda *agenda, struct agenda_task *task);
-/* The task's request has ended.  `has_place`: it was not taken along; `is_over`: this start is known to be
+/* The task's request has ended.  `has_slot`: it was not taken along; `is_over`: this start is known to be
  * finished.  The task is dropped unless it was received again meanwhile; if this start is over, only with a
  * later start, since a scan may return a task that started after the scan's snapshot. */
 void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_slot, bool is_over);
@@ -83,7 +83,7 @@ void agenda_drop_ns(struct agenda *agenda, int ns);
 int64_t agenda_next_ms(const struct agenda *agenda);
 struct agenda_counts agenda_count(const struct agenda *agenda);
 int agenda_running(const struct agenda *agenda);
-/* The number of places of a queue, and of those taken. */
+/* The number of slots of a queue, and of those taken. */
 int agenda_slots(const struct agenda *agenda, int queue, int *taken_r);
 /* The number of waiting tasks of a namespace. */
 size_t agenda_waiting(const struct agenda *agenda, int ns);

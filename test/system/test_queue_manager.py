@@ -76,7 +76,8 @@ def test_a_task_starts_when_its_time_comes_not_at_the_next_scan(server, start):
     server.add(1, delay_s=2)
     manager = start()
     wait(lambda: server.scans, 'the first scan')
-    assert server.runs == [] and manager.out('list')['later'] == 1
+    wait(lambda: manager.out('list')['later'] == 1, 'the task to be known')
+    assert server.runs == []
     wait(lambda: not server.tasks, 'the task')
     assert len(server.scans) == 1
 
