@@ -18,7 +18,7 @@ from pathlib import Path
 
 from client import CLASS, Client
 from extras import CLASSES
-from followers import TOLD_S, Listener, Sleepers
+from followers import SENT_S, Listener, Sleepers
 from members import team_of
 from schema import Schemas
 from state import compact
@@ -36,7 +36,7 @@ class Campaign:
     with what extras.py does."""
 
     def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
-                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, told_s=TOLD_S, has_extras=True):
+                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, sent_s=SENT_S, has_extras=True):
         self.ns, self.clocks, self.service, self.is_apart = ns, clocks, service, is_apart
         self.label = prefix if ns == 'lab' else f'{prefix}{ns}'
         self.has_extras = has_extras and has_teams and has_module
@@ -44,7 +44,7 @@ class Campaign:
         self.folder.mkdir()
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
         self.stack, self.queue_keys = stacks[0], [stack.queue_key for stack in stacks]
-        self.drain_s, self.told_s, self.has_teams = drain_s, told_s, has_teams
+        self.drain_s, self.sent_s, self.has_teams = drain_s, sent_s, has_teams
         self.prefix, self.documents = prefix, [f'{prefix}{number}' for number in range(documents)]
         self.lasting = self.documents[-max(1, documents // 3):]  # their lives are never ended
         self.processes, self.threads = processes, threads
@@ -167,22 +167,22 @@ class Campaign:
         extras.follow_all()
         if self.sleepers:
             self.sleepers.note()
-        while (held := extras.read_claims()) is None:
+        while (held := extras.read_reservations()) is None:
             time.sleep(0.05)
         self.held = held
 
     def await_listeners(self):
         """Until each holds what there is."""
-        start, end = time.monotonic_ns(), time.monotonic() + self.told_s
+        start, end = time.monotonic_ns(), time.monotonic() + self.sent_s
         for listener in self.listeners:
             while words := listener.differs(*self.truth()):
                 if time.monotonic() > end:
-                    self.leader.note(self.leader.next_name(), 'live', start, 'ok', unheard=words)
+                    self.leader.note(self.leader.next_name(), 'live', start, 'ok', missed=words)
                     break
                 time.sleep(0.5)
                 self.initial = self.leader.read_all() or self.initial  # what was not decided yet may happen still
             for words in listener.wrong:
-                self.leader.note(self.leader.next_name(), 'live', start, 'ok', unheard=words)
+                self.leader.note(self.leader.next_name(), 'live', start, 'ok', missed=words)
             listener.wrong.clear()
 
     def truth(self):
@@ -222,7 +222,7 @@ def count(path):
         next(file)
         for line in file:
             kinds[re.search('"kind":"(.*?)"', line)[1]] += 1
-            writes += '"result":"ok"' in line and ('"writes":' in line or '"claims":' in line)
+            writes += '"result":"ok"' in line and ('"writes":' in line or '"reservations":' in line)
     return kinds, writes
 
 

@@ -48,13 +48,13 @@ class Checker:
         self.violations += [Violation(*found) for found in judge_tallies(self.operations.values())]
         self.collect_states()
         for state in self.seen.items():
-            self.claim(*state)
+            self.check_names(*state)
         self.build_chains()
         for document in self.chains:
             self.replay(document)
         self.index_places()
         for words, operation in judge_members(self.operations.values(), self.write_of):
-            self.complain('holder differs from the source', words, operation)
+            self.complain('copy differs from the source', words, operation)
         for judge in (judge_aged, judge_copies, judge_stands, judge_touched, judge_woken):
             for kind, words, operation in judge(self):
                 self.complain(kind, words, operation)
@@ -91,14 +91,14 @@ class Checker:
                     continue
                 self.seen[document, version].setdefault(state, operation)
 
-    def claim(self, where, states):
+    def check_names(self, where, states):
         document, version = where
         for state, reader in states.items():
             if not state:
                 continue
             named, listed = operations_in(state)
             for name, written in named:
-                self.claim_one(document, name, written, reader)
+                self.check_one(document, name, written, reader)
             for name, count in Counter(listed).items():
                 if count > 1:
                     self.complain('done twice', f'{name} stands {count} times in the list of {document}@{version}',
@@ -113,7 +113,7 @@ class Checker:
         self.complain('G1a: read of what was refused', f'{document}@{version} was seen, of {name}, which was not done',
                       *filter(None, [reader]), self.operations[name])
 
-    def claim_one(self, document, name, version, reader):
+    def check_one(self, document, name, version, reader):
         operation = self.operations.get(name)
         if operation is None:
             if name not in self.known_before:
@@ -249,7 +249,7 @@ class Checker:
         for state, reader in self.seen.get((document, write.version), {}).items():
             if state == write.state or not write.version:
                 continue
-            kind = 'holder differs from the source' if reader and reader.kind == 'sync' else 'G1b: not as it was written'
+            kind = 'copy differs from the source' if reader and reader.kind == 'sync' else 'G1b: not as it was written'
             self.complain(kind, f'{document}@{write.version}{difference(write.state, state)}',
                           *filter(None, [reader, write.operation]))
 
@@ -454,7 +454,7 @@ class Checker:
         return False
 
     def edges_of_supposed(self, operation, document, place):
-        """If the read lies here, somebody ended the life: after he was asked to, between the versions beside."""
+        """If the read lies here, somebody ended the life: after its request, between the versions beside."""
         ender = self.chains[document][place].operation
         if ender is None or not ender.is_supposed:
             return

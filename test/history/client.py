@@ -1,4 +1,4 @@
-"""Clients of a campaign: each thread sends random operations over a few hot documents and writes down what it was told.
+"""Clients of a campaign: each thread sends random operations over a few hot documents and records the answers.
 
 A line of a history (checker.py reads it) is an operation: when it was sent and answered (CLOCK_MONOTONIC, one for all
 processes), whether it was done, for certain not done, or nobody knows, what it saw, what it would write.
@@ -31,7 +31,7 @@ class Answer:
 
 
 class Client:
-    """One thread: requests, holders, and what it knows of the documents."""
+    """One thread: requests, copies, and the states of documents that it has seen."""
 
     def __init__(self, campaign, number):
         self.campaign, self.number = campaign, number
@@ -241,9 +241,9 @@ class Client:
         return {'syncs': self.sync_requests(self.synced)} if self.synced else {}
 
     def transact(self):
-        name, touched = self.next_name(), self.choose(1, 8)
-        read = [document for document in touched if self.dice.random() < 0.8]
-        written = self.dice.sample(touched, min(len(touched), self.dice.choice((0, 1, 1, 2, 3))))
+        name, chosen = self.next_name(), self.choose(1, 8)
+        read = [document for document in chosen if self.dice.random() < 0.8]
+        written = self.dice.sample(chosen, min(len(chosen), self.dice.choice((0, 1, 1, 2, 3))))
         ways = ('push',) * 8 + ('renew',)
         if self.dice.random() < 0.3:
             written, ways = self.with_lasting(written), ways + ('end',) * 4
@@ -312,12 +312,12 @@ class Client:
         more = {'answers': [version for version in versions if version], 'code': answer.code, **noted}
         if result == 'wrong':
             more['words'] = answer.words
-        if result == 'ok' and (writes or 'claims' in noted):
+        if result == 'ok' and (writes or 'reservations' in noted):
             more['version'] = next((version for version in versions if version), None)
         if writes:
-            more.update(self.extras.touched(good, naming, headers))
+            more.update(self.extras.matched(good, naming, headers))
         if answer.code == 'AUNIQUE' and result == 'no':
-            more.update(self.extras.taken(answer.body['args'], noted['claims']))
+            more.update(self.extras.taken(answer.body['args'], noted['reservations']))
         if result == 'no':
             reads = []
         elif good:

@@ -9,9 +9,9 @@ from teams import CLASS, TEAMS
 AGES_S = (1, 3, 10)
 LATE_S = 15            # hosts = many: a notification may come so much later than a commit
 UNIQUE, FOLLOWER, MORTAL = 'Uniq', 'Foll', 'Mort'
-NUMBER = 6             # of the documents that claim values, of those that follow, and of the values
+NUMBER = 6             # of the documents that reserve values, of those that follow, and of the values
 SHARES = 4             # documents of the campaign whose item a follower may have
-ASKED_MOST = 8         # of documents that end
+REQUESTED_MOST = 8         # of documents that end
 KEPT_MOST = 60
 # The classes beside that of the hot documents.
 CLASSES = {
@@ -30,8 +30,8 @@ class Extras:
         self.mortals = []  # [id, minute of its end]
 
     def deeds(self):
-        return [(self.find, 4), (self.get_aged, 5), (self.claim, 5), (self.read_claims, 2), (self.follow, 3), (self.bear, 3),
-                (self.look_at_mortals, 7)]
+        return [(self.find, 4), (self.get_aged, 5), (self.reserve, 5), (self.read_reservations, 2), (self.follow, 3), (self.bear, 3),
+                (self.read_mortals, 7)]
 
     def ask(self, kind, start, name, param):
         """`out` of an operation that only reads; None: there is nothing to be read."""
@@ -44,7 +44,7 @@ class Extras:
     # --- searches ---
 
     def find(self):
-        """Items tell their version, not their document's: so each found document lies in one of the versions with this item."""
+        """Items bear their own version, not their document's: so each found document lies in one of the versions with this item."""
         client, start, team = self.client, time.monotonic_ns(), self.dice.choice(TEAMS)
         out = self.ask('find', start, 'find', {'c': CLASS, 'i': 'Team', 'where': [{'f': 'team', 't': 'eq', 'v1': team}], 'want': 'items',
                                                'id': {'t': 'sw', 'v1': self.campaign.prefix}, 'limit': 1000})
@@ -70,34 +70,34 @@ class Extras:
 
     # --- unique values ---
 
-    def claimants(self):
+    def reservers(self):
         return [f'{self.campaign.prefix}u{number}' for number in range(NUMBER)]
 
-    def claim(self):
+    def reserve(self):
         """Under a key, so that its fate is known; a value, or none."""
         client, name = self.client, self.client.next_name()
         count = self.dice.choice((1, 1, 1, 2))
         values = [f'{self.campaign.prefix}v{number}' for number in range(NUMBER)]
-        claims = list(zip(self.dice.sample(self.claimants(), count), self.dice.sample(values, count), strict=True))
-        claims = [[id_, value if self.dice.random() < 0.7 else None] for id_, value in claims]
+        reservations = list(zip(self.dice.sample(self.reservers(), count), self.dice.sample(values, count), strict=True))
+        reservations = [[id_, value if self.dice.random() < 0.7 else None] for id_, value in reservations]
         docs = [{'c': UNIQUE, 'id': id_, **({'items': [{'c': 'Main', 'j': {'name': value, 'by': name}}]} if value else {'delete': True})}
-                for id_, value in claims]
-        client.write(name, 'claim', lambda headers, more: client.operate('put', {'param': {'docs': docs}}, headers, **more), [], {},
-                     is_keyed=True, claims=[[self.campaign.place(id_), value] for id_, value in claims])
+                for id_, value in reservations]
+        client.write(name, 'reserve', lambda headers, more: client.operate('put', {'param': {'docs': docs}}, headers, **more), [], {},
+                     is_keyed=True, reservations=[[self.campaign.place(id_), value] for id_, value in reservations])
 
-    def taken(self, args, claims):
-        """Who was refused its value, where that is known: of a value that another namespace holds only the property is told."""
-        who = [document for document, value in claims if value]
+    def taken(self, args, reservations):
+        """Who was refused its value, where that is known: of a value that another namespace holds, the answer names only the property."""
+        who = [document for document, value in reservations if value]
         return {'taken': self.campaign.place(args[2])} if len(args) > 2 else {'taken': who[0]} if len(who) == 1 else {}
 
-    def read_claims(self):
+    def read_reservations(self):
         """All of them at one instant; what was read, or None."""
         client, start = self.client, time.monotonic_ns()
-        out = self.ask('claims', start, 'get', {'docs': [{'c': UNIQUE, 'id': id_} for id_ in self.claimants()]})
+        out = self.ask('reservations', start, 'get', {'docs': [{'c': UNIQUE, 'id': id_} for id_ in self.reservers()]})
         if out is None:
             return None
         held = {self.campaign.place(one['id']): [one['v'], one['items'][0]['j']['name'] if one['items'] else None] for one in out['docs']}
-        client.note(client.next_name(), 'claims', start, 'ok', held=held)
+        client.note(client.next_name(), 'reservations', start, 'ok', held=held)
         return held
 
     # --- copies ---
@@ -148,15 +148,15 @@ class Extras:
                      mortal=[name, until])
         self.mortals = [*self.mortals, [name, until]][-KEPT_MOST:]
 
-    def look_at_mortals(self):
+    def read_mortals(self):
         """By name, in a list, or by a search.  Servers judge by their clocks, which may lag by what is noted."""
         client, start, way = self.client, time.monotonic_ns(), self.dice.choice(('get', 'get', 'list', 'find'))
         if not self.mortals:
             return
         begin, low = time.time(), self.campaign.lowest_clock()
-        asked = self.dice.sample(self.mortals, min(len(self.mortals), ASKED_MOST))
+        requested = self.dice.sample(self.mortals, min(len(self.mortals), REQUESTED_MOST))
         if way == 'get':
-            docs = [{'c': MORTAL, 'id': id_, **({'age': 3} if self.dice.random() < 0.2 else {})} for id_, _ in asked]
+            docs = [{'c': MORTAL, 'id': id_, **({'age': 3} if self.dice.random() < 0.2 else {})} for id_, _ in requested]
             out = self.ask('mortals', start, 'get', {'docs': docs})
         else:
             prefix = {'t': 'sw', 'v1': client.own_names()}
@@ -165,7 +165,7 @@ class Extras:
         if out is None or 'cursor' in out:
             return
         found = set(out['ids']) if 'ids' in out else {one['id'] for one in out['docs'] if one['v']}
-        client.note(client.next_name(), 'mortals', start, 'ok', asked=asked, alive=[id_ for id_, _ in asked if id_ in found],
+        client.note(client.next_name(), 'mortals', start, 'ok', requested=requested, alive=[id_ for id_, _ in requested if id_ in found],
                     wall=[begin, time.time()], low=min(low, self.campaign.lowest_clock()))
 
     # --- subscriptions ---
@@ -184,13 +184,13 @@ class Extras:
             self.subscribe()
         return {'session': self.session} if self.definitions and self.dice.random() < 0.5 else {}
 
-    def touched(self, answer, is_named, is_keyed):
-        """What the answer told of the own definitions, for the history."""
+    def matched(self, answer, is_named, is_keyed):
+        """The own definitions that the answer names, for the history."""
         if not is_named or answer is None or not answer.body:
             return {}
-        told = answer.body.get('subs', 'absent')
-        if told == 'absent':
-            return {} if is_keyed else {'lost': 'it was told nothing'}
-        if told is None:
+        sent = answer.body.get('subs', 'absent')
+        if sent == 'absent':
+            return {} if is_keyed else {'lost': 'the answer has no subscription'}
+        if sent is None:
             return {'lost': 'its subscription is gone'}
-        return {'touched': told, 'definitions': self.definitions, 'is_named': True}
+        return {'matched': sent, 'definitions': self.definitions, 'is_named': True}

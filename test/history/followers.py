@@ -12,10 +12,10 @@ from urllib.parse import quote, urlsplit
 
 from push_service import Browser, PushService
 from stack import BUILD
-from teams import CLASS, TEAMS, Holder
+from teams import CLASS, TEAMS, TeamCopy
 
 CONTACT = 'mailto:ops@example.net'
-TOLD_S = 90        # who listens is told within this time, when nothing is harmed any more
+SENT_S = 90        # a listener gets a change within this time, when nothing is harmed any more
 SILENCE_S = 20     # of a server that writes each second
 BROWSERS = 2
 LIVE = {'live_keepalive_s': 1, 'live_stall_s': 5}
@@ -34,7 +34,7 @@ class Listener:
         documents = campaign.documents
         self.documents = documents[number % 2::2] if number else documents
         self.definitions = [*(f'{CLASS}/{document}' for document in self.documents), *(f'{CLASS}/team@{team}' for team in TEAMS)]
-        self.held, self.holders = {}, {team: Holder(team) for team in TEAMS}
+        self.held, self.team_copies = {}, {team: TeamCopy(team) for team in TEAMS}
         self.last, self.wrong, self.is_ending = None, [], False
         self.counts = {'events': 0, 'connections': 0, 'resumed': 0, 'looks at all': 0}
         self.thread = threading.Thread(target=self.live, daemon=True)
@@ -78,36 +78,36 @@ class Listener:
                 data = json.loads(value)
             elif not line.strip():
                 if name and not self.hear(name, data):
-                    return  # it could not be looked at: whoever comes again with the id of before is told again
+                    return  # it could not be read: a client that comes again with the id of before gets it again
                 name, self.last = None, id_
 
     def hear(self, name, data):
-        """False: what was told could not be looked at."""
+        """False: the documents of the event could not be read."""
         self.counts['events'] += 1
         if name == 'reset' or (name == 'ready' and not data['resumed']):
             self.counts['looks at all'] += 1
             return self.look(self.documents, {}) and all(map(self.look_at_team, TEAMS))
         self.counts['resumed'] += name == 'ready'
         if name == 'change':
-            told = dict(data['changed'])
-            documents = [document for document in self.documents if f'{CLASS}/{document}' in told]
-            teams = [team for team in TEAMS if f'{CLASS}/team@{team}' in told]
-            return (not documents or self.look(documents, told)) and all(map(self.look_at_team, teams))
+            changed = dict(data['changed'])
+            documents = [document for document in self.documents if f'{CLASS}/{document}' in changed]
+            teams = [team for team in TEAMS if f'{CLASS}/team@{team}' in changed]
+            return (not documents or self.look(documents, changed)) and all(map(self.look_at_team, teams))
         return True
 
-    def look(self, documents, told):
+    def look(self, documents, changed):
         answer = self.client.operate('get', {'param': {'docs': [{'c': CLASS, 'id': document} for document in documents]}})
         if self.client.trouble(answer):
             return False
         for one in answer.body['out']['docs']:
-            version = told.get(f'{CLASS}/{one["id"]}', 0)
+            version = changed.get(f'{CLASS}/{one["id"]}', 0)
             if one['v'] and one['v'] < version:
-                self.wrong.append(f'told of {one["id"]}@{version}, then read {one["v"]}')
+                self.wrong.append(f'was sent {one["id"]}@{version}, then read {one["v"]}')
             self.held[one['id']] = one['v']
         return True
 
     def look_at_team(self, team):
-        return self.client.teams.ask(self.holders[team], 'ids')[1]
+        return self.client.teams.ask(self.team_copies[team], 'ids')[1]
 
     def differs(self, versions, members):
         """What it holds that is not so; None: it holds what there is."""
@@ -115,7 +115,7 @@ class Listener:
             if self.held.get(document) != versions[document]:
                 return f'{document} is at {versions[document]}, held is {self.held.get(document)}'
         for team in TEAMS:
-            held = {id_ for id_ in self.holders[team].members if id_ in versions}
+            held = {id_ for id_ in self.team_copies[team].members if id_ in versions}
             if held != members[team]:
                 return f'of {team} are {sorted(members[team])}, held are {sorted(held)}'
         return None
@@ -129,11 +129,11 @@ class Sleepers:
 
     def __init__(self, campaign, client, service):
         self.campaign, self.client = campaign, client
-        self.browsers, self.told = [], []
+        self.browsers, self.sent = [], []
         for number in range(BROWSERS):
             browser, documents = Browser(service), campaign.documents[number::BROWSERS]
             self.browsers.append((browser, f'{client.own_names()}sleeper-{number}'.ljust(16, '-').replace('.', '_'), documents))
-            self.told.append(dict.fromkeys(documents, 0))
+            self.sent.append(dict.fromkeys(documents, 0))
         self.seen = [0] * BROWSERS
         self.are_declared = False
 
@@ -156,9 +156,9 @@ class Sleepers:
             for when, message in browser.arrived[self.seen[number]:]:
                 changed = [definition.partition('/')[2] for definition, _ in message['changed']]
                 for document in changed or documents:
-                    self.told[number][document] = when
+                    self.sent[number][document] = when
             self.seen[number] = len(browser.arrived)
-            client.note(client.next_name(), 'push', start, 'ok', woken=dict(self.told[number]))
+            client.note(client.next_name(), 'push', start, 'ok', woken=dict(self.sent[number]))
 
 
 def prepare_push(room):

@@ -1,15 +1,15 @@
 """What must hold beside the order of operations: reads with a tolerance, unique values, documents that end, copies, subscriptions.
 
     "age": s, "aged": [[document, version, state]…]            read with this tolerance
-    "claims": [[document, value or null]…]                      of an operation that claims or gives up unique values
+    "reservations": [[document, value or null]…]                      of an operation that reserves or gives up unique values
     "held": {document: [version, value or null]…}               all of them, read at one instant; of the head too
     "mortal": [id, minute]                                      of one that makes a document that ends
-    "asked": [[id, minute]…], "alive": [id…], "wall": [from, to], "low": s    which there were; how far clocks may lag
+    "requested": [[id, minute]…], "alive": [id…], "wall": [from, to], "low": s    which there were; how far clocks may lag
     "copies": {follower: {document: content}}, "sources": {follower: [document…]}     at the end, when all tasks were done
     "stands": [[document, version]…]                            what a put says that each document it named is at
-    "touched": [[definition, version]…], "definitions": […]     what the answer to a write told of the session's own
-    "unheard": words                                             at the end: what a listener does not know, or was told too early
-    "woken": {document: when}                                   at the end: when a session was told last that it was touched
+    "matched": [[definition, version]…], "definitions": […]     the session's own definitions in the answer to a write
+    "missed": words                                             at the end: what a listener does not have, or got too early
+    "woken": {document: when}                                   at the end: when a session was sent its last match
 """
 from collections import Counter, defaultdict
 
@@ -68,29 +68,29 @@ def may_be_tolerated(checker, operation, document, place, bound):
 # --- unique values ---
 
 class Tenures:
-    """Who has had which values.  `claims`: document -> [(version, value, operation or None)] in the order of versions; `releases`:
+    """Who has had which values.  `reservations`: document -> [(version, value, operation or None)] in the order of versions; `releases`:
     document -> operations that gave up what it may have had, whose version need not be its own; `unknown`: nobody knows."""
 
     def __init__(self, heads, operations):
-        self.claims, self.releases, self.unknown = defaultdict(list), defaultdict(list), defaultdict(list)
+        self.reservations, self.releases, self.unknown = defaultdict(list), defaultdict(list), defaultdict(list)
         for head in heads:
             for document, (version, value) in head.get('held', {}).items():
                 if value:
-                    self.claims[document].append((version, value, None))
+                    self.reservations[document].append((version, value, None))
         for operation in operations:
-            for document, value in operation.claims:
+            for document, value in operation.reservations:
                 if operation.result == 'unknown':
                     self.unknown[document].append((value, operation))
                 elif operation.result == 'ok' and not value:
                     self.releases[document].append(operation)
                 elif operation.result == 'ok' and operation.version:
-                    self.claims[document].append((operation.version, value, operation))
-        for rows in self.claims.values():
+                    self.reservations[document].append((operation.version, value, operation))
+        for rows in self.reservations.values():
             rows.sort(key=lambda row: row[0])
 
     def all(self):
         """(document, value, operation, the operation that claimed the next value of the document)"""
-        for document, rows in self.claims.items():
+        for document, rows in self.reservations.items():
             for (_, value, operation), following in zip(rows, [*rows, None][1:], strict=True):
                 yield document, value, operation, following[2] if following else None
 
@@ -116,7 +116,7 @@ def judge_claims(heads, operations):
 
 
 def judge_reads(operations, tenures):
-    made = {(document, version): value for document, rows in tenures.claims.items() for version, value, _ in rows}
+    made = {(document, version): value for document, rows in tenures.reservations.items() for version, value, _ in rows}
     for operation in operations:
         values = Counter(value for _, value in operation.held.values() if value)
         for value, count in values.items():
@@ -125,7 +125,7 @@ def judge_reads(operations, tenures):
         for document, (version, value) in operation.held.items():
             if value and made.get((document, version), value) != value:
                 yield 'G1b: not as it was written', f'{document}@{version} is {value}, not {made[document, version]}', [operation]
-            elif value and (document, version) not in made and tenures.claims.get(document) and not tenures.unknown.get(document):
+            elif value and (document, version) not in made and tenures.reservations.get(document) and not tenures.unknown.get(document):
                 yield 'read of what nobody wrote', f'{document}@{version}', [operation]
 
 
@@ -147,11 +147,11 @@ def judge_refusals(operations, tenures):
     for operation in operations:
         if not operation.taken:
             continue
-        wanted = dict(operation.claims).get(operation.taken)
+        wanted = dict(operation.reservations).get(operation.taken)
         if not any(may_hold(tenures, row, wanted, operation) for row in tenures.all() if row[0] != operation.taken) \
                 and not any(value == wanted and other.start < operation.end for document, rows in tenures.unknown.items()
                             for value, other in rows if document != operation.taken) \
-                and not any(other.result == 'no' and other is not operation and wanted in dict(other.claims).values() and
+                and not any(other.result == 'no' and other is not operation and wanted in dict(other.reservations).values() and
                             other.start < operation.end and operation.start < other.end for other in operations):
             yield 'a value is taken by nobody', f'{wanted}, which {operation.taken} wanted', [operation]
 
@@ -168,10 +168,10 @@ def judge_mortals(operations):
     operations = list(operations)
     born = {operation.mortal[0]: operation for operation in operations if operation.mortal}
     for operation in operations:
-        if not operation.asked:
+        if not operation.requested:
             continue
         begin, end = operation.wall
-        for id_, minute in operation.asked:
+        for id_, minute in operation.requested:
             birth = born.get(id_)
             if id_ in operation.alive:
                 if begin + operation.low > minute * 60 + MARGIN_S:
@@ -224,24 +224,24 @@ def judge_stands(checker):
             actions = operation.writes.get(document)
             expected = conditions.get(document) if actions is None else 0 if actions[-1][0] == 'end' else operation.version
             if version != expected:
-                yield 'a wrong version was told', f'{document} stands at {expected}, not {version}', operation
+                yield 'a wrong version was returned', f'{document} stands at {expected}, not {version}', operation
 
 
 # --- subscriptions ---
 
 def judge_touched(checker):
-    """The definitions of a session that its own commit has touched, no more and no less."""
+    """The definitions of a session that its own commit matches, no more and no less."""
     for operation in list(checker.operations.values()):
         if operation.lost:
             yield 'a session was forgotten', operation.lost, operation
         if not operation.is_named or operation.result != 'ok' or not operation.version:
             continue
         expected = expect_touched(checker, operation)
-        told = [definition for definition, _ in operation.touched]
-        if any(version != operation.version for _, version in operation.touched):
-            yield 'a wrong version was told', str(operation.touched), operation
-        if expected is not None and sorted(told) != sorted(expected & set(operation.definitions)):
-            yield 'a session was told wrongly', f'{sorted(told)}, not {sorted(expected & set(operation.definitions))}', operation
+        sent = [definition for definition, _ in operation.matched]
+        if any(version != operation.version for _, version in operation.matched):
+            yield 'a wrong version was returned', str(operation.matched), operation
+        if expected is not None and sorted(sent) != sorted(expected & set(operation.definitions)):
+            yield 'a session got the wrong definitions', f'{sorted(sent)}, not {sorted(expected & set(operation.definitions))}', operation
 
 
 def expect_touched(checker, operation):
@@ -260,12 +260,12 @@ def expect_touched(checker, operation):
 
 
 def judge_woken(checker):
-    """A commit that began after the last message was told to nobody; a listener holds another thing than there is."""
+    """A commit that began after the last message was sent to no session; a listener holds other versions than there are."""
     for end in list(checker.operations.values()):
-        if end.unheard:
-            yield 'a listener was not told', end.unheard, end
-        for document, told in end.woken.items():
+        if end.missed:
+            yield 'a listener missed a change', end.missed, end
+        for document, sent in end.woken.items():
             for write in checker.chains.get(document, ()):
-                if write.operation and write.operation.result == 'ok' and write.operation.start > told:
+                if write.operation and write.operation.result == 'ok' and write.operation.start > sent:
                     yield 'a session was not woken', f'{document}@{write.version}', write.operation
                     break

@@ -1,14 +1,14 @@
 """The lines of a history, and the versions of documents, as the checker has them."""
 import json
 
-EXTRAS = {'age': 0, 'claims': (), 'held': {}, 'taken': None, 'mortal': None, 'asked': (), 'alive': (), 'wall': None, 'low': 0, 'copies': {},
-          'copied': False, 'sources': {}, 'touched': (), 'definitions': (), 'is_named': False, 'stands': (), 'lost': '', 'unheard': '', 'woken': {}}
+EXTRAS = {'age': 0, 'reservations': (), 'held': {}, 'taken': None, 'mortal': None, 'requested': (), 'alive': (), 'wall': None, 'low': 0, 'copies': {},
+          'copied': False, 'sources': {}, 'matched': (), 'definitions': (), 'is_named': False, 'stands': (), 'lost': '', 'missed': '', 'woken': {}}
 
 
 class Operation:
     """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
-    __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'inside', 'age', 'aged', 'claims', 'held', 'taken', 'mortal', 'asked', 'alive',
-                 'wall', 'low', 'copies', 'copied', 'sources', 'touched', 'definitions', 'is_named', 'stands', 'lost', 'unheard', 'woken', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
+    __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'inside', 'age', 'aged', 'reservations', 'held', 'taken', 'mortal', 'requested', 'alive',
+                 'wall', 'low', 'copies', 'copied', 'sources', 'matched', 'definitions', 'is_named', 'stands', 'lost', 'missed', 'woken', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
                  'node', 'is_sure', 'is_supposed')
 
     def __init__(self, line):
@@ -36,7 +36,7 @@ class Operation:
 
 class Write:
     """A version of a document.  `operation` None: the first of the history, or nobody knows who; `version` None: an
-    absence whose version nobody was told; `state` None: nobody saw it."""
+    absence whose version no answer has; `state` None: nobody saw it."""
     __slots__ = ('version', 'operation', 'state')
 
     def __init__(self, version, operation, state=None):

@@ -1,4 +1,4 @@
-"""How violations are named and told."""
+"""How violations are named and reported."""
 from collections import Counter
 
 from state import unpack

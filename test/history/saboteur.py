@@ -65,7 +65,7 @@ class Clock:
         fresh.rename(file)
 
     def lowest(self):
-        """Seconds, from 0 down, by which it may lag; asked by any process."""
+        """Seconds, from 0 down, by which it may lag; any process may call it."""
         return float(self.low.read_text())
 
 
@@ -233,7 +233,7 @@ class Saboteur:
         return self.one_of(self.backends())
 
     def freeze_backends(self, share=1.0):
-        """For a while: what is sent to them lies unread, what they have done is not told."""
+        """For a while: what is sent to them lies unread, what they have done is not reported."""
         seconds = self.dice.choice((0.1, 0.3, 1.0))
         pids = self.backends()
         for pid in self.dice.sample(pids, int(len(pids) * share + 0.5)):

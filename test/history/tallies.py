@@ -1,26 +1,26 @@
-"""Tasks: who was told that tasks were made has each of them done, as often as it counts and no more; who was refused has none.
+"""Tasks: those of an acknowledged operation are done, as often as they count and no more; those of a refused one are not.
 
     "tasks": [[tally, key, times]…]            of an operation that asks for tasks
-    "tallies": {tally: {key: counted}}         of the line that tells, at the end of the round, what was counted
+    "tallies": {tally: {key: counted}}         of the line that records, at the end of the round, what was counted
 """
 
 
 def judge_tallies(operations):
     """(kind, words, operations) of each violation.  A history without the counts of its end says nothing of tasks."""
     operations = list(operations)
-    told = [operation for operation in operations if operation.tallies is not None]
-    asked = {}
+    ends = [operation for operation in operations if operation.tallies is not None]
+    requested = {}
     for operation in operations:
         for tally, key, times in operation.tasks:
-            asked[tally, key] = (operation, times)
-    for end in told:
+            requested[tally, key] = (operation, times)
+    for end in ends:
         if end.left:
             yield 'tasks came to no end', f'{end.left} of them: {end.words}', [end]
         for tally, counts in end.tallies.items():
             for key, counted in counts.items():
-                if (tally, key) not in asked:
-                    yield 'a task that nobody asked for', f'{key} was counted in {tally}', [end]
-        for (tally, key), (operation, times) in asked.items():
+                if (tally, key) not in requested:
+                    yield 'a task that nobody requested', f'{key} was counted in {tally}', [end]
+        for (tally, key), (operation, times) in requested.items():
             if tally in end.tallies:
                 yield from judge_task(operation, key, times, end.tallies[tally].get(key, 0), end)
 

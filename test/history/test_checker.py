@@ -99,7 +99,7 @@ class WhatIsRight(Verdicts):
         self.right(Book().add('n', 0, 1, (), {'x': True}, result='no').add('r', 2, 3, [['x', 0, '']]))
 
     def test_random_serial_executions(self):
-        """Operations done one after the other, told with times that are longer than they were."""
+        """Operations done one after the other, recorded with times that are longer than they were."""
         for seed in range(30):
             self.right(serial_history(random.Random(seed)))
 
@@ -152,18 +152,18 @@ class Members(Verdicts):
     def book(self):
         return Book().add('a', 0, 1, (), {'x': join('a', 'red')}, 10).add('b', 4, 7, (), {'x': join('b', 'blue')}, 20)
 
-    def holder(self, start, end, team, **members):
+    def team_copy(self, start, end, team, **members):
         return self.book().add('h', start, end, [[document, version, None] for document, version in members.items()], kind='collection',
                                team=team, outside=[] if members else ['x'])
 
     def test_right(self):
-        self.right(self.holder(2, 3, 'red', x=10))
-        self.right(self.holder(2, 3, 'blue'))
+        self.right(self.team_copy(2, 3, 'red', x=10))
+        self.right(self.team_copy(2, 3, 'blue'))
         for team in ('red', 'blue'):  # while it goes
-            self.right(self.holder(5, 6, team))
-            self.right(self.holder(5, 6, team, x={'red': 10, 'blue': 20}[team]))
-        self.right(self.holder(8, 9, 'red'))
-        self.right(self.holder(8, 9, 'blue', x=20))
+            self.right(self.team_copy(5, 6, team))
+            self.right(self.team_copy(5, 6, team, x={'red': 10, 'blue': 20}[team]))
+        self.right(self.team_copy(8, 9, 'red'))
+        self.right(self.team_copy(8, 9, 'blue', x=20))
 
     def test_before_and_after_all(self):
         self.right(self.book().add('h', -2, -1, [], kind='collection', team='red', outside=['x']))
@@ -171,14 +171,14 @@ class Members(Verdicts):
                    .add('h', 10, 11, [], kind='collection', team='blue', outside=['x']))
 
     def test_a_departure_that_was_missed(self):
-        self.wrong(self.holder(8, 9, 'red', x=10), 'stale read', 'b', 'h')
+        self.wrong(self.team_copy(8, 9, 'red', x=10), 'stale read', 'b', 'h')
 
     def test_an_arrival_that_was_missed(self):
-        self.wrong(self.holder(8, 9, 'blue'), 'a member is missing', 'h')
-        self.wrong(self.holder(2, 3, 'red'), 'a member is missing', 'h')
+        self.wrong(self.team_copy(8, 9, 'blue'), 'a member is missing', 'h')
+        self.wrong(self.team_copy(2, 3, 'red'), 'a member is missing', 'h')
 
     def test_a_member_of_another_value(self):
-        self.wrong(self.holder(8, 9, 'red', x=20), 'holder differs', 'h')
+        self.wrong(self.team_copy(8, 9, 'red', x=20), 'copy differs', 'h')
 
     def test_of_no_instant(self):
         """x and y change places in one operation; whoever misses both has seen no instant."""
@@ -213,7 +213,7 @@ class Tasks(Verdicts):
             self.wrong(tallied(result, _0=2, _1=2), 'a task was done twice', 'a', 'end')
 
     def test_one_that_nobody_asked_for(self):
-        self.wrong(tallied(_0=1, _1=2, _7=1), 'a task that nobody asked for', 'end')
+        self.wrong(tallied(_0=1, _1=2, _7=1), 'a task that nobody requested', 'end')
 
     def test_what_is_left(self):
         self.wrong(tallied(_0=1, _1=2, left=3), 'tasks came to no end', 'end')
@@ -325,9 +325,9 @@ class WhatIsWrong(Verdicts):
         self.wrong(Book(y=[5, state((5, 'o'))]).add('u', 0, 1, (), {'x': True, 'y': True}, result='unknown')
                    .add('r', 2, 3, [['x', 10, state((10, 'u'))], ['y', 5, state((5, 'o'))]]), 'G-single', 'u', 'r')
 
-    def test_holder_differs(self):
+    def test_copy_differs(self):
         self.wrong(Book().add('a', 0, 1, (), {'x': True}, 10).add('b', 2, 3, (), {'x': [['del', 'Line.a'], *line('b')]}, 20)
-                   .add('h', 4, 5, [['x', 20, state((10, 'a'), (20, 'b'))]], kind='sync'), 'holder differs')
+                   .add('h', 4, 5, [['x', 20, state((10, 'a'), (20, 'b'))]], kind='sync'), 'copy differs')
 
     def test_a_synchronisation_comes_after_its_operation(self):
         self.wrong(Book(x=[5, state((5, 'o'))]).add('a', 0, 9, (), {'x': True}, 10)
@@ -400,7 +400,7 @@ class EveryOrder(unittest.TestCase):
 
 
 def small_history(dice):
-    """Few operations on x and y, told with times that let them overlap; absences often."""
+    """Few operations on x and y, recorded with times that let them overlap; absences often."""
     book, states, version = Book(), {'x': (0, ''), 'y': (0, '')}, 100
     for number in range(dice.randint(3, 6)):
         name, reads, writes = f'o{number}', [], {}
@@ -471,7 +471,7 @@ def search(operations):
         return any(take(one, left, states) for one in left if one['start'] <= earliest and fits(one, states))
 
     def take(one, left, states):
-        """Its version: what it was told, or what somebody saw of it, or else any that was seen without contents, or a new one."""
+        """Its version: that of its answer, or what somebody saw of it, or else any that was seen without contents, or a new one."""
         rest = [other for other in left if other is not one]
         made = one['version'] or versions.get(one['id'])
         fresh = max((states[document][0] for document in one['writes']), default=0) + 1

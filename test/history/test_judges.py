@@ -61,35 +61,35 @@ class Extras(unittest.TestCase):
         gone = Book(x=[5, red]).add('w', 0, 1, (), {'x': [*line('w'), ['set', 'Team', compact({'team': 'blue'})]]}, 10)
         self.assertEqual(self.kinds(gone.add('f', 2, 3, kind='find', team='red', inside=[['x', 5]])), ['a search found what was not there'])
 
-    def claims(self, *books):
+    def reservations(self, *books):
         loaded = [load(book.text().splitlines()) for book in books]
         return [kind for kind, _, _ in judge_claims([head for head, _ in loaded], [one for _, some in loaded for one in some])]
 
     def test_unique_values(self):
         def book():
-            return Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10)
-        self.assertEqual(self.claims(book()), [])
-        other = Book().add('b', 2, 3, claims=[['den/u', 'v']], version=9)
-        self.assertEqual(self.claims(book(), other), ['two have one value'])
-        released = Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10).add('c', 1, 3, claims=[['lab/u', None]], version=11)
-        self.assertEqual(self.claims(released, other), [])
-        self.assertEqual(self.claims(book().add('r', 2, 3, held={'lab/u': [10, 'v'], 'lab/w': [9, 'v']})), ['two have one value'])
-        self.assertEqual(self.claims(book().add('r', 2, 3, held={'lab/u': [10, 'x']})), ['G1b: not as it was written'])
+            return Book().add('a', 0, 1, reservations=[['lab/u', 'v']], version=10)
+        self.assertEqual(self.reservations(book()), [])
+        other = Book().add('b', 2, 3, reservations=[['den/u', 'v']], version=9)
+        self.assertEqual(self.reservations(book(), other), ['two have one value'])
+        released = Book().add('a', 0, 1, reservations=[['lab/u', 'v']], version=10).add('c', 1, 3, reservations=[['lab/u', None]], version=11)
+        self.assertEqual(self.reservations(released, other), [])
+        self.assertEqual(self.reservations(book().add('r', 2, 3, held={'lab/u': [10, 'v'], 'lab/w': [9, 'v']})), ['two have one value'])
+        self.assertEqual(self.reservations(book().add('r', 2, 3, held={'lab/u': [10, 'x']})), ['G1b: not as it was written'])
 
     def test_who_is_refused_a_value(self):
         def refused(book):
-            return book.add('n', 5, 6, claims=[['lab/w', 'v']], taken='lab/w', result='no')
-        self.assertEqual(self.claims(refused(Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10))), [])
-        self.assertEqual(self.claims(refused(Book())), ['a value is taken by nobody'])
-        given_up = Book().add('a', 0, 1, claims=[['lab/u', 'v']], version=10).add('c', 1, 3, claims=[['lab/u', None]], version=11)
-        self.assertEqual(self.claims(refused(given_up)), ['a value is taken by nobody'])
-        unknown = Book().add('a', 0, 1, claims=[['lab/u', 'v']], result='unknown')
-        self.assertEqual(self.claims(refused(unknown)), [])
+            return book.add('n', 5, 6, reservations=[['lab/w', 'v']], taken='lab/w', result='no')
+        self.assertEqual(self.reservations(refused(Book().add('a', 0, 1, reservations=[['lab/u', 'v']], version=10))), [])
+        self.assertEqual(self.reservations(refused(Book())), ['a value is taken by nobody'])
+        given_up = Book().add('a', 0, 1, reservations=[['lab/u', 'v']], version=10).add('c', 1, 3, reservations=[['lab/u', None]], version=11)
+        self.assertEqual(self.reservations(refused(given_up)), ['a value is taken by nobody'])
+        unknown = Book().add('a', 0, 1, reservations=[['lab/u', 'v']], result='unknown')
+        self.assertEqual(self.reservations(refused(unknown)), [])
 
     def test_documents_that_end(self):
         def look(begin, end, alive, low=0.0):
             book = Book().add('m', 0, 1, mortal=['m', 2])
-            return self.kinds(book.add('l', 2, 3, asked=[['m', 2]], alive=['m'] if alive else [], wall=[begin, end], low=low))
+            return self.kinds(book.add('l', 2, 3, requested=[['m', 2]], alive=['m'] if alive else [], wall=[begin, end], low=low))
         self.assertEqual(look(100, 101, True), [])
         self.assertEqual(look(125, 126, False), [])
         self.assertEqual(look(119, 125, False), [])
@@ -115,25 +115,25 @@ class Extras(unittest.TestCase):
         self.assertEqual(self.copies('{"n":"o"}', True, [['del', 'Src']]), ['a copy stayed old'])
         self.assertEqual(self.copies(None, True, [['del', 'Src']], fresh), [])
 
-    def touch(self, told, **more):
+    def match(self, sent, **more):
         red = self.team('o', 'red', 5)
-        book = Book(x=[5, red]).add('w', 0, 1, (), {'x': True}, 10, touched=[[one, 10] for one in told], is_named=True,
+        book = Book(x=[5, red]).add('w', 0, 1, (), {'x': True}, 10, matched=[[one, 10] for one in sent], is_named=True,
                                     definitions=['Hot', 'Hot/x', 'Hot/team@red', 'Hot/team@blue'], **more)
         return self.kinds(book)
 
     def test_what_a_session_is_told(self):
-        self.assertEqual(self.touch(['Hot', 'Hot/team@red', 'Hot/x']), [])
-        self.assertEqual(self.touch(['Hot', 'Hot/team@red']), ['a session was told wrongly'])
-        self.assertEqual(self.touch(['Hot', 'Hot/team@blue', 'Hot/team@red', 'Hot/x']), ['a session was told wrongly'])
-        self.assertEqual(self.touch(['Hot', 'Hot/team@red', 'Hot/x'], lost='gone'), ['a session was forgotten'])
+        self.assertEqual(self.match(['Hot', 'Hot/team@red', 'Hot/x']), [])
+        self.assertEqual(self.match(['Hot', 'Hot/team@red']), ['a session got the wrong definitions'])
+        self.assertEqual(self.match(['Hot', 'Hot/team@blue', 'Hot/team@red', 'Hot/x']), ['a session got the wrong definitions'])
+        self.assertEqual(self.match(['Hot', 'Hot/team@red', 'Hot/x'], lost='gone'), ['a session was forgotten'])
 
     def test_what_a_write_says_where_documents_stand(self):
         def wrote(*stands):
             book = Book(x=[5, state((5, 'o'))], y=[6, state((6, 'o'))])
             return self.kinds(book.add('w', 0, 1, [['y', 6, None]], {'x': True}, 10, stands=stands))
         self.assertEqual(wrote(['x', 10], ['y', 6]), [])
-        self.assertEqual(wrote(['x', 10], ['y', 10]), ['a wrong version was told'])
-        self.assertEqual(wrote(['x', 5], ['y', 6]), ['a wrong version was told'])
+        self.assertEqual(wrote(['x', 10], ['y', 10]), ['a wrong version was returned'])
+        self.assertEqual(wrote(['x', 5], ['y', 6]), ['a wrong version was returned'])
 
     def test_who_is_woken(self):
         def woken(when):
@@ -142,7 +142,7 @@ class Extras(unittest.TestCase):
         self.assertEqual(woken(5), ['a session was not woken'])
 
     def test_who_listens(self):
-        self.assertEqual(self.kinds(Book().add('e', 0, 1, kind='live', unheard='x is at 10')), ['a listener was not told'])
+        self.assertEqual(self.kinds(Book().add('e', 0, 1, kind='live', missed='x is at 10')), ['a listener missed a change'])
 
 
 if __name__ == '__main__':
