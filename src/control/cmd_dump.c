@@ -94,9 +94,9 @@ static void report(struct control *control, const struct dump_options *options,
     fflush(stdout);
     const char *how = report->is_interrupted ? "interrupted" : "stopped";
     if (last)
-        message_print("%s; go on with --cursor %s", how, quoted(control->arena, last));
+        message_print("%s; continue with --cursor %s", how, quoted(control->arena, last));
     else
-        message_print("%s; nothing is written", how);
+        message_print("%s; no document was written", how);
 }
 
 static struct bytes optional(const char *text)
@@ -187,11 +187,7 @@ int control_dump(struct control *control, int argc, char **argv)
          .argument = "FILE",
          .help = "Write to FILE, with --cursor at its end (default: standard output).",
          .text = &options.output},
-        {.name = "config",
-         .letter = 'c',
-         .argument = "FILE",
-         .help = "Read stampd's settings from FILE; not needed here.",
-         .text = &control->config},
+        TARGET_CONFIG_LINE(control),
     };
     char **words;
     int count;

@@ -39,12 +39,12 @@ static bool read_bookmark(struct control *control, const struct load_options *op
     if (!control_read_file(control->arena, options->state, &text))
         return false;
     if (!bookmark_parse(control->arena, text, &former))
-        message_print("%s: not the state of a load", options->state);
+        message_print("%s: not a state file of load", options->state);
     else if (strcmp(former.ns, bookmark->ns) != 0 || strcmp(former.file, bookmark->file) != 0)
         message_print("%s: the state of another load, of %s into the namespace %s", options->state,
                       former.file, former.ns);
     else if (options->from > 1)
-        message_print("%s: has come to line %lld; leave --from away or remove the file", options->state,
+        message_print("%s: line %lld is reached; omit --from or remove the file", options->state,
                       (long long)former.line);
     else {
         *bookmark = former;
@@ -67,7 +67,7 @@ static bool go_to(struct input *input, const struct bookmark *bookmark)
 
 static void report(const struct load_options *options, const struct loader_report *report, int64_t spent_ms)
 {
-    const char *how = options->state ? "the same command goes on from there" : NULL;
+    const char *how = options->state ? "run the same command to continue" : NULL;
     printf("%lld lines, %lld documents stored in %lld.%lld s (%lld/s)", (long long)report->lines,
            (long long)report->documents, (long long)(spent_ms / 1000), (long long)(spent_ms / 100 % 10),
            (long long)(report->documents * 1000 / (spent_ms ? spent_ms : 1)));
@@ -78,10 +78,10 @@ static void report(const struct load_options *options, const struct loader_repor
         return;
     fflush(stdout);
     if (how)
-        message_print("%s; all up to line %lld is stored; %s",
+        message_print("%s; lines up to %lld are stored; %s",
                       report->is_interrupted ? "interrupted" : "stopped", (long long)report->line, how);
     else
-        message_print("%s; all up to line %lld is stored; go on with --from %lld",
+        message_print("%s; lines up to %lld are stored; continue with --from %lld",
                       report->is_interrupted ? "interrupted" : "stopped", (long long)report->line,
                       (long long)report->line + 1);
 }
@@ -108,7 +108,7 @@ static int load(struct control *control, const struct load_options *options, con
     if (!is_open)
         message_print("%s: %s", path, strerror(errno));
     else if (!go_to(&input, &loader.bookmark)) {
-        message_print("%s: line %lld does not end where it did, or is not there: another file", path,
+        message_print("%s: not the file that was loaded before: line %lld is missing or ends elsewhere", path,
                       (long long)loader.bookmark.line);
         is_open = false;
     }
@@ -163,11 +163,7 @@ int control_load(struct control *control, int argc, char **argv)
         {.name = "keep-going",
          .help = "Continue after lines that are invalid or refused.",
          .flag = &options.keep_going},
-        {.name = "config",
-         .letter = 'c',
-         .argument = "FILE",
-         .help = "Read stampd's settings from FILE; not needed here.",
-         .text = &control->config},
+        TARGET_CONFIG_LINE(control),
     };
     char **words;
     int count;

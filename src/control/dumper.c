@@ -313,7 +313,7 @@ static void on_again(struct dumper *dumper, struct dump_request *pending, const 
     } else if (pending->backoff.tries > 1 && now_ms - dumper->reported_ms > REPORT_EVERY_MS) {
         dumper->reported_ms = now_ms;
         progress_clear(&dumper->progress);
-        message_print("%s; trying again", explain(dumper, answer));
+        message_print("%s; retrying", explain(dumper, answer));
     }
 }
 

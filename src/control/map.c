@@ -73,8 +73,8 @@ static bool run_reload(const char *command)
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
         return true;
-    message_print("nginx_reload = %s: it failed (status %d); the map is written, nginx does not know it yet",
-                  command, WIFEXITED(status) ? WEXITSTATUS(status) : status);
+    message_print("nginx_reload = %s: failed (status %d); the map is written, nginx has not read it", command,
+                  WIFEXITED(status) ? WEXITSTATUS(status) : status);
     return false;
 }
 

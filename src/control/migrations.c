@@ -48,7 +48,7 @@ static bool is_gapless(const char *folder, const struct migration *migrations, s
         return false;
     }
     if (!count)
-        message_print("%s: there is no NNNN_name.sql", folder);
+        message_print("%s: no file NNNN_name.sql", folder);
     return count > 0;
 }
 
@@ -107,7 +107,7 @@ static bool is_free(struct control *control, struct pg *pg, const char *database
     if (!pg_rows(result))
         return true;
     struct bytes name = pg_get_text(result, 0, 0);
-    message_print("%s holds something else already: table %.*s", database, (int)name.size, name.data);
+    message_print("%s is not an empty database: it has the table %.*s", database, (int)name.size, name.data);
     return false;
 }
 
@@ -128,7 +128,7 @@ static bool record(struct control *control, struct pg *pg, const struct migratio
 static bool run_file(struct pg *pg, const char *path, struct bytes text)
 {
     if (text.size != strlen(text.data)) {
-        message_print("%s: the file holds a NUL byte", path);
+        message_print("%s: the file contains a NUL byte", path);
         return false;
     }
     if (pg_execute(pg, text.data) == FAULT_NONE)
@@ -150,7 +150,7 @@ static bool apply_one(struct control *control, struct pg *pg, const struct migra
         control_execute(pg, migration->name, "commit"))
         return true;
     if (pg_execute(pg, "rollback") != FAULT_NONE)
-        message_print("%s: the connection is lost; nothing of the file has been kept", migration->path);
+        message_print("%s: the connection is lost; the file was rolled back", migration->path);
     return false;
 }
 

@@ -26,6 +26,9 @@ struct target {
     {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
      .text = &(target)->ca_file},                                                                            \
     {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
+#define TARGET_CONFIG_LINE(control)                                                                          \
+    {.name = "config", .letter = 'c', .argument = "FILE",                                                        \
+     .help = "Read stampd's settings from FILE; not needed here.", .text = &(control)->config}
 /* clang-format on */
 
 /* Is a namespace named?  Reports it when not; `command` is the command that needs it. */

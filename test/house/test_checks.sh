@@ -294,6 +294,8 @@ plant 'function without the name of its file' check-names '^src/base/low.h:8: ad
     'insert src/base/low.h 7 "int add_low(int a, int b);"'
 plant 'function without the name, after an attribute' check-names '^src/base/low.h:8: sum_low.. does not begin with low_' \
     'insert src/base/low.h 7 "MUST_USE struct low *sum_low(int a,"; insert src/base/low.h 8 "                     int b);"'
+plant 'function with the name of a layer' check-names '^src/base/low.h:8: base_add.. does not begin with low_' \
+    'insert src/base/low.h 7 "int base_add(int a, int b);"'
 plant 'function of another file that begins alike' check-names '^src/base/low.h:8: lower.. does not begin' \
     'insert src/base/low.h 7 "int lower(int a, int b);"'
 

@@ -101,7 +101,7 @@ def test_what_is_wanted_of_it(stack, dump, small):
 
 def test_a_dump_needs_the_key_of_a_closed_namespace(control):
     outcome = control('dump', ns='shut', status=1)
-    assert 'SCLOSED' in outcome.error and 'nothing is written' in outcome.error and not outcome.out
+    assert 'SCLOSED' in outcome.error and 'no document was written' in outcome.error and not outcome.out
     assert 'NNAMESPACE' in control('dump', ns='nowhere', status=1).error
 
 
@@ -157,7 +157,7 @@ def test_an_interrupted_dump_goes_on(stack, control, tmp_path):
         running.kill()
     if part != whole:  # else it was done before the signal came
         assert running.returncode == 1, (out, error)
-        cursor = re.search(r"interrupted; go on with --cursor '(.*)'", error)[1]
+        cursor = re.search(r"interrupted; continue with --cursor '(.*)'", error)[1]
         assert part + control('dump', '--cursor', cursor).out == whole
 
 

@@ -34,7 +34,7 @@ static bool run_locked(struct control *control, struct pg *pg, const struct step
         }
         clock_sleep_ms(LOCK_PAUSE_MS);
     }
-    message_print("%s: others hold a table for too long", step->what);
+    message_print("%s: other sessions lock a table for too long", step->what);
     return false;
 }
 

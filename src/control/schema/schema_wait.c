@@ -34,7 +34,7 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
             continue;
         reported_ms = clock_monotonic_ms();
         struct bytes pids = pg_get_text(left, 0, 1);
-        message_print("waiting for %lld transactions that began before, of the processes %.*s",
+        message_print("waiting for %lld earlier transactions of the processes %.*s",
                       (long long)pg_get_i64(left, 0, 0), (int)pids.size, pids.data);
     }
 }
