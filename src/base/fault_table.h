@@ -14,6 +14,7 @@ FAULT(ALIMIT, "A limit is exceeded.", 400, 400, false, "the limit, its value, th
 FAULT(AVERSION, "The document is not at the expected version.", 409, 412, false, "class, id, the present version")
 FAULT(AUNIQUE, "Another document has this value of a unique property.", 409, 409, false, "the property; class and id of the document that would get it")
 FAULT(AFIXED, "The document would leave a collection that is not mutable.", 409, 409, false, "the collection; class and id of the document")
+FAULT(ACONTENT, "A content does not conform to the schema of its class.", 422, 422, false, "class, id, class of items, key; JSON pointer into the content; the keyword; JSON pointer into its JSON Schema; `detail` has what is expected")
 FAULT(ADHOP, "The stamp of the operation is in the future or too old.", 400, 400, false, "the stamp, the least and the most that are accepted")
 FAULT(AKEYREUSED, "The Idempotency-Key was used for another request.", 422, 422, false, "the key")
 FAULT(AKEYOLD, "The Idempotency-Key is too old: its answer is no longer stored.", 422, 422, false, "the stamp of the key, the least that is accepted; the request was not done now, and may have been done before")

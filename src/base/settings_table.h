@@ -39,6 +39,7 @@ NUMBER(limit_client_subscriptions, 500, 1, 10000000, "subscriptions", "Subscript
 NUMBER(limit_client_tasks, 100, 1, 1000000, "tasks", "Tasks that one client without the administrator's key may have requested in a namespace, until they are done or expire.")
 NUMBER(limit_collection_values, 10000, 1, 1000000, "values", "Values that one document may have in one collection of a list.")
 NUMBER(limit_content_bytes, 1048576, 64, 268435456, "bytes", "Largest content of one item.")
+NUMBER(limit_content_steps, 1000000, 1000, 1000000000, "steps", "Steps that the check of the contents of one commit may take.")
 NUMBER(limit_definition_bytes, 2048, 512, 65536, "bytes", "Longest definition of a subscription or listener, as written.")
 NUMBER(limit_definitions, 1000, 1, 100000, "definitions", "Definitions of one subscription.")
 NUMBER(limit_depth, 32, 4, 128, "levels", "Deepest nesting of a JSON text.")

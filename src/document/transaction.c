@@ -485,6 +485,8 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         return FAULT_STALE; /* the reported states of its documents may not hold under this one */
     if (schema && schema->has_old && !transaction->stood)
         transaction_mutate(transaction, schema);
+    if (schema && schema->has_contents && (fault = transaction_check_contents(transaction, schema)))
+        return fault;
     struct transaction_writing writing;
     prepare_writing(transaction, schema, &writing);
     crash_at(CRASH_COMMIT_CONNECTED);
@@ -514,7 +516,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)
             pulse_count(&documents->pulse->conflicts, 1);
-        memcpy(transaction->refused, writing.commit.refused, sizeof transaction->refused);
+        memcpy(transaction->refused, writing.commit.refused, sizeof writing.commit.refused);
         break;
     case COMMIT_UNKNOWN:
         settle_unknown(transaction, &writing);

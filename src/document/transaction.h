@@ -66,10 +66,13 @@ struct standing {
  * releases are migrated to the newest here, so that a change without effect then counts as none. */
 MUST_USE enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r,
                                       size_t *count_r);
+enum { TRANSACTION_REFUSED_PARTS = 7 };
 /* After FAULT_AUNIQUE or FAULT_AFIXED: the unique property or collection, the class and the id of the
- * document; ends with NULL, also at the first unknown part. */
-void transaction_refused(const struct transaction *transaction,
-                         const char *parts_r[COMMIT_REFUSED_PARTS + 1]);
+ * document.  After FAULT_ACONTENT: class and id of the document, class and key of the item, the place in its
+ * content, the keyword and its place in the schema; returns what is expected there, NULL after other faults.
+ * The list ends with NULL, also at the first unknown part. */
+const char *transaction_refused(const struct transaction *transaction,
+                                const char *parts_r[TRANSACTION_REFUSED_PARTS + 1]);
 /* Ends the try, validated or not. */
 void transaction_end(struct transaction *transaction);
 

@@ -78,13 +78,15 @@ const struct match *transaction_match(const struct transaction *transaction)
 
 /* --- refusals --- */
 
-void transaction_refused(const struct transaction *transaction, const char *parts_r[COMMIT_REFUSED_PARTS + 1])
+const char *transaction_refused(const struct transaction *transaction,
+                                const char *parts_r[TRANSACTION_REFUSED_PARTS + 1])
 {
     size_t count = 0;
-    for (size_t i = 0; i < COMMIT_REFUSED_PARTS && transaction->refused[i].data; i++)
+    for (size_t i = 0; i < TRANSACTION_REFUSED_PARTS && transaction->refused[i].data; i++)
         parts_r[count++] =
             arena_copy(transaction->arena, transaction->refused[i].data, transaction->refused[i].size);
     parts_r[count] = NULL;
+    return transaction->expected;
 }
 
 /* --- releases --- */

@@ -31,13 +31,18 @@ struct transaction {
     struct bytes checkpoint;
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
-    struct bytes session;                       /* of the caller; NO_BYTES: none is named */
-    struct match match;                         /* what the commit matched */
-    const struct schema *stood;                 /* the schema of transaction_stand; NULL: not called */
-    struct bytes refused[COMMIT_REFUSED_PARTS]; /* as in struct commit */
+    struct bytes session;                            /* of the caller; NO_BYTES: none is named */
+    struct match match;                              /* what the commit matched */
+    const struct schema *stood;                      /* the schema of transaction_stand; NULL: not called */
+    struct bytes refused[TRANSACTION_REFUSED_PARTS]; /* as transaction_refused returns them */
+    const char *expected;
 };
 
 /* Migrates contents of older releases that are about to be written to the newest. */
 void transaction_mutate(struct transaction *transaction, const struct schema *schema);
+
+/* Checks the contents that are about to be written against the schema: FAULT_ACONTENT, FAULT_ALIMIT;
+ * FAULT_STALE: the namespace has another schema now. */
+MUST_USE enum fault transaction_check_contents(struct transaction *transaction, const struct schema *schema);
 
 #endif

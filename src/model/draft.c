@@ -282,6 +282,23 @@ static void mutate_changes(struct draft *draft, const struct draft_change *tree,
     put(draft, &wanted);
 }
 
+static const struct item *find_changed(const struct draft_change *tree,
+                                       bool (*is_wanted)(void *whose, const struct item *item), void *whose)
+{
+    if (!tree)
+        return NULL;
+    const struct item *found = find_changed(tree->left, is_wanted, whose);
+    if (!found && tree->differs && is_live(&tree->item) && is_wanted(whose, &tree->item))
+        found = &tree->item;
+    return found ? found : find_changed(tree->right, is_wanted, whose);
+}
+
+const struct item *draft_find_changed(const struct draft *draft,
+                                      bool (*is_wanted)(void *whose, const struct item *item), void *whose)
+{
+    return find_changed(draft->changes, is_wanted, whose);
+}
+
 void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const struct item *item),
                   void *whose)
 {

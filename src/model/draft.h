@@ -42,6 +42,10 @@ void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key,
 /* Passes each content that was set to `mutate`, which returns it or the content to write instead. */
 void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const struct item *item),
                   void *whose);
+/* The first item with content, in the order of class and key, that was changed and that `is_wanted` wants;
+ * NULL: none. */
+const struct item *draft_find_changed(const struct draft *draft,
+                                      bool (*is_wanted)(void *whose, const struct item *item), void *whose);
 /* Removes an item if there is one (the document is not created). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 

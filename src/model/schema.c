@@ -186,6 +186,27 @@ static void add_copies(struct builder *text, const struct schema_copies *copies)
     builder_add_text(text, "}");
 }
 
+/* Without the white space between its values. */
+static void add_content(struct builder *text, const struct schema_item *item)
+{
+    struct bytes content = item->content_text;
+    bool is_string = false;
+    if (!item->content)
+        return;
+    add_name(text, BYTES("content"));
+    for (size_t i = 0; i < content.size; i++) {
+        char c = content.data[i];
+        if (is_string && c == '\\') {
+            builder_add(text, content.data + i++, 1);
+        } else if (c == '"') {
+            is_string = !is_string;
+        } else if (!is_string && (c == ' ' || c == '\n' || c == '\r' || c == '\t')) {
+            continue;
+        }
+        builder_add(text, content.data + i, 1);
+    }
+}
+
 static void add_items(struct builder *text, const struct schema_class *class)
 {
     add_name(text, BYTES("items"));
@@ -206,6 +227,7 @@ static void add_items(struct builder *text, const struct schema_class *class)
             builder_add_text(text, "}");
         }
         add_copies(text, item->copies);
+        add_content(text, item);
         builder_add_text(text, "}");
     }
     builder_add_text(text, "}");

@@ -15,6 +15,8 @@
 /* Types of an exported field; a list of one of them is allowed too. */
 enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_TYPES };
 
+struct content_schema; /* model/content/content.h */
+
 enum {
     SCHEMA_FIELD_NAME_MOST = 26, /* "x_Class_Item_field" is a name of PostgreSQL: 63 bytes */
     SCHEMA_CLASSES_MOST = 256,
@@ -25,6 +27,7 @@ enum {
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
     SCHEMA_COPIES_MOST = 16, /* classes that an item is copied to */
     SCHEMA_SEPARATOR_MOST = 8,
+    SCHEMA_DEPTH_MOST = 72, /* nesting of the text */
 };
 
 /* A member of an item's content whose value is stored in a column of the item's side table. */
@@ -46,9 +49,11 @@ struct schema_copies {
 struct schema_item {
     struct bytes name;
     bool is_singleton, is_raw;
-    const struct schema_copies *copies; /* NULL: not copied */
-    const struct schema_field *fields;  /* in the order of their names */
-    size_t field_count;                 /* 0: no side table */
+    const struct schema_copies *copies;   /* NULL: not copied */
+    const struct schema_field *fields;    /* in the order of their names */
+    size_t field_count;                   /* 0: no side table */
+    const struct content_schema *content; /* what its contents are checked against; NULL: nothing */
+    struct bytes content_text;            /* as JSON */
 };
 
 /* A member of a singleton's content. */
@@ -108,10 +113,11 @@ struct schema {
     struct bytes secret; /* of the namespace: seals its cursors and tokens; applied schemas only */
     const struct schema_class *classes;
     size_t class_count;
-    bool has_old;    /* some class may have contents of older releases */
-    bool has_copies; /* some item is copied */
-    bool has_global; /* some property is unique in all namespaces */
-    bool wakes;      /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
+    bool has_old;      /* some class may have contents of older releases */
+    bool has_copies;   /* some item is copied */
+    bool has_contents; /* contents of some item are checked */
+    bool has_global;   /* some property is unique in all namespaces */
+    bool wakes;        /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
 };
 
 /* Why a text is not a valid schema. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/item.h"
+#include "model/content/content.h"
 #include "model/mutation.h"
 #include "edge/json.h"
 
@@ -186,19 +187,33 @@ static bool read_copies(struct schema_reader *reader, struct schema_node item_no
     return true;
 }
 
+/* A JSON Schema; its place within is added to the path as a JSON pointer. */
+static bool read_content(struct schema_reader *reader, struct schema_node item_node, struct schema_item *item)
+{
+    const struct json *member = json_member(item_node.value, "content");
+    struct content_problem problem;
+    if (!member)
+        return true;
+    struct schema_node node = member_of(reader, item_node, member);
+    item->content_text = member->text;
+    return content_compile(reader->arena, member, item->is_raw, &item->content, &problem) ||
+           refuse(reader, arena_printf(reader->arena, "%s%s", node.path, problem.place), problem.expected);
+}
+
 static bool read_item(struct schema_reader *reader, struct schema_node node, struct schema_item *item)
 {
-    static const char *const members[] = {"singleton", "raw", "fields", "copies", NULL};
+    static const char *const members[] = {"singleton", "raw", "fields", "copies", "content", NULL};
     item->name = node.value->name;
     if (!item_is_class_name(item->name))
         return refuse(reader, node.path,
                       "A name of a class of items is a capital letter, then up to 15 letters and digits.");
     if (item_is_reserved(item->name))
         return refuse(reader, node.path, ITEM_RESERVED);
-    return is_object(reader, node, "An object with singleton, raw, fields and copies is expected.") &&
+    return is_object(reader, node,
+                     "An object with singleton, raw, fields, copies and content is expected.") &&
            has_only(reader, node, members) && read_flag(reader, node, "singleton", &item->is_singleton) &&
            read_flag(reader, node, "raw", &item->is_raw) && read_fields(reader, node, item) &&
-           read_copies(reader, node, item);
+           read_copies(reader, node, item) && read_content(reader, node, item);
 }
 
 static bool read_items(struct schema_reader *reader, struct schema_node class_node,
@@ -494,9 +509,13 @@ static bool judge_targets(struct schema_reader *reader, struct schema *schema,
 {
     for (size_t i = 0; i < item->copies->count; i++) {
         const struct schema_class *target = schema_find_class(schema, item->copies->classes[i]);
-        const char *refusal =
-            target ? schema_refuse_copy(schema_find_item(target, item->name), target->is_open, item->is_raw)
-                   : "A class that is declared here is expected.";
+        const struct schema_item *copy = schema_find_item(target, item->name);
+        const char *refusal = target ? schema_refuse_copy(copy, target->is_open, item->is_raw)
+                                     : "A class that is declared here is expected.";
+        if (!refusal && copy && copy->content &&
+            !(item->content && bytes_equal(copy->content_text, item->content_text)))
+            refusal = "In that class the item has a content of its own; copies are not checked again, so the "
+                      "same content is expected here.";
         if (refusal)
             return refuse(reader,
                           arena_printf(reader->arena, "classes.%.*s.items.%.*s.copies.to[%zu]",
@@ -508,11 +527,15 @@ static bool judge_targets(struct schema_reader *reader, struct schema *schema,
     return true;
 }
 
-static void note_global(struct schema *schema)
+static void note_uses(struct schema *schema)
 {
-    for (size_t c = 0; c < schema->class_count; c++)
-        for (size_t i = 0; i < schema->classes[c].unique_count; i++)
-            schema->has_global |= schema->classes[c].uniques[i].is_global;
+    for (size_t c = 0; c < schema->class_count; c++) {
+        const struct schema_class *class = &schema->classes[c];
+        for (size_t i = 0; i < class->unique_count; i++)
+            schema->has_global |= class->uniques[i].is_global;
+        for (size_t i = 0; i < class->item_count; i++)
+            schema->has_contents |= class->items[i].content != NULL;
+    }
 }
 
 static bool judge_copies(struct schema_reader *reader, struct schema *schema)
@@ -545,14 +568,15 @@ static bool read_classes(struct schema_reader *reader, struct schema_node root, 
             return false;
     qsort(classes, schema->class_count, sizeof *classes, compare_names);
     schema->classes = classes;
-    note_global(schema);
+    note_uses(schema);
     return judge_copies(reader, schema);
 }
 
 enum fault schema_read(struct arena *arena, struct bytes text, struct schema **schema_r,
                        struct schema_problem *problem_r)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 32, .nodes = 100000};
+    static const struct json_limits limits = {
+        .depth = SCHEMA_DEPTH_MOST, .tree_depth = SCHEMA_DEPTH_MOST, .nodes = 100000};
     struct schema_reader reader = {.arena = arena, .problem = problem_r};
     struct schema *schema = ARENA_NEW(arena, struct schema);
     struct json *root;

@@ -29,14 +29,14 @@ enum fault attempt_answer(enum fault fault)
 static void explain(struct call *call, struct reply *reply, const struct transaction *transaction,
                     enum fault fault)
 {
-    const char *parts[COMMIT_REFUSED_PARTS + 1];
+    const char *parts[TRANSACTION_REFUSED_PARTS + 1];
     bool is_limit = fault == FAULT_ALIMIT || fault == FAULT_XBUSY;
-    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && !is_limit)
+    if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ACONTENT && !is_limit)
         return;
-    transaction_refused(transaction, parts);
+    const char *expected = transaction_refused(transaction, parts);
     if (is_limit && !parts[0]) /* it is explained, or not of the commit */
         return;
-    (void)reply_fault(call, reply, fault, NULL, NULL);
+    (void)reply_fault(call, reply, fault, expected, NULL);
     for (size_t i = 0; parts[i]; i++)
         reply_add_argument(call, reply, parts[i]);
 }

@@ -1,4 +1,4 @@
-/* content: JSON Schemas of items' contents: compiled once, checked at each write.
+/* content: JSON Schemas of items' contents: compiled once, checked at each write (validation.md).
  *
  * The dialect is 2020-12 with local references.  Every keyword is enforced or, for annotations, has no
  * effect; a keyword that is neither is refused at compilation.  A compiled schema is immutable.
