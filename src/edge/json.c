@@ -36,7 +36,7 @@ struct frame {
     uint32_t count;
 };
 
-struct reader {
+struct json_reader {
     struct arena *arena;
     const struct json_limits *limits;
     struct bytes text;
@@ -57,14 +57,14 @@ struct reader {
 };
 
 /* Records the problem and returns false, which makes yajl stop. */
-static bool refuse(struct reader *reader, enum fault fault, const char *what, size_t offset)
+static bool refuse(struct json_reader *reader, enum fault fault, const char *what, size_t offset)
 {
     reader->fault = fault;
     *reader->problem = (struct json_problem){.what = what, .offset = offset};
     return false;
 }
 
-static size_t offset_of(const struct reader *reader, const char *at)
+static size_t offset_of(const struct json_reader *reader, const char *at)
 {
     return (size_t)(at - reader->text.data);
 }
@@ -93,7 +93,7 @@ static void give_back_memory(void *context UNUSED, void *memory)
     free(memory);
 }
 
-static struct json *take_node(struct reader *reader)
+static struct json *take_node(struct json_reader *reader)
 {
     if (!reader->spare_count) {
         reader->batch = reader->batch == 0           ? BATCH_LEAST
@@ -106,7 +106,7 @@ static struct json *take_node(struct reader *reader)
     return reader->spare++;
 }
 
-static void push_name(struct reader *reader, struct name name)
+static void push_name(struct json_reader *reader, struct name name)
 {
     if (reader->name_count == reader->name_capacity) {
         bool is_at_hand = reader->names == reader->names_at_hand;
@@ -123,7 +123,7 @@ static void push_name(struct reader *reader, struct name name)
 
 /* First byte at or after `at` that is neither white space nor a separator; false: white space not allowed in
  * JSON. */
-static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
+static bool skip_filler(struct json_reader *reader, size_t at, size_t *start_r)
 {
     for (; at < reader->text.size; at++) {
         char byte = reader->text.data[at];
@@ -138,7 +138,7 @@ static bool skip_filler(struct reader *reader, size_t at, size_t *start_r)
 }
 
 /* The token that yajl currently reports, exactly as written. */
-static bool take_token(struct reader *reader, struct bytes *token_r)
+static bool take_token(struct json_reader *reader, struct bytes *token_r)
 {
     size_t start, end = reader->is_ending ? reader->text.size : yajl_get_bytes_consumed(reader->handle);
     if (!skip_filler(reader, reader->end, &start))
@@ -150,11 +150,11 @@ static bool take_token(struct reader *reader, struct bytes *token_r)
 }
 
 /* Decodes the text between two quotes into the arena; without `value_r` only checks it. */
-static bool decode(struct reader *reader, struct bytes raw, struct bytes *value_r)
+static bool decode(struct json_reader *reader, struct bytes raw, struct bytes *value_r)
 {
     char *value = value_r ? arena_alloc(reader->arena, raw.size) : NULL;
     size_t size, offset;
-    const char *wrong = json_decode_string(raw, value, &size, &offset);
+    const char *wrong = json_string_decode(raw, value, &size, &offset);
     if (wrong)
         return refuse(reader, FAULT_AJSON, wrong, offset_of(reader, raw.data) + offset);
     if (value_r)
@@ -165,7 +165,8 @@ static bool decode(struct reader *reader, struct bytes raw, struct bytes *value_
 /* --- the tree ------------------------------------------------------------------------------------ */
 
 /* Adds a value to the innermost open array or object; `*node_r` is NULL when no nodes are built there. */
-static bool add_value(struct reader *reader, enum json_kind kind, struct bytes text, struct json **node_r)
+static bool add_value(struct json_reader *reader, enum json_kind kind, struct bytes text,
+                      struct json **node_r)
 {
     struct frame *frame = reader->frame;
     *node_r = NULL;
@@ -191,7 +192,7 @@ static bool add_value(struct reader *reader, enum json_kind kind, struct bytes t
     return true;
 }
 
-static int take_literal(struct reader *reader, enum json_kind kind)
+static int take_literal(struct json_reader *reader, enum json_kind kind)
 {
     struct bytes token;
     struct json *node;
@@ -220,7 +221,7 @@ static int take_number(void *context, const char *digits UNUSED, size_t size UNU
 /* An escape is always longer than its character: a string as long as its text has none. */
 static int take_string(void *context, const unsigned char *decoded UNUSED, size_t size)
 {
-    struct reader *reader = context;
+    struct json_reader *reader = context;
     struct bytes token;
     struct json *node;
     if (!take_token(reader, &token) || !add_value(reader, JSON_STRING, token, &node))
@@ -233,7 +234,7 @@ static int take_string(void *context, const unsigned char *decoded UNUSED, size_
     return true;
 }
 
-static bool open_frame(struct reader *reader, enum json_kind kind)
+static bool open_frame(struct json_reader *reader, enum json_kind kind)
 {
     struct bytes token;
     struct json *node;
@@ -289,14 +290,14 @@ static int order_names(const void *left, const void *right)
     return memcmp(a->data, b->data, a->size);
 }
 
-static bool refuse_duplicate(struct reader *reader, size_t offset)
+static bool refuse_duplicate(struct json_reader *reader, size_t offset)
 {
     return refuse(reader, FAULT_AJSON, "two members of one object have the same name", offset);
 }
 
 static int take_name(void *context, const unsigned char *decoded UNUSED, size_t size)
 {
-    struct reader *reader = context;
+    struct json_reader *reader = context;
     struct frame *frame = reader->frame;
     struct bytes token;
     if (!take_token(reader, &token))
@@ -315,7 +316,7 @@ static int take_name(void *context, const unsigned char *decoded UNUSED, size_t 
 }
 
 /* Compares the names of an object with many members when it is complete, by sorting them. */
-static bool check_names(struct reader *reader, struct name *names, size_t count)
+static bool check_names(struct json_reader *reader, struct name *names, size_t count)
 {
     if (count <= NAMES_COMPARED)
         return true;
@@ -329,7 +330,7 @@ static bool check_names(struct reader *reader, struct name *names, size_t count)
 
 static int close_frame(void *context)
 {
-    struct reader *reader = context;
+    struct json_reader *reader = context;
     struct frame *frame = reader->frame;
     struct bytes token;
     if (!take_token(reader, &token) ||
@@ -371,7 +372,7 @@ static size_t find_malformed(struct bytes text)
 }
 
 /* Checks that need no parsing. */
-static bool check_text(struct reader *reader)
+static bool check_text(struct json_reader *reader)
 {
     struct bytes text = reader->text;
     if (text.size > UINT32_MAX)
@@ -414,7 +415,7 @@ static const char *words_for(const char *words)
     return "a value is malformed";
 }
 
-static void explain(struct reader *reader)
+static void explain(struct json_reader *reader)
 {
     unsigned char *whole = yajl_get_error(reader->handle, 0, NULL, 0);
     const char *words = words_for((const char *)whole);
@@ -424,7 +425,7 @@ static void explain(struct reader *reader)
 }
 
 /* yajl accepts the beginning of a string after the value as white space. */
-static bool check_rest(struct reader *reader)
+static bool check_rest(struct json_reader *reader)
 {
     size_t at;
     if (!skip_filler(reader, reader->end, &at))
@@ -432,7 +433,7 @@ static bool check_rest(struct reader *reader)
     return at == reader->text.size || refuse(reader, FAULT_AJSON, "something follows the value", at);
 }
 
-static void parse(struct reader *reader)
+static void parse(struct json_reader *reader)
 {
     yajl_alloc_funcs memory = {.malloc = take_memory, .realloc = resize_memory, .free = give_back_memory};
     reader->handle = yajl_alloc(&callbacks, &memory, reader);
@@ -453,8 +454,8 @@ static void parse(struct reader *reader)
 static enum fault read_text(struct arena *arena, struct bytes text, const struct json_limits *limits,
                             bool plain_first, struct json **root_r, struct json_problem *problem_r)
 {
-    struct reader reader;
-    memset(&reader, 0, offsetof(struct reader, names_at_hand));
+    struct json_reader reader;
+    memset(&reader, 0, offsetof(struct json_reader, names_at_hand));
     reader.arena = arena;
     reader.limits = limits;
     reader.text = text;
@@ -465,7 +466,7 @@ static enum fault read_text(struct arena *arena, struct bytes text, const struct
     *root_r = NULL;
     bool good = check_text(&reader);
     if (good && plain_first)
-        reader.root = json_read_plain(arena, text, limits);
+        reader.root = json_fast_read(arena, text, limits);
     if (good && !reader.root)
         parse(&reader);
     if (reader.names != reader.names_at_hand)
@@ -481,8 +482,8 @@ enum fault json_read(struct arena *arena, struct bytes text, const struct json_l
     return read_text(arena, text, limits, true, root_r, problem_r);
 }
 
-enum fault json_read_thoroughly(struct arena *arena, struct bytes text, const struct json_limits *limits,
-                                struct json **root_r, struct json_problem *problem_r)
+enum fault json_read_fully(struct arena *arena, struct bytes text, const struct json_limits *limits,
+                           struct json **root_r, struct json_problem *problem_r)
 {
     return read_text(arena, text, limits, false, root_r, problem_r);
 }

@@ -282,7 +282,7 @@ static const char *read_object(struct scan *scan, const char *at, struct json *n
     }
 }
 
-struct json *json_read_plain(struct arena *arena, struct bytes text, const struct json_limits *limits)
+struct json *json_fast_read(struct arena *arena, struct bytes text, const struct json_limits *limits)
 {
     while (text.size && is_blank(text.data[text.size - 1]))
         text.size--;

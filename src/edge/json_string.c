@@ -61,7 +61,7 @@ static char letter_escape(char letter)
     }
 }
 
-const char *json_decode_string(struct bytes raw, char *value, size_t *size_r, size_t *offset_r)
+const char *json_string_decode(struct bytes raw, char *value, size_t *size_r, size_t *offset_r)
 {
     const char *at = raw.data, *end = raw.data + raw.size;
     size_t size = 0;

@@ -9,7 +9,7 @@
 /* Decodes the text between two quotes, whose escapes are complete (the caller's parser has checked that).
  * `value` has room for raw.size bytes, as decoded text is never longer; NULL: check only.  Returns NULL, or a
  * static text that describes the error at `*offset_r`: U+0000 or a lone surrogate. */
-MUST_USE const char *json_decode_string(struct bytes raw, char *value, size_t *size_r, size_t *offset_r);
+MUST_USE const char *json_string_decode(struct bytes raw, char *value, size_t *size_r, size_t *offset_r);
 
 /* Length of the prefix that needs no escape in a string: up to a quote, a backslash or a control
  * character. */

@@ -171,7 +171,7 @@ static void check_paths(struct arena *arena, const char *data, size_t size)
         struct json *quick, *full;
         struct json_problem problem, other;
         enum fault fault = json_read(arena, text, &limits[i], &quick, &problem);
-        assert_int_equal(json_read_thoroughly(arena, text, &limits[i], &full, &other), fault);
+        assert_int_equal(json_read_fully(arena, text, &limits[i], &full, &other), fault);
         assert_int_equal(problem.offset, other.offset);
         compare(quick, full);
     }
@@ -182,7 +182,7 @@ static void check_paths(struct arena *arena, const char *data, size_t size)
 static bool is_quick(struct arena *arena, const char *text)
 {
     static const struct json_limits limits = {.depth = 9, .tree_depth = 9};
-    bool is = json_read_plain(arena, at_end(text, strlen(text)), &limits) != NULL;
+    bool is = json_fast_read(arena, at_end(text, strlen(text)), &limits) != NULL;
     arena_reset(arena);
     return is;
 }

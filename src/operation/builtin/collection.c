@@ -105,12 +105,12 @@ static enum fault read_token(const struct reader *reader, const struct json *par
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
         return reader_wrong(reader, param, "token",
                             "The token of an earlier answer about the same collection is expected.");
-    asked->place = (struct place){.is_first = true,
-                                  .life = numbers[0],
-                                  .number = numbers[1],
-                                  .from = numbers[2],
-                                  .transaction = numbers[2],
-                                  .since = numbers[3]};
+    asked->place = (struct collection_position){.is_first = true,
+                                                .life = numbers[0],
+                                                .number = numbers[1],
+                                                .from = numbers[2],
+                                                .transaction = numbers[2],
+                                                .since = numbers[3]};
     return FAULT_NONE;
 }
 
@@ -125,21 +125,21 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
-    asked->place = (struct place){.is_complete = numbers[0] != 0,
-                                  .life = numbers[1],
-                                  .number = numbers[2],
-                                  .from = numbers[3],
-                                  .horizon = numbers[4],
-                                  .minute = numbers[5],
-                                  .since = INT64_MAX,
-                                  .transaction = numbers[6],
-                                  .id = payload};
+    asked->place = (struct collection_position){.is_complete = numbers[0] != 0,
+                                                .life = numbers[1],
+                                                .number = numbers[2],
+                                                .from = numbers[3],
+                                                .horizon = numbers[4],
+                                                .minute = numbers[5],
+                                                .since = INT64_MAX,
+                                                .transaction = numbers[6],
+                                                .id = payload};
     return FAULT_NONE;
 }
 
 void collection_write_token(const struct call *call, const struct asked *asked, struct builder *body)
 {
-    const struct place *place = &asked->place;
+    const struct collection_position *place = &asked->place;
     const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
                                        place->life, place->number, place->horizon, place->minute);
     builder_add_text(body, "\"token\":");
@@ -155,7 +155,7 @@ static void add_token(const struct call *call, const struct asked *asked, struct
 static void write_cursor(const struct call *call, const struct asked *asked,
                          const struct collection_member *last, struct builder *body)
 {
-    const struct place *place = &asked->place;
+    const struct collection_position *place = &asked->place;
     const char *payload = arena_printf(
         call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
         place->is_complete, place->life, place->number, place->from, place->horizon, place->minute,
@@ -180,13 +180,13 @@ enum fault collection_judge(const struct reader *reader, const struct asked *ask
 }
 
 /* Is the client's state recent enough to send only the changes since? */
-static bool is_known(const struct place *place, const struct collection_page *page)
+static bool is_known(const struct collection_position *place, const struct collection_page *page)
 {
     bool is_same = place->life == page->life && place->number == page->number;
     return is_same && (place->is_complete || (page->floor < place->from && !page->has_ended_more));
 }
 
-void collection_begin(struct place *place, const struct collection_page *page, int64_t minute)
+void collection_begin(struct collection_position *place, const struct collection_page *page, int64_t minute)
 {
     place->life = page->life;
     place->number = page->number;
@@ -197,7 +197,7 @@ void collection_begin(struct place *place, const struct collection_page *page, i
 static enum fault read_page(struct attempt *attempt, const struct reader *reader, struct asked *asked,
                             struct collection_page *page)
 {
-    struct place *place = &asked->place;
+    struct collection_position *place = &asked->place;
     const int64_t minute = clock_present_minute();
     for (;;) {
         const struct collection_query query = {
@@ -221,7 +221,7 @@ static enum fault read_page(struct attempt *attempt, const struct reader *reader
         bool is_start = place->is_complete && place->is_first;
         if (is_start || is_known(place, page))
             break;
-        *place = (struct place){.is_complete = true, .is_first = true}; /* starts over */
+        *place = (struct collection_position){.is_complete = true, .is_first = true}; /* starts over */
     }
     if (place->from > page->next)
         return reader_wrong(reader, NULL, "token", "A token of an earlier answer is expected.");

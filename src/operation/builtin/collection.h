@@ -7,7 +7,7 @@
 #include "store/store_collection.h"
 
 /* The position of a synchronisation. */
-struct place {
+struct collection_position {
     bool is_complete; /* everything is sent, not only changes */
     bool is_first;    /* this is its first page */
     int64_t life, number;
@@ -23,7 +23,7 @@ struct asked {
     struct bytes class, name, value, question, secret;
     bool wants_ids, is_stream;
     int64_t limit;
-    struct place place;
+    struct collection_position place;
 };
 
 MUST_USE enum fault collection_read(struct attempt *attempt, const struct reader *reader,
@@ -32,7 +32,7 @@ MUST_USE enum fault collection_read(struct attempt *attempt, const struct reader
 MUST_USE enum fault collection_judge(const struct reader *reader, const struct asked *asked,
                                      const struct collection_page *page);
 /* The synchronisation begins with this page. */
-void collection_begin(struct place *place, const struct collection_page *page, int64_t minute);
+void collection_begin(struct collection_position *place, const struct collection_page *page, int64_t minute);
 /* Appends `"token":"…"`. */
 void collection_write_token(const struct call *call, const struct asked *asked, struct builder *body);
 

@@ -6,25 +6,26 @@
 #include "operation/reply.h"
 #include "document/transaction.h"
 
-struct wish {
+struct document_request {
     struct document_name name;
     int64_t age_s;
     size_t draft; /* age 0: index among the drafts */
     const struct json *at;
 };
 
-static enum fault read_wishes(const struct reader *reader, const struct json *docs, struct wish *wishes)
+static enum fault read_requests(const struct reader *reader, const struct json *docs,
+                                struct document_request *requests)
 {
     size_t i = 0;
     for (const struct json *element = docs->first; element; element = element->next, i++) {
         if (element->kind != JSON_OBJECT)
             return reader_wrong_value(reader, element, "docs", "Objects with c, id and age are expected.");
-        wishes[i].at = element;
+        requests[i].at = element;
         enum fault fault = reader_members(reader, element, "c id age");
         if (!fault)
-            fault = reader_name(reader, element, &wishes[i].name);
+            fault = reader_name(reader, element, &requests[i].name);
         if (!fault)
-            fault = reader_integer(reader, element, "age", 0, AGE_MOST, 0, &wishes[i].age_s);
+            fault = reader_integer(reader, element, "age", 0, AGE_MOST, 0, &requests[i].age_s);
         if (fault)
             return fault;
     }
@@ -32,16 +33,16 @@ static enum fault read_wishes(const struct reader *reader, const struct json *do
 }
 
 /* Those at tolerance 0 come in one round trip; a request for too many is refused with the limit. */
-static enum fault fetch_newest(struct attempt *attempt, const struct reader *reader, struct wish *wishes,
-                               size_t count, struct draft **drafts)
+static enum fault fetch_newest(struct attempt *attempt, const struct reader *reader,
+                               struct document_request *requests, size_t count, struct draft **drafts)
 {
     struct document_name *names = ARENA_ARRAY(attempt->call->arena, struct document_name, count);
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
-        if (wishes[i].age_s)
+        if (requests[i].age_s)
             continue;
-        wishes[i].draft = wanted;
-        names[wanted++] = wishes[i].name;
+        requests[i].draft = wanted;
+        names[wanted++] = requests[i].name;
     }
     if (!wanted)
         return FAULT_NONE;
@@ -60,7 +61,8 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
 enum { HELD_MOST = 2 }; /* times limit_answer_bytes */
 
 static enum fault write_documents(struct attempt *attempt, const struct reader *reader,
-                                  const struct wish *wishes, size_t count, struct draft **drafts)
+                                  const struct document_request *requests, size_t count,
+                                  struct draft **drafts)
 {
     struct builder *body = attempt->reply->body;
     struct answer answer = answer_begin(reader->settings, attempt->call->arena, count);
@@ -68,20 +70,20 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
     for (size_t i = 0; i < count; i++) {
         const struct document *document;
         enum fault fault = FAULT_NONE;
-        if (wishes[i].age_s)
-            fault = transaction_read(attempt->transaction, wishes[i].name, wishes[i].age_s, &document);
+        if (requests[i].age_s)
+            fault = transaction_read(attempt->transaction, requests[i].name, requests[i].age_s, &document);
         else
-            document = draft_base(drafts[wishes[i].draft]);
+            document = draft_base(drafts[requests[i].draft]);
         if (fault)
             return fault;
         held += document->block_bytes;
         if (!answer_has_room(&answer, body->size, document->json.size) ||
             (answer.count && held > answer.most * HELD_MOST))
-            return reader_over(reader, wishes[i].at, "limit_answer_bytes",
+            return reader_over(reader, requests[i].at, "limit_answer_bytes",
                                reader->settings->limit_answer_bytes,
                                (int64_t)(body->size + document->json.size));
         if (!answer_carry(&answer, document))
-            return reader_wrong_value(reader, wishes[i].at, "docs", "Each document is expected once.");
+            return reader_wrong_value(reader, requests[i].at, "docs", "Each document is expected once.");
         if (i)
             builder_add_text(body, ",");
         builder_add_bytes(body, document->json);
@@ -100,15 +102,15 @@ static enum fault get_work(struct attempt *attempt)
                              attempt->worker_context->settings->limit_syncs, &docs);
     if (fault)
         return fault;
-    struct wish *wishes = ARENA_ARRAY(arena, struct wish, docs->count);
+    struct document_request *requests = ARENA_ARRAY(arena, struct document_request, docs->count);
     struct draft **drafts = ARENA_ARRAY(arena, struct draft *, docs->count);
-    fault = read_wishes(&reader, docs, wishes);
+    fault = read_requests(&reader, docs, requests);
     if (!fault)
-        fault = fetch_newest(attempt, &reader, wishes, docs->count, drafts);
+        fault = fetch_newest(attempt, &reader, requests, docs->count, drafts);
     if (fault)
         return fault;
     builder_add_text(attempt->reply->body, "{\"docs\":[");
-    fault = write_documents(attempt, &reader, wishes, docs->count, drafts);
+    fault = write_documents(attempt, &reader, requests, docs->count, drafts);
     builder_add_text(attempt->reply->body, "]}");
     return fault;
 }

@@ -29,7 +29,7 @@ enum {
     DAY_MS = 86400000
 };
 
-struct scan {
+struct task_scan {
     struct worker_context *worker_context;
     struct call *call;
     int ns;
@@ -72,7 +72,7 @@ static const struct cause *cause_of(const struct task_loss *loss)
     return loss->is_former ? &cause_former : &causes[loss->loss.cause];
 }
 
-static struct bytes report_of(const struct scan *scan, const struct lost_task *lost)
+static struct bytes report_of(const struct task_scan *scan, const struct lost_task *lost)
 {
     const struct loss *loss = &lost->loss.loss;
     struct bytes holder = lost->held->holder;
@@ -87,7 +87,7 @@ static struct bytes report_of(const struct scan *scan, const struct lost_task *l
 
 /* An operation that is never retried may have had effects outside the database.  The first loss is rarely the
  * task's own fault, unless its time was over: the task keeps its place and starts again at once. */
-static int64_t start_after_loss(const struct scan *scan, const struct lost_task *lost)
+static int64_t start_after_loss(const struct task_scan *scan, const struct lost_task *lost)
 {
     const struct task *task = &lost->held->task;
     const struct operation *operation = registry_find(task->operation);
@@ -104,7 +104,7 @@ static bool is_counted(const struct task_loss *loss)
     return loss->was_begun && loss->loss.is_failure;
 }
 
-static enum fault give_up(const struct scan *scan, struct lost_task *lost)
+static enum fault give_up(const struct task_scan *scan, struct lost_task *lost)
 {
     const struct task *task = &lost->held->task;
     const struct task_fence fence = {.id = task->id, .claim = task->claim, .attempt = task->attempt};
@@ -126,7 +126,7 @@ static enum fault give_up(const struct scan *scan, struct lost_task *lost)
     return fault;
 }
 
-static void add_lost(const struct scan *scan, struct builder *out, const struct lost_task *lost)
+static void add_lost(const struct task_scan *scan, struct builder *out, const struct lost_task *lost)
 {
     const struct task *task = &lost->held->task;
     builder_add_bytes(out, out->size ? BYTES(",{\"id\":") : BYTES("{\"id\":"));
@@ -150,7 +150,7 @@ static void add_running(struct builder *out, const struct task *task)
 }
 
 /* A task that is running or lost. */
-static enum fault judge(const struct scan *scan, const struct held_task *held, struct builder *lost_list,
+static enum fault judge(const struct task_scan *scan, const struct held_task *held, struct builder *lost_list,
                         bool *is_first, uint64_t *lost_r)
 {
     struct lost_task lost = {.held = held};
@@ -171,7 +171,7 @@ static enum fault judge(const struct scan *scan, const struct held_task *held, s
 }
 
 /* Writes the lists `running` and `lost`. */
-static enum fault sort_running(const struct scan *scan, uint64_t *lost_r)
+static enum fault sort_running(const struct task_scan *scan, uint64_t *lost_r)
 {
     struct held_task *tasks;
     size_t count;
@@ -192,7 +192,7 @@ static enum fault sort_running(const struct scan *scan, uint64_t *lost_r)
 
 /* --- what is due, what is forgotten --- */
 
-static enum fault list_due(const struct scan *scan, int64_t limit, int64_t before)
+static enum fault list_due(const struct task_scan *scan, int64_t limit, int64_t before)
 {
     struct task *tasks;
     size_t count;
@@ -217,7 +217,7 @@ static enum fault list_due(const struct scan *scan, int64_t limit, int64_t befor
 }
 
 /* Failures not yet reported, for a manager that sends mails. */
-static enum fault list_unreported(const struct scan *scan, int64_t most, int64_t failures)
+static enum fault list_unreported(const struct task_scan *scan, int64_t most, int64_t failures)
 {
     struct failed_task *tasks;
     size_t count;
@@ -251,7 +251,7 @@ static enum fault list_unreported(const struct scan *scan, int64_t most, int64_t
 }
 
 /* Deletes parked tasks that have expired. */
-static enum fault expire(const struct scan *scan)
+static enum fault expire(const struct task_scan *scan)
 {
     int64_t days = scan->worker_context->settings->task_parked_days, count = 0;
     if (!days)
@@ -266,7 +266,7 @@ static enum fault expire(const struct scan *scan)
 }
 
 /* In small batches, and not for long: the next scan continues. */
-static enum fault purge(const struct scan *scan)
+static enum fault purge(const struct task_scan *scan)
 {
     int64_t before = stamp_add_ms(stamp_now(), -1000 * scan->worker_context->settings->task_history_s);
     int64_t until_ms = clock_monotonic_ms() + PURGE_MS, count = 0, purged = 0;
@@ -281,7 +281,7 @@ static enum fault purge(const struct scan *scan)
 
 /* Periodic tasks that cannot be planned at present, because their rules are locked, are planned by a later
  * scan: what is due does not wait for them. */
-static enum fault follow_rules(const struct scan *scan)
+static enum fault follow_rules(const struct task_scan *scan)
 {
     enum fault fault = task_cron(scan->worker_context, scan->call, scan->ns);
     if (!fault || fault == FAULT_XAWAY)
@@ -293,23 +293,23 @@ static enum fault follow_rules(const struct scan *scan)
 enum fault task_scan(struct worker_context *worker_context, struct call *call, struct reply *reply, int ns)
 {
     const struct reader reader = {worker_context->settings, call, reply};
-    const struct json *wish = json_member(call->param, "scan");
-    struct scan scan = {worker_context, call,       ns, documents_store(worker_context->documents),
-                        call->arena,    reply->body};
+    const struct json *param = json_member(call->param, "scan");
+    struct task_scan scan = {worker_context, call,       ns, documents_store(worker_context->documents),
+                             call->arena,    reply->body};
     struct pulse *pulse = metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
     int64_t now = stamp_now(), limit, before, unreported, failures;
     uint64_t lost = 0;
-    if (wish->kind != JSON_OBJECT)
-        return reader_wrong_value(&reader, wish, "scan", "An object is expected.");
-    enum fault fault = reader_members(&reader, wish, "limit before unreported failures");
+    if (param->kind != JSON_OBJECT)
+        return reader_wrong_value(&reader, param, "scan", "An object is expected.");
+    enum fault fault = reader_members(&reader, param, "limit before unreported failures");
     if (!fault)
-        fault = reader_integer(&reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+        fault = reader_integer(&reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault)
-        fault = reader_integer(&reader, wish, "before", STAMP_MIN, STAMP_MAX, now, &before);
+        fault = reader_integer(&reader, param, "before", STAMP_MIN, STAMP_MAX, now, &before);
     if (!fault)
-        fault = reader_integer(&reader, wish, "unreported", 0, UNREPORTED_MOST, 0, &unreported);
+        fault = reader_integer(&reader, param, "unreported", 0, UNREPORTED_MOST, 0, &unreported);
     if (!fault)
-        fault = reader_integer(&reader, wish, "failures", 1, INT32_MAX, INT32_MAX, &failures);
+        fault = reader_integer(&reader, param, "failures", 1, INT32_MAX, INT32_MAX, &failures);
     if (fault)
         return fault;
     builder_printf(scan.out, "{\"t\":%" PRId64 ",", now);
