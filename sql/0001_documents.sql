@@ -120,6 +120,11 @@ create function stampd.present_minute() returns bigint language sql volatile as 
 $$;
 comment on function stampd.present_minute() is 'The present, in minutes since 1970.';
 
+create function stampd.minute_left_ms() returns bigint language sql volatile as $$
+  select ceil(60000 - extract(epoch from clock_timestamp()) * 1000 % 60000)::bigint
+$$;
+comment on function stampd.minute_left_ms() is 'Milliseconds until the next minute begins.';
+
 create function stampd.stamp_is_valid(stamp bigint) returns boolean
   language plpgsql immutable set search_path = stampd, pg_temp as $$
 declare

@@ -67,7 +67,7 @@ begin
       exit when ended >= batch;
     end loop;
   end if;
-  minute_ms := ceil(60000 - extract(epoch from clock_timestamp()) * 1000 % 60000);
+  minute_ms := minute_left_ms();
 end $$;
 comment on function stampd.keep_expiry(int) is
   'Deletes up to `batch` documents that have ended by themselves, but none that is locked: how many; does any class have ends; are there '

@@ -65,6 +65,13 @@ def stack(request):
         stack.remove()
 
 
+@pytest.fixture(autouse=True)
+def no_minutes_added(request):
+    clock = getattr(request.module, 'CLOCK', None)
+    if clock:
+        clock.set(0)
+
+
 @pytest.fixture
 def tmp_path():
     """In place of pytest's own, which lies in a folder closed to the users that the programs become."""

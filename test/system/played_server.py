@@ -164,7 +164,7 @@ class Manager:
     def start(self):
         with self.log_path.open('ab') as log:
             self.process = subprocess.Popen([BUILD / 'src/stamp-queue', '--config', self.path], stdin=subprocess.DEVNULL, stderr=log)
-        wait_until(lambda: self.door_path.exists() or self.process.poll() is not None, 60, 'the door')
+        wait_until(lambda: self.door_path.exists() or self.process.poll() is not None, what='the door')
         assert self.process.poll() is None, self.log
         return self
 

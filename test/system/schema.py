@@ -2,11 +2,8 @@
 import hashlib
 import json
 import math
-import os
 import re
-import subprocess
 
-from stack import BUILD, SOURCE
 
 STRING_MOST, LIST_MOST = 1024, 1000  # of a string that stands for itself
 BOUNDS = {'int': 2**31, 'long': 2**63}
@@ -86,14 +83,11 @@ class Schemas:
         self.stack, self.home = stack, home
 
     def command(self, *words):
-        return [BUILD / 'src/stampctl', 'schema', *map(str, words), '--config', self.stack.path / 'etc/stampd.conf',
-                '--admin-conninfo', self.stack.conninfo_of_server()]
+        return self.stack.admin_words('schema', *words)
 
     def run(self, *words, status=0, text=None):
-        done = subprocess.run(self.command(*words), input=text, capture_output=True, text=True, timeout=120,
-                              env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
-        assert done.returncode == status, (words, done.stdout, done.stderr)
-        return done.stdout if status == 0 else done.stderr
+        done = self.stack.admin('schema', *words, status=status, text=text)
+        return done.out if status == 0 else done.error
 
     def set(self, ns, classes, status=0):
         return self.run('set', ns, '-', text=json.dumps({'classes': classes}), status=status)

@@ -41,6 +41,29 @@ def give(path):
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
+class Ended:
+    """A program that has ended: its status and what it printed."""
+
+    def __init__(self, done):
+        self.status, self.out, self.error = done.returncode, done.stdout, done.stderr
+
+    @property
+    def text(self):
+        return self.out + self.error
+
+
+def run_program(*words, status=0, text=None, timeout=300, environment=None, **more):
+    """Runs it with `text` on its standard input.  It must end with `status`; None: with any."""
+    done = subprocess.run([str(word) for word in words], input=text, capture_output=True, text=True, timeout=timeout,
+                          env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql'), **(environment or {})}, **more)
+    assert status in (None, done.returncode), (words, done.returncode, done.stdout[-2000:], done.stderr)
+    return Ended(done)
+
+
+def stampctl(*words, **more):
+    return run_program(BUILD / 'src/stampctl', *words, **more)
+
+
 class StackError(Exception):
     """A step of the shell functions failed; the words are its own."""
 
@@ -54,6 +77,16 @@ class Problem(Exception):
         self.body = response.json()
         self.code = self.body.get('code')
         super().__init__(f'{self.status} {json.dumps(self.body)}')
+
+
+def refused(code, action, *arguments, status=None, **more):
+    """The Problem with this code (and status) by which the action is refused."""
+    try:
+        done = action(*arguments, **more)
+    except Problem as problem:
+        assert problem.code == code and status in (None, problem.status), problem
+        return problem
+    raise AssertionError(f'not refused: {done}')
 
 
 def ports():
@@ -77,7 +110,11 @@ def free_port():
     raise AssertionError('there is always a next port')
 
 
-def wait_until(look, seconds=60, what='it'):
+# Long, since the machine may be busy: what never comes true fails, all else goes on at once.
+PATIENCE_S = 240
+
+
+def wait_until(look, seconds=PATIENCE_S, what='it'):
     """Calls `look` until it returns something true, which is returned."""
     end = time.monotonic() + seconds
     while True:
@@ -88,24 +125,25 @@ def wait_until(look, seconds=60, what='it'):
         time.sleep(0.02)
 
 
-def children(pid):
-    found = []
-    for entry in Path('/proc').iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / 'stat').read_text().rpartition(')')[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[1]) == pid and fields[0] != 'Z':
-                found.append(int(entry.name))
-    return sorted(found)
+def process_state(pid):
+    """What the kernel has of it from its state on (proc(5), stat); none: there is no such process."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def is_alive(pid):
+    return process_state(pid)[:1] not in ([], ['Z'])
+
+
+def children(pid):
     try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+        found = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+    except (FileNotFoundError, ProcessLookupError):  # the kernel has no such file, perhaps
+        found = [entry.name for entry in Path('/proc').iterdir() if entry.name.isdigit()]
+    states = {int(child): process_state(child) for child in found}
+    return sorted(child for child, state in states.items() if state and state[0] != 'Z' and int(state[1]) == pid)
 
 
 def name_of(pid):
@@ -152,7 +190,7 @@ class Stack:
         self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
         self.path.chmod(0o711)
         self.workers = workers
-        self.settings = dict(settings or {})
+        self.settings = {'limit_read_ms': 60000, **(settings or {})}  # the machine may be slow
         self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
         self.namespaces = NAMESPACES if namespaces is None else namespaces
         self.beside = beside
@@ -241,7 +279,15 @@ class Stack:
     # --- processes ---
 
     def pid(self, part='stampd'):
-        return int(self.step(part, 'pid'))
+        """By the note of the scripts: its number, when it has begun, in which boot."""
+        try:
+            pid, start, *_ = (self.path / f'run/{part}.pid').read_text().split()
+        except (FileNotFoundError, ValueError):
+            pid, start = 0, ''
+        state = process_state(pid)
+        if not state or state[0] == 'Z' or state[19] != start:
+            raise StackError(f'{part} does not run')
+        return int(pid)
 
     def worker_pids(self):
         """The processes that listen for requests, by number of worker; and the relay."""
@@ -328,6 +374,36 @@ class Stack:
 
     def probe(self, path):
         return self.http.get(self.probe_url + path, timeout=30)
+
+    def metrics(self):
+        """{name with its labels: value} of /metrics."""
+        lines = self.probe('/metrics').text.splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(' ') for line in lines if line and line[0] != '#')}
+
+    def refusals(self, limit):
+        """How often this limit has refused."""
+        return self.metrics()[f'stampd_refused_total{{limit="{limit}"}}']
+
+    # --- stampctl ---
+
+    @property
+    def config(self):
+        return self.path / 'etc/stampd.conf'
+
+    def stampctl(self, *words, prefix=(), **more):
+        """A command that reads the settings; `prefix` runs it as another user."""
+        return run_program(*prefix, self.build / 'src/stampctl', *words, '--config', self.config, **more)
+
+    def admin_words(self, *words):
+        return [str(word) for word in (self.build / 'src/stampctl', *words, '--config', self.config, '--admin-conninfo', self.conninfo_of_server())]
+
+    def admin(self, *words, **more):
+        """A command that works on the databases."""
+        return run_program(*self.admin_words(*words), **more)
+
+    def copy_words(self, command, *words, ns='lab'):
+        """The words of `load` and `dump`, which are clients."""
+        return [str(word) for word in (self.build / 'src/stampctl', command, self.url, '--ns', ns, '--ca', self.path / 'etc/certificate.pem', *words)]
 
     # --- behind the scenes ---
 

@@ -3,13 +3,12 @@ them, with every argument that returns data.  A new operation falls under this b
 import itertools
 import json
 import shutil
-import subprocess
 
 import pytest
 
 from kit import Kit
 from schema import Schemas
-from stack import BUILD, Problem, wait_until
+from stack import Problem, wait_until
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'}, 'settings': {}}
 MODES = {'z': 'key', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'off'}
@@ -38,16 +37,14 @@ def secrets(stack, tmp_path_factory):
             schemas.apply(ns, SCHEMA)
         stack.put(ns, {'c': 'Secret', 'id': THERE, 'items': [{'c': 'Main', 'j': {'word': SECRET, 'team': 'all'}}]}, admin=True)
         stack.op(ns, 'subs', {'defs': [f'Secret/{THERE}', 'Secret']}, session=SESSION, admin=True)
-    subprocess.run([BUILD / 'src/stampctl', 'ns', 'off', 'rest', 'at rest', '--config', stack.path / 'etc/stampd.conf',
-                    '--admin-conninfo', stack.conninfo_of_server()], check=True, capture_output=True)
+    stack.admin('ns', 'off', 'rest', 'at rest')
     wait_until(lambda: stack.request('POST', '/rest/op/get', json={}).json()['code'] == 'OOFF', what='the rest')
     return stack
 
 
 def listed(stack):
-    done = subprocess.run([BUILD / 'src/stampctl', 'operations', '--config', stack.path / 'etc/stampd.conf'], check=True,
-                          capture_output=True, text=True)
-    return [dict(zip(('name', 'kind', 'right', 'does', 'grants', 'module'), line.split())) for line in done.stdout.splitlines()]
+    lines = stack.stampctl('operations').out.splitlines()
+    return [dict(zip(('name', 'kind', 'right', 'does', 'grants', 'module'), line.split())) for line in lines]
 
 
 def params(operation, id_):

@@ -3,7 +3,7 @@ while another client reads, writes and synchronises.  Nothing here depends on ti
 dies, and what the attack gets is counted."""
 import pytest
 
-from attacker import ATTACKER, ORDINARY, attack, beside
+from attacker import ATTACKER, attack, beside
 from door_client import Client
 from holder import Copy, items_of
 from schema import Schemas

@@ -216,15 +216,12 @@ def test_a_client_that_goes_away_leaves_nothing_behind(lab):
 
 @pytest.mark.parametrize('setting, value, counted', [('limit_stream_ms', 1000, 1), ('limit_operation_s', 1, 0)])
 def test_a_client_that_stops_to_read_does_not_keep_the_worker(lab, setting, value, counted):
-    def refused():
-        return int(lab.probe('/metrics').text.split('stampd_refused_total{limit="limit_stream_ms"} ')[1].split()[0])
-
     lab.set(**{setting: value})
-    before, path = refused(), sockets(lab)[0]
+    before, path = lab.refusals('limit_stream_ms'), sockets(lab)[0]
     with Connection(path) as idle, Connection(path) as other:
         request_directly(idle, 'big')
         assert idle.read(8)[1] == STDOUT
         assert other.ask('/ping', STAMPD_NS='').status == 200, 'after the time limit, at the latest'
         with pytest.raises(EOFError):
             idle.receive()
-    wait_until(lambda: refused() >= before + counted)
+    wait_until(lambda: lab.refusals('limit_stream_ms') >= before + counted)

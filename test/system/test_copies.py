@@ -11,10 +11,10 @@ import requests
 
 from holder import Copy, items_of
 from kit import Kit
+from listener import Listener
 from manager import Manager
 from schema import Schemas, check_side
 from stack import Problem, is_alive, wait_until
-from test_live import Listener
 
 STACK = {'workers': 4, 'settings': {'live_keepalive_s': 1, 'live_stall_s': 1}}
 GROUPS = 1000

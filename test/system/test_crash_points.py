@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from fastcgi import Connection
-from stack import SOURCE, Stack, StackError, children, is_alive, wait_until
+from stack import PATIENCE_S, SOURCE, Stack, StackError, children, is_alive, wait_until
 
 SLOTS = 1024
 SHELF_MB = 1
@@ -36,7 +36,6 @@ CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committe
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
-PATIENCE = 60
 UNSURE = (502, 503, 504)
 
 
@@ -149,7 +148,7 @@ class Witness:
         return response
 
     def write_surely(self):
-        wait_until(lambda: (answer := self.write()) is not None and answer.status_code == 200, PATIENCE, 'a write')
+        wait_until(lambda: (answer := self.write()) is not None and answer.status_code == 200, PATIENCE_S, 'a write')
 
     def deaths(self, point):
         return self.stack.log().count(f'died at {point.partition(":")[0]},')
@@ -161,12 +160,12 @@ class Witness:
                 deed()
             return self.deaths(point) > deaths
 
-        wait_until(has_died, PATIENCE, point)
+        wait_until(has_died, PATIENCE_S, point)
 
     def settle(self):
         """All is repaired, what is read is a number that was written, and the next write is possible."""
-        wait_until(self.segment.is_at_rest, PATIENCE, 'an end of doubt')
-        seen = wait_until(lambda: self.read(self.stack.http), PATIENCE, 'a read')
+        wait_until(self.segment.is_at_rest, PATIENCE_S, 'an end of doubt')
+        seen = wait_until(lambda: self.read(self.stack.http), PATIENCE_S, 'a read')
         assert self.sure <= seen <= self.number
         assert not self.violations, self.violations
         self.write_surely()
@@ -275,10 +274,10 @@ def test_a_worker_dies_while_it_settles_an_unknown_outcome(stack, witness, point
     witness.write_surely()
     with Holder(stack) as holder:
         writing = write_beside(witness)
-        for backend in wait_until(holder.waiting, PATIENCE, 'a commit that waits'):
+        for backend in wait_until(holder.waiting, PATIENCE_S, 'a commit that waits'):
             stack.psql(None, 'select pg_terminate_backend(%s)', (backend,))
         witness.wait_for_death(point, before)
-    writing.join(PATIENCE)
+    writing.join(PATIENCE_S)
     witness.settle()
 
 
@@ -291,16 +290,16 @@ def test_a_commit_outlives_its_worker_and_is_waited_for(stack, witness):
     with Holder(stack) as holder:
         workers = children(stack.pid())
         writing = write_beside(witness)
-        wait_until(holder.waiting, PATIENCE, 'a commit that waits')
-        index = wait_until(witness.segment.entries_in_doubt, PATIENCE, 'an entry that says so')[0]
+        wait_until(holder.waiting, PATIENCE_S, 'a commit that waits')
+        index = wait_until(witness.segment.entries_in_doubt, PATIENCE_S, 'an entry that says so')[0]
         assert 1 <= len(witness.segment.marked_slots()) <= len(PAIR)
         pid = witness.segment.entry(index)[2]
         assert pid in workers
         os.kill(pid, signal.SIGKILL)
         witness.wait_for_death(point, before)
         # The next recovery process ends the backend, though the row is still held.
-        wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
-    writing.join(PATIENCE)
+        wait_until(witness.segment.is_at_rest, PATIENCE_S, 'an end of doubt')
+    writing.join(PATIENCE_S)
     witness.settle()
 
 
@@ -312,7 +311,7 @@ def test_the_herald_dies_between_hearing_and_telling(stack, witness):
         stack.psql('lab', "select put_item('Crash', 'psql', 'N', '', %s)", (str(number),))
         wait_until(lambda: (answer := stack.request('POST', '/lab/op/get', json={'param': {'docs': [
             {'c': 'Crash', 'id': 'psql'}]}})).status_code == 200
-            and answer.json()['out']['docs'][0]['items'][0]['j'] == number, PATIENCE, 'what psql has written')
+            and answer.json()['out']['docs'][0]['items'][0]['j'] == number, PATIENCE_S, 'what psql has written')
     numbers = itertools.count(4)
     for point, deaths in before.items():  # what was written before anybody listened is told by listening, not heard
         witness.wait_for_death(point, deaths, lambda: stack.psql(
@@ -353,7 +352,7 @@ def test_the_master_dies_while_it_claims_what_another_instance_left(stack, witne
         gone = [master, *children(master)]
         os.kill(master, signal.SIGKILL)
         witness.wait_for_death(point, before)
-        wait_until(lambda: not any(map(is_alive, gone)), PATIENCE, 'the end of the twin')
+        wait_until(lambda: not any(map(is_alive, gone)), PATIENCE_S, 'the end of the twin')
     arm(stack)
     witness.settle()
     assert stack.get('lab', ('Crash', 'twin'))['items'][0]['j'] == point
@@ -384,19 +383,19 @@ def test_a_reader_that_was_idle_all_along_sees_what_a_repair_brings(stack, witne
     stack.op('lab', 'put', change(1))
     witness.ending.set()  # readers would keep every worker fresh
     for thread in witness.threads:
-        thread.join(PATIENCE)
+        thread.join(PATIENCE_S)
     arm(stack, 'commit-answered', *RECOVERY)
     last = STACK['workers'] - 1
     assert read(last) == [1, 1]
     # When the relay begins to listen, all stamps move: what is proven before would be looked at anyhow.
     begun = stack.log().rindex('debug_die_at =')
     wait_until(lambda: {f'stampd_{ns}' for ns in ('z', 'lab')} <= set(re.findall(r'relay listens database=(\w+)', stack.log()[begun:])),
-               PATIENCE, 'the relay')
+               PATIENCE_S, 'the relay')
     for _ in range(3):
         assert read(last) == [1, 1]
     with pytest.raises((EOFError, ConnectionError)):
         ask_worker(stack, 0, 'put', change(2))
     for point in RECOVERY:
         witness.wait_for_death(point, before[point])
-    wait_until(witness.segment.is_at_rest, PATIENCE, 'an end of doubt')
+    wait_until(witness.segment.is_at_rest, PATIENCE_S, 'an end of doubt')
     assert read(last) == [2, 2]

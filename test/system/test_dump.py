@@ -7,16 +7,16 @@ import subprocess
 
 import pytest
 
-from stack import BUILD, SOURCE, wait_until
+from stack import SOURCE, run_program, wait_until
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'other': 'open', 'shut': 'closed'},
          'settings': {'limit_content_bytes': 8 << 20}}
 PACKAGES = 3000
 
 
-class Outcome:
-    def __init__(self, done):
-        self.status, self.out, self.error = done.returncode, done.stdout, done.stderr
+class Dumped:
+    def __init__(self, ended):
+        self.out, self.error = ended.out, ended.error
 
     @property
     def documents(self):
@@ -29,12 +29,7 @@ class Outcome:
 
 @pytest.fixture
 def control(stack):
-    def call(command, *words, ns='lab', status=0, text=None):
-        done = subprocess.run([BUILD / 'src/stampctl', command, stack.url, *map(str, words), '--ns', ns, '--ca', stack.path / 'etc/certificate.pem'],
-                              input=text, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == status, (words, done.stdout[-500:], done.stderr)
-        return Outcome(done)
-    return call
+    return lambda command, *words, ns='lab', **more: Dumped(run_program(*stack.copy_words(command, *words, ns=ns), **more))
 
 
 @pytest.fixture(scope='module')
@@ -138,8 +133,7 @@ def test_documents_too_large_to_come_together(stack, control):
 
 
 def start(stack, *words, ns='lab'):
-    return subprocess.Popen([BUILD / 'src/stampctl', 'dump', stack.url, '--ns', ns, '--ca', stack.path / 'etc/certificate.pem', *map(str, words)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(stack.copy_words('dump', *words, ns=ns), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_an_interrupted_dump_goes_on(stack, control, tmp_path):
@@ -173,6 +167,5 @@ def test_workers_that_die_lose_no_document(stack, control, tmp_path):
 
 
 def test_an_output_that_takes_no_more(stack):
-    done = subprocess.run([BUILD / 'src/stampctl', 'dump', stack.url, '--ns', 'lab', '--ca', stack.path / 'etc/certificate.pem', '--output', '/dev/full'],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1 and '/dev/full: No space left on device' in done.stderr
+    done = run_program(*stack.copy_words('dump', '--output', '/dev/full'), status=1)
+    assert '/dev/full: No space left on device' in done.error

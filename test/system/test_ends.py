@@ -1,44 +1,32 @@
 """The end of a document by maxLife, and a change by psql, are told at once: to those who listen, to those who come again, and by push,
-although the manager scans once an hour and the server purges every ten minutes."""
+although the manager scans once an hour and the server purges every ten minutes.
+
+The minutes pass when a test says so, but for one that waits for a real one."""
 import os
-import re
-import secrets
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
-from pathlib import Path
 
 import psycopg2
 import pytest
 
+from clock import Clock
 from collected import Collected
-from push_service import Browser, PushService
+from expiring import NOTE, Session, changes, is_purged, keeper_of, prepare, put, team, use, version
+from listener import Listener
+from push_key import CONTACT, PushKey
+from push_service import PushService
 from schema import Schemas
-from stack import BUILD, ROOM, children, name_of, wait_until
-from test_live import Listener
+from stack import wait_until
 
-CONTACT = 'mailto:ops@example.net'
+CLOCK = Clock()
 STACK = {'workers': 3, 'settings': {}}
-PATIENCE_S, MINUTE_S = 60, 100
-NOTE = {'items': {'Main': {'singleton': True, 'fields': {'word': 'string'}}}, 'maxLife': 'Main.until',
-        'collections': {'team': {'key': ['Main.team'], 'mutable': True}}, 'unique': {'name': {'key': ['Main.name']}}}
-
-
-def stampctl(*words):
-    return subprocess.run([BUILD / 'src/stampctl', *map(str, words)], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 @pytest.fixture(scope='module', autouse=True)
-def key_file():
-    folder = Path(tempfile.mkdtemp(prefix='stampd-ends-key-', dir=ROOM))
-    folder.chmod(0o711)
-    file = folder / 'push.key'
-    stampctl('push', 'key', file)
-    STACK['settings'] = {'push_key_file': file, 'push_contact': CONTACT, 'debug_push_local': 'on', 'task_wakeup_s': 3600, 'queue_namespaces': 'lab'}
-    yield file
-    shutil.rmtree(folder)
+def key():
+    with PushKey() as key:
+        STACK['settings'] = {**key.settings, **CLOCK.settings, 'task_wakeup_s': 3600, 'queue_namespaces': 'lab'}
+        yield key
 
 
 @pytest.fixture(scope='module')
@@ -49,55 +37,12 @@ def service():
 
 
 @pytest.fixture(scope='module')
-def lab(stack, service, key_file, tmp_path_factory):
-    service.key = stampctl('push', 'public', key_file).strip()
-    for user in re.findall(r'^user = (.+)$', (stack.path / 'etc/stampd.conf').read_text(), re.M):
-        shutil.chown(key_file, user)
-    stampctl('ns', 'push', 'lab', 'on', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server())
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Note': NOTE})
+def lab(stack, service, key, tmp_path_factory):
+    prepare(stack, service, key, tmp_path_factory.mktemp('schemas'), CLOCK)
     stack.step('queue', 'start')
-    wait_until(lambda: 'namespace=lab' in stack.log('queue'), PATIENCE_S, 'the first scan')
+    wait_until(lambda: 'namespace=lab' in stack.log('queue'), what='the first scan')
     yield stack
     stack.step('queue', 'stop', 'now')
-
-
-class Session:
-    def __init__(self, lab, service, *definitions):
-        self.name, self.browser = secrets.token_urlsafe(24), Browser(service)
-        lab.op('lab', 'subs', {'defs': list(definitions), 'push': self.browser.subscription, 'context': 'to be shown'}, session=self.name)
-
-    def told(self):
-        """Of each message what changed."""
-        assert not self.browser.wrong and all(message['context'] == 'to be shown' for message in self.browser.messages)
-        return [dict(map(tuple, message['changed'])) for message in self.browser.messages]
-
-
-def put(lab, id_, **content):
-    return lab.put('lab', {'c': 'Note', 'id': id_, 'items': [{'c': 'Main', 'j': content}]})
-
-
-def version(lab, id_):
-    return lab.psql('lab', "select version, ctime from doc where class = 'Note' and id = %s", (id_,))[0]
-
-
-def is_purged(lab, id_):
-    return version(lab, id_)[1] == 0
-
-
-def team(lab, held):
-    while True:
-        held.apply(lab.op('lab', 'collection', {'c': 'Note', 'collection': 'team', 'value': 'red', 'want': 'ids', **held.place()})['out'])
-        if not held.cursor:
-            return held
-
-
-def changes(listener):
-    return [pair for name, data in listener.events if name == 'change' for pair in map(tuple, data['changed'])]
-
-
-def next_minute(least_s=8):
-    """A minute that begins soon, but not at once."""
-    return int((time.time() + least_s) // 60) + 1
 
 
 # --- changes by psql ---
@@ -106,7 +51,7 @@ def test_a_change_by_psql_is_pushed_without_a_scan(lab, service):
     session = Session(lab, service, 'Note/by psql', 'Note')
     for number in range(3):
         lab.psql('lab', "select put_item('Note', 'by psql', 'Main', '', %s)", (f'{{"word":"w{number}"}}',))
-        wait_until(lambda: len(session.told()) > number, PATIENCE_S, 'the message')
+        wait_until(lambda: len(session.told()) > number, what='the message')
         changed = version(lab, 'by psql')[0]
         assert session.told()[number] == {'Note/by psql': changed, 'Note': changed}
     assert len(session.told()) == 3
@@ -122,8 +67,8 @@ def test_a_message_that_was_delivered_is_no_return_of_the_session(lab, service):
     before = life()
     assert before[0] is not None and before[1] < before[2]
     put(lab, 'trial', word='w')
-    wait_until(session.told, PATIENCE_S, 'the message')
-    wait_until(lambda: not lab.psql('lab', "select 1 from taskqueue where resource = %s", (session.name,)), PATIENCE_S, 'the end of the task')
+    wait_until(session.told, what='the message')
+    wait_until(lambda: not lab.psql('lab', "select 1 from taskqueue where resource = %s", (session.name,)), what='the end of the task')
     assert life() == before
     assert 'trial' not in lab.op('lab', 'subs', {}, session=session.name)['out'] and life()[0] is None  # but this is one
 
@@ -133,14 +78,14 @@ def test_tasks_of_a_change_by_psql_are_of_the_queue_of_push(lab, service):
     session = Session(lab, service, 'Note/queue')
     lab.psql('lab', "begin; select put_item('Note', 'queue', 'Main', '', '{}'); set constraints all immediate;"
                     " do $$ begin assert (select qn from taskqueue where resource = '" + session.name + "') = 1; end $$; commit")
-    wait_until(session.told, PATIENCE_S, 'the message')
+    wait_until(session.told, what='the message')
 
 
 # --- ends ---
 
 def test_an_end_is_told_once_to_everybody(lab, service):
     definitions = ['Note/short', 'Note/team@red', 'Note/locked', 'Note/longer', 'Note/never', 'Note']
-    minute = next_minute(12)
+    minute = CLOCK.present() + 10
     for id_ in ('short', 'locked'):
         put(lab, id_, until=minute, team='red', name=id_)
     put(lab, 'longer', until=minute, team='blue')
@@ -156,13 +101,16 @@ def test_an_end_is_told_once_to_everybody(lab, service):
     locker = psycopg2.connect(lab.conninfo('lab'))
     try:
         locker.cursor().execute("select from stampd.doc where class = 'Note' and id = 'locked' for update")
-        assert time.time() < minute * 60, 'too slow to see what is told before the end'
-        wait_until(lambda: 'Note/short' in listener.told(), MINUTE_S, 'the end of the first')
-        assert time.time() >= minute * 60 - 1 and is_purged(lab, 'short') and not is_purged(lab, 'locked')
+        CLOCK.set(5)
+        CLOCK.let_them_look()
+        assert listener.told() == {} and version(lab, 'short')[0] == born['short'], 'no end before its minute'
+        CLOCK.set(11)
+        wait_until(lambda: 'Note/short' in listener.told(), what='the end of the first')
+        assert is_purged(lab, 'short') and not is_purged(lab, 'locked')
         assert lab.get('lab', ('Note', 'short'))['v'] == 0
     finally:
         locker.close()
-    wait_until(lambda: 'Note/locked' in listener.told(), MINUTE_S, 'the end of the one that was locked')
+    wait_until(lambda: 'Note/locked' in listener.told(), what='the end of the one that was locked')
     ended = {id_: version(lab, id_)[0] for id_ in ('short', 'locked')}
     assert all(ended[id_] > born[id_] for id_ in ended)
     heard = changes(listener)
@@ -174,33 +122,36 @@ def test_an_end_is_told_once_to_everybody(lab, service):
 
     again = Listener(lab, *definitions, last=last)
     assert again.opened()
-    wait_until(lambda: {'Note/short', 'Note/locked', 'Note/team@red'} <= set(again.told()), PATIENCE_S, 'what was missed')
+    wait_until(lambda: {'Note/short', 'Note/locked', 'Note/team@red'} <= set(again.told()), what='what was missed')
     assert {pair for pair in changes(again) if pair[0] in ('Note/short', 'Note/locked')} == {(f'Note/{id_}', ended[id_]) for id_ in ended}
     again.close()
     listener.close()
 
     def pushed():
         return {definition: at for message in session.told() for definition, at in message.items()}
-    wait_until(lambda: {'Note/short', 'Note/locked'} <= set(pushed()), PATIENCE_S, 'the messages')
+    wait_until(lambda: {'Note/short', 'Note/locked'} <= set(pushed()), what='the messages')
     assert set(pushed()) == {'Note/short', 'Note/locked', 'Note/team@red', 'Note'} and other.told() == []
     assert [pushed()[f'Note/{id_}'] for id_ in ended] == list(ended.values())
     assert not is_purged(lab, 'longer') and version(lab, 'longer')[0] == born['longer']
 
 
 def test_ends_that_came_while_no_keeper_lived_are_told(lab):
-    """Many, and by a keeper that dies and is replaced; psql writes them."""
+    """Many, and by a keeper that dies and is replaced; psql writes them.  The minute is a real one."""
     count = 450
+    CLOCK.release('lab')
     listener = Listener(lab, 'Note/p1', 'Note/team@p')
     assert not listener.opened()
-    keeper, = [pid for pid in children(lab.pid()) if name_of(pid) == 'stampd-keeper']
-    lab.psql('lab', f"""do $$ begin for n in 1..{count} loop
-        perform stampd.put_item('Note', 'p' || n, 'Main', '', '{{"team":"p","until":' || stampd.present_minute() + 1 || '}}'); end loop; end $$""")
-    born = version(lab, 'p1')[0]
+    keeper = keeper_of(lab)
+    ((born,),) = lab.psql('lab', f"""do $$ begin for n in 1..{count} loop
+        perform stampd.put_item('Note', 'p' || n, 'Main', '', '{{"team":"p","until":' || stampd.present_minute() + 1 || '}}'); end loop; end $$;
+        select version from doc where class = 'Note' and id = 'p1'""")
     os.kill(keeper, signal.SIGKILL)
-    wait_until(lambda: listener.told().get('Note/p1', 0) > born, MINUTE_S, 'the end')
-    wait_until(lambda: not lab.psql('lab', "select 1 from doc where class = 'Note' and id ~ '^p[0-9]' and ctime <> 0"), MINUTE_S, 'all ends')
+    wait_until(lambda: listener.told().get('Note/p1', 0) > born, what='the end')
+    wait_until(lambda: not lab.psql('lab', "select 1 from doc where class = 'Note' and id ~ '^p[0-9]' and ctime <> 0"), what='all ends')
     listener.wait_for('Note/team@p', lab.psql('lab', "select max(version) from doc where class = 'Note' and id ~ '^p[0-9]'")[0][0])
     listener.close()
+    CLOCK.follow(lab, 'lab')
+    use(lab)
 
 
 def test_a_declaration_of_later_is_heard(lab, tmp_path_factory):
@@ -210,9 +161,10 @@ def test_a_declaration_of_later_is_heard(lab, tmp_path_factory):
     schemas.apply('lab', {'Note': {**NOTE, 'maxLife': 'Main.other'}, 'Later': other})
     listener = Listener(lab, 'Later/l')
     assert not listener.opened()
-    lab.put('lab', {'c': 'Later', 'id': 'l', 'items': [{'c': 'Main', 'j': {'until': next_minute()}}]})
+    lab.put('lab', {'c': 'Later', 'id': 'l', 'items': [{'c': 'Main', 'j': {'until': CLOCK.present() + 10}}]})
     schemas.apply('lab', {'Note': {**NOTE, 'maxLife': 'Main.other'}, 'Later': {**other, 'maxLife': 'Main.until'}})
-    wait_until(lambda: lab.psql('lab', "select 1 from doc where class = 'Later' and ctime = 0"), MINUTE_S, 'the end')
+    CLOCK.set(11)
+    wait_until(lambda: lab.psql('lab', "select 1 from doc where class = 'Later' and ctime = 0"), what='the end')
     listener.wait_for('Later/l', lab.psql('lab', "select version from doc where class = 'Later'")[0][0])
     listener.close()
 
@@ -221,7 +173,7 @@ def test_the_commands_that_end_documents_do_each_other_no_harm(lab):
     """stampctl ns purge while the keeper is at it."""
     lab.psql('lab', "do $$ begin for n in 1..300 loop perform stampd.put_item('Later', 'b' || n, 'Main', '', '{\"until\":1}'); end loop; end $$")
     while lab.psql('lab', "select 1 from doc where class = 'Later' and ctime <> 0"):
-        stampctl('ns', 'purge', 'lab', '--config', lab.path / 'etc/stampd.conf', '--admin-conninfo', lab.conninfo_of_server())
+        lab.admin('ns', 'purge', 'lab')
         time.sleep(0.1)
     assert 'deadlock' not in lab.log('postgres')
 
@@ -232,9 +184,11 @@ def test_ends_are_told_without_purges(lab):
     try:
         listener = Listener(lab, 'Later/unpurged')
         assert not listener.opened()
+        use(lab)
         lab.psql('lab', "insert into subscription (session, version, until) values ('session-that-has-ended', 1, 1)")
-        ((born,),) = lab.psql('lab', "select stampd.put_item('Later', 'unpurged', 'Main', '', '{\"until\":' || stampd.present_minute() + 1 || '}')")
-        wait_until(lambda: listener.told().get('Later/unpurged', 0) > born, MINUTE_S, 'the end')
+        ((born,),) = lab.psql('lab', "select stampd.put_item('Later', 'unpurged', 'Main', '', '{\"until\":' || stampd.present_minute() + 10 || '}')")
+        CLOCK.set(11)
+        wait_until(lambda: listener.told().get('Later/unpurged', 0) > born, what='the end')
         assert lab.psql('lab', "select ctime from doc where class = 'Later' and id = 'unpurged'") == [(0,)]
         assert lab.psql('lab', "select 1 from subscription where session = 'session-that-has-ended'")
         listener.close()

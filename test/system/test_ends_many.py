@@ -1,39 +1,31 @@
 """hosts = many: the end of a document by maxLife is told once, with one version, to the listeners and readers of each host and by push,
 whichever host deletes it, and while one of them is away."""
 import os
-import re
-import shutil
 import signal
-import tempfile
-import time
-from pathlib import Path
 
 import pytest
 
+from clock import Clock
 from collected import Collected
+from expiring import Session, changes, is_purged, keeper_of, prepare, put, team, version
+from listener import Listener
+from push_key import CONTACT, PushKey
 from push_service import PushService
-from schema import Schemas
-from stack import ROOM, Stack, children, name_of, wait_until
-from test_ends import CONTACT, MINUTE_S, NOTE, PATIENCE_S, Session, changes, is_purged, next_minute, put, stampctl, team, version
-from test_live import Listener
+from stack import Stack, wait_until
 
-# It waits for minutes of the clock; with one build.
+# It says nothing new with another build.
 pytestmark = pytest.mark.once
 
+CLOCK = Clock()
 STACK = {'workers': 2, 'settings': {}}
 DEFINITIONS = ['Note/short', 'Note/gone', 'Note/team@red', 'Note']
 
 
 @pytest.fixture(scope='module', autouse=True)
-def key_file():
-    folder = Path(tempfile.mkdtemp(prefix='stampd-many-key-', dir=ROOM))
-    folder.chmod(0o711)
-    file = folder / 'push.key'
-    stampctl('push', 'key', file)
-    STACK['settings'] = {'push_key_file': file, 'push_contact': CONTACT, 'debug_push_local': 'on', 'task_wakeup_s': 3600,
-                         'queue_namespaces': 'lab', 'hosts': 'many'}
-    yield file
-    shutil.rmtree(folder)
+def key():
+    with PushKey() as key:
+        STACK['settings'] = {**key.settings, **CLOCK.settings, 'task_wakeup_s': 3600, 'queue_namespaces': 'lab', 'hosts': 'many'}
+        yield key
 
 
 @pytest.fixture(scope='module')
@@ -44,28 +36,20 @@ def service():
 
 
 @pytest.fixture(scope='module')
-def hosts(stack, service, key_file, tmp_path_factory):
+def hosts(stack, service, key, tmp_path_factory):
     """Two installations, each with nginx and a segment of its own; the first has the queue manager."""
-    service.key = stampctl('push', 'public', key_file).strip()
-    for user in re.findall(r'^user = (.+)$', (stack.path / 'etc/stampd.conf').read_text(), re.M):
-        shutil.chown(key_file, user)
-    stampctl('ns', 'push', 'lab', 'on', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server())
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Note': NOTE})
     with Stack('twin', workers=2, beside=stack, settings=STACK['settings']) as twin:
+        prepare(stack, service, key, tmp_path_factory.mktemp('schemas'), CLOCK, stack, twin)
         stack.step('queue', 'start')
-        wait_until(lambda: 'namespace=lab' in stack.log('queue'), PATIENCE_S, 'the first scan')
+        wait_until(lambda: 'namespace=lab' in stack.log('queue'), what='the first scan')
         yield stack, twin
         stack.step('queue', 'stop', 'now')
-
-
-def keeper_of(host):
-    return next(pid for pid in children(host.pid()) if name_of(pid) == 'stampd-keeper')
 
 
 def test_both_hosts_tell_of_one_end(hosts, service):
     """The keepers of both begin at once: one commit ends the document."""
     one, other = hosts
-    minute = next_minute(30)
+    minute = CLOCK.present() + 10
     put(one, 'short', until=minute, team='red', name='short')
     put(other, 'gone', until=minute, team='red', name='gone')
     born = {id_: version(one, id_)[0] for id_ in ('short', 'gone')}
@@ -75,16 +59,19 @@ def test_both_hosts_tell_of_one_end(hosts, service):
     session = Session(other, service, *DEFINITIONS)
     listeners = [Listener(host, *DEFINITIONS) for host in hosts]
     assert not any([listener.opened() for listener in listeners])
-    assert time.time() < minute * 60, 'too slow to see what is told before the end'
+    CLOCK.set(5)
+    CLOCK.let_them_look()
+    assert not any(listener.told() for listener in listeners), 'no end before its minute'
+    CLOCK.set(11)
     for listener in listeners:
-        wait_until(lambda: {'Note/short', 'Note/gone'} <= set(listener.told()), MINUTE_S, 'the ends')
-    assert time.time() >= minute * 60 - 1 and is_purged(one, 'short') and is_purged(one, 'gone')
+        wait_until(lambda: {'Note/short', 'Note/gone'} <= set(listener.told()), what='the ends')
+    assert is_purged(one, 'short') and is_purged(one, 'gone')
     ended = {f'Note/{id_}': version(one, id_)[0] for id_ in born}
     assert all(ended[f'Note/{id_}'] > born[id_] for id_ in born)
     for host in hosts:
         assert host.get('lab', ('Note', 'short'))['v'] == 0 == host.get('lab', ('Note', 'gone'))['v']
     for listener in listeners:
-        wait_until(lambda: {'Note/team@red', 'Note'} <= set(listener.told()), PATIENCE_S, 'the class and the collection')
+        wait_until(lambda: {'Note/team@red', 'Note'} <= set(listener.told()), what='the class and the collection')
         told = changes(listener)
         assert {pair for pair in told if pair[0] in ended} == set(ended.items()) and all(told.count(pair) == 1 for pair in ended.items())
         listener.close()
@@ -93,7 +80,7 @@ def test_both_hosts_tell_of_one_end(hosts, service):
 
     def pushed():
         return [(definition, at) for message in session.told() for definition, at in message.items() if definition in ended]
-    wait_until(lambda: {name for name, _ in pushed()} == set(ended), PATIENCE_S, 'the messages')
+    wait_until(lambda: {name for name, _ in pushed()} == set(ended), what='the messages')
     assert sorted(pushed()) == sorted(ended.items()), 'each once'
 
 
@@ -108,9 +95,10 @@ def test_one_host_tells_while_the_other_is_away(hosts, service, away):
     os.kill(keeper, signal.SIGSTOP)
     try:
         # The other has no queue_remotes: its commits wake no manager.
-        born = put(hosts[0], 'alone', until=next_minute(), team='red')
+        born = put(hosts[0], 'alone', until=CLOCK.present() + 10, team='red')
+        CLOCK.set(11)
         for listener in listeners:
-            wait_until(lambda: listener.told().get('Note/alone', 0) > born, MINUTE_S, 'the end')
+            wait_until(lambda: listener.told().get('Note/alone', 0) > born, what='the end')
     finally:
         os.kill(keeper, signal.SIGKILL)
     ended = version(host, 'alone')[0]
@@ -118,5 +106,5 @@ def test_one_host_tells_while_the_other_is_away(hosts, service, away):
     for listener, one in zip(listeners, hosts):
         assert changes(listener).count(('Note/alone', ended)) == 1 and one.get('lab', ('Note', 'alone'))['v'] == 0
         listener.close()
-    wait_until(lambda: {'Note/alone': ended} in session.told(), PATIENCE_S, 'the message')
+    wait_until(lambda: {'Note/alone': ended} in session.told(), what='the message')
     assert session.told().count({'Note/alone': ended}) == 1

@@ -1,13 +1,12 @@
 """find: every condition against a naive reading of all contents, pages, plans, and what is refused."""
 import json
 import random
-import subprocess
 import threading
 
 import pytest
 
 from schema import Schemas, export_content
-from stack import BUILD, Problem
+from stack import Problem
 
 STACK = {'workers': 3}
 

@@ -1,21 +1,16 @@
 """Floods from one address, each beside an ordinary client: how much gets through is counted, and the ordinary client is never refused."""
 import contextlib
-import re
-import shutil
 import socket
-import subprocess
-import tempfile
 import threading
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from attacker import ATTACKER, attack, beside
 from door_client import Client
 from manager import Manager
+from push_key import CONTACT, PushKey
 from push_service import Browser, PushService
-from stack import BUILD, ROOM
 
 SUBSCRIPTIONS, TASKS, CONNECTIONS, BODY = 12, 10, 6, 262144
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'},
@@ -23,21 +18,11 @@ STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'ope
                       'limit_client_live': CONNECTIONS, 'limit_anonymous_body_bytes': BODY}}
 
 
-CONTACT = 'mailto:ops@example.net'
-
-
-def stampctl(*words):
-    return subprocess.run([BUILD / 'src/stampctl', *map(str, words)], check=True, capture_output=True, text=True, timeout=60).stdout
-
-
 @pytest.fixture(scope='module', autouse=True)
-def push_key():
-    folder = Path(tempfile.mkdtemp(prefix='stampd-push-key-', dir=ROOM))
-    folder.chmod(0o711)
-    stampctl('push', 'key', folder / 'push.key')
-    STACK['settings'].update({'push_key_file': folder / 'push.key', 'push_contact': CONTACT, 'debug_push_local': 'on'})
-    yield
-    shutil.rmtree(folder)
+def key():
+    with PushKey() as key:
+        STACK['settings'].update(key.settings)
+        yield key
 
 
 def outcome(reply):
@@ -104,15 +89,12 @@ class Silent:
             connection.close()
 
 
-def test_a_push_service_that_never_answers(stack):
+def test_a_push_service_that_never_answers(stack, key):
     """A stranger's sessions, all at one silent service: a few attempts at it, and the others fail without waiting; messages of an ordinary
     session at another service are sent."""
-    for user in re.findall(r'^user = (.+)$', (stack.path / 'etc/stampd.conf').read_text(), re.M):
-        shutil.chown(STACK['settings']['push_key_file'], user)
-    stampctl('ns', 'push', 'lab', 'on', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server())
     stack.psql('lab', 'delete from subscription_definition; delete from subscription; truncate taskqueue, task_history')
     service, silent, manager = PushService(CONTACT), Silent(), Manager(stack, 'lab')
-    service.key = stampctl('push', 'public', STACK['settings']['push_key_file']).strip()
+    key.enable(stack, service)
     keys = Browser(service).subscription['keys']
 
     def subscribe(client, number):

@@ -2,7 +2,6 @@
 for ever."""
 import json
 import random
-import subprocess
 import threading
 
 import psycopg2
@@ -10,7 +9,7 @@ import pytest
 
 from fastcgi import Connection
 from schema import Schemas
-from stack import BUILD, Problem, wait_until
+from stack import Problem, wait_until
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'lab': 'open', 'den': 'open'},
          'settings': {'restart_young_ms': 0, 'segment_slots': 1024, 'lock_timeout_ms': 2000}}
@@ -318,7 +317,6 @@ def test_a_namespace_that_is_dropped_frees_its_values(both):
     put(both, 'den', 'gone', mail='gone@x')
     assert is_refused(both, 'lab', 'comes', mail='gone@x')
     both.close()
-    subprocess.run([BUILD / 'src/stampctl', 'ns', 'drop', 'den', '--yes', '--config', both.path / 'etc/stampd.conf',
-                    '--admin-conninfo', both.conninfo_of_server()], check=True, timeout=120)
+    both.admin('ns', 'drop', 'den', '--yes')
     assert both.psql('z', "select count(*) from global_value where database = 'stampd_den'") == [(0,)]
     put(both, 'lab', 'comes', mail='gone@x')

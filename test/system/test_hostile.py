@@ -159,7 +159,7 @@ def test_nothing_hostile_is_stored(siege):
 
 def test_no_worker_died(siege):
     assert siege.stack.worker_pids() == siege.workers
-    assert 'stampd_entries_in_doubt 0' in siege.stack.probe('/metrics').text
+    assert siege.stack.metrics()['stampd_entries_in_doubt'] == 0
 
 
 def test_memory_is_given_back(siege):

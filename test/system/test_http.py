@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from holder import items_of
-from stack import BUILD, wait_until
+from stack import wait_until
 
 STACK = {'workers': 2, 'settings': {'server_timing': 'on'}}
 
@@ -143,10 +143,7 @@ ALLOWED = {'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Acce
 
 
 def set_origins(stack, ns, *words):
-    done = subprocess.run([BUILD / 'src/stampctl', 'ns', 'origins', ns, *words, '--config', stack.path / 'etc/stampd.conf',
-                           '--admin-conninfo', stack.conninfo_of_server()], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return stack.admin('ns', 'origins', ns, *words).out
 
 
 def origin_of(stack, path, origin, method='GET', **more):

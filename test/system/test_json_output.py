@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from test_stampctl import run
+from stack import stampctl
 
 STACK = {'workers': 2}
 
@@ -15,7 +15,7 @@ def ask(stack):
         where = ['--config', stack.path / 'etc/stampd.conf'] if on_databases is not None else []
         if on_databases:
             where += ['--admin-conninfo', stack.conninfo_of_server()]
-        return [json.loads(line) for line in run(*words, '--json', *where, status=status).out.splitlines()]
+        return [json.loads(line) for line in stampctl(*words, '--json', *where, status=status).out.splitlines()]
     return call
 
 
@@ -26,7 +26,7 @@ def test_namespaces_and_their_origins(stack, ask):
     assert listed['lab']['bytes'] > 1_000_000 and listed['lab']['documents'] >= 0 and listed['lab']['schema'] > 0
     assert listed['z']['database'] == 'stampd_z'
     assert ask('ns', 'origins', 'lab') == []
-    run('ns', 'origins', 'lab', 'https://a.example', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
+    stampctl('ns', 'origins', 'lab', 'https://a.example', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
         stack.conninfo_of_server())
     assert ask('ns', 'origins', 'lab') == [{'origin': 'https://a.example'}]
 
@@ -40,12 +40,12 @@ def test_operations(ask):
 
 def test_periodic_tasks(stack, ask):
     words = ['--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server()]
-    run('cron', 'add', 'lab', 'nightly', 'D0330', 'put', *words)
+    stampctl('cron', 'add', 'lab', 'nightly', 'D0330', 'put', *words)
     [rule] = ask('cron', 'list', 'lab')
     assert {name: rule[name] for name in ('name', 'period', 'op', 'module')} == {
         'name': 'nightly', 'period': 'D0330', 'op': 'put', 'module': None}
     assert rule['state'] in ('planned', 'not planned yet') and ('next' in rule) == (rule['state'] == 'planned')
-    run('cron', 'drop', 'lab', 'nightly', *words)
+    stampctl('cron', 'drop', 'lab', 'nightly', *words)
     times = ask('cron', 'next', 'D0330', '--count', 3, '--zone', 'UTC', on_databases=None)
     assert len(times) == 3 and all(one['next'].endswith('T03:30:00+0000') for one in times)
 
@@ -76,9 +76,9 @@ def test_keys_and_version(ask, tmp_path):
     assert made == {'queue_key_sha256': digest['sha256']} and len(digest['sha256']) == 64
     assert ask('push', 'key', push, on_databases=None) == [{'push_key_file': str(push)}]
     [public] = ask('push', 'public', push, on_databases=None)
-    assert public == {'applicationServerKey': run('push', 'public', push).out.strip()}
+    assert public == {'applicationServerKey': stampctl('push', 'public', push).out.strip()}
     [version] = ask('version', on_databases=None)
-    assert run('version').out == f'stampctl {version["version"]}\n'
+    assert stampctl('version').out == f'stampctl {version["version"]}\n'
 
 
 def test_steps_of_a_schema(stack, ask, tmp_path):
@@ -86,7 +86,7 @@ def test_steps_of_a_schema(stack, ask, tmp_path):
     declared = tmp_path / 'schema.json'
     declared.write_text(json.dumps({'classes': {'P': {'items': {'I': {'fields': {'n': 'int'}}}}}}))
     assert ask('schema', 'plan', 'lab') == []
-    run('schema', 'set', 'lab', declared, *words)
+    stampctl('schema', 'set', 'lab', declared, *words)
     steps = ask('schema', 'plan', 'lab')
     assert steps and all(set(one) == {'step', 'sql'} for one in steps) and any('create' in one['sql'] for one in steps)
-    assert ''.join(f'-- {one["step"]}\n{one["sql"]}' for one in steps) == run('schema', 'plan', 'lab', *words).out
+    assert ''.join(f'-- {one["step"]}\n{one["sql"]}' for one in steps) == stampctl('schema', 'plan', 'lab', *words).out

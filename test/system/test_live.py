@@ -12,10 +12,11 @@ import threading
 import psycopg2
 import pytest
 
+from listener import Listener
 from push_service import decode
 from schema import Schemas
 from seals import open_seal, seal
-from stack import Problem, children, name_of, wait_until
+from stack import Problem, children, name_of, refused, wait_until
 
 KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
 STACK = {'workers': 3, 'settings': {
@@ -33,84 +34,6 @@ def lab(stack, tmp_path_factory):
     return stack
 
 
-class Listener:
-    """A client: events as they come, by a thread; the id of the last, to come again with."""
-
-    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None):
-        self.stack, self.definitions = stack, definitions
-        self.events, self.last, self.comments, self.retry = [], last, 0, None
-        headers = {'Last-Event-ID': last} if last else {}
-        path = f'/{ns}/live'
-        if admin:
-            body = {'defs': list(definitions), 'admin': stack.key}
-            self.response = stack.http.post(stack.url + path, json=body, headers=headers, stream=True, timeout=120)
-        else:
-            params = [('def', one) for one in definitions] + ([('session', session)] if session else [])
-            self.response = stack.http.get(stack.url + path, params=params, headers=headers,
-                                           stream=True, timeout=120)
-        if self.response.status_code != 200:
-            raise Problem(self.response)
-        assert self.response.headers['Content-Type'] == 'text/event-stream'
-        self.is_open = True
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        name, data, id_ = None, None, self.last
-        try:
-            for line in self.response.iter_lines(chunk_size=1, decode_unicode=True):
-                field, _, value = line.partition(': ')
-                if line.startswith(':'):
-                    self.comments += 1
-                elif field == 'id':
-                    id_ = value
-                elif field == 'event':
-                    name = value
-                elif field == 'data':
-                    data = json.loads(value)
-                elif field == 'retry':
-                    self.retry = int(value)
-                elif not line:  # what was cut off before its end counts for nothing, its id too
-                    if name:
-                        self.hear(name, data)
-                    name, self.last = None, id_
-        except Exception:  # however the connection ends
-            pass
-        self.is_open = False
-
-    def hear(self, name, data):
-        self.events.append((name, data))
-
-    def opened(self):
-        wait_until(lambda: self.events, what='the first event')
-        assert self.events[0][0] == 'ready'
-        return self.events[0][1]['resumed']
-
-    def told(self):
-        """Highest version told of each definition."""
-        told = {}
-        for name, data in list(self.events):
-            for definition, version in data['changed'] if name == 'change' else ():
-                told[definition] = max(told.get(definition, 0), version)
-        return told
-
-    def wait_for(self, definition, version):
-        wait_until(lambda: self.told().get(definition, -1) >= version, what=f'{definition} at {version}')
-
-    def wait_for_id(self):
-        """The next id, which comes when everything before is known to have been told."""
-        before = self.last
-        return wait_until(lambda: self.last != before and self.last, what='an id')
-
-    def close(self):
-        try:
-            self.response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
-        except (AttributeError, OSError):
-            pass  # it is closed
-        self.thread.join(60)
-        self.response.close()
-
-
 def put(stack, id_, content, class_='Person'):
     return stack.put('lab', {'c': class_, 'id': id_, 'items': [{'c': 'Main', 'j': content}]})
 
@@ -119,12 +42,6 @@ def live_pid(stack):
     def find():
         return next((pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-live'), None)
     return wait_until(find, what='the process for live events')
-
-
-def refused(stack, *definitions, **more):
-    with pytest.raises(Problem) as problem:
-        Listener(stack, *definitions, **more)
-    return problem.value
 
 
 # --- what is told ---
@@ -322,9 +239,8 @@ def test_a_question_that_fails_is_refused_alone(lab):
     session = lab.psql('lab', look)
     with psycopg2.connect(lab.conninfo('lab'), options='-c search_path=stampd') as connection, connection.cursor() as cursor:
         cursor.execute('lock table member')
-        problem = refused(lab, 'Person/a', 'Person/team@x')
+        refused('XTIME', Listener, lab, 'Person/a', 'Person/team@x', status=503)
     connection.close()
-    assert (problem.status, problem.code) == (503, 'XTIME')
     assert listener.is_open and lab.psql('lab', look) == session
     listener.wait_for('Person/a', put(lab, 'a', {'team': 'none', 'n': 1}))
     listener.close()
@@ -463,7 +379,7 @@ def stream_of(stack, ns, definition):
 def test_rules_are_asked_and_asked_again(lab):
     def rule(**conf):
         lab.put('z', rules_with(lab, **conf), admin=True)
-    assert refused(lab, 'A', ns='z').code == 'SCLOSED'
+    refused('SCLOSED', Listener, lab, 'A', ns='z')
     listener = Listener(lab, 'A', ns='demo')
     listener.opened()
     keeper = Listener(lab, 'A', ns='demo', admin=True)
@@ -472,11 +388,9 @@ def test_rules_are_asked_and_asked_again(lab):
     wait_until(lambda: ('closed', {'code': 'SCLOSED'}) in listener.events, what='the farewell')
     wait_until(lambda: not listener.is_open)
     assert keeper.is_open
-    problem = refused(lab, 'A', ns='demo')
-    assert (problem.status, problem.code) == (401, 'SCLOSED')
+    refused('SCLOSED', Listener, lab, 'A', ns='demo', status=401)
     rule(access='read', off='a pause')
-    problem = refused(lab, 'A', ns='demo')
-    assert (problem.status, problem.code) == (503, 'OOFF')
+    refused('OOFF', Listener, lab, 'A', ns='demo', status=503)
     rule(access='read', off=None, origins=['https://page.example'])
     again = Listener(lab, 'A', ns='demo')
     assert again.opened() is False and keeper.is_open
@@ -500,8 +414,7 @@ def test_rules_are_asked_and_asked_again(lab):
     '', 'person', '/', 'Person/', 'Person/team@a%', 'Person/team@a@b@c@d@e', 'Person/9@x', 'Per-son/1', 'Person/%00',
     'Person/' + 'x' * 256, 'Person/%ff', 'Abcdefghijklmnopq', 'Person/@x'])
 def test_what_is_no_definition(lab, definition):
-    problem = refused(lab, definition)
-    assert (problem.status, problem.code) == (400, 'AARG')
+    refused('AARG', Listener, lab, definition, status=400)
 
 
 def test_what_is_no_question(lab):
@@ -532,8 +445,8 @@ def test_what_is_no_question(lab):
     listener = Listener(lab, *many[:DEFINITIONS])
     listener.opened()
     listener.close()
-    assert refused(lab, 'Nobody/team@x').code == 'NCOLLECTION'
-    assert refused(lab, 'Person/place@x').code == 'AARG'  # it has two properties
+    refused('NCOLLECTION', Listener, lab, 'Nobody/team@x')
+    refused('AARG', Listener, lab, 'Person/place@x')  # it has two properties
 
 
 def test_ids_of_others(lab):
@@ -543,13 +456,13 @@ def test_ids_of_others(lab):
     life, horizon, floor = open_seal(lab, 'lab', last, 'live', 'lab').split('.')
     altered = last[:20] + ('A' if last[20] != 'A' else 'B') + last[21:]
     for wrong in ('x', last[:-1], last + 'A', altered, last[::-1], f'{life}.{horizon}.{floor}'):
-        assert refused(lab, 'A', last=wrong).code == 'AARG'
-    assert refused(lab, 'A', ns='demo', last=last).code == 'AARG'
+        refused('AARG', Listener, lab, 'A', last=wrong)
+    refused('AARG', Listener, lab, 'A', ns='demo', last=last)
     # With the secret, which nobody has: of transactions that are still to come, and of another life.
     def made(life, horizon):
         return seal(lab, 'lab', f'{life}.{horizon}.{floor}', 'live', 'lab')
     Listener(lab, 'A', last=made(life, horizon)).close()
-    assert refused(lab, 'A', last=made(life, int(horizon) + 10**9)).code == 'AARG'
+    refused('AARG', Listener, lab, 'A', last=made(life, int(horizon) + 10**9))
     other = Listener(lab, 'A', last=made(int(life) + 1, horizon))
     assert other.opened() is False  # nothing is known of that life: look at everything
     other.close()
@@ -616,8 +529,7 @@ def test_a_worker_dies_between_commit_and_telling(lab):
     bar = rules_with(lab, access='closed')
     lab.step('stampd', 'stop', 'now')
     assert stream_of(lab, 'lab', 'A') is None  # nginx says it
-    gone = refused(lab, 'A')
-    assert (gone.status, gone.code) == (503, 'OSTOPPING')  # no process was reached: nothing was done
+    refused('OSTOPPING', Listener, lab, 'A', status=503)  # no process was reached: nothing was done
     lab.set(debug_die_at='commit-published')  # each worker dies once it has committed something
     barred = come_again(lab, 'A', ns='demo')
     lab.request('POST', '/z/op/put', json={'param': {'docs': [bar]}}, admin=True)

@@ -1,11 +1,11 @@
 """Live events for pages: what a page of another origin may read, what the first example of follow-changes-in-a-browser.md does at a reconnection."""
-import json
 import re
 
 import pytest
 
-from stack import SOURCE, wait_until
-from test_live import Listener, put
+from listener import Listener
+from stack import SOURCE
+from test_live import put
 
 ORIGIN = 'https://app.example'
 STACK = {'workers': 2, 'settings': {'live_keepalive_s': 1, 'live_definitions': 100}}

@@ -2,49 +2,20 @@
 written; what is remembered of deletions, by class.
 
 The minutes that pass are those of a file which the server adds to its clock."""
-import atexit
 import json
-import os
-import struct
-import subprocess
-import tempfile
-import time
-from pathlib import Path
 
 import pytest
 
+from clock import Clock
 from schema import Schemas
-from stack import BUILD, ROOM, Problem, wait_until
+from stack import Problem, wait_until
 
-CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
-atexit.register(CLOCK.unlink, missing_ok=True)
-STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK)}}
+CLOCK = Clock()
+STACK = {'workers': 3, 'settings': CLOCK.settings}
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Note': {'fields': {'n': 'int'}}},
         'collections': {'team': {'key': ['Main.team'], 'mutable': True}}, 'unique': {'mail': {'key': ['Main.mail']}},
         'maxLife': 'Main.until', 'zombieDays': 30}
 ROUNDS = 12  # enough to meet all workers
-
-
-def present():
-    return int(time.time()) // 60
-
-
-def set_clock(minutes):
-    with CLOCK.open('r+b') as file:
-        os.pwrite(file.fileno(), struct.pack('=q', minutes), 0)
-
-
-@pytest.fixture(scope='module', autouse=True)
-def clock():
-    CLOCK.chmod(0o644)
-    CLOCK.write_bytes(struct.pack('=q', 0))
-    yield
-    CLOCK.unlink()
-
-
-@pytest.fixture(autouse=True)
-def no_minutes_added():
-    set_clock(0)
 
 
 @pytest.fixture(scope='module')
@@ -85,14 +56,11 @@ def rows(stack, name):
 
 
 def purge(stack, *words):
-    done = subprocess.run([BUILD / 'src/stampctl', 'ns', 'purge', 'lab', '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
-                           stack.conninfo_of_server(), *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return stack.admin('ns', 'purge', 'lab', *words).out
 
 
 def test_a_document_that_ends_is_gone_for_whoever_asks(stack, schemas):
-    version = stack.put('lab', card('gone', present() + 10), card('stays', present() + 1000))
+    version = stack.put('lab', card('gone', CLOCK.real() + 10), card('stays', CLOCK.real() + 1000))
     held = {'c': 'Card', 'id': 'gone', 'v': version, 'ct': version, 'dt': version}
     path = '/lab/doc/Card/gone'
     for _ in range(ROUNDS):
@@ -100,9 +68,9 @@ def test_a_document_that_ends_is_gone_for_whoever_asks(stack, schemas):
         assert stack.op('lab', 'get', {'docs': [{'c': 'Card', 'id': 'gone', 'age': 3600}]})['out']['docs'][0]['v'] == version
     assert stack.request('GET', path, headers={'If-None-Match': f'"{version}"'}).status_code == 304
     assert found(stack, 'red') == (['gone', 'stays'], ['gone', 'stays'])
-    set_clock(8)
+    CLOCK.set(8)
     assert stack.get('lab', ('Card', 'gone'))['v'] == version
-    set_clock(12)
+    CLOCK.set(12)
     for _ in range(ROUNDS):  # out of no cache, not by a tolerance, and not as what has not changed
         assert stack.get('lab', ('Card', 'gone')) == {'c': 'Card', 'id': 'gone', 'v': 0, 'ct': 0, 'dt': 0, 'items': []}
         assert stack.op('lab', 'get', {'docs': [{'c': 'Card', 'id': 'gone', 'age': 3600}]})['out']['docs'][0]['v'] == 0
@@ -116,7 +84,7 @@ def test_a_document_that_ends_is_gone_for_whoever_asks(stack, schemas):
 
 
 def test_only_an_integer_is_an_end(stack, schemas):
-    now = present()
+    now = CLOCK.real()
     for number, until in enumerate((str(now - 5), [now - 5], None, True, {'a': 1}, now - 5.5, 10**30)):
         stack.put('lab', card(f'odd{number}', until, team='odd'))
     stack.put('lab', card('odd-past', now - 5, team='odd'), card('odd-zero', 0, team='odd'), card('odd-minus', -2**63, team='odd'))
@@ -129,8 +97,8 @@ def test_only_an_integer_is_an_end(stack, schemas):
 
 
 def test_who_writes_to_one_that_has_ended_begins_a_new_life(stack, schemas):
-    version = stack.put('lab', card('again', present() + 10, team='green', mail='a@x'))
-    set_clock(12)
+    version = stack.put('lab', card('again', CLOCK.real() + 10, team='green', mail='a@x'))
+    CLOCK.set(12)
     with pytest.raises(Problem, match='AVERSION'):
         stack.put('lab', {'c': 'Card', 'id': 'again', 'if': version, 'items': [{'c': 'Note', 'k': 'new', 'j': {}}]})
     with pytest.raises(Problem, match='404'):
@@ -147,11 +115,11 @@ def test_who_writes_to_one_that_has_ended_begins_a_new_life(stack, schemas):
 
 
 def test_the_end_can_be_put_off_while_it_lives(stack, schemas):
-    stack.put('lab', card('longer', present() + 10, team='blue'))
+    stack.put('lab', card('longer', CLOCK.real() + 10, team='blue'))
     token = collection(stack, 'blue')[3]
-    set_clock(5)
-    stack.put('lab', card('longer', present() + 100, team='blue'))
-    set_clock(20)
+    CLOCK.set(5)
+    stack.put('lab', card('longer', CLOCK.real() + 100, team='blue'))
+    CLOCK.set(20)
     complete, members, left, token = collection(stack, 'blue', token)
     assert (complete, set(members), left) == (False, {'longer'}, set())
     assert stack.get('lab', ('Card', 'longer'))['v'] == members['longer']
@@ -159,51 +127,51 @@ def test_the_end_can_be_put_off_while_it_lives(stack, schemas):
 
 
 def test_collections_tell_of_ends_that_nobody_wrote(stack, schemas):
-    now = present()
+    now = CLOCK.real()
     for number in range(6):
         stack.put('lab', card(f't{number}', now + 10 * (number + 1), team='tell'))
     complete, members, left, token = collection(stack, 'tell')
     assert (complete, len(members), left) == (True, 6, set())
     early = token
-    set_clock(22)
+    CLOCK.set(22)
     complete, members, left, token = collection(stack, 'tell', token)
     assert (complete, members, left) == (False, {}, {'t0', 't1'})
     assert set(collection(stack, 'tell')[1]) == {'t2', 't3', 't4', 't5'}
-    set_clock(43)
+    CLOCK.set(43)
     complete, members, left, token = collection(stack, 'tell', token, limit=1)
     assert (complete, members, left) == (False, {}, {'t2', 't3'})
     assert collection(stack, 'tell', early)[2] == {'t0', 't1', 't2', 't3'}
-    set_clock(22)  # a clock behind tells again, and misses nothing later
+    CLOCK.set(22)  # a clock behind tells again, and misses nothing later
     token = collection(stack, 'tell', token)[3]
-    set_clock(43)
+    CLOCK.set(43)
     assert collection(stack, 'tell', token)[2] == {'t2', 't3'}
 
 
 def test_many_ends_at_once_are_told_by_the_whole_collection(stack, schemas):
-    now = present()
+    now = CLOCK.real()
     for start in range(0, 1020, 30):
         stack.put('lab', *(card(f'm{number:04}', now + 10, team='many') for number in range(start, start + 30)))
     stack.put('lab', card('m-stays', now + 1000, team='many'))
     token = collection(stack, 'many', limit=1000)[3]
-    set_clock(12)
+    CLOCK.set(12)
     complete, members, left, token = collection(stack, 'many', token)
     assert (complete, set(members)) == (True, {'m-stays'})
 
 
 def test_a_unique_value_is_free_when_its_holder_has_ended(stack, schemas):
-    stack.put('lab', card('u1', present() + 10, team='u', mail='u@x'))
+    stack.put('lab', card('u1', CLOCK.real() + 10, team='u', mail='u@x'))
     with pytest.raises(Problem, match='AUNIQUE'):
-        stack.put('lab', card('u2', present() + 100, team='u', mail='u@x'))
-    set_clock(12)
-    stack.put('lab', card('u2', present() + 100, team='u', mail='u@x'))
+        stack.put('lab', card('u2', CLOCK.real() + 100, team='u', mail='u@x'))
+    CLOCK.set(12)
+    stack.put('lab', card('u2', CLOCK.real() + 100, team='u', mail='u@x'))
     with pytest.raises(Problem, match='AUNIQUE'):
-        stack.put('lab', card('u1', present() + 100, team='u', mail='u@x'))
-    stack.put('lab', card('u1', present() + 100, team='u', mail='v@x'))
+        stack.put('lab', card('u1', CLOCK.real() + 100, team='u', mail='u@x'))
+    stack.put('lab', card('u1', CLOCK.real() + 100, team='u', mail='v@x'))
     assert stack.psql('lab', "select id, value from unique_value where value in ('u@x', 'v@x') order by 1") == [('u1', 'v@x'), ('u2', 'u@x')]
 
 
 def test_functions_for_administrators_see_it_as_deleted(stack, schemas):
-    stack.put('lab', card('sql', present() - 1, team='sql'), card('sql2', present() - 1, team='sql'))
+    stack.put('lab', card('sql', CLOCK.real() - 1, team='sql'), card('sql2', CLOCK.real() - 1, team='sql'))
     (version,), = stack.psql('lab', "select stampd.put_item('Card', 'sql', 'Note', 'new', '{}')")
     wait_until(lambda: stack.get('lab', ('Card', 'sql'))['ct'] == version, what='a new life')
     assert stack.psql('lab', "select key from item where class = 'Card' and id = 'sql'") == [('new',)]
@@ -211,7 +179,7 @@ def test_functions_for_administrators_see_it_as_deleted(stack, schemas):
 
 
 def test_purging_deletes_what_has_ended_and_forgets_by_class(stack, schemas):
-    stack.put('lab', card('p1', present() - 1, team='p'), card('p2', present() + 1000, team='p'))
+    stack.put('lab', card('p1', CLOCK.real() - 1, team='p'), card('p2', CLOCK.real() + 1000, team='p'))
     first = collection(stack, 'p')[3]
     assert 'documents had ended' in purge(stack)
     assert rows(stack, 'p1') == [(False,)] and rows(stack, 'p2') == [(True,)]
@@ -251,7 +219,7 @@ def test_an_end_declared_later_holds_for_what_is_there_and_goes_with_the_declara
                 [document['id'] for document in documents if document['v']]]
 
     schemas.apply('lab', declared)
-    stack.put('lab', late('x', present() - 1), late('y', present() + 1000))
+    stack.put('lab', late('x', CLOCK.real() - 1), late('y', CLOCK.real() + 1000))
     token = stack.op('lab', 'collection', {'c': 'Late', 'collection': 'a', 'value': 1})['out']['token']
     assert living() == [['x', 'y']] * 3
     declared['Late']['maxLife'] = 'Main.until'

@@ -10,7 +10,7 @@ import threading
 import psycopg2
 import pytest
 
-from attacker import ATTACKER, Ordinary, attack, beside
+from attacker import ATTACKER, attack, beside
 from door_client import Client
 from kit import Kit
 from schema import Schemas
@@ -70,14 +70,6 @@ def find(client, ns='lab', **more):
     return outcome(client.op(ns, 'find', {'c': 'Word', 'i': 'Main'}, **more))
 
 
-def metric(stack, name):
-    return next((int(line.split()[1]) for line in stack.probe('/metrics').text.splitlines() if line.split()[0] == name), None)
-
-
-def refused(stack, limit):
-    return metric(stack, f'stampd_refused_total{{limit="{limit}"}}')
-
-
 FRESH = itertools.count()
 
 
@@ -100,13 +92,13 @@ READS = {
 @pytest.mark.parametrize('name', READS)
 def test_each_has_a_time_limit_of_its_own(trusted, name):
     table, read = READS[name]
-    before = refused(trusted, 'limit_read_ms')
+    before = trusted.refusals('limit_read_ms')
     with Client(trusted, ATTACKER) as client:
         assert read(client).status == 200
         with beside(trusted), locked(trusted, table, 'demo'):
             assert outcome(read(client)) == TIMED_OUT
         assert read(client).status == 200, 'the session has its own limit again'
-    assert refused(trusted, 'limit_read_ms') == before + 1
+    assert trusted.refusals('limit_read_ms') == before + 1
 
 
 def test_searches_of_modules_share_the_time_of_their_request(trusted):
@@ -136,12 +128,12 @@ def test_the_administrator_has_no_such_limits(trusted):
 
 def test_one_client_has_a_share_of_the_workers(trusted):
     """16 connections of a search without a condition took all workers; the ordinary client had an answer in 0.2 s."""
-    before = refused(trusted, 'limit_client_reads')
+    before = trusted.refusals('limit_client_reads')
     with beside(trusted, least=20), locked(trusted, 'x_Word_Main'):
         results = attack(trusted, lambda client, _: find(client), 60, clients=12)
     assert set(results) == {TIMED_OUT, OF_CLIENT}
     assert results.count(OF_CLIENT) > results.count(TIMED_OUT)
-    assert refused(trusted, 'limit_client_reads') == before + results.count(OF_CLIENT)
+    assert trusted.refusals('limit_client_reads') == before + results.count(OF_CLIENT)
 
 
 def test_documents_that_must_be_loaded_are_a_long_read(trusted):
@@ -208,7 +200,7 @@ def test_a_dead_worker_leaves_its_place(trusted):
             find(client)
 
     def reading():
-        return metric(trusted, 'stampd_long_reads')
+        return trusted.metrics()['stampd_long_reads']
 
     trusted.set(limit_read_ms=600000)
     try:

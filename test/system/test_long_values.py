@@ -2,15 +2,14 @@
 import hashlib
 import json
 import random
-import re
 import urllib.parse
 
 import pytest
 
 from collected import Collected
+from listener import Listener
 from schema import Schemas, check_side, stored
-from stack import Problem, wait_until
-from test_live import Listener
+from stack import Problem
 
 STACK = {'workers': 2}
 FIELDS = {'name': 'string', 'tags': 'string[]'}

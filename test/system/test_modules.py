@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from kit import Kit
-from stack import BUILD, SERVER_USER, SOURCE, Problem, give, is_alive, wait_until
+from stack import BUILD, SERVER_USER, SOURCE, Problem, give, is_alive, refused, wait_until
 
 STACK = {'workers': 4, 'settings': {}}
 MEMORY_MB = 192
@@ -38,13 +38,6 @@ def out(stack, name, param=None, **more):
     return stack.op('demo', name, param or {}, **more).get('out')
 
 
-def refused(stack, code, name, param=None, **more):
-    with pytest.raises(Problem) as caught:
-        stack.op('demo', name, param or {}, **more)
-    assert caught.value.code == code
-    return caught.value.body
-
-
 def items_of(document):
     return {(item['c'], item.get('k')): item.get('j', item.get('s')) for item in document['items']}
 
@@ -55,17 +48,17 @@ def test_the_story_of_the_associations(stack):
     assert call(stack, 'FoundAsso', {'asso': 'chess', 'title': 'Chess'}).json()['code'] == 'SCLOSED'
     for _ in range(2):
         out(stack, 'FoundAsso', {'asso': 'chess', 'title': 'Chess'}, admin=stack.key)
-    refused(stack, 'AASSO', 'FoundAsso', {'asso': 'chess', 'title': 'Cheese'}, admin=stack.key)
+    refused('AASSO', out, stack, 'FoundAsso', {'asso': 'chess', 'title': 'Cheese'}, admin=stack.key)
     out(stack, 'FoundAsso', {'asso': 'boats', 'title': 'Boats'}, admin=stack.key)
     version = out(stack, 'Enrol', {'asso': 'chess', 'member': '7', 'name': 'Ann "A"', 'since': 1999})['v']
     out(stack, 'Enrol', {'asso': 'boats', 'member': '7', 'name': 'Bob'})
     assert stack.get('demo', ('Asso', 'chess'))['v'] == version
-    assert refused(stack, 'NASSO', 'Enrol', {'asso': 'none', 'member': '1', 'name': 'x'})['status'] == 404
-    assert refused(stack, 'AARG', 'Enrol', {'asso': 'chess', 'member': '1', 'name': ''})['args'] == ['name']
+    assert refused('NASSO', out, stack, 'Enrol', {'asso': 'none', 'member': '1', 'name': 'x'}).body['status'] == 404
+    assert refused('AARG', out, stack, 'Enrol', {'asso': 'chess', 'member': '1', 'name': ''}).body['args'] == ['name']
 
     out(stack, 'JoinGroup', {'group': 'fete', 'title': 'Fête', 'asso': 'chess', 'member': '7'})
     out(stack, 'JoinGroup', {'group': 'fete', 'asso': 'boats', 'member': '7'})
-    assert refused(stack, 'NMEMBER', 'JoinGroup', {'group': 'fete', 'asso': 'boats', 'member': '8'})['args'] == ['boats', '8']
+    assert refused('NMEMBER', out, stack, 'JoinGroup', {'group': 'fete', 'asso': 'boats', 'member': '8'}).body['args'] == ['boats', '8']
     group = items_of(stack.get('demo', ('GT', 'fete')))
     assert group == {('Nom', None): {'title': 'Fête'},
                      ('Sta', 'chess'): {'title': 'Chess', 'active': True}, ('Sta', 'boats'): {'title': 'Boats', 'active': True},
@@ -158,16 +151,16 @@ def test_synchronisations_join_json_results_only(stack):
 # --- exceptions ---
 
 def test_exceptions_with_code_arguments_and_detail(stack):
-    problem = refused(stack, 'AQUOTA', 'Raise', {'code': 'AQUOTA', 'detail': 'Too many é.', 'one': 'a', 'two': 'b'})
+    problem = refused('AQUOTA', out, stack, 'Raise', {'code': 'AQUOTA', 'detail': 'Too many é.', 'one': 'a', 'two': 'b'})
     assert (problem['status'], problem['major'], problem['phase']) == (400, 1, 1)
     assert (problem['args'], problem['detail']) == (['a', 'b'], 'Too many é.')
     assert problem['message'] == f'{problem["title"]} Too many é.'
     for code, status, major in (('NX', 404, 1), ('B0', 500, 2), ('XTOTAL', 500, 3), ('DOLD', 400, 4), ('CLASH', 409, 5),
                                 ('OLUNCH', 503, 6), ('SGUEST', 403, 7), ('AVERSION', 409, 1)):
-        problem = refused(stack, code, 'Raise', {'code': code})
+        problem = refused(code, out, stack, 'Raise', {'code': code})
         assert (problem['status'], problem['major'], problem['args']) == (status, major, [])
     for code in ('quota', 'ZED', 'A', 'XUNKNOWN', 'A-B', 'ABCDEFGHIJKLMNOPQ'):
-        refused(stack, 'BMODULE', 'Raise', {'code': code})
+        refused('BMODULE', out, stack, 'Raise', {'code': code})
 
 
 @pytest.mark.parametrize('letter, goes_on', [('B', True), ('X', True), ('C', True), ('A', False), ('N', False), ('S', False)])
@@ -228,9 +221,9 @@ def test_deep_arguments_are_stored_as_they_came(stack):
     answer = stack.request('POST', '/demo/op/get', json={'param': {'docs': [{'c': 'Trial', 'id': 'carry'}]}})
     assert f'"j":{text}' in answer.text
     size = len(stack.log())
-    refused(stack, 'BMODULE', 'Carry', {'class': 'Many', 'value': 1})
+    refused('BMODULE', out, stack, 'Carry', {'class': 'Many', 'value': 1})
     assert stack.log()[size:].count('operation=Carry') == 1, 'one misuse, however often the operation is tried, is one line'
-    refused(stack, 'ALIMIT', 'Carry', {'class': 'Count', 'value': 'x' * 1048576})
+    refused('ALIMIT', out, stack, 'Carry', {'class': 'Count', 'value': 'x' * 1048576})
 
 
 # --- hooks ---
@@ -340,7 +333,7 @@ def test_a_loop_in_afterwork_loses_the_answer_and_not_the_commit(stack):
 
 def test_who_asks_for_documents_is_told_that_time_is_over(stack):
     pids = set(stack.worker_pids())
-    refused(stack, 'XTIME', 'Dawdle')
+    refused('XTIME', out, stack, 'Dawdle')
     assert set(stack.worker_pids()) == pids
 
 
@@ -348,8 +341,8 @@ def test_who_asks_for_documents_is_told_that_time_is_over(stack):
 def test_a_huge_allocation_fails(stack):
     with Others(stack):
         out(stack, 'Hog', {'mb': MEMORY_MB // 4})
-        refused(stack, 'AMEMORY', 'Hog', {'mb': MEMORY_MB * 2})
-        refused(stack, 'AMEMORY', 'Hog', {'mb': 1 << 40})
+        refused('AMEMORY', out, stack, 'Hog', {'mb': MEMORY_MB * 2})
+        refused('AMEMORY', out, stack, 'Hog', {'mb': 1 << 40})
         size = len(stack.log())
         expect_lost(call(stack, 'HogOfCall', {'mb': MEMORY_MB * 2}))
     assert 'out of memory arena=request' in lines_since(stack, size)

@@ -79,7 +79,7 @@ def test_contents_are_of_the_newest_release(stack, schemas):
             if 'rewriting' in line:
                 break
         apply.send_signal(signal.SIGSTOP)
-        wait_until(lambda: read_all(stack, ids) == wanted, 60, 'every content in its newest release')
+        wait_until(lambda: read_all(stack, ids) == wanted, what='every content in its newest release')
         for _ in range(12):
             assert read_all(stack, ids) == wanted
         assert 'building' in schemas.run('show', 'lab')

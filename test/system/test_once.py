@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import threading
 import time
 import uuid
@@ -13,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import requests
 
-from stack import BUILD, SOURCE, Problem, children, wait_until
+from stack import SOURCE, Problem, children, wait_until
 
 STACK = {'workers': 4}
 numbers = itertools.count(1)
@@ -459,22 +458,17 @@ def test_dhop_is_neither_in_the_future_nor_too_old(stack, name):
 # --- the migration ---
 
 def test_a_namespace_of_before_is_migrated(stack, tmp_path):
-    def stampctl(*words, sql=SOURCE / 'sql'):
-        return subprocess.run([BUILD / 'src/stampctl', *words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
-                               stack.conninfo_of_server()], env={**os.environ, 'STAMPD_SQL': str(sql)}, check=True,
-                              capture_output=True, text=True, timeout=60).stdout
-
     *first, last = sorted((SOURCE / 'sql').glob('0*.sql'))
     for file in first:
         shutil.copy(file, tmp_path)
     pid_file = tmp_path / 'nginx.pid'
     pid_file.write_text(f'{stack.pid("nginx")}\n')
-    stampctl('ns', 'create', 'former', '--access', 'open', '--nginx-pid', pid_file, sql=tmp_path)
+    stack.admin('ns', 'create', 'former', '--access', 'open', '--nginx-pid', pid_file, environment={'STAMPD_SQL': str(tmp_path)})
     try:
         stack.psql('former', "select put_item('Once', 'a', 'N', '', '1')")
         get = {'param': {'docs': [{'c': 'Once', 'id': 'a'}]}}
         wait_until(lambda: stack.request('POST', '/former/op/get', json=get).json().get('code') == 'ODATABASE')
-        applied = stampctl('ns', 'migrate', '--all')
+        applied = stack.admin('ns', 'migrate', '--all').out
         assert f'applied {last.name}' in applied and applied.count('applied') == 1
         wait_until(lambda: stack.request('POST', '/former/op/get', json=get).ok)
         assert stack.get('former', ('Once', 'a'))['items'][0]['j'] == 1
@@ -483,4 +477,4 @@ def test_a_namespace_of_before_is_migrated(stack, tmp_path):
         assert [is_replayed(answer) for answer in answers] == [False, True]
     finally:
         stack.connections.pop('former').close()
-        stampctl('ns', 'drop', 'former', '--yes', '--nginx-pid', pid_file)
+        stack.admin('ns', 'drop', 'former', '--yes', '--nginx-pid', pid_file)

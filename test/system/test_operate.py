@@ -10,17 +10,14 @@ import psycopg2
 import pytest
 import requests
 
-from stack import BUILD, SERVER_USER, SOURCE, children, free_port, give, is_alive, wait_until
+from stack import BUILD, SERVER_USER, SOURCE, children, free_port, give, is_alive, stampctl, wait_until
 
 STACK = {'workers': 2}
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
 
 
-def stampctl(stack, *words, status=0, prefix=()):
-    done = subprocess.run([*prefix, BUILD / 'src/stampctl', *map(str, words), '--config', stack.path / 'etc/stampd.conf'],
-                          capture_output=True, text=True, timeout=60, cwd='/', env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
-    assert done.returncode == status, (words, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+def ask_stampctl(stack, *words, **more):
+    return stack.stampctl(*words, cwd='/', **more).text
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +30,7 @@ def reload_command(stack):
 
 @pytest.fixture
 def admin(stack):
-    return lambda *words, **more: stampctl(stack, *words, '--admin-conninfo', stack.conninfo_of_server(), **more)
+    return lambda *words, **more: stack.admin(*words, cwd='/', **more).text
 
 
 # --- stampd --test, check-config ---
@@ -108,7 +105,7 @@ def test_a_module_that_dies_as_it_is_loaded_is_told(settings, tmp_path, body, wo
 
 def check(stack, status=0):
     give(stack.path / 'etc/queue.key')  # who asks must be able to read it, as the manager under systemd
-    return stampctl(stack, 'check-config', '--nginx', stack.path / 'etc/nginx.conf', status=status, prefix=WORKER)
+    return ask_stampctl(stack, 'check-config', '--nginx', stack.path / 'etc/nginx.conf', status=status, prefix=WORKER)
 
 
 def test_check_config_tells_what_may_be_wanted(stack):
@@ -129,7 +126,7 @@ def test_check_config_looks_where_temporary_files_are(stack, tmp_path):
     changed = tmp_path / 'nginx.conf'
     for folder, is_told in (('/dev/shm/none/yet', True), (tmp_path, False)):
         changed.write_text(re.sub(r'client_body_temp_path .*;', f'client_body_temp_path {folder}/body;', nginx))
-        said = stampctl(stack, 'check-config', '--nginx', changed, prefix=WORKER)
+        said = ask_stampctl(stack, 'check-config', '--nginx', changed, prefix=WORKER)
         assert ('temporary files are in memory' in said) == is_told, said
 
 
@@ -154,8 +151,8 @@ def test_who_asks_as_the_wrong_user_is_told_so(stack):
     text = conf.read_text()
     conf.write_text(text.replace('user=stampd', 'user=nobody'))
     try:
-        assert 'run it as the user of stampd' in stampctl(stack, 'check-config', status=1)
-        assert 'run it as the user of stampd' in stampctl(stack, 'ping', stack.url, '--insecure', status=1)
+        assert 'run it as the user of stampd' in ask_stampctl(stack, 'check-config', status=1)
+        assert 'run it as the user of stampd' in ask_stampctl(stack, 'ping', stack.url, '--insecure', status=1)
     finally:
         conf.write_text(text)
 
@@ -164,9 +161,7 @@ def test_who_asks_as_the_wrong_user_is_told_so(stack):
 
 def test_keys_of_managers_and_weak_ones(tmp_path):
     def key(*words, status=0):
-        done = subprocess.run([BUILD / 'src/stampctl', 'key', *map(str, words)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == status, done
-        return done.stdout + done.stderr
+        return stampctl('key', *words, status=status).text
     assert re.fullmatch(r'queue_key_sha256 = [0-9a-f]{64}\n', key('new', '--queue', tmp_path / 'queue'))
     assert re.fullmatch(r'admin_key_sha256 = [0-9a-f]{64}\n', key('new', tmp_path / 'admin'))
     assert key('hash', tmp_path / 'admin') == key('hash', tmp_path / 'admin')
@@ -239,10 +234,9 @@ def test_one_odd_document_of_z_stops_nobody_else(stack, admin, content):
 
 def latencies(stack):
     """Bounds and cumulated counts; the sum; the count."""
-    page = stack.probe('/metrics').text
-    buckets = [(float(le), int(count)) for le, count in re.findall(r'^stampd_request_seconds_bucket\{le="([^"]+)"\} (\d+)$', page, re.M)]
-    return buckets, float(re.search(r'^stampd_request_seconds_sum (\S+)$', page, re.M)[1]), int(re.search(
-        r'^stampd_request_seconds_count (\d+)$', page, re.M)[1])
+    found = stack.metrics()
+    buckets = [(float(name.split('"')[1]), count) for name, count in found.items() if name.startswith('stampd_request_seconds_bucket{')]
+    return buckets, found['stampd_request_seconds_sum'], found['stampd_request_seconds_count']
 
 
 def test_how_long_requests_take_is_counted(stack):
@@ -278,8 +272,7 @@ def test_a_request_that_waits_is_in_a_high_bucket(stack):
 # --- the metric of who never looked ---
 
 def test_that_nobody_looks_for_tasks_can_be_seen_from_the_start(stack):
-    page = stack.probe('/metrics').text
-    assert float(re.search(r'^stampd_tasks_look_age_seconds\{ns=""\} ([0-9.]+)$', page, re.M)[1]) >= 0
+    assert stack.metrics()['stampd_tasks_look_age_seconds{ns=""}'] >= 0
 
 
 # --- upgrades ---
@@ -341,7 +334,7 @@ def site(stack, tmp_path):
         plain, second = free_port(), free_port()
 
         def write(self, *words, status=0):
-            return stampctl(stack, 'nginx', '--listen', f'127.0.0.1:{stack.port}', '--listen', f'[::1]:{self.second}',
+            return ask_stampctl(stack, 'nginx', '--listen', f'127.0.0.1:{stack.port}', '--listen', f'[::1]:{self.second}',
                             '--probe-listen', f'127.0.0.1:{stack.probe_port}', '--folder', stack.path / 'run/nginx',
                             '--access-log', tmp_path / 'access.log', '--error-log', stack.path / 'log/nginx.log',
                             '--certificate', stack.path / 'etc/certificate.pem', '--key', stack.path / 'etc/certificate.key',
@@ -390,7 +383,7 @@ def test_all_that_a_server_on_the_internet_needs(stack, site):
 
 def test_both_families_and_a_log_are_the_default(stack):
     os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
-    text = stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')
+    text = ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key', '--acme', '/var/www/acme', '--folder', '/var/cache/nginx')
     for address in ('443 ssl', '[::]:443 ssl', '80', '[::]:80'):
         assert re.search(rf'^ +listen {re.escape(address)}\b.*;$', text, re.M), address
     assert 'access_log /var/cache/nginx/access.log stampd;' in text and 'pid /var/cache/nginx/nginx.pid;' in text
@@ -399,7 +392,7 @@ def test_both_families_and_a_log_are_the_default(stack):
 def test_without_a_folder_nginx_has_its_files_on_a_disk(stack):
     """run_directory is in memory, where bodies and answers of strangers would fill it."""
     os.environ['STAMPD_NGINX'] = str(SOURCE / 'nginx')
-    text = stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key')
+    text = ask_stampctl(stack, 'nginx', '--certificate', '/c.pem', '--key', '/c.key')
     for line in ('client_body_temp_path /var/lib/nginx/body;', 'fastcgi_temp_path /var/lib/nginx/fastcgi;', 'pid /run/nginx.pid;',
                  'access_log /var/log/nginx/access.log stampd;', 'error_log /var/log/nginx/error.log warn;'):
         assert line in text, line

@@ -11,7 +11,7 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import BUILD, SOURCE, Stack, wait_until
+from stack import SOURCE, Stack, wait_until
 
 STACK = {'workers': 4, 'settings': {}, 'namespaces': {'z': 'closed', 'lab': 'open', 'demo': 'open'}}
 UTC = datetime.timezone.utc
@@ -37,11 +37,8 @@ def manager(stack):
 
 
 def stampctl(stack, *words, status=0):
-    admin = [] if words[1] == 'next' else ['--admin-conninfo', stack.conninfo_of_server()]
-    done = subprocess.run([BUILD / 'src/stampctl', *words, '--config', stack.path / 'etc/stampd.conf', *admin],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    run = stack.stampctl if words[1] == 'next' else stack.admin
+    return run(*words, status=status).text
 
 
 def far_minute(stack):
@@ -203,7 +200,7 @@ def test_a_worker_that_dies_in_a_turn(stack, manager):
     due_now(stack)
     taskid, _ = task(stack)
     assert manager.post(taskid).status_code >= 500
-    wait_until(lambda: [row['id'] for row in manager.scan()['due']] == [taskid], 60, 'the lost attempt')
+    wait_until(lambda: [row['id'] for row in manager.scan()['due']] == [taskid], what='the lost attempt')
     assert manager.run(taskid)['result'] == 'done'
     assert counted(stack) == 1 and history(stack) == [('Die', 0, 'LOST'), ('Die', 1, None)]
     assert only(stack, 'startat') > now(stack)
@@ -290,7 +287,7 @@ def test_a_rule_that_changes_while_its_task_runs(stack, manager, tmp_path, kit, 
     due_now(stack)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         outcome = pool.submit(manager.run, taskid)
-        wait_until((signs / 'here').is_symlink, 60, 'the work')
+        wait_until((signs / 'here').is_symlink, what='the work')
         if 'drop' in change:
             stampctl(stack, 'cron', 'drop', 'lab', 'Rule')
         if change == 'add':
@@ -403,7 +400,7 @@ def test_a_wrong_zone_is_refused(stack):
         conf.write_text(text.replace('zone = UTC', '') + '\nzone = Mars/Base\n')
         before = len(stack.log())
         stack.reload()
-        wait_until(lambda: 'zone = Mars/Base: there is no such time zone' in stack.log()[before:], 60, 'the word')
+        wait_until(lambda: 'zone = Mars/Base: there is no such time zone' in stack.log()[before:], what='the word')
         assert 'there is no such time zone' in stampctl(stack, 'cron', 'list', 'lab', status=1)
     finally:
         conf.write_text(text)
@@ -452,13 +449,13 @@ def test_stamp_queue_runs_them(stack, manager):
     add(stack, param='{"id":"queued"}')
     stack.step('queue', 'start')
     try:
-        wait_until(lambda: task(stack), 60, 'the plan')
+        wait_until(lambda: task(stack), what='the plan')
         taskid, start = task(stack)
         for turn in (1, 2):
             due_now(stack)
             answer = stack.request('POST', '/qm/op', form={'key': stack.queue_key, 'op': 'scan', 'param': '{"ns":"lab"}'})
             assert answer.status_code == 200, answer.text
-            wait_until(lambda: counted(stack, 'queued') == turn and task(stack), 60, 'the turn')
+            wait_until(lambda: counted(stack, 'queued') == turn and task(stack), what='the turn')
             assert task(stack) == (taskid, start)
     finally:
         stack.step('queue', 'stop', 'now')
@@ -492,9 +489,9 @@ def test_a_slow_task_and_a_bad_namespace_hold_up_nobody(stack, manager, kit):
     thread = threading.Thread(target=lambda: done.append(run_due_tasks(stack, '--seconds', '3', 'nowhere', 'lab', 'demo')))
     thread.start()
     try:
-        wait_until(here.is_symlink, 60, 'the slow task')
+        wait_until(here.is_symlink, what='the slow task')
         stack.psql('lab', "select task_create('Count', %s) from generate_series(1, 12)", ('{"id":"beside"}',))
-        wait_until(lambda: counted(stack, 'beside') == 12, 60, 'the others of its namespace')
+        wait_until(lambda: counted(stack, 'beside') == 12, what='the others of its namespace')
         assert not done and stack.psql('lab', "select count(*) from taskqueue where opname = 'Gate'") == [(1,)]
     finally:
         gate.touch()

@@ -1,14 +1,13 @@
 """The examples of the reference and of the how-to pages: each request, sent as it stands there, is answered as it stands behind it."""
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from kit import Kit
 from replay import Replay, is_printed, learn, read_page
 from schema import Schemas
-from stack import BUILD, SOURCE, Stack
+from stack import SOURCE, Stack, stampctl
 
 PAGES = sorted(str(path.relative_to(SOURCE)) for kind in ('reference', 'how-to') for path in (SOURCE / 'doc' / kind).glob('*.md'))
 PROTOCOL = 'doc/reference/protocol.md'
@@ -49,7 +48,7 @@ def test_a_request_is_replayed_or_has_a_reason():
 
 
 def test_every_operation_has_a_request_and_an_answer():
-    listed = subprocess.check_output([BUILD / 'src/stampctl', 'operations', '-c', '/dev/null'], text=True).splitlines()
+    listed = stampctl('operations', '-c', '/dev/null').out.splitlines()
     operations = {line.split()[0] for line in listed if line.split()[1] == 'operation'} - OWN_TASKS
     shown = {name for example in read_page(PROTOCOL) if example.told for name in re.findall(r'/op/([a-z]+)', example.request)}
     assert operations <= shown, operations - shown

@@ -1,35 +1,28 @@
 """Push: a session that is closed is told what was touched, by a push service on the loopback that verifies and decrypts."""
 import re
 import secrets
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from manager import PARKED, Manager
+from push_key import CONTACT, PushKey
 from push_service import Browser, PushService
-from stack import BUILD, ROOM, Problem, give, wait_until
+from stack import Problem, give, stampctl, wait_until
 
-CONTACT = 'mailto:ops@example.net'
 CONF = {'database': 'stampd_lab', 'access': 'open'}
 STACK = {'workers': 3, 'settings': {}}
 
 
-def stampctl(*words):
-    return subprocess.run([BUILD / 'src/stampctl', *map(str, words)], check=True, capture_output=True, text=True, timeout=60).stdout
-
-
 @pytest.fixture(scope='module', autouse=True)
-def key_file():
-    folder = Path(tempfile.mkdtemp(prefix='stampd-push-key-', dir=ROOM))
-    folder.chmod(0o711)
-    file = folder / 'push.key'
-    assert stampctl('push', 'key', file) == f'push_key_file = {file}\n'
-    STACK['settings'] = {'push_key_file': file, 'push_contact': CONTACT, 'debug_push_local': 'on', 'push_ttl_s': 600}
-    yield file
-    shutil.rmtree(folder)
+def key():
+    with PushKey() as key:
+        STACK['settings'] = {**key.settings, 'push_ttl_s': 600}
+        yield key
+
+
+@pytest.fixture
+def key_file(key):
+    return key.file
 
 
 @pytest.fixture(scope='module')
@@ -40,12 +33,8 @@ def service():
 
 
 @pytest.fixture(scope='module')
-def lab(stack, service, key_file):
-    service.key = stampctl('push', 'public', key_file).strip()
-    for user in re.findall(r'^user = (.+)$', (stack.path / 'etc/stampd.conf').read_text(), re.M):
-        shutil.chown(key_file, user)
-    stampctl('ns', 'push', 'lab', 'on', '--config', stack.path / 'etc/stampd.conf',
-             '--admin-conninfo', stack.conninfo_of_server())
+def lab(stack, service, key):
+    key.enable(stack, service)
     return stack
 
 
@@ -106,8 +95,8 @@ def test_pages_are_given_the_public_key(lab, service, key_file):
 
 def test_a_key_is_never_overwritten(key_file):
     before = key_file.read_text()
-    outcome = subprocess.run([BUILD / 'src/stampctl', 'push', 'key', key_file], capture_output=True, text=True, timeout=60)
-    assert outcome.returncode == 1 and 'File exists' in outcome.stderr and key_file.read_text() == before
+    outcome = stampctl('push', 'key', key_file, status=1)
+    assert 'File exists' in outcome.error and key_file.read_text() == before
 
 
 def test_check_config_looks_at_the_key(lab, tmp_path):
@@ -115,7 +104,7 @@ def test_check_config_looks_at_the_key(lab, tmp_path):
         settings = tmp_path / 'stampd.conf'
         lines = (lab.path / 'etc/stampd.conf').read_text()
         settings.write_text(re.sub(r'^(push_key_file) = .*$', fr'\1 = {key_file}', lines, flags=re.M))
-        return subprocess.run([BUILD / 'src/stampctl', 'check-config', '--config', settings], capture_output=True, text=True, timeout=60).stdout
+        return stampctl('check-config', '--config', settings, status=None).out
 
     assert f"OK    push_key_file = {STACK['settings']['push_key_file']}\n" in check(STACK['settings']['push_key_file'])
     for content, mode in ('short\n', 0o600), ('A' * 43 + '\n', 0o600), (secrets.token_urlsafe(32) + '\n', 0o604):
@@ -215,7 +204,7 @@ class Listener:
 
     @staticmethod
     def count(lab):
-        return float(re.search(r'^stampd_live_listeners (\S+)$', lab.probe('/metrics').text, re.M)[1])
+        return lab.metrics()['stampd_live_listeners']
 
     def close(self):
         self.response.close()

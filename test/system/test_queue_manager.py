@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from played_server import PARKED, Manager, Server, stamp
-from stack import BUILD, wait_until
+from stack import BUILD, PATIENCE_S, wait_until
 
-PATIENCE_S = 60
 
 
 def wait(look, what):

@@ -140,7 +140,7 @@ def test_a_rewriting_whose_apply_was_killed_goes_on_by_itself(lab, schemas):
         apply.stdout.close()
         apply.wait()
         assert 'rewriting' in schemas.run('show', 'lab')
-        wait_until(lambda: 'rewriting' not in schemas.run('show', 'lab'), 60, 'the end of the rewriting')
+        wait_until(lambda: 'rewriting' not in schemas.run('show', 'lab'), what='the end of the rewriting')
     finally:
         is_over.set()
         for thread in threads:

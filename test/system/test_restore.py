@@ -22,14 +22,6 @@ def removal(id_, key):
     return {'c': 'Note', 'id': id_, 'items': [{'c': 'Line', 'k': key, 'del': True}]}
 
 
-def run(stack, *words, status=0):
-    done = subprocess.run([BUILD / 'src/stampctl', *words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo',
-                           stack.conninfo_of_server()], env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')},
-                          capture_output=True, text=True, timeout=120)
-    assert done.returncode == status, (done.stdout, done.stderr)
-    return done.stdout + done.stderr
-
-
 def tool(stack, name, *words):
     subprocess.run([f'/usr/lib/postgresql/15/bin/{name}', '-h', stack.database, '-U', 'postgres', *words], check=True, timeout=120)
 
@@ -97,7 +89,7 @@ def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
     copies = [copy_of(stack, id_) for id_ in ('one kept', 'one gone', 'one late')]
     pids = set(stack.worker_pids())
     with Others(stack) as others:
-        run(stack, 'ns', 'off', 'lab', 'The data are being restored.')
+        stack.admin('ns', 'off', 'lab', 'The data are being restored.')
         with pytest.raises(Problem, match='OOFF'):
             version_of(stack, 'one kept')
         if 'lab' in stack.connections:
@@ -105,11 +97,11 @@ def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
         tool(stack, 'dropdb', '--force', 'stampd_lab')
         tool(stack, 'createdb', '--template=template0', '--encoding=UTF8', '--locale=C.UTF-8', 'stampd_lab')
         tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
-        run(stack, 'ns', 'create', 'lab')
-        run(stack, 'ns', 'restored', 'lab')
+        stack.admin('ns', 'create', 'lab')
+        stack.admin('ns', 'restored', 'lab')
         with pytest.raises(Problem, match='OOFF'):
             version_of(stack, 'one kept')
-        run(stack, 'ns', 'on', 'lab')
+        stack.admin('ns', 'on', 'lab')
     assert others.problems == [] and set(stack.worker_pids()) == pids
     assert version_of(stack, 'one kept') > latest and version_of(stack, 'one late') == 0
     for copy in copies:
@@ -140,7 +132,7 @@ def test_all_namespaces_are_restored_onto_a_new_cluster(stack, tmp_path):
     assert 'createuser stampd' in ALL and 'pg_dump' in BACKUP and 'z demo' in ALL and 'z demo' in BACKUP and 'dropdb' in ONE
     stack.put('lab', doc('cluster kept', ('a', 1)), doc('cluster gone', ('a', 1)))
     stack.put('demo', doc('cluster', ('a', 1)))
-    run(stack, 'ns', 'origins', 'lab', 'https://a.example')
+    stack.admin('ns', 'origins', 'lab', 'https://a.example')
     later = {'op': 'put', 'start': 400101000000000, 'info': 'later', 'param': {'docs': [doc('by task', ('a', 1))]}}
     stack.op('lab', 'task', later, admin=True)
     type_lines(stack, BACKUP, tmp_path)
@@ -156,10 +148,10 @@ def test_all_namespaces_are_restored_onto_a_new_cluster(stack, tmp_path):
     type_lines(stack, ALL, tmp_path)
     stack.step('stampd', 'start')
 
-    listed = [line.split()[:2] for line in run(stack, 'ns', 'list').splitlines()[1:]]
+    listed = [line.split()[:2] for line in stack.admin('ns', 'list').text.splitlines()[1:]]
     assert listed == [['demo', 'stampd_demo'], ['lab', 'stampd_lab'], ['z', 'stampd_z']]
-    assert run(stack, 'ns', 'origins', 'lab').split() == ['https://a.example']
-    assert 'later' in run(stack, 'task', 'list', 'lab')
+    assert stack.admin('ns', 'origins', 'lab').text.split() == ['https://a.example']
+    assert 'later' in stack.admin('task', 'list', 'lab').text
     assert items_of(stack.get('demo', ('Note', 'cluster'))) == {('Line', 'a'): 1}
     assert version_of(stack, 'cluster kept') > latest and version_of(stack, 'cluster late') == 0
     for copy in copies:
@@ -175,9 +167,7 @@ def test_all_namespaces_are_restored_onto_a_new_cluster(stack, tmp_path):
             cursor.execute('select stampd.after_restore()')
     finally:
         connection.close()
-    done = subprocess.run([BUILD / 'src/stampctl', 'check-config', '--config', stack.path / 'etc/stampd.conf'], capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 0 and 'FAIL' not in done.stdout, done.stdout
+    assert 'FAIL' not in stack.stampctl('check-config').out
 
 
 def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
@@ -197,7 +187,7 @@ def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
     copies = [early, *(copy_of(stack, id_) for id_ in names)]
 
     restore(stack, backup)
-    said = run(stack, 'ns', 'restored', 'lab')
+    said = stack.admin('ns', 'restored', 'lab').text
     stack.step('stampd', 'start')
     present = int(said.split()[-2])
     assert said.startswith('lab: all documents are of version ') and present > latest
@@ -218,11 +208,11 @@ def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
 
 
 def test_all_namespaces_at_once(stack):
-    lines = run(stack, 'ns', 'restored', '--all').splitlines()
+    lines = stack.admin('ns', 'restored', '--all').text.splitlines()
     assert [line.split(':')[0] for line in lines] == ['z', 'demo', 'lab']
     assert stack.put('lab', doc('all', ('a', 1)))
-    assert 'there is no such namespace' in run(stack, 'ns', 'restored', 'none', status=1)
-    assert 'expected a CODE or --all' in run(stack, 'ns', 'restored', status=2)
+    assert 'there is no such namespace' in stack.admin('ns', 'restored', 'none', status=1).text
+    assert 'expected a CODE or --all' in stack.admin('ns', 'restored', status=2).text
 
 
 def test_a_running_server_forgets_what_it_has_proven(stack):

@@ -224,7 +224,7 @@ def test_writers_lose_nothing_while_schemas_change(stack, schemas):
         for fields in STEPS:
             before = writers.puts
             schemas.apply('lab', {'Person': {**PERSON, 'items': {**PERSON['items'], 'Adr': {'fields': fields}}}}, '--batch', 5)
-            wait_until(lambda: writers.puts > before + 20, 60, 'more puts')
+            wait_until(lambda: writers.puts > before + 20, what='more puts')
     assert set(writers.codes) <= {'CONTENTION'}, writers.codes
     assert check_side(stack, 'lab', 'Person', 'Adr', FIELDS)
     tables = {name for name, in stack.psql('lab', "select relname from pg_class where relname ~ '^[xv]_' and relkind in ('r', 'i')")}

@@ -6,7 +6,7 @@ import pytest
 
 from kit import Kit
 from schema import Schemas
-from stack import Problem
+from stack import Problem, refused
 
 STACK = {'workers': 2, 'settings': {}}
 
@@ -36,13 +36,6 @@ def search(stack, name, *args, ns='lab', operation='Search'):
     return stack.op(ns, operation, {'name': name, 'args': list(args)})['out']
 
 
-def refused(stack, code, name, *args, **more):
-    with pytest.raises(Problem) as caught:
-        search(stack, name, *args, **more)
-    assert caught.value.code == code
-    return caught.value.body
-
-
 def test_a_search_gives_its_rows_in_their_order(stack, books):
     assert search(stack, 'Since', '2000') == [{'id': 'b1', 'title': 'T1', 'year': 2005}, {'id': 'b2', 'title': 'T2', 'year': 2005}]
     assert search(stack, 'Since', '3000') == []
@@ -54,13 +47,13 @@ def test_a_search_gives_its_rows_in_their_order(stack, books):
 def test_arguments_are_values_and_never_sql(stack, books, text):
     assert search(stack, 'Echo', text, None, '41') == [{'a': text, 'literal': '$2', 'is_null': True, 'c': 42}]
     assert search(stack, 'Echo', text, text, '0')[0]['is_null'] is False
-    assert refused(stack, 'AARG', 'Since', text + "0'")['args'] == ['Since']
+    assert refused('AARG', search, stack, 'Since', text + "0'").body['args'] == ['Since']
 
 
 def test_a_search_can_only_read(stack, books):
     before = stack.psql('lab', 'select * from member order by 1, 2, 3'), stack.psql('lab', 'select * from doc order by 1, 2')
     for name in ('Lock', 'Write', 'Unbind'):
-        refused(stack, 'XDATABASE', name)
+        refused('XDATABASE', search, stack, name)
     stack.put('lab', {'c': 'Shelf', 'id': 's', 'items': [{'c': 'Main', 'j': 1}]})  # the session can write all the same
     after = stack.psql('lab', 'select * from member order by 1, 2, 3'), stack.psql('lab', "select * from doc where class = 'Book' order by 1, 2")
     assert after == (before[0], [row for row in before[1] if row[0] == 'Book'])
@@ -68,19 +61,19 @@ def test_a_search_can_only_read(stack, books):
 
 def test_rows_bytes_depth_and_time_are_limited(stack, books):
     assert len(search(stack, 'Many', '1000')) == 1000
-    assert refused(stack, 'ALIMIT', 'Many', '1001')['args'][:2] == ['rows of a search', '1000']
+    assert refused('ALIMIT', search, stack, 'Many', '1001').body['args'][:2] == ['rows of a search', '1000']
     assert len(search(stack, 'Large', '100000')[0]['x']) == 100000
-    assert refused(stack, 'ALIMIT', 'Large', str(17 << 20))['args'][0] == 'bytes of a search'
-    refused(stack, 'BMODULE', 'Deep', '60')
-    refused(stack, 'XTIME', 'Sleep', '500', operation='SearchBriefly')
+    assert refused('ALIMIT', search, stack, 'Large', str(17 << 20)).body['args'][0] == 'bytes of a search'
+    refused('BMODULE', search, stack, 'Deep', '60')
+    refused('XTIME', search, stack, 'Sleep', '500', operation='SearchBriefly')
     assert len(search(stack, 'Many', '3')) == 3
 
 
 def test_what_cannot_be_run_harms_nobody(stack, books):
-    refused(stack, 'XDATABASE', 'Wrong', 'x')
-    refused(stack, 'XDATABASE', 'Lacking', 'x')
+    refused('XDATABASE', search, stack, 'Wrong', 'x')
+    refused('XDATABASE', search, stack, 'Lacking', 'x')
     for name, args in (('Nothing', []), ('Since', []), ('Since', ['1', '2'])):
-        refused(stack, 'BMODULE', name, *args)
+        refused('BMODULE', search, stack, name, *args)
     with pytest.raises(Problem, match='BMODULE'):
         stack.op('lab', 'SearchLate', {})
     assert search(stack, 'Many', '1') == [{'g': 1}]

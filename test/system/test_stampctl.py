@@ -11,40 +11,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import psycopg2
 import pytest
 
-from stack import BUILD, SOURCE, Problem, wait_until
+from stack import BUILD, SOURCE, Problem, run_program, stampctl, wait_until
 
 STACK = {'workers': 2}
-
-
-class Outcome:
-    def __init__(self, done):
-        self.status, self.out, self.error = done.returncode, done.stdout, done.stderr
-
-
-def environment(**more):
-    return {**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql'), **more}
-
-
-def run(*words, status=0, text=None, **more):
-    done = subprocess.run([BUILD / 'src/stampctl', *map(str, words)], input=text, capture_output=True, text=True, timeout=60,
-                          env=environment(**more))
-    outcome = Outcome(done)
-    assert done.returncode == status, (words, outcome.out, outcome.error)
-    return outcome
-
-
-@pytest.fixture
-def admin(stack):
-    """Runs a command that works on the databases."""
-    def call(*words, **more):
-        return run(*words, '--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server(), **more)
-    return call
 
 
 @pytest.fixture
 def load(stack):
     def call(*words, ns='lab', **more):
-        return run('load', stack.url, '--ns', ns, '--ca', stack.path / 'etc/certificate.pem', *words, **more)
+        return run_program(*stack.copy_words('load', *words, ns=ns), **more)
     return call
 
 
@@ -89,7 +64,7 @@ COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns list', 'ns migrate', 'ns resto
 
 @pytest.mark.parametrize('command', COMMANDS)
 def test_help_goes_to_standard_output(command):
-    outcome = run(*command.split(), '--help')
+    outcome = stampctl(*command.split(), '--help')
     assert outcome.out.startswith(f'usage: stampctl {command}'.rstrip()) and not outcome.error
 
 
@@ -99,7 +74,7 @@ def test_help_goes_to_standard_output(command):
                                    'dump URL --ns lab --class a', 'dump URL --ns lab --cursor A', 'nginx', 'key new', 'push', 'push key'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     config = ['--config', stack.path / 'etc/stampd.conf'] if words.startswith('ns ') and words != 'ns nothing' else []
-    outcome = run(*words.split(), *config, status=2)
+    outcome = stampctl(*words.split(), *config, status=2)
     assert not outcome.out and outcome.error.startswith('stampctl: ') and outcome.error.count('\n') == 1
 
 
@@ -107,95 +82,95 @@ def test_wrong_usage_is_one_line_and_2(stack, words):
                                           ('ns create x --axcess read', 'is --access meant?'), ('load --bach 5 u f', 'is --batch meant?'),
                                           ('quux', 'there is no such command (see'), ('ns list --quux', 'there is no such option (see')])
 def test_what_was_meant(words, meant):
-    outcome = run(*words.split(), status=2)
+    outcome = stampctl(*words.split(), status=2)
     assert meant in outcome.error and outcome.error.count('\n') == 1
 
 
 # --- namespaces ---
 
-def test_the_life_of_a_namespace(stack, admin):
+def test_the_life_of_a_namespace(stack):
     nginx = reload_words(stack)
     assert code_of(stack, 'life') == 'NNAMESPACE'
-    admin('ns', 'create', 'life', *nginx)
+    stack.admin('ns', 'create', 'life', *nginx)
     wait_until(lambda: code_of(stack, 'life') == 'SCLOSED', what='the closed namespace')
-    admin('ns', 'access', 'life', 'read')
+    stack.admin('ns', 'access', 'life', 'read')
     wait_until(lambda: code_of(stack, 'life') is None, what='free reading')
     assert code_of(stack, 'life', 'put') == 'SCLOSED'
-    admin('ns', 'off', 'life', 'back at ten')
+    stack.admin('ns', 'off', 'life', 'back at ten')
     wait_until(lambda: code_of(stack, 'life') == 'OOFF', what='maintenance')
-    row, = [line for line in admin('ns', 'list').out.splitlines() if line.startswith('life ')]
+    row, = [line for line in stack.admin('ns', 'list').out.splitlines() if line.startswith('life ')]
     assert 'stampd_life' in row and 'read' in row and row.endswith('back at ten')
-    admin('ns', 'on', 'life')
+    stack.admin('ns', 'on', 'life')
     wait_until(lambda: code_of(stack, 'life') is None, what='the end of maintenance')
-    assert 'applied' not in admin('ns', 'create', 'life', *nginx).out
+    assert 'applied' not in stack.admin('ns', 'create', 'life', *nginx).out
     assert code_of(stack, 'life') is None, 'a second ns create changes nothing'
-    admin('ns', 'drop', 'life', '--yes', *nginx)
+    stack.admin('ns', 'drop', 'life', '--yes', *nginx)
     wait_until(lambda: code_of(stack, 'life') == 'NNAMESPACE', what='the end of the namespace')
-    assert 'there is no such namespace' in admin('ns', 'drop', 'life', '--yes', status=1).error
+    assert 'there is no such namespace' in stack.admin('ns', 'drop', 'life', '--yes', status=1).error
 
 
-def test_only_the_workers_role_may_connect(stack, admin):
-    admin('ns', 'create', 'shut')
+def test_only_the_workers_role_may_connect(stack):
+    stack.admin('ns', 'create', 'shut')
     rows = stack.psql(None, "select has_database_privilege('public', 'stampd_shut', 'connect'),"
                       " has_database_privilege('stampd', 'stampd_shut', 'connect')")
     assert rows == [(False, True)]
-    admin('ns', 'drop', 'shut', '--yes')
+    stack.admin('ns', 'drop', 'shut', '--yes')
 
 
-def test_an_interrupted_create_is_completed(stack, admin):
+def test_an_interrupted_create_is_completed(stack):
     stack.psql(None, 'create database stampd_half template template0')
-    outcome = admin('ns', 'create', 'half', '--access', 'open')
+    outcome = stack.admin('ns', 'create', 'half', '--access', 'open')
     assert 'applied 0001' in outcome.out and 'made the database' not in outcome.out
-    admin('ns', 'drop', 'half', '--yes')
+    stack.admin('ns', 'drop', 'half', '--yes')
 
 
-def test_a_database_with_something_else_is_left_alone(stack, admin):
+def test_a_database_with_something_else_is_left_alone(stack):
     stack.psql(None, 'create database other template template0')
     run_psql = stack.conninfo_of_server() + ' dbname=other'
     subprocess.run(['psql', '-qX', run_psql, '-c', 'create table kept ()'], check=True)
-    assert 'table public.kept' in admin('ns', 'create', 'more', '--database', 'other', status=1).error
-    assert 'is the database of namespace lab' in admin('ns', 'create', 'more', '--database', 'stampd_lab', status=1).error
+    assert 'table public.kept' in stack.admin('ns', 'create', 'more', '--database', 'other', status=1).error
+    assert 'is the database of namespace lab' in stack.admin('ns', 'create', 'more', '--database', 'stampd_lab', status=1).error
     stack.psql(None, 'drop database other')
 
 
-def test_z_stays_while_others_are(admin):
-    assert 'drop them first' in admin('ns', 'drop', 'z', '--yes', status=1).error
+def test_z_stays_while_others_are(stack):
+    assert 'drop them first' in stack.admin('ns', 'drop', 'z', '--yes', status=1).error
 
 
-def test_namespaces_may_be_made_at_once(admin):
+def test_namespaces_may_be_made_at_once(stack):
     outcomes = []
-    threads = [threading.Thread(target=lambda: outcomes.append(admin('ns', 'create', 'same'))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: outcomes.append(stack.admin('ns', 'create', 'same'))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(outcomes) == 3
-    admin('ns', 'drop', 'same', '--yes')
+    stack.admin('ns', 'drop', 'same', '--yes')
 
 
-def test_codes_that_are_words_of_nginx(stack, admin):
+def test_codes_that_are_words_of_nginx(stack):
     nginx = reload_words(stack)
     for code in ('default', 'include', 'volatile', 'hostnames'):
-        admin('ns', 'create', code, '--access', 'open', *nginx)
+        stack.admin('ns', 'create', code, '--access', 'open', *nginx)
     wait_until(lambda: all(code_of(stack, code) is None for code in ('default', 'include', 'volatile', 'hostnames')))
     for code in ('default', 'include', 'volatile', 'hostnames'):
-        admin('ns', 'drop', code, '--yes', *nginx)
+        stack.admin('ns', 'drop', code, '--yes', *nginx)
 
 
 # --- migrations ---
 
-def test_a_newer_schema_is_left_alone(admin, tmp_path):
+def test_a_newer_schema_is_left_alone(stack, tmp_path):
     for path in sorted((SOURCE / 'sql').glob('*.sql'))[:3]:
         shutil.copy(path, tmp_path)
-    outcome = admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path))
+    outcome = stack.admin('ns', 'migrate', 'lab', status=1, environment={'STAMPD_SQL': str(tmp_path)})
     assert 'newer than this release of stampctl (3)' in outcome.error
 
 
-def test_one_migration_at_a_time(stack, admin):
+def test_one_migration_at_a_time(stack):
     outcomes = []
     with psycopg2.connect(stack.conninfo('lab')) as other, other.cursor() as cursor:
         cursor.execute("select pg_advisory_lock(hashtextextended('stampd migration', 0))")
-        thread = threading.Thread(target=lambda: outcomes.append(admin('ns', 'migrate', 'lab')))
+        thread = threading.Thread(target=lambda: outcomes.append(stack.admin('ns', 'migrate', 'lab')))
         thread.start()
         waits = wait_until(lambda: not thread.is_alive() or stack.psql(
             None, "select pid from pg_stat_activity where datname = 'stampd_lab' and wait_event = 'advisory'"), what='the second')
@@ -206,41 +181,41 @@ def test_one_migration_at_a_time(stack, admin):
     assert outcomes and outcomes[0].status == 0
 
 
-def test_a_migration_that_fails_names_its_line_and_leaves_nothing(stack, admin, tmp_path):
+def test_a_migration_that_fails_names_its_line_and_leaves_nothing(stack, tmp_path):
     for file in (SOURCE / 'sql').glob('*.sql'):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     number = len(list(tmp_path.iterdir())) + 1
     bad = tmp_path / f'{number:04}_bad.sql'
     bad.write_text('-- été\ncreate table stampd.first ();\ncreate table stampd.second (a nothing);\n')
-    outcome = admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path))
+    outcome = stack.admin('ns', 'migrate', 'lab', status=1, environment={'STAMPD_SQL': str(tmp_path)})
     assert f'{bad}:3: ' in outcome.error and 'nothing' in outcome.error
     assert stack.psql('lab', "select to_regclass('stampd.first') is null, max(number) < %s from migration", (number,)) == [(True, True)]
     bad.rename(tmp_path / f'{number + 1:04}_gap.sql')
-    assert f'expected number {number:04}' in admin('ns', 'migrate', 'lab', status=1, STAMPD_SQL=str(tmp_path)).error
+    assert f'expected number {number:04}' in stack.admin('ns', 'migrate', 'lab', status=1, environment={'STAMPD_SQL': str(tmp_path)}).error
 
 
-def test_a_later_file_is_applied_alone_and_this_release_refuses_the_database(stack, admin, tmp_path):
+def test_a_later_file_is_applied_alone_and_this_release_refuses_the_database(stack, tmp_path):
     files = sorted((SOURCE / 'sql').glob('0*.sql'))
     for file in files:
         shutil.copy(file, tmp_path)
     later = tmp_path / f'{len(files) + 1:04}_later.sql'
     later.write_text("alter table stampd.doc add column colour text not null default 'red';\n")
-    admin('ns', 'create', 'later', '--access', 'open', *reload_words(stack))
+    stack.admin('ns', 'create', 'later', '--access', 'open', *reload_words(stack))
     try:
         stack.psql('later', "select put_item('P', 'a', 'N', '', '1')")
         wait_until(lambda: code_of(stack, 'later') is None, what='the namespace')
-        out = admin('ns', 'migrate', 'later', STAMPD_SQL=str(tmp_path)).out
+        out = stack.admin('ns', 'migrate', 'later', environment={'STAMPD_SQL': str(tmp_path)}).out
         assert f'applied {later.name}' in out and out.count('applied') == 1
         assert stack.psql('later', 'select id, colour from doc') == [('a', 'red')]
         # Sessions that were open go on; a new one is refused, and stampctl of this release keeps off.
         stack.psql(None, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'stampd_later'")
         wait_until(lambda: code_of(stack, 'later') == 'ODATABASE', what='the refusal')
         assert f'is at migration {len(files) + 1}, this program needs {len(files)}: install the newer release' in stack.log()
-        refused = admin('ns', 'migrate', 'later', status=1).error
+        refused = stack.admin('ns', 'migrate', 'later', status=1).error
         assert f'has schema {len(files) + 1}, which is newer than this release of stampctl ({len(files)})' in refused
     finally:
         stack.connections.pop('later').close()
-        admin('ns', 'drop', 'later', '--yes', *reload_words(stack))
+        stack.admin('ns', 'drop', 'later', '--yes', *reload_words(stack))
 
 
 # --- load ---
@@ -297,7 +272,7 @@ def test_a_refused_document_is_named_and_its_neighbours_are_stored(stack, load):
 def test_an_interrupted_load_goes_on(stack, load, tmp_path):
     file, state = tmp_path / 'lines', tmp_path / 'state'
     os.mkfifo(file)
-    words = [BUILD / 'src/stampctl', 'load', stack.url, '--ns', 'lab', '--ca', stack.path / 'etc/certificate.pem', '--state', state, file]
+    words = stack.copy_words('load', '--state', state, file)
     running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         with open(file, 'w') as pipe:
@@ -397,7 +372,7 @@ def test_what_was_on_the_way_is_loaded_again(tmp_path):
         held.clear()
         before = len(server.come)
         words[words.index('--parallel') + 1] = '1'  # of several that are sent at once any may come first
-        assert run(*words).status == 0
+        assert stampctl(*words).status == 0
         assert server.come[before] == 'p0'
 
 
@@ -407,42 +382,42 @@ def test_lines_of_one_document_follow_each_other(tmp_path):
     file.write_text(lines_of([document(0, 'first'), document(0, 'second'), document(1), document(0, 'third')]))
     patience = iter(range(50))
     with HoldingServer(lambda server, name: not server.twice and next(patience, None) is not None) as server:
-        run('load', f'http://127.0.0.1:{server.server_port}', '--ns', 'lab', '--batch', '1', '--parallel', '4', file)
+        stampctl('load', f'http://127.0.0.1:{server.server_port}', '--ns', 'lab', '--batch', '1', '--parallel', '4', file)
     assert server.twice == [] and server.come.count('p0') == 3
 
 
 # --- the rest ---
 
-def test_ping_says_what_is_off(stack, admin):
+def test_ping_says_what_is_off(stack):
     trust = ['--ca', stack.path / 'etc/certificate.pem', '--config', stack.path / 'etc/stampd.conf']
-    outcome = run('ping', stack.url, *trust)
+    outcome = stampctl('ping', stack.url, *trust)
     assert [line.split()[:2] for line in outcome.out.splitlines()] == [['OK', '/ping'], ['OK', '/demo/ping'], ['OK', '/lab/ping'], ['OK', '/z/ping']]
-    admin('ns', 'off', 'lab', 'resting')
-    wait_until(lambda: 'resting' in run('ping', stack.url, 'lab', *trust, status=1).out)
-    admin('ns', 'on', 'lab')
+    stack.admin('ns', 'off', 'lab', 'resting')
+    wait_until(lambda: 'resting' in stampctl('ping', stack.url, 'lab', *trust, status=1).out)
+    stack.admin('ns', 'on', 'lab')
     wait_until(lambda: stack.ping('lab').json()['off'] == 0)
-    run('ping', 'http://127.0.0.1:1', 'lab', status=1)
+    stampctl('ping', 'http://127.0.0.1:1', 'lab', status=1)
 
 
 def test_check_config_finds_what_does_not_agree(stack, tmp_path):
     config, nginx = stack.path / 'etc/stampd.conf', stack.path / 'etc/nginx.conf'
-    outcome = run('check-config', '--config', config, '--nginx', nginx)
+    outcome = stampctl('check-config', '--config', config, '--nginx', nginx)
     assert outcome.out and all(line.startswith(('OK ', 'WARN ')) for line in outcome.out.splitlines())
     changed = tmp_path / 'nginx.conf'
     changed.write_text(nginx.read_text().replace('client_max_body_size 16777216;', 'client_max_body_size 1m;'))
-    outcome = run('check-config', '--config', config, '--nginx', changed, status=1)
+    outcome = stampctl('check-config', '--config', config, '--nginx', changed, status=1)
     assert [line for line in outcome.out.splitlines() if line.startswith('FAIL')] == [
         'FAIL  nginx: client_max_body_size 1m, limit_body_bytes is 16777216']
     changed.write_text(nginx.read_text().replace('client_max_body_size 524288;', 'client_max_body_size 511k;'))
-    outcome = run('check-config', '--config', config, '--nginx', changed, status=1)
+    outcome = stampctl('check-config', '--config', config, '--nginx', changed, status=1)
     assert [line for line in outcome.out.splitlines() if line.startswith('FAIL')] == [
         'FAIL  nginx: client_max_body_size 511k, limit_anonymous_body_bytes is 524288']
 
 
 def test_a_key_is_made_once_and_for_its_owner(tmp_path):
     file = tmp_path / 'key'
-    line = run('key', 'new', file).out
+    line = stampctl('key', 'new', file).out
     assert file.stat().st_mode & 0o777 == 0o600 and len(file.read_text().strip()) == 64
-    assert line == f'admin_key_sha256 = {run("key", "hash", file).out}'
+    assert line == f'admin_key_sha256 = {stampctl("key", "hash", file).out}'
     kept = file.read_text()
-    assert 'exists' in run('key', 'new', file, status=1).error and file.read_text() == kept
+    assert 'exists' in stampctl('key', 'new', file, status=1).error and file.read_text() == kept

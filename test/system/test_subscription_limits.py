@@ -1,39 +1,18 @@
 """Subscriptions of strangers: one address does not fill the tables of a namespace, and a session that never returns is forgotten soon."""
-import os
 import secrets
-import struct
-import tempfile
-from pathlib import Path
 
 import pytest
 
+from clock import Clock
 from push_service import Browser, PushService
-from stack import ROOM, Problem
+from stack import Problem
 
-CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
+CLOCK = Clock()
 CLIENT, CLIENT_DEFS, DEFS, TRIAL, DAY = 10, 40, 60, 60, 24 * 60
 STACK = {'workers': 2, 'settings': {
-    'debug_clock': str(CLOCK), 'limit_client_subscriptions': CLIENT, 'limit_client_definitions': CLIENT_DEFS,
+    **CLOCK.settings, 'limit_client_subscriptions': CLIENT, 'limit_client_definitions': CLIENT_DEFS,
     'limit_namespace_definitions': DEFS, 'limit_namespace_definitions_mb': 1, 'limit_definitions': 1000,
     'push_services': 'push.example *.push.example', 'subscription_trial_min': TRIAL, 'exempt_clients': '', 'trusted_proxies': '127.0.0.1'}}
-
-
-@pytest.fixture(scope='module', autouse=True)
-def clock():
-    CLOCK.chmod(0o644)
-    CLOCK.write_bytes(struct.pack('=q', 0))
-    yield
-    CLOCK.unlink()
-
-
-@pytest.fixture
-def minute():
-    def add(minutes):
-        with CLOCK.open('r+b') as file:
-            os.pwrite(file.fileno(), struct.pack('=q', minutes), 0)
-    add(0)
-    yield add
-    add(0)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +40,7 @@ def counted(stack):
     return held, defs
 
 
-def test_one_address_does_not_fill_the_table(stack, minute):
+def test_one_address_does_not_fill_the_table(stack):
     outcomes = [subs(stack, new(), {'defs': ['Note']}) for _ in range(CLIENT + 20)]
     assert [isinstance(one, dict) for one in outcomes] == [True] * CLIENT + [False] * 20
     assert set(outcomes[CLIENT:]) == {('XBUSY', 'limit_client_subscriptions', str(CLIENT))}
@@ -72,7 +51,7 @@ def test_one_address_does_not_fill_the_table(stack, minute):
     assert all(client is None or abs(client) > 2**32 for client, in stack.psql('lab', 'select client from subscription')), 'no address is kept'
 
 
-def test_definitions_of_one_address_and_of_all(stack, minute):
+def test_definitions_of_one_address_and_of_all(stack):
     session, other = new(), new()
     assert len(subs(stack, session, {'defs': [f'A/{n}' for n in range(CLIENT_DEFS)]})['defs']) == CLIENT_DEFS
     assert subs(stack, other, {'defs': ['A']}) == ('XBUSY', 'limit_client_definitions', str(CLIENT_DEFS))
@@ -90,34 +69,34 @@ def test_definitions_of_one_address_and_of_all(stack, minute):
     assert counted(stack) == (0, 0)
 
 
-def test_a_session_that_does_not_return_is_forgotten_soon(stack, minute):
+def test_a_session_that_does_not_return_is_forgotten_soon(stack):
     lost, found, writer = new(), new(), new()
     present = stack.psql('lab', 'select extract(epoch from now())::bigint / 60')[0][0]
     for session in (lost, found, writer):
         out = subs(stack, session, {'defs': ['Note'], 'life': 30 * DAY})
         assert out['trial'] is True and present + TRIAL <= out['until'] <= present + TRIAL + 2
     assert subs(stack, found)['trial'] is True, 'in the same minute nothing is shown'
-    minute(2)
+    CLOCK.set(2)
     out = subs(stack, found)
     assert 'trial' not in out and out['until'] >= present + 30 * DAY
     stack.op('lab', 'put', {'docs': [{'c': 'Note', 'id': 'a', 'items': [{'c': 'T', 'j': 1}]}]}, session=writer)
     assert subs(stack, writer)['until'] >= present + 30 * DAY, 'naming the session in a commit is to return'
-    minute(TRIAL + 3)
+    CLOCK.set(TRIAL + 3)
     with pytest.raises(Problem, match='NSUBSCRIPTION'):
         stack.op('lab', 'subs', session=lost)
     assert subs(stack, found)['defs'] == subs(stack, writer)['defs'] == ['Note']
     assert subs(stack, lost, {'defs': ['Note']})['trial'] is True, 'it begins anew'
 
 
-def test_a_change_in_a_later_minute_is_a_return(stack, minute):
+def test_a_change_in_a_later_minute_is_a_return(stack):
     session = new()
     first = subs(stack, session, {'defs': ['Note'], 'life': 30 * DAY})
-    minute(2)
+    CLOCK.set(2)
     second = subs(stack, session, {'add': ['Other']})
     assert first['trial'] is True and 'trial' not in second and second['until'] >= first['until'] + 29 * DAY
 
 
-def test_only_services_of_the_list_are_taken(stack, minute):
+def test_only_services_of_the_list_are_taken(stack):
     service = PushService('mailto:ops@example.net')
     push = Browser(service).subscription
     service.close()

@@ -1,53 +1,29 @@
 """Subscriptions: what a session declares, what the answers to it tell, who is woken; a touched one is never missed."""
-import atexit
 import base64
 import json
-import os
 import random
 import secrets
-import struct
-import subprocess
-import tempfile
 import threading
 import time
 import urllib.parse
-from pathlib import Path
 
 import psycopg2
 import pytest
 import requests
 
+from clock import Clock
 from schema import Schemas
-from stack import BUILD, ROOM, Problem, wait_until
+from stack import Problem, refused, wait_until
 
-CLOCK = Path(tempfile.mkstemp(prefix='stampd-clock-', dir=ROOM)[1])
-atexit.register(CLOCK.unlink, missing_ok=True)
+CLOCK = Clock()
 MOST, MOST_WOKEN = 12000, 10000
-STACK = {'workers': 3, 'settings': {'debug_clock': str(CLOCK), 'limit_definitions': 1000, 'limit_subscriptions': MOST, 'subscription_trial_min': 0}}
+STACK = {'workers': 3, 'settings': {**CLOCK.settings, 'limit_definitions': 1000, 'limit_subscriptions': MOST, 'subscription_trial_min': 0}}
 PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True},
                           'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
                           'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}}}
 DAY = 24 * 60
 POINT = 'BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU'  # of the curve P-256
-
-
-def set_clock(minutes):
-    with CLOCK.open('r+b') as file:
-        os.pwrite(file.fileno(), struct.pack('=q', minutes), 0)
-
-
-@pytest.fixture(scope='module', autouse=True)
-def clock():
-    CLOCK.chmod(0o644)
-    CLOCK.write_bytes(struct.pack('=q', 0))
-    yield
-    CLOCK.unlink()
-
-
-@pytest.fixture(autouse=True)
-def no_minutes_added():
-    set_clock(0)
 
 
 @pytest.fixture(scope='module')
@@ -98,12 +74,6 @@ def subs(stack, session, param=None, **more):
     return stack.op('lab', 'subs', param, session=session, **more).get('out')
 
 
-def refused(stack, param, session, **more):
-    with pytest.raises(Problem) as caught:
-        subs(stack, session, param, **more)
-    return caught.value
-
-
 def part(text):
     return urllib.parse.quote(text, safe='')
 
@@ -136,8 +106,9 @@ def tasks(stack):
 # --- a subscription ---
 
 def test_it_is_declared_changed_and_ended(lab, session):
-    assert refused(lab, None, session).code == 'NSUBSCRIPTION'
-    assert refused(lab, {'life': 5}, session).code == refused(lab, {'drop': ['Note']}, session).code == 'NSUBSCRIPTION'
+    refused('NSUBSCRIPTION', subs, lab, session)
+    for change in {'life': 5}, {'drop': ['Note']}:
+        refused('NSUBSCRIPTION', subs, lab, session, change)
     minute = int(time.time()) // 60
     out = subs(lab, session, {'defs': ['Person', 'Note/a%20b', 'Person/team@red', 'Person']})
     assert out['defs'] == ['Note/a%20b', 'Person', 'Person/team@red'] and out['push'] is False and 'context' not in out
@@ -152,7 +123,7 @@ def test_it_is_declared_changed_and_ended(lab, session):
     assert 'push.example' not in json.dumps(subs(lab, session)), 'the address is told to nobody'
     assert subs(lab, session, {'push': None, 'context': None}).items() >= {'push': False, 'defs': []}.items()
     assert subs(lab, session, {'delete': True}) is None and subs(lab, session, {'delete': True}) is None
-    assert refused(lab, None, session).code == 'NSUBSCRIPTION'
+    refused('NSUBSCRIPTION', subs, lab, session)
     assert subs(lab, session, {'add': ['Note']})['defs'] == ['Note'], 'nothing of the one before'
 
 
@@ -172,14 +143,14 @@ def test_it_survives_a_restart_and_every_worker_knows_it(lab, session):
 def test_life_ends_and_what_has_ended_is_purged(lab, session):
     subs(lab, session, {'defs': ['Note'], 'life': 5, 'push': address(), 'context': 'x'})
     note = {'c': 'Note', 'id': 'life', 'items': [{'c': 'T', 'j': 1}]}
-    set_clock(4)
+    CLOCK.set(4)
     assert write(lab, session, note) == ['Note']
-    set_clock(6)
-    assert refused(lab, None, session).code == 'NSUBSCRIPTION'
-    assert refused(lab, {'life': 9}, session).code == 'NSUBSCRIPTION', 'nothing brings it back'
+    CLOCK.set(6)
+    refused('NSUBSCRIPTION', subs, lab, session)
+    refused('NSUBSCRIPTION', subs, lab, session, {'life': 9})  # nothing brings it back
     assert write(lab, session, {**note, 'items': [{'c': 'T', 'j': 2}]}) is None
     assert subs(lab, session, {'add': ['Other']}).items() >= {'defs': ['Other'], 'push': False}.items()
-    set_clock(0)
+    CLOCK.set(0)
     lab.psql('lab', 'update subscription set until = present_minute() where session = %s', (session,))
     lab.psql('lab', "insert into subscription_matched (session, key, version) values (%s, 'cOther/@', 1)", (session,))
     while lab.psql('lab', 'select purge_subscriptions(1)')[0][0]:
@@ -586,16 +557,11 @@ def test_after_a_restore_what_was_taken_is_taken_again(waking, session):
 
 def test_the_switch_is_the_administrators(lab, session):
     clear(lab)
-
-    def stampctl(*words):
-        return subprocess.run([BUILD / 'src/stampctl', *words, '--config', lab.path / 'etc/stampd.conf', '--admin-conninfo',
-                               lab.conninfo_of_server()], capture_output=True, text=True, timeout=120)
-    assert stampctl('ns', 'push', 'lab', 'perhaps').returncode == 2
-    assert stampctl('ns', 'push', 'nowhere', 'on').returncode == 1
+    lab.admin('ns', 'push', 'lab', 'perhaps', status=2)
+    lab.admin('ns', 'push', 'nowhere', 'on', status=1)
     subs(lab, session, {'defs': ['Note'], 'push': address()})
     for word, woken in (('on', [session]), ('on', [session]), ('off', [])):
-        done = stampctl('ns', 'push', 'lab', word)
-        assert done.returncode == 0, done.stderr
+        lab.admin('ns', 'push', 'lab', word)
         lab.psql('lab', 'delete from taskqueue')
         write(lab, None, {'c': 'Note', 'id': 'switch', 'items': [{'c': 'T', 'j': secrets.token_hex()}]})
         assert tasks(lab) == woken
@@ -633,12 +599,11 @@ def test_bad_definitions_are_refused_whole(lab, session):
     for wrong in ('', 'note', 'Note/', 'Note/%', 'Note/%4', 'Note/%00', 'Note/%ff', '/a', 'Person/@x', 'Person/te-am@x', 'x' * 2000,
                   'Note/' + 'i' * 256, 'Person/team@a@b@c@d@e', None, 7, ['Note'], {'c': 'Note'}, "Note'; drop table subs; --/x@y"):
         for member in 'defs', 'add', 'drop':
-            problem = refused(lab, {member: ['Other', wrong]}, session)
-            assert (problem.code, problem.body['args']) == ('AARG', [member]), (member, wrong)
+            assert refused('AARG', subs, lab, session, {member: ['Other', wrong]}).body['args'] == [member], wrong
     for wrong in ('Nothing/team@x', 'Person/nothing@x', 'Note/team@x'):
-        assert refused(lab, {'add': [wrong]}, session).code == 'NCOLLECTION'
+        refused('NCOLLECTION', subs, lab, session, {'add': [wrong]})
     for wrong in ('Person/team@a@b', 'Person/place@a', 'Person/skill@a@b'):
-        assert refused(lab, {'add': [wrong]}, session).code == 'AARG', 'another number of values'
+        refused('AARG', subs, lab, session, {'add': [wrong]})  # another number of values
     assert subs(lab, session) == before
     assert subs(lab, session, {'add': ['Undeclared', 'Undeclared/x']})['defs'] == ['Note', 'Undeclared', 'Undeclared/x']
 
@@ -647,13 +612,12 @@ def test_too_many_are_refused(lab, session):
     thousand = [f'Note/{number}' for number in range(1000)]
     assert len(subs(lab, session, {'defs': thousand})['defs']) == 1000
     for change in {'defs': [f'Note/{number}' for number in range(10000)]}, {'add': ['Other']}, {'add': thousand[:500] + ['Other'], 'drop': []}:
-        problem = refused(lab, change, session)
-        assert problem.code == 'ALIMIT' and problem.body['args'][:2] == ['limit_definitions', '1000']
+        assert refused('ALIMIT', subs, lab, session, change).body['args'][:2] == ['limit_definitions', '1000']
     assert len(subs(lab, session, {'add': ['Other'], 'drop': ['Note/0']})['defs']) == 1000
     assert write(lab, session, {'c': 'Note', 'id': '999', 'items': [{'c': 'T', 'j': session}]}) == ['Note/999']
-    assert refused(lab, {'life': 91 * DAY}, session).body['args'] == ['limit_subscription_days', '90', '91']
+    assert refused('ALIMIT', subs, lab, session, {'life': 91 * DAY}).body['args'] == ['limit_subscription_days', '90', '91']
     for life in 0, -1, 1.5, 'a', 2**40:
-        assert refused(lab, {'life': life}, session).code == 'AARG'
+        refused('AARG', subs, lab, session, {'life': life})
 
 
 def invent(lab, count, endpoint, until):
@@ -678,15 +642,13 @@ def test_a_namespace_has_so_many_subscriptions_and_no_more(lab, session):
     invent(lab, MOST_WOKEN - 1, 'https://push.example/x', DAY)
     assert subs(lab, session, {'defs': ['Note']})['push'] is False, 'without an address there is room'
     for one, param in (session, {'push': address()}), (other, {'defs': ['Note'], 'push': address()}):
-        problem = refused(lab, param, one)
-        assert problem.code == 'ALIMIT' and problem.body['args'] == ['limit_push_subscriptions', str(MOST_WOKEN), str(MOST_WOKEN + 1)]
-    assert subs(lab, session)['push'] is False and refused(lab, None, other).code == 'NSUBSCRIPTION'
+        assert refused('ALIMIT', subs, lab, one, param).body['args'] == ['limit_push_subscriptions', str(MOST_WOKEN), str(MOST_WOKEN + 1)]
+    assert subs(lab, session)['push'] is False and refused('NSUBSCRIPTION', subs, lab, other)
     assert subs(lab, member, {'push': address('other'), 'add': ['Other']})['push'] is True, 'who has one changes it'
     subs(lab, member, {'push': None})
     assert subs(lab, session, {'push': address()})['push'] is True, 'there is room again'
     invent(lab, MOST - counted(lab)[0], None, DAY)
-    problem = refused(lab, {'defs': []}, other)
-    assert problem.code == 'ALIMIT' and problem.body['args'] == ['limit_subscriptions', str(MOST), str(MOST + 1)]
+    assert refused('ALIMIT', subs, lab, other, {'defs': []}).body['args'] == ['limit_subscriptions', str(MOST), str(MOST + 1)]
     assert subs(lab, session, {'add': ['Other']})['defs'] == ['Note', 'Other']
     lab.psql('lab', "update subscription set until = present_minute() where session in (select session from subscription where session like 'invented-%%'"
              ' and endpoint is not null limit 5)')
@@ -701,11 +663,9 @@ def test_a_namespace_has_so_many_subscriptions_and_no_more(lab, session):
 
 def test_bad_sessions_are_refused_by_every_operation(lab):
     for wrong in ('', 'a' * 15, 'a' * 65, 'a' * 15 + '/', 'a' * 15 + 'é', "a' or 'a'='a' --", 'a' * 15 + '\n'):
-        assert refused(lab, None, wrong).code == 'AARG'
-        with pytest.raises(Problem) as caught:
-            write(lab, wrong, {'c': 'Note', 'id': 'bad', 'items': []})
-        assert caught.value.code == 'AARG'
-    assert refused(lab, {'defs': []}, None).code == 'AARG'
+        refused('AARG', subs, lab, wrong)
+        refused('AARG', write, lab, wrong, {'c': 'Note', 'id': 'bad', 'items': []})
+    refused('AARG', subs, lab, None, {'defs': []})
     assert not lab.get('lab', ('Note', 'bad'))['v']
 
 
@@ -718,8 +678,8 @@ def test_bad_members_are_refused(lab, session):
                     ('http://push.example/', 'https://', 'https:///x', 'https://a b', 'https://é', 'file:///etc/passwd', 'https://x/' + 'y' * 2048, None)),
                   *({'defs': [], 'push': {**one, 'p256dh': key}} for key in (b64(64), b64(66), b64(65), POINT[:-1] + '5', '!' * 87, None, 5)),
                   *({'defs': [], 'push': {**one, 'auth': key}} for key in (b64(15), b64(17), '+' * 22, ''))):
-        assert refused(lab, wrong, session).code == 'AARG', wrong
-    assert refused(lab, None, session).code == 'NSUBSCRIPTION', 'nothing was kept'
+        refused('AARG', subs, lab, session, wrong)
+    refused('NSUBSCRIPTION', subs, lab, session)  # nothing was kept
 
 
 def test_who_may(lab, session):

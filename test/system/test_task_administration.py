@@ -1,13 +1,11 @@
 """Administrators and tasks: the operation `tasks`, `stampctl task` and the SQL functions say and do the same."""
 import json
-import os
 import re
-import subprocess
 
 import pytest
 
 from manager import PARKED, Manager
-from stack import BUILD, SOURCE, Problem, wait_until
+from stack import Problem, wait_until
 
 STACK = {'workers': 2}
 EARLY, LATE = 200101000000000, 400101000000000
@@ -35,12 +33,8 @@ def fail(stack, taskid, code='XBAD', again=LATE):
                (taskid, EARLY, attempt, again, code, EARLY + 5 + attempt))
 
 
-def stampctl(stack, *words, status=0):
-    command = [BUILD / 'src/stampctl', 'task', *map(str, words), '--config', stack.path / 'etc/stampd.conf',
-               '--admin-conninfo', stack.conninfo_of_server()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql')})
-    assert done.returncode == status, (words, done.stdout, done.stderr)
-    return done
+def stampctl(stack, *words, **more):
+    return stack.admin('task', *words, **more)
 
 
 def ask(stack, **param):
@@ -55,7 +49,7 @@ def list_by_operation(stack, **filters):
 
 def list_by_command(stack, **filters):
     options = [word for name, value in filters.items() for word in (f'--{name}', value)]
-    return [json.loads(line)['id'] for line in stampctl(stack, 'list', 'lab', '--json', *options).stdout.splitlines()]
+    return [json.loads(line)['id'] for line in stampctl(stack, 'list', 'lab', '--json', *options).out.splitlines()]
 
 
 def list_by_sql(stack, **filters):
@@ -89,7 +83,7 @@ def attempts_by_operation(stack, **filters):
 
 def attempts_by_command(stack, **filters):
     options = [word for name, value in filters.items() for word in ((f'--{name}',) if value is True else (f'--{name}', value))]
-    found = map(json.loads, stampctl(stack, 'history', 'lab', '--json', *options).stdout.splitlines())
+    found = map(json.loads, stampctl(stack, 'history', 'lab', '--json', *options).out.splitlines())
     return [(one['id'], one.get('exc')) for one in found]
 
 
@@ -142,20 +136,20 @@ def test_a_task_is_shown_with_all_it_has_and_the_attempts_at_it(stack):
                              'info': 'words "of it"', 'resource': 'r', 'domain': 'd', 'step': 0, 'exc': 'XBAD', 'report': 'It is ill.',
                              'created': created, 'param': {'a': [1, {'b': None}]}}
     assert [(one['exc'], one['report'], one['stoptime']) for one in shown['attempts']] == [('XBAD', 'It is ill.', EARLY + 5)]
-    told = [json.loads(line) for line in stampctl(stack, 'show', 'lab', task, '--json').stdout.splitlines()]
+    told = [json.loads(line) for line in stampctl(stack, 'show', 'lab', task, '--json').out.splitlines()]
     assert told == [shown['task'], *shown['attempts']]
-    told = stampctl(stack, 'show', 'lab', task).stdout
+    told = stampctl(stack, 'show', 'lab', task).out
     assert 'report: It is ill.\n' in told and 'param: {"a": [1, {"b": null}]}\n' in told
     stack.psql('lab', 'update taskqueue set info = %s', ('of it\x1b]0;\nstate: held',))
-    told = stampctl(stack, 'show', 'lab', task).stdout
+    told = stampctl(stack, 'show', 'lab', task).out
     assert 'info: of it ]0; state: held\n' in told and '\x1b' not in told
     stack.psql('lab', 'update taskqueue set param = %s', ('{"a',))
     assert ask(stack, show=task)['task']['param'] == '{"a', 'what is no JSON is told as text'
     stack.psql('lab', 'select task_drop(%s)', (task,))
     shown = ask(stack, show=task)
     assert 'task' not in shown and [one['exc'] for one in shown['attempts']] == ['DROPPED', 'XBAD']
-    assert 'DROPPED' in stampctl(stack, 'show', 'lab', task).stdout
-    assert 'no such task' in stampctl(stack, 'show', 'lab', 'nosuchtask', status=1).stderr
+    assert 'DROPPED' in stampctl(stack, 'show', 'lab', task).out
+    assert 'no such task' in stampctl(stack, 'show', 'lab', 'nosuchtask', status=1).error
 
 
 def test_the_backlog_is_told(stack):
@@ -164,20 +158,20 @@ def test_the_backlog_is_told(stack):
     assert ask(stack, backlog=True)['queues'] == [
         {'qn': 0, 'due': 1, 'later': 0, 'running': 0, 'parked': 0, 'failing': 0, 'oldest': EARLY},
         {'qn': 2, 'due': 0, 'later': 1, 'running': 0, 'parked': 0, 'failing': 0}]
-    lines = stampctl(stack, 'backlog', 'lab').stdout.splitlines()
+    lines = stampctl(stack, 'backlog', 'lab').out.splitlines()
     assert lines[1].split() == ['0', '1', '0', '0', '0', '0', str(EARLY)] and len(lines) == 3
-    assert [json.loads(line) for line in stampctl(stack, 'backlog', 'lab', '--json').stdout.splitlines()] == ask(stack, backlog=True)['queues']
+    assert [json.loads(line) for line in stampctl(stack, 'backlog', 'lab', '--json').out.splitlines()] == ask(stack, backlog=True)['queues']
 
 
 def test_tables_for_people(stack):
     task = create(stack, info='an\x1b[31mevil\ninfo')
-    head, line = stampctl(stack, 'list', 'lab').stdout.splitlines()
+    head, line = stampctl(stack, 'list', 'lab').out.splitlines()
     assert head.split() == ['ID', 'STATE', 'QN', 'RETRY', 'START', 'OPERATION', 'EXC', 'INFO']
     assert line.split()[:4] == [task, 'waiting', '0', '0'] and line.endswith('an [31mevil info')
     done = stampctl(stack, 'list', 'lab', '--limit', 1)
-    assert 'there may be more' in done.stderr
+    assert 'there may be more' in done.error
     stampctl(stack, 'drop', 'lab', task)
-    assert stampctl(stack, 'history', 'lab').stdout.splitlines()[1].split()[1:6] == [task, 'put', '0', '0', 'DROPPED']
+    assert stampctl(stack, 'history', 'lab').out.splitlines()[1].split()[1:6] == [task, 'put', '0', '0', 'DROPPED']
 
 
 # --- deeds ---
@@ -195,12 +189,10 @@ RESULTS = {'starts now': 'moved', 'it runs': 'running', 'there is no such task':
 
 
 def do_by_command(stack, deed, task, start=None):
-    command = [BUILD / 'src/stampctl', 'task', deed, 'lab', task, *([str(start)] if start else []), '--config',
-               stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    words = (done.stderr if done.returncode else done.stdout).strip().rpartition(': ')[2]
+    done = stampctl(stack, deed, 'lab', task, *([start] if start else []), status=None)
+    words = (done.error if done.status else done.out).strip().rpartition(': ')[2]
     result = RESULTS.get(words, words)
-    assert done.returncode == (result in ('running', 'gone'))
+    assert done.status == (result in ('running', 'gone'))
     return result
 
 
@@ -225,7 +217,7 @@ def test_tasks_are_held_moved_run_and_dropped(stack, do):
 def test_the_command_takes_several(stack):
     tasks = [create(stack, startat=LATE) for _ in range(3)]
     done = stampctl(stack, 'hold', 'lab', tasks[0], 'nosuchtask', *tasks[1:], status=1)
-    assert done.stdout.count(': held\n') == 3 and 'nosuchtask: there is no such task' in done.stderr
+    assert done.out.count(': held\n') == 3 and 'nosuchtask: there is no such task' in done.error
 
 
 def test_only_administrators(stack):
@@ -253,13 +245,13 @@ def test_what_is_no_question_is_refused(stack, param):
                                    'move lab abcdefgh 1', 'run lab', 'nothing'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     done = stampctl(stack, *words.split(), status=2)
-    assert not done.stdout and done.stderr.startswith('stampctl: ') and done.stderr.count('\n') == 1
+    assert not done.out and done.error.startswith('stampctl: ') and done.error.count('\n') == 1
 
 
 def test_another_namespace_has_none_of_it(stack):
     task = create(stack)
     assert stack.op('demo', 'tasks', {'drop': task}, admin=True)['out']['result'] == 'gone'
-    assert 'no such namespace' in stampctl(stack, 'list', 'nowhere', status=1).stderr
+    assert 'no such namespace' in stampctl(stack, 'list', 'nowhere', status=1).error
     assert row(stack, task)
 
 
@@ -273,16 +265,18 @@ def test_many_tasks_of_the_far_future_hide_nothing_that_is_due(stack):
 
 def metrics(stack, ns='lab'):
     """Numbers by queue and state; how old the oldest task that is due is, by queue."""
-    text = stack.probe('/metrics').text
-    counts = {(int(queue), state): int(count) for of, queue, state, count
-              in re.findall(r'^stampd_tasks{ns="(\w+)",queue="(\d+)",state="(\w+)"} (\d+)$', text, re.M) if of == ns}
-    ages = {int(queue): float(age) for of, queue, age
-            in re.findall(r'^stampd_tasks_due_oldest_seconds{ns="(\w+)",queue="(\d+)"} ([\d.]+)$', text, re.M) if of == ns}
+    found = stack.metrics()
+    counts, ages = {}, {}
+    for name, value in found.items():
+        if place := re.fullmatch(rf'stampd_tasks{{ns="{ns}",queue="(\d+)",state="(\w+)"}}', name):
+            counts[int(place[1]), place[2]] = value
+        elif place := re.fullmatch(rf'stampd_tasks_due_oldest_seconds{{ns="{ns}",queue="(\d+)"}}', name):
+            ages[int(place[1])] = value
     return {name: count for name, count in counts.items() if count}, ages
 
 
 def total(stack, name):
-    return int(re.search(rf'^stampd_tasks_{name}_total (\d+)$', stack.probe('/metrics').text, re.M)[1])
+    return stack.metrics()[f'stampd_tasks_{name}_total']
 
 
 def test_the_oldest_is_no_more_when_it_has_begun_although_nobody_scans(stack):
@@ -311,7 +305,7 @@ def test_metrics_tell_the_backlog_of_each_namespace_and_queue(stack):
     manager, lost = Manager(stack, 'lab'), total(stack, 'lost')
     found, ages = wait_until(lambda: manager.scan() and metrics(stack)[0] == expected and metrics(stack), what='a look')
     assert ages[0] > 3600 * 24 * 365 and ages[2] == 0 and total(stack, 'lost') == lost + 1
-    assert metrics(stack, 'demo') == ({}, {}) and 'stampd_tasks_look_age_seconds{ns="lab"}' in stack.probe('/metrics').text
+    assert metrics(stack, 'demo') == ({}, {}) and 'stampd_tasks_look_age_seconds{ns="lab"}' in stack.metrics()
 
 
 def test_metrics_count_what_is_done_and_what_fails(stack):
@@ -330,4 +324,4 @@ def test_what_is_no_longer_there_is_told_as_none(stack):
     wait_until(lambda: manager.scan() and metrics(stack)[0] == {(5, 'due'): 1}, what='the task')
     stack.psql('lab', 'truncate taskqueue')
     wait_until(lambda: manager.scan() and metrics(stack)[0] == {}, what='its end')
-    assert 'stampd_tasks{ns="lab",queue="5",state="due"} 0\n' in stack.probe('/metrics').text
+    assert stack.metrics()['stampd_tasks{ns="lab",queue="5",state="due"}'] == 0

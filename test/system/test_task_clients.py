@@ -146,7 +146,7 @@ def test_parked_tasks_expire_and_held_ones_do_not(stack, clients, manager):
     manager.scan()
     assert rows(stack, 'taskid, startat') == [(held['id'], PARKED), (young['id'], PARKED)]
     assert stack.psql('lab', "select taskid, exc from task_history where exc = 'EXPIRED'") == [(gone['id'], 'EXPIRED')]
-    assert 'stampd_tasks_expired_total{ns="lab"} 1' in stack.probe('/metrics').text
+    assert stack.metrics()['stampd_tasks_expired_total{ns="lab"}'] == 1
 
 
 def test_what_nobody_was_told_of_is_listed_until_somebody_is(stack, manager):

@@ -14,11 +14,10 @@ import requests
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import Problem, wait_until
+from stack import PATIENCE_S, Problem, wait_until
 from standby import commits_without_answer, end_a_commit_that_waits
 from test_crash_points import COMMIT, TASKS, UNKNOWN
 
-PATIENCE_S = 60
 STACK = {'workers': 3, 'settings': {}}
 POINTS = [point for point in COMMIT if ':' not in point and point != 'turn-taken'] + TASKS
 

@@ -8,9 +8,8 @@ import requests
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
-PATIENCE_S = 60
 DRAIN_S, KILL_S = 1, 5
 STACK = {'workers': 2, 'settings': {}}
 

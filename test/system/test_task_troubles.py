@@ -9,12 +9,11 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import BUILD, SOURCE, wait_until
+from stack import PATIENCE_S, BUILD, SOURCE, wait_until
 
 sys.path.append(str(SOURCE / 'test/history'))
 from saboteur import FAKETIME, Clock  # noqa: E402
 
-PATIENCE_S = 60
 STEP_S = 300
 STACK = {'workers': 3, 'settings': {}}
 # The server runs under libfaketime, which no sanitizer likes.

@@ -8,9 +8,8 @@ import psycopg2
 import pytest
 
 from kit import Kit
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
-PATIENCE_S = 60
 MANY = 90
 STACK = {'workers': 3, 'settings': {}}
 
@@ -93,7 +92,7 @@ def test_many_commits_at_once(stack, manager):
         thread.join()
     wait_until(lambda: is_empty(stack), PATIENCE_S, 'all tasks')
     assert counted(stack, 'y') == 6 * 40 * 3
-    assert 'stampd_task_wakeups_lost_total{ns="lab"}' in stack.probe('/metrics').text
+    assert 'stampd_task_wakeups_lost_total{ns="lab"}' in stack.metrics()
 
 
 def test_what_psql_makes_moves_and_runs_starts_at_once(stack, manager):

@@ -9,7 +9,7 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import Problem, wait_until
+from stack import refused, wait_until
 
 STACK = {'workers': 4, 'settings': {}}
 
@@ -63,13 +63,6 @@ def rows(stack, columns, order='number'):
 
 def history(stack, columns='taskid, retry, exc'):
     return stack.psql('demo', f'select {columns} from task_history order by number')
-
-
-def refused(code, call, *arguments, **more):
-    with pytest.raises(Problem) as caught:
-        call(*arguments, **more)
-    assert caught.value.code == code
-    return caught.value.body
 
 
 # --- asking ---
@@ -137,7 +130,7 @@ def test_a_client_asks_by_delay_or_start(stack, manager):
     ({'op': 'Count', 'priority': 256}, 'priority'), ({'op': 'Count', 'info': ''}, 'info'), ({'op': 'Count', 'domain': 1}, 'domain'),
 ])
 def test_what_no_task_can_be_is_refused(stack, manager, wrong, argument):
-    assert refused('AARG', stack.op, 'demo', 'task', wrong)['args'][0] == argument
+    assert refused('AARG', stack.op, 'demo', 'task', wrong).body['args'][0] == argument
     assert rows(stack, '1') == []
 
 
@@ -154,11 +147,11 @@ def test_a_module_that_asks_for_what_cannot_be_is_told_so(stack, manager, wrong)
 
 
 def test_limits(stack, manager):
-    assert refused('ALIMIT', plan, stack, *[{'op': 'Count'}] * 101)['args'] == ['limit_tasks', '100', '101']
+    assert refused('ALIMIT', plan, stack, *[{'op': 'Count'}] * 101).body['args'] == ['limit_tasks', '100', '101']
     large = {'id': 'x' * 65536}
-    assert refused('ALIMIT', ask, stack, 'Count', large)['args'][:2] == ['limit_task_param_bytes', '65536']
-    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'param': large})['args'][:2] == ['limit_task_param_bytes', '65536']
-    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'info': 'x' * 256})['args'] == ['limit_name_bytes', '255', '256']
+    assert refused('ALIMIT', ask, stack, 'Count', large).body['args'][:2] == ['limit_task_param_bytes', '65536']
+    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'param': large}).body['args'][:2] == ['limit_task_param_bytes', '65536']
+    assert refused('ALIMIT', plan, stack, {'op': 'Count', 'info': 'x' * 256}).body['args'] == ['limit_name_bytes', '255', '256']
     assert rows(stack, '1') == []
     plan(stack, *[{'op': 'Count'}] * 100)
     assert len(rows(stack, '1')) == 100
@@ -313,9 +306,9 @@ def test_after_a_failure_it_goes_on_from_its_last_checkpoint(stack, manager, how
     task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 5, how: 3})
     manager.post(task)
     assert counted(stack, 'x') == 3
-    wait_until(lambda: manager.scan() and row(stack, task, 'retry, step, checkpoint') == (1, 3, '{"done":3}'), seconds=60)
+    wait_until(lambda: manager.scan() and row(stack, task, 'retry, step, checkpoint') == (1, 3, '{"done":3}'))
     manager.hurry()
-    wait_until(lambda: manager.run(task)['result'] == 'done', seconds=60)
+    wait_until(lambda: manager.run(task)['result'] == 'done')
     assert counted(stack, 'x') == 5
 
 
@@ -405,7 +398,7 @@ def test_contention_is_met_as_by_any_operation(stack, manager, signs):
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     stack.op('demo', 'Count', {'id': 'x'})
     gate.touch()
     thread.join(60)
@@ -424,7 +417,7 @@ def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
         outcomes = []
         thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
         thread.start()
-        wait_until(here.is_symlink, seconds=60)
+        wait_until(here.is_symlink)
         thread.join(13)
         gate.touch()
         thread.join(60)
@@ -442,7 +435,7 @@ def test_one_task_is_run_by_one_of_many_managers(stack, manager, signs):
     threads = [threading.Thread(target=lambda: outcomes.append(manager.run(task)['result'])) for _ in range(3)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(outcomes) == 2, seconds=60)
+    wait_until(lambda: len(outcomes) == 2)
     gate.touch()
     for thread in threads:
         thread.join(60)
@@ -457,7 +450,7 @@ def test_a_late_attempt_changes_nothing(stack, manager, signs):
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     assert manager.scan()['lost'] == [], 'it lives'
     (claim,) = row(stack, task, 'starttime')
     stack.psql('demo', "select task_put_back(%s, %s, 0, stamp_now(), true, 'LOST', '', stamp_now())", (task, claim))
@@ -476,7 +469,7 @@ def test_a_task_that_is_dropped_while_it_runs_does_not_commit(stack, manager, si
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     stack.psql('demo', 'select task_drop(%s)', (task,))
     gate.touch()
     thread.join(60)
@@ -490,7 +483,7 @@ def test_a_new_request_for_a_resource_whose_task_runs_is_a_task_of_its_own(stack
     (task,) = manager.due()
     thread = threading.Thread(target=manager.run, args=(task,))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     for _ in range(2):
         plan(stack, {'op': 'Gate', 'param': {'id': 'y', 'gate': str(gate)}, 'resource': 'r'})
     (second,) = manager.due()
@@ -511,7 +504,7 @@ def test_tasks_of_a_domain_run_one_at_a_time_in_their_order(stack, manager, sign
     answers = []
     thread = threading.Thread(target=lambda: answers.append(manager.run(first)))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     assert manager.run(second)['result'] == 'turn'
     assert manager.due() == [other]
     gate.touch()
@@ -623,10 +616,10 @@ def test_who_comes_behind_slow_ones_goes_back_and_loses_nothing(stack, manager, 
     answers = []
     thread = threading.Thread(target=lambda: answers.append(manager.run_together(tasks)))
     thread.start()
-    wait_until(here.is_symlink, seconds=60)
+    wait_until(here.is_symlink)
     begun = time.monotonic()
     assert len(manager.scan()['running']) == 4, 'all are claimed'
-    wait_until(lambda: time.monotonic() > begun + 1.2, seconds=60)
+    wait_until(lambda: time.monotonic() > begun + 1.2)
     gate.touch()
     thread.join(60)
     assert [outcome['result'] for outcome in answers[0]] == ['done', 'more', 'more', 'more']
@@ -679,15 +672,13 @@ def test_scans_forget_old_history(stack, manager):
 
 
 def test_what_a_limit_refuses_inside_a_task_is_counted(stack, manager):
-    def refused(limit):
-        return int(stack.probe('/metrics').text.split(f'stampd_refused_total{{limit="{limit}"}} ')[1].split()[0])
-    before = refused('limit_documents')
+    before = stack.refusals('limit_documents')
     many = {'docs': [{'c': 'Told', 'id': f'd{number}', 'items': [{'c': 'Line', 'j': 1}]} for number in range(33)]}
     one, two, three = (stack.psql('demo', "select task_create('put', %s)", (json.dumps(many),))[0][0] for _ in range(3))
     assert manager.run(one, status=500)['code'] == 'ALIMIT'
-    assert refused('limit_documents') == before + 1
+    assert stack.refusals('limit_documents') == before + 1
     manager.run_many([two, three])
-    assert refused('limit_documents') == before + 3
+    assert stack.refusals('limit_documents') == before + 3
     assert stack.psql('demo', 'select exc from taskqueue') == [('ALIMIT',)] * 3
 
 

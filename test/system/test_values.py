@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from schema import Schemas
-from stack import Problem
+from stack import Problem, refused
 
 STACK = {'workers': 3, 'namespaces': {'z': 'open', 'lab': 'open', 'den': 'open'}}
 
@@ -33,10 +33,8 @@ def put(stack, id_, content, ns='lab', **more):
     return stack.put(ns, {'c': 'Thing', 'id': id_, 'items': [{'c': 'Main', 'j': content}], **more})
 
 
-def refused(stack, id_, content, ns='lab', **more):
-    with pytest.raises(Problem) as problem:
-        put(stack, id_, content, ns, **more)
-    return problem.value.code, problem.value.body['args']
+def args_of_refusal(code, *put_what):
+    return refused(code, put, *put_what).body['args']
 
 
 # --- unique values ---
@@ -49,7 +47,7 @@ def test_values_of_every_length_are_unique(lab, member, more):
     property = {'a': 'pair', 'b': 'pair'}.get(member, member)
     for place, value in enumerate(LONG):
         put(lab, f'{member}{place}', {member: value, **more})
-        assert refused(lab, f'{member} other', {member: value, **more}) == ('AUNIQUE', [property, 'Thing', f'{member} other'])
+        assert args_of_refusal('AUNIQUE', lab, f'{member} other', {member: value, **more}) == [property, 'Thing', f'{member} other']
         put(lab, f'{member}{place}', {member: value, 'n': 1, **more})  # its own
     put(lab, f'{member}0', {})
     put(lab, f'{member} other', {member: LONG[0], **more})  # it was given up
@@ -66,8 +64,7 @@ def test_what_stands_for_a_long_value_is_no_value_itself(lab):
 
 def test_long_values_are_unique_in_all_namespaces(lab):
     put(lab, 'here', {'world': 'w' * 500})
-    assert refused(lab, 'there', {'world': 'w' * 500}, 'den')[:1] == ('AUNIQUE',)
-    assert refused(lab, 'there', {'world': 'w' * 500}, 'den')[1][:2] == ['world', 'Thing']
+    assert args_of_refusal('AUNIQUE', lab, 'there', {'world': 'w' * 500}, 'den')[:2] == ['world', 'Thing']
     put(lab, 'there', {'world': 'w' * 501}, 'den')
     put(lab, 'here', {})
     put(lab, 'there', {'world': 'w' * 500}, 'den')
@@ -75,10 +72,10 @@ def test_long_values_are_unique_in_all_namespaces(lab):
 
 def test_a_number_counts_as_it_is_written_and_as_its_string(lab):
     put(lab, 'one', {'name': 1})
-    assert refused(lab, 'two', {'name': '1'})[0] == 'AUNIQUE'
+    refused('AUNIQUE', put, lab, 'two', {'name': '1'})
     put(lab, 'two', {'name': 1.0})  # another text: "1.0"
     put(lab, 'three', {'name': True})
-    assert refused(lab, 'four', {'name': 'true'})[0] == 'AUNIQUE'
+    refused('AUNIQUE', put, lab, 'four', {'name': 'true'})
     for id_, value in (('five', None), ('six', None), ('seven', []), ('eight', []), ('nine', {}), ('ten', {})):
         put(lab, id_, {'name': value})  # no value
 
@@ -136,7 +133,7 @@ def test_apply_names_what_is_there_twice_and_leaves_nothing(lab, schemas, value)
     put(lab, 'twice2', {'badge': 'no more'})
     schemas.run('apply', 'lab')
     assert ('Thing', 'badge', True) in table(lab)
-    assert refused(lab, 'twice3', {'badge': value})[1] == ['badge', 'Thing', 'twice3']
+    assert args_of_refusal('AUNIQUE', lab, 'twice3', {'badge': value}) == ['badge', 'Thing', 'twice3']
     schemas.apply('lab', {'Thing': THING})
     for id_ in ('twice1', 'twice2', 'alone'):
         lab.put('lab', {'c': 'Thing', 'id': id_, 'delete': True})
@@ -153,7 +150,7 @@ def test_what_another_namespace_has_is_taken_back_too(lab, schemas):
     assert 'unique property seal' in told and 'another namespace' in told
     assert 'seal' not in [name for _, name, _ in table(lab, 'den')]
     put(lab, 'free', {'seal': 's'}, 'den')
-    assert refused(lab, 'bound', {'seal': 's'})[0] == 'AUNIQUE'
+    refused('AUNIQUE', put, lab, 'bound', {'seal': 's'})
     assert lab.psql('z', "select 1 from global_value where value = 'claimed in vain'")
     put(lab, 'others', {'seal': 'claimed in vain'})  # there is nothing behind it
     for ns in ('lab', 'den'):
@@ -167,8 +164,8 @@ def test_a_document_does_not_leave_a_collection_that_is_not_mutable(lab):
     version = put(lab, 'born', {'born': 'paris', 'tags': ['b', 'a'], 'n': 1, 'free': 'y', 'more': 1})  # it may come into others
     for collection, content in (('born', {'born': 'rome', 'tags': ['a', 'b']}), ('born', {'tags': ['a', 'b']}), ('tag', {'born': 'paris', 'tags': ['a'], 'n': 1}),
                                 ('both', {'born': 'paris', 'tags': ['a', 'b'], 'n': 2}), ('both', {'born': 'paris', 'tags': ['a', 'b']})):
-        code, args = refused(lab, 'born', content)
-        assert code == 'AFIXED' and args[1:] == ['Thing', 'born'] and args[0] in (collection, 'both', 'tag')
+        args = args_of_refusal('AFIXED', lab, 'born', content)
+        assert args[1:] == ['Thing', 'born'] and args[0] in (collection, 'both', 'tag')
     with pytest.raises(Problem, match='AFIXED'):
         lab.put('lab', {'c': 'Thing', 'id': 'born', 'items': [{'c': 'Main', 'del': True}]})
     assert lab.get('lab', ('Thing', 'born'))['v'] == version
@@ -188,7 +185,7 @@ def test_the_declaration_may_change_its_mind_without_being_filled_again(lab, sch
     schemas.apply('lab', {'Thing': other})
     put(lab, 'mind', {'born': 'there'})
     schemas.apply('lab', {'Thing': THING})
-    assert refused(lab, 'mind', {'born': 'here'})[0] == 'AFIXED'
+    refused('AFIXED', put, lab, 'mind', {'born': 'here'})
     assert lab.psql('lab', "select number from collection where name = 'born'") == number
 
 
@@ -215,7 +212,7 @@ def test_a_list_gives_a_collection_so_many_values_and_no_more(lab):
     tags = [f't{number}' for number in range(most)]
     put(lab, 'list', {'tags': tags})
     before = lab.get('lab', ('Thing', 'list'))
-    assert refused(lab, 'list', {'tags': tags + ['one more']}) == ('ALIMIT', ['limit_collection_values', str(most), str(most + 1)])
+    assert args_of_refusal('ALIMIT', lab, 'list', {'tags': tags + ['one more']}) == ['limit_collection_values', str(most), str(most + 1)]
     assert lab.get('lab', ('Thing', 'list')) == before
     with pytest.raises(Problem, match='ALIMIT'):  # all of the commit is refused
         lab.put('lab', {'c': 'Thing', 'id': 'beside', 'items': [{'c': 'Main', 'j': {'tags': ['a']}}]},
@@ -223,4 +220,4 @@ def test_a_list_gives_a_collection_so_many_values_and_no_more(lab):
     assert lab.get('lab', ('Thing', 'beside'))['v'] == 0 and lab.get('lab', ('Thing', 'list2'))['v'] == 0
     put(lab, 'list', {'tags': tags + tags[:5]})  # different ones count
     assert lab.psql('lab', "select count(*) from member where id = 'list' and not has_left") == [(most,)]
-    assert 'stampd_refused_total{limit="limit_collection_values"} 2' in lab.probe('/metrics').text
+    assert lab.refusals('limit_collection_values') == 2
