@@ -297,7 +297,7 @@ stampd_start() {
     stack_note_program stampd
     process_start "$file" "$log" / "$ME" "$(stampd_program)" --config "$STACK/etc/stampd.conf" \
         --pidfile "$STACK/run/stampd/stampd.pid" || true
-    wait_until 20 stampd_is_decided || true
+    wait_until 120 stampd_is_decided || true
     stampd_listens || stack_why "$log" "stampd does not start"
 }
 
@@ -393,7 +393,7 @@ nginx_start() {
     stack_ports_are_free
     : >>"$log"
     process_start "$file" "$log" "$STACK/run/nginx" "$ME" "$NGINX_BIN" -e "$log" -c "$STACK/etc/nginx.conf" -g 'daemon off;' || true
-    wait_until 20 nginx_is_decided || true
+    wait_until 120 nginx_is_decided || true
     nginx_listens || stack_why "$log" "nginx does not start"
 }
 
@@ -421,7 +421,7 @@ queue_start() {
     : >>"$log"
     stack_note_program stamp-queue
     process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stamp-queue" --config "$STACK/etc/stampd.conf" || true
-    wait_until 20 queue_is_decided || true
+    wait_until 120 queue_is_decided || true
     queue_listens || stack_why "$log" "stamp-queue does not start"
 }
 

@@ -15,6 +15,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 from stack import BUILD, ROOM, Stack, StackError  # noqa: E402
 
 LOG_LINES = 40
+# The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
+LONGEST = ['plans', 'demo', 'access', 'hostile', 'altered', 'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol',
+           'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
 
 
 def interrupt(*_):
@@ -26,6 +29,11 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
+
+
+def pytest_collection_modifyitems(items):
+    places = {f'test_{name}': place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def ends_of_logs(stack):

@@ -4,6 +4,8 @@ import http.client
 import json
 import ssl
 
+from stack import PATIENCE_S
+
 
 class Reply:
     def __init__(self, response):
@@ -29,7 +31,7 @@ class Reply:
 class Client:
     """Keeps one connection, as browsers do, and opens it again when it was closed.  `timeout` is of one read."""
 
-    def __init__(self, stack, address='127.0.0.2', timeout=60):
+    def __init__(self, stack, address='127.0.0.2', timeout=PATIENCE_S):
         self.stack, self.address, self.timeout = stack, address, timeout
         self.context = ssl.create_default_context(cafile=str(stack.path / 'etc/certificate.pem'))
         self.connection = None

@@ -38,6 +38,9 @@ def give(path):
     return path
 
 
+# Long, since the machine may be busy: what never comes true fails, all else goes on at once.
+PATIENCE_S = 240
+
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 
 
@@ -52,7 +55,7 @@ class Ended:
         return self.out + self.error
 
 
-def run_program(*words, status=0, text=None, timeout=300, environment=None, **more):
+def run_program(*words, status=0, text=None, timeout=PATIENCE_S, environment=None, **more):
     """Runs it with `text` on its standard input.  It must end with `status`; None: with any."""
     done = subprocess.run([str(word) for word in words], input=text, capture_output=True, text=True, timeout=timeout,
                           env={**os.environ, 'STAMPD_SQL': str(SOURCE / 'sql'), **(environment or {})}, **more)
@@ -108,10 +111,6 @@ def free_port():
             except OSError:
                 continue
     raise AssertionError('there is always a next port')
-
-
-# Long, since the machine may be busy: what never comes true fails, all else goes on at once.
-PATIENCE_S = 240
 
 
 def wait_until(look, seconds=PATIENCE_S, what='it'):
@@ -290,8 +289,14 @@ class Stack:
         return int(pid)
 
     def worker_pids(self):
-        """The processes that listen for requests, by number of worker; and the relay."""
-        return [pid for pid in children(self.pid()) if name_of(pid) not in ('stampd-live', 'stampd-keeper')]
+        """The processes that listen for requests, by number of worker; and the relay.  The two others cannot be told from a worker before
+        they have taken their names."""
+        end = time.monotonic() + 5
+        while True:
+            names = {pid: name_of(pid) for pid in children(self.pid())}
+            if {'stampd-live', 'stampd-keeper'} <= set(names.values()) or time.monotonic() > end:
+                return [pid for pid, name in names.items() if name not in ('stampd-live', 'stampd-keeper')]
+            time.sleep(0.02)
 
     def nginx_workers(self):
         """The processes of nginx that accept connections; none when nginx is away."""
@@ -347,7 +352,7 @@ class Stack:
                 form = {**form, **bearer}
             else:
                 query = {**(query or {}), **bearer}
-        more.setdefault('timeout', 30)
+        more.setdefault('timeout', PATIENCE_S)
         return self.http.request(method, self.url + path, json=json, data=form, params=query, **more)
 
     def op(self, ns, name, param=None, syncs=None, admin=None, **more):
@@ -373,11 +378,12 @@ class Stack:
         return self.request('GET', f'/{ns}/ping' if ns else '/ping')
 
     def probe(self, path):
-        return self.http.get(self.probe_url + path, timeout=30)
+        return self.http.get(self.probe_url + path, timeout=PATIENCE_S)
 
     def metrics(self):
-        """{name with its labels: value} of /metrics."""
-        lines = self.probe('/metrics').text.splitlines()
+        """{name with its labels: value} of /metrics; empty when no worker answers."""
+        answer = self.probe('/metrics')
+        lines = answer.text.splitlines() if answer.status_code == 200 else []
         return {name: float(value) for name, _, value in (line.rpartition(' ') for line in lines if line and line[0] != '#')}
 
     def refusals(self, limit):

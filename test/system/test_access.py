@@ -8,7 +8,7 @@ import pytest
 
 from kit import Kit
 from schema import Schemas
-from stack import Problem, wait_until
+from stack import PATIENCE_S, Problem, wait_until
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'}, 'settings': {}}
 MODES = {'z': 'key', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'off'}
@@ -95,7 +95,7 @@ def requests_for(ns, operation, id_):
 
 
 def ask(stack, method, path, how):
-    return stack.http.request(method, stack.url + path, timeout=30, **how)
+    return stack.http.request(method, stack.url + path, timeout=PATIENCE_S, **how)
 
 
 def masked(answer, id_):
@@ -199,9 +199,9 @@ def test_live_events_of_what_is_closed(secrets):
         for id_ in (THERE, NOT_THERE):
             for how in ({'method': 'GET', 'params': {'def': f'Secret/{id_}'}}, {'method': 'POST', 'json': {'defs': [f'Secret/{id_}', 'Secret']}},
                         {'method': 'GET', 'params': {'def': 'Secret', 'session': SESSION}}):
-                answer = secrets.http.request(url=f'{secrets.url}/{ns}/live', timeout=30, **how)
+                answer = secrets.http.request(url=f'{secrets.url}/{ns}/live', timeout=PATIENCE_S, **how)
                 assert answer.json()['code'] == ('OOFF' if ns == 'rest' else 'SCLOSED'), (ns, how)
-    with secrets.http.get(f'{secrets.url}/demo/live', params={'def': 'Secret'}, stream=True, timeout=30) as answer:
+    with secrets.http.get(f'{secrets.url}/demo/live', params={'def': 'Secret'}, stream=True, timeout=PATIENCE_S) as answer:
         assert answer.status_code == 200 and answer.headers['Content-Type'].startswith('text/event-stream')
 
 
@@ -224,7 +224,7 @@ def test_searches_of_modules_are_for_those_who_may_run_the_operation(secrets):
         for id_ in (THERE, NOT_THERE):
             body = {'param': {'id': id_}}
             for how in ({'json': body}, {'json': {**body, 'admin': secrets.queue_key}}, {'json': {**body, 'key': secrets.queue_key}}):
-                answer = secrets.http.post(f'{secrets.url}/{ns}/op/Rows', timeout=30, **how)
+                answer = secrets.http.post(f'{secrets.url}/{ns}/op/Rows', timeout=PATIENCE_S, **how)
                 assert answer.status_code in (401, 403, 503) and SECRET not in answer.text, (ns, answer.text)
         for task in ('Rows', 'RowsUnseen'):
             answer = secrets.request('POST', f'/{ns}/op/task', json={'param': {'op': task, 'param': {'id': THERE}}})
@@ -243,11 +243,11 @@ def test_the_key_of_the_queue_runs_tasks_and_reads_nothing(secrets):
             for more in ({}, {'syncs': names}, {'session': SESSION}, {'admin': secrets.queue_key}):
                 for body, headers in (({'key': secrets.queue_key, **more}, {}), (more, {'Authorization': f'Bearer {secrets.queue_key}'})):
                     body = {**body, 'param': param} if param else body
-                    answer = secrets.http.post(f'{secrets.url}/{ns}/{path}', json=body, headers=headers, timeout=30)
+                    answer = secrets.http.post(f'{secrets.url}/{ns}/{path}', json=body, headers=headers, timeout=PATIENCE_S)
                     assert SECRET not in answer.text and version not in answer.text and '"syncs":' not in answer.text, (ns, path, answer.text)
         for how in ({'json': {'admin': secrets.queue_key}}, {'json': {}, 'headers': {'Authorization': f'Bearer {secrets.queue_key}'}}):
             for operation in ('get', 'list', 'tasks', 'Rows'):
-                answer = secrets.http.post(f'{secrets.url}/{ns}/op/{operation}', timeout=30, **how)
+                answer = secrets.http.post(f'{secrets.url}/{ns}/op/{operation}', timeout=PATIENCE_S, **how)
                 assert answer.json()['code'] == 'SKEY', (ns, operation, answer.text)
 
 

@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from fastcgi import Connection
-from stack import Problem, wait_until
+from stack import PATIENCE_S, Problem, wait_until
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'},
          'settings': {'limit_anonymous_body_bytes': 262144}}
@@ -44,7 +44,7 @@ def test_the_key_in_the_header(door):
         again = door.request('GET', f'/{ns}/doc/Secret/one', headers={**bearer(door.key), 'If-None-Match': answer.headers['ETag']})
         assert again.status_code == 304
         assert door.request('PUT', f'/{ns}/doc/Doc/put', json={'items': []}, headers=bearer(door.key)).status_code in (200, 201, 204)
-    with door.http.get(f'{door.url}/shut/live', params={'def': 'Secret'}, headers=bearer(door.key), stream=True, timeout=30) as answer:
+    with door.http.get(f'{door.url}/shut/live', params={'def': 'Secret'}, headers=bearer(door.key), stream=True, timeout=PATIENCE_S) as answer:
         assert answer.status_code == 200 and answer.headers['Content-Type'].startswith('text/event-stream')
 
 
@@ -129,7 +129,7 @@ def test_pages_of_other_origins_do_not_write(door, headers, is_foreign):
 def refused_without_body(stack, path, headers, size=LARGE):
     """The answer to a request whose body is announced and never sent: nginx decides by its head alone."""
     context = ssl.create_default_context(cafile=str(stack.path / 'etc/certificate.pem'))
-    with socket.create_connection(('127.0.0.1', stack.port), timeout=30) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as door:
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as door:
         lines = [f'POST {path} HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', f'Content-Length: {size}', 'Connection: close',
                  *(f'{name}: {value}' for name, value in headers.items())]
         door.sendall('\r\n'.join([*lines, '', '']).encode())
@@ -161,7 +161,7 @@ def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, 
 def test_a_large_body_is_refused_as_a_small_one_is(door, path, headers):
     if path.startswith('/rest'):
         door.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'off': 'closed'}}]}, admin=True)
-    small = door.http.post(f'{door.url}{path}', json=doc('x'), headers=headers, timeout=30)
+    small = door.http.post(f'{door.url}{path}', json=doc('x'), headers=headers, timeout=PATIENCE_S)
     status, problem, fields = refused_without_body(door, path, headers)
     assert (status, problem['code']) == (small.status_code, small.json()['code'])
     assert fields.get('www-authenticate') == (small.headers.get('WWW-Authenticate') or '').lower() or status != 401
@@ -178,10 +178,10 @@ def test_large_bodies_of_those_who_may_write(door):
         assert door.request('POST', f'/{ns}/op/put', json=big, headers=bearer(door.key)).status_code == 200
         assert door.request('POST', f'/{ns}/op/put', json=big, admin=True).json()['code'] == 'SCLOSED', 'the key stands in a body that is too large'
         chunks = json.dumps(big).encode()
-        sent = door.http.post(f'{door.url}/{ns}/op/put', data=iter([chunks[:100], chunks[100:]]), timeout=30,
+        sent = door.http.post(f'{door.url}/{ns}/op/put', data=iter([chunks[:100], chunks[100:]]), timeout=PATIENCE_S,
                               headers={'Content-Type': 'application/json', **bearer(door.key)})
         assert sent.status_code == 200, sent.text
-    small = door.http.post(f'{door.url}/demo/op/get', data=iter([b'{"param":', b'{"docs":[]}}']), headers={'Content-Type': 'application/json'}, timeout=30)
+    small = door.http.post(f'{door.url}/demo/op/get', data=iter([b'{"param":', b'{"docs":[]}}']), headers={'Content-Type': 'application/json'}, timeout=PATIENCE_S)
     assert small.status_code == 200, 'a small body of unknown length needs no key'
 
 

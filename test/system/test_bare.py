@@ -8,6 +8,8 @@ import pytest
 
 from stack import BUILD, SOURCE
 
+pytestmark = pytest.mark.once  # it types a page: nothing new with another build
+
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 INSTALL = PAGE[PAGE.index('## Install on Debian'):PAGE.index('## Namespaces\n')]
 BLOCKS = re.findall(r'^```sh\n(.*?)^```$', INSTALL, re.M | re.S)

@@ -4,10 +4,14 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from stack import SOURCE
 
 sys.path.insert(0, str(SOURCE / 'scripts/lib'))
 import catalogue  # noqa: E402
+
+pytestmark = pytest.mark.once
 
 TEXT = '''\
 Package: a

@@ -6,6 +6,8 @@ import pytest
 
 from door_client import Client
 
+pytestmark = pytest.mark.once  # what nginx limits
+
 STACK = {'workers': 2, 'settings': {'limit_client_connections': 5, 'limit_client_requests': 1, 'limit_client_burst': 20, 'trusted_proxies': '127.0.0.9'}}
 MANY = 60
 
@@ -29,6 +31,11 @@ def ask_often(client, **headers):
 def assert_rationed(client, **headers):
     passed, seconds = ask_often(client, **headers)
     assert 21 <= passed <= 22 + seconds, (passed, seconds)
+
+
+def has_spent_all(client, **headers):
+    """One request may pass each second, and the machine may be slow."""
+    return 429 in [client.ask('GET', '/ping', **headers).status for _ in range(10)]
 
 
 def test_requests_of_one_address_are_rationed_and_others_served(clients):
@@ -61,19 +68,19 @@ def test_a_trusted_proxy_passes_the_address_of_its_client(clients):
     proxy = clients(9)
     assert_rationed(proxy, X_Forwarded_For='198.51.100.1')
     assert proxy.ask('GET', '/ping', X_Forwarded_For='198.51.100.2').status == 200, 'another client behind it'
-    assert proxy.ask('GET', '/ping', X_Forwarded_For='198.51.100.2, 198.51.100.1').status == 429, 'who stands last is whom the proxy has seen'
+    assert has_spent_all(proxy, X_Forwarded_For='198.51.100.2, 198.51.100.1'), 'who stands last is whom the proxy has seen'
 
 
 def test_an_address_of_version_6_counts_by_its_network(clients):
     proxy = clients(9)
     assert_rationed(proxy, X_Forwarded_For='2001:db8:1:2::1')
-    assert proxy.ask('GET', '/ping', X_Forwarded_For='2001:db8:1:2:ffff::2').status == 429
+    assert has_spent_all(proxy, X_Forwarded_For='2001:db8:1:2:ffff::2')
     assert proxy.ask('GET', '/ping', X_Forwarded_For='2001:db8:1:3::1').status == 200
 
 
 def test_nobody_else_can_choose_an_address(clients):
     assert_rationed(clients(6), X_Forwarded_For='198.51.100.66')
-    assert clients(6).ask('GET', '/ping', X_Forwarded_For='198.51.100.67').status == 429
+    assert has_spent_all(clients(6), X_Forwarded_For='198.51.100.67')
 
 
 def test_the_server_knows_whether_it_is_told_of_clients(stack, clients):

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from history import History
-from stack import Problem, Stack, StackError, children, is_alive, wait_until
+from stack import PATIENCE_S, Problem, Stack, StackError, children, is_alive, wait_until
 
 STACK = {'workers': 4}
 SECONDS = 6
@@ -179,7 +179,7 @@ def test_a_worker_that_cannot_settle_an_outcome_ends(stack):
         wait_until(lambda: not is_alive(pid), what='its end')
     finally:
         stack.step('postgres', 'start')
-    writing.join(60)
+    writing.join(PATIENCE_S)
     assert answered
     wait_until(lambda: answers(stack), what='recovery')
     assert stack.get('lab', name)['items'][0]['j'] in (1, 2)

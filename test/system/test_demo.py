@@ -15,7 +15,9 @@ import pytest
 import requests
 import urllib3
 
-from stack import BUILD, ROOM, SOURCE, children, free_port, is_alive, wait_until
+from stack import BUILD, PATIENCE_S, ROOM, SOURCE, children, free_port, is_alive, wait_until
+
+pytestmark = pytest.mark.once  # it is about scripts: nothing new with another build
 
 DOCUMENTS = 200
 
@@ -49,7 +51,7 @@ class Demo:
         return masters + [child for master in masters for child in children(master)]
 
     def get(self, ns, name, **more):
-        answer = requests.post(f'https://localhost:{self.port}/{ns}/op/{name}', verify=False, timeout=30, json=more)
+        answer = requests.post(f'https://localhost:{self.port}/{ns}/op/{name}', verify=False, timeout=PATIENCE_S, json=more)
         return answer.status_code, answer.json()
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from stack import BUILD, wait_until
+from stack import BUILD, PATIENCE_S, wait_until
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open'}}
 VERSION = subprocess.check_output([BUILD / 'src/stampd', '--version'], text=True).split()[1]
@@ -24,7 +24,7 @@ def answers(stack):
     for path in ('/', '/ping', '/nothing', '/qm/op', '/qmx/op', '/metrics', '/ready', '/.stampd/502', '/%00'):
         yield stack.request('GET', path)
         yield stack.request('POST', path, json={})
-    with stack.http.get(f'{stack.url}/lab/live', params={'def': 'Note'}, stream=True, timeout=30) as listening:
+    with stack.http.get(f'{stack.url}/lab/live', params={'def': 'Note'}, stream=True, timeout=PATIENCE_S) as listening:
         yield listening
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fastcgi import Connection
 from schema import Schemas
-from stack import Problem, wait_until
+from stack import PATIENCE_S, Problem, wait_until
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'lab': 'open', 'den': 'open'},
          'settings': {'restart_young_ms': 0, 'segment_slots': 1024, 'lock_timeout_ms': 2000}}
@@ -240,7 +240,7 @@ def test_nobody_has_a_value_twice(both):
             assert len(found) <= 1
     ending.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not wrong, wrong
     for value in values:
         assert len(holders(both, value)) <= 1, value

@@ -11,7 +11,7 @@ import requests
 
 from fastcgi import Connection
 from kit import Kit
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 from test_modules import call, expect_lost, items_of
 
 WAITING = 6
@@ -40,7 +40,7 @@ class Sender(threading.Thread):
             self.answer = http.request(*self.arguments, timeout=120, **self.more)
 
     def wait(self):
-        self.join(120)
+        self.join(PATIENCE_S)
         assert self.answer is not None, 'no answer'
         return self.answer
 

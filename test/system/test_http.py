@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from holder import items_of
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
 STACK = {'workers': 2, 'settings': {'server_timing': 'on'}}
 
@@ -30,7 +30,7 @@ def raw(stack, request):
     """Head and JSON body of what is answered to these bytes."""
     context = ssl.create_default_context(cafile=stack.http.verify)
     context.check_hostname = False
-    with socket.create_connection(('127.0.0.1', stack.port), timeout=10) as line, context.wrap_socket(line) as door:
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as line, context.wrap_socket(line) as door:
         door.sendall(request)
         answer = b''
         while not answer.endswith(b'}'):
@@ -57,7 +57,7 @@ def test_curl_sends_forms(stack, tmp_path):
     (tmp_path / 'param.json').write_text(json.dumps(put_of('curl', 3)))
     (tmp_path / 'file "x\\y".bin').write_bytes(b'\r\n--' * 10000)
     done = subprocess.run(['curl', '-sk', f'{stack.url}/lab/op/put', '-F', 'param=<param.json', '-F', 'lang=fr',
-                           '-F', 'file=@"file \\"x\\\\y\\".bin"'], cwd=tmp_path, capture_output=True, timeout=30)
+                           '-F', 'file=@"file \\"x\\\\y\\".bin"'], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)
     assert 'v' in json.loads(done.stdout)['out'], done.stdout
 
 

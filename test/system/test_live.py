@@ -16,7 +16,7 @@ from listener import Listener
 from push_service import decode
 from schema import Schemas
 from seals import open_seal, seal
-from stack import Problem, children, name_of, refused, wait_until
+from stack import PATIENCE_S, Problem, children, name_of, refused, wait_until
 
 KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
 STACK = {'workers': 3, 'settings': {
@@ -331,7 +331,7 @@ def test_a_random_history_misses_nothing(lab):
     finally:
         until.set()
         for writer in writers:
-            writer.join(60)
+            writer.join(PATIENCE_S)
 
     def is_equal():
         catch_up(lab, source)

@@ -14,7 +14,7 @@ from attacker import ATTACKER, attack, beside
 from door_client import Client
 from kit import Kit
 from schema import Schemas
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
 SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000}
 STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
@@ -122,7 +122,7 @@ def test_the_administrator_has_no_such_limits(trusted):
             assert find(client) == TIMED_OUT, 'who waits with the key is not counted'
         assert answers == []
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert answers == ['ok'] * 3
 
 
@@ -184,7 +184,7 @@ def test_one_namespace_has_a_share_of_the_workers(trusted):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(300)
+            thread.join(PATIENCE_S)
     assert set(results) == {TIMED_OUT, OF_NAMESPACE} and len(results) == 60
     assert results.count(OF_NAMESPACE) > results.count(TIMED_OUT)
 
@@ -200,7 +200,7 @@ def test_a_dead_worker_leaves_its_place(trusted):
             find(client)
 
     def reading():
-        return trusted.metrics()['stampd_long_reads']
+        return trusted.metrics().get('stampd_long_reads')
 
     trusted.set(limit_read_ms=600000)
     try:
@@ -211,7 +211,7 @@ def test_a_dead_worker_leaves_its_place(trusted):
             for pid in trusted.worker_pids():
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: reading() == 0, what='nobody reads')
-            thread.join(60)
+            thread.join(PATIENCE_S)
     finally:
         trusted.set(limit_read_ms=1000)
     with locked(trusted, 'x_Word_Main'), Client(trusted, ATTACKER) as client:

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from kit import Kit
-from stack import BUILD, SERVER_USER, SOURCE, Problem, give, is_alive, refused, wait_until
+from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, Problem, give, is_alive, refused, wait_until
 
 STACK = {'workers': 4, 'settings': {}}
 MEMORY_MB = 192
@@ -151,13 +151,13 @@ def test_synchronisations_join_json_results_only(stack):
 # --- exceptions ---
 
 def test_exceptions_with_code_arguments_and_detail(stack):
-    problem = refused('AQUOTA', out, stack, 'Raise', {'code': 'AQUOTA', 'detail': 'Too many é.', 'one': 'a', 'two': 'b'})
+    problem = refused('AQUOTA', out, stack, 'Raise', {'code': 'AQUOTA', 'detail': 'Too many é.', 'one': 'a', 'two': 'b'}).body
     assert (problem['status'], problem['major'], problem['phase']) == (400, 1, 1)
     assert (problem['args'], problem['detail']) == (['a', 'b'], 'Too many é.')
     assert problem['message'] == f'{problem["title"]} Too many é.'
     for code, status, major in (('NX', 404, 1), ('B0', 500, 2), ('XTOTAL', 500, 3), ('DOLD', 400, 4), ('CLASH', 409, 5),
                                 ('OLUNCH', 503, 6), ('SGUEST', 403, 7), ('AVERSION', 409, 1)):
-        problem = refused(code, out, stack, 'Raise', {'code': code})
+        problem = refused(code, out, stack, 'Raise', {'code': code}).body
         assert (problem['status'], problem['major'], problem['args']) == (status, major, [])
     for code in ('quota', 'ZED', 'A', 'XUNKNOWN', 'A-B', 'ABCDEFGHIJKLMNOPQ'):
         refused('BMODULE', out, stack, 'Raise', {'code': code})
@@ -182,7 +182,7 @@ def test_operations_that_meet_are_run_again(stack):
     def count():
         with requests.Session() as session:
             for _ in range(15):
-                answer = session.post(f'{stack.url}/lab/op/Count', json={}, verify=stack.http.verify, timeout=30)
+                answer = session.post(f'{stack.url}/lab/op/Count', json={}, verify=stack.http.verify, timeout=PATIENCE_S)
                 if answer.status_code == 200:
                     versions.append(answer.json()['out']['v'])
                 else:
@@ -251,7 +251,7 @@ class Others:
         with requests.Session() as session:
             while not self.is_over:
                 try:
-                    answer = session.post(f'{self.stack.url}/lab/op/get', verify=self.stack.http.verify, timeout=30,
+                    answer = session.post(f'{self.stack.url}/lab/op/get', verify=self.stack.http.verify, timeout=PATIENCE_S,
                                           json={'param': {'docs': [{'c': 'Note', 'id': 'others'}]}})
                     if answer.status_code != 200 or answer.json()['out']['docs'][0]['items'][0]['j'] != 'here':
                         self.problems.append(answer.text)
@@ -383,7 +383,7 @@ def starts(tmp_path):
     def start(*modules):
         conf = tmp_path / 'stampd.conf'
         conf.write_text(f'run_directory = {give(tmp_path)}\nworkers = 1\n{user_line()}modules = {" ".join(map(str, modules))}\n')
-        done = subprocess.run([BUILD / 'src/stampd', '-c', conf], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([BUILD / 'src/stampd', '-c', conf], capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode, done.stderr
     return start
 

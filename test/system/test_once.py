@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import requests
 
-from stack import SOURCE, Problem, children, wait_until
+from stack import PATIENCE_S, SOURCE, Problem, children, wait_until
 
 STACK = {'workers': 4}
 numbers = itertools.count(1)
@@ -74,7 +74,7 @@ class Sender(threading.Thread):
             self.error = error
 
     def wait(self):
-        self.join(60)
+        self.join(PATIENCE_S)
         assert not self.is_alive()
         if self.error:
             raise self.error
@@ -355,7 +355,7 @@ class Counting:
 
     def persist(self, http, key, *documents, **more):
         """Sends until there is an answer that settles it."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             try:
                 answer = send(self.stack, key, *documents, http=http, **more)
@@ -368,7 +368,7 @@ class Counting:
             with self.lock:
                 self.troubles[code] = self.troubles.get(code, 0) + 1
             time.sleep(0.02)
-        raise AssertionError('no answer in 60 s')
+        raise AssertionError(f'no answer in {PATIENCE_S} s')
 
     def step(self, http, name):
         answer, _ = self.persist(http, None, {'c': name[0], 'id': name[1]}, operation='get')

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 import requests
 
-from stack import BUILD, SERVER_USER, SOURCE, children, free_port, give, is_alive, stampctl, wait_until
+from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, children, free_port, give, is_alive, stampctl, wait_until
 
 STACK = {'workers': 2}
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
@@ -262,6 +262,7 @@ def test_a_request_that_waits_is_in_a_high_bucket(stack):
         cursor.execute("select from stampd.doc where class = 'Timed' and id = 'slow' for update")
         waiting = threading.Thread(target=stack.put, args=('lab', {'c': 'Timed', 'id': 'slow', 'items': [{'c': 'A', 'j': 1}]}))
         waiting.start()
+        wait_until(lambda: stack.psql(None, "select 1 from pg_stat_activity where datname = 'stampd_lab' and wait_event_type = 'Lock'"), what='the wait')
         time.sleep(1.3)
         holder.rollback()
         waiting.join()
@@ -356,7 +357,7 @@ def test_all_that_a_server_on_the_internet_needs(stack, site):
     site.write('--http', f'127.0.0.1:{site.plain}', '--acme', site.path / 'acme', '--hsts', 31536000, '--root', site.path / 'www',
                '--include', f'{site.path}/*.conf', '--name', 'localhost', '--name', 'www.example.org')
     os.kill(stack.pid('nginx'), signal.SIGHUP)
-    get = lambda path, **more: stack.http.get(f'{stack.url}{path}', timeout=30, **more)  # noqa: E731
+    get = lambda path, **more: stack.http.get(f'{stack.url}{path}', timeout=PATIENCE_S, **more)  # noqa: E731
     wait_until(lambda: get('/own').status_code == 200, what='the new configuration')
     assert get('/own').text == 'mine'
     page, script = get('/'), get('/sub/app.js')
@@ -367,12 +368,12 @@ def test_all_that_a_server_on_the_internet_needs(stack, site):
     assert get('/lab/ping').json()['db'] == 'ok'
     for path in ('/', '/lab/ping', '/nothing'):
         assert get(path).headers['Strict-Transport-Security'] == 'max-age=31536000'
-    six = requests.get(f'https://[::1]:{site.second}/lab/ping', verify=False, timeout=30)
+    six = requests.get(f'https://[::1]:{site.second}/lab/ping', verify=False, timeout=PATIENCE_S)
     assert six.json()['db'] == 'ok'
     plain = f'http://127.0.0.1:{site.plain}'
-    led = requests.get(f'{plain}/lab/ping?a=1', allow_redirects=False, timeout=30, headers={'Host': 'www.example.org'})
+    led = requests.get(f'{plain}/lab/ping?a=1', allow_redirects=False, timeout=PATIENCE_S, headers={'Host': 'www.example.org'})
     assert (led.status_code, led.headers['Location']) == (301, f'https://www.example.org:{stack.port}/lab/ping?a=1')
-    assert requests.get(f'{plain}/.well-known/acme-challenge/token', timeout=30).text == 'proof'
+    assert requests.get(f'{plain}/.well-known/acme-challenge/token', timeout=PATIENCE_S).text == 'proof'
     get('/lab/op/get?admin=secret-of-mine&param={}')
     log = (site.path / 'access.log').read_text()
     assert '"GET /lab/op/get" ' in log and '"GET /nothing" 404' in log and 'secret-of-mine' not in log

@@ -3,7 +3,11 @@ import re
 import shlex
 import subprocess
 
+import pytest
+
 from stack import BUILD, SOURCE, Stack, stampctl, wait_until
+
+pytestmark = pytest.mark.once
 
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 ALL_PAGES = ''.join(path.read_text() for path in sorted((SOURCE / 'doc/how-to').glob('*.md')))

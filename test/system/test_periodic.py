@@ -11,7 +11,7 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import SOURCE, Stack, wait_until
+from stack import PATIENCE_S, SOURCE, Stack, wait_until
 
 STACK = {'workers': 4, 'settings': {}, 'namespaces': {'z': 'closed', 'lab': 'open', 'demo': 'open'}}
 UTC = datetime.timezone.utc
@@ -158,7 +158,7 @@ def test_a_plan_waits_for_the_table_before_it_takes_a_rule(stack, manager):
                                       (holder.info.backend_pid,)), what='the plan')
         cursor.execute("select 1 from cron where name = 'Rule' for update nowait")
     holder.close()
-    planning.join(60)
+    planning.join(PATIENCE_S)
     assert task(stack) is not None
 
 
@@ -495,7 +495,7 @@ def test_a_slow_task_and_a_bad_namespace_hold_up_nobody(stack, manager, kit):
         assert not done and stack.psql('lab', "select count(*) from taskqueue where opname = 'Gate'") == [(1,)]
     finally:
         gate.touch()
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert done[0].returncode == 1 and 'NNAMESPACE' in done[0].stderr
     assert counted(stack, 'slow') == 1
 

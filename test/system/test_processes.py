@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fastcgi import STDIN, Connection, record
-from stack import BUILD, ROOM, SERVER_USER, SOURCE, children, give, wait_until
+from stack import BUILD, PATIENCE_S, ROOM, SERVER_USER, SOURCE, children, give, wait_until
 
 PROGRAM = BUILD / 'src/stampd'
 
@@ -139,7 +139,7 @@ class Load:
 
 
 def run(*words):
-    return subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True, timeout=20)
+    return subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 # --- options and start ---

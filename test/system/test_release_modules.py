@@ -56,7 +56,7 @@ def test_what_an_old_client_writes_later(stack):
 def test_what_is_put_by_sql_is_read_in_the_newest_form(stack):
     """A database runs no C: it is stored as it was given, and found when a worker has written it."""
     stack.psql('lab', """select put_item('Rel', 'sql', 'Main', '', '{"old":7}')""")
-    wait_until(lambda: main(stack, 'sql')['Main'] == {'new': 7, 'twice': 14}, 10)
+    wait_until(lambda: main(stack, 'sql')['Main'] == {'new': 7, 'twice': 14})
     assert stored(stack)['sql'] == {'old': 7}
     stack.put('lab', {'c': 'Rel', 'id': 'sql', 'items': [{'c': 'Main', 'j': {'new': 7, 'twice': 14, 'more': 1}}]})
     assert found(stack, 7) == ['r07', 'sql']

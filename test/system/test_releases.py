@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from schema import Schemas, check_side
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
 STACK = {'workers': 3, 'settings': {'keep_interval_s': 1}}
 
@@ -70,7 +70,7 @@ def test_what_an_old_client_writes_is_of_the_newest_release(lab, write):
     for content, wanted in (({'group': 'g1', 'fax': 9}, {'team': 'g1', 'n': 7}), ({'gr\u006fup': 'g2', 'n': 1}, {'team': 'g2', 'n': 1}),
                             ({'team': 'g3', 'n': 2}, {'team': 'g3', 'n': 2}), ({'group': 'old', 'team': 'g4', 'n': 2}, {'team': 'g4', 'n': 2})):
         write(lab, id_, content)
-        wait_until(lambda wanted=wanted: main(lab, id_) == wanted, 10)
+        wait_until(lambda wanted=wanted: main(lab, id_) == wanted)
         assert stored(lab, id_) == [wanted]
         assert id_ in members(lab, wanted['team']) and id_ in found(lab, wanted['team'])
     check_side(lab, 'lab', 'Person', 'Main', FIELDS)
@@ -83,7 +83,7 @@ def test_what_an_old_client_writes_is_of_the_newest_release(lab, write):
 
 def test_escapes_hide_no_name(lab):
     text = '{"param":{"docs":[{"c":"Person","id":"escaped","items":[{"c":"Main","j":{"gr\\u006fup":"g","f\\u0061x":1}}]}]}}'
-    assert lab.http.post(f'{lab.url}/lab/op/put', data=text, headers={'Content-Type': 'application/json'}, timeout=10).status_code == 200
+    assert lab.http.post(f'{lab.url}/lab/op/put', data=text, headers={'Content-Type': 'application/json'}, timeout=PATIENCE_S).status_code == 200
     assert main(lab, 'escaped') == {'team': 'g', 'n': 7} == stored(lab, 'escaped')[0]
 
 
@@ -92,7 +92,7 @@ def test_what_stands_there_in_an_old_form_is_read_in_the_newest(lab):
     put(lab, 'hand', {'team': 'h', 'n': 1})
     lab.psql('lab', """update item set content = '{"group":"h2","fax":1}' where class = 'Person' and id = 'hand' and iclass = 'Main'""")
     lab.psql('lab', "select pg_notify('stampd', 'all')")
-    wait_until(lambda: main(lab, 'hand') == {'team': 'h2', 'n': 7}, 20)
+    wait_until(lambda: main(lab, 'hand') == {'team': 'h2', 'n': 7})
     lab.put('lab', {'c': 'Person', 'id': 'hand', 'items': [{'c': 'Adr', 'k': 'a', 'j': {'code': '75'}}]})
     assert main(lab, 'hand') == {'team': 'h2', 'n': 7} and stored(lab, 'hand', 'Adr') == [{'zip': '75'}]
     put(lab, 'hand', {'team': 'h3', 'n': 1})

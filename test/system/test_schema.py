@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 
 from schema import Schemas, check_side
-from stack import Problem, children, name_of, wait_until
+from stack import PATIENCE_S, Problem, children, name_of, wait_until
 
 STACK = {'workers': 3}
 
@@ -142,7 +142,7 @@ def test_numbers_are_exported_as_they_are_written(stack):
                '0.1234567890123456789012345678', '9223372036854775807', '9223372036854775808', '-2147483648', '1.0']
     for place, number in enumerate(numbers):
         text = '{"size": %s, "count": %s, "ratio": %s, "years": [%s, 7, "x", null]}' % ((number,) * 4)
-        answer = stack.http.post(f'{stack.url}/lab/op/put', timeout=30, headers={'Content-Type': 'application/json'},
+        answer = stack.http.post(f'{stack.url}/lab/op/put', timeout=PATIENCE_S, headers={'Content-Type': 'application/json'},
                                  data='{"param":{"docs":[{"c":"Person","id":"n%d","items":[{"c":"Adr","k":"a","j":%s}]}]}}' % (place, text))
         assert answer.status_code == 200, answer.text
     assert check_side(stack, 'lab', 'Person', 'Adr', FIELDS)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import psycopg2
 import pytest
 
-from stack import BUILD, SOURCE, Problem, run_program, stampctl, wait_until
+from stack import BUILD, PATIENCE_S, SOURCE, Problem, run_program, stampctl, wait_until
 
 STACK = {'workers': 2}
 
@@ -176,7 +176,7 @@ def test_one_migration_at_a_time(stack):
             None, "select pid from pg_stat_activity where datname = 'stampd_lab' and wait_event = 'advisory'"), what='the second')
         cursor.execute('select pg_advisory_unlock_all()')
     other.close()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert waits is not True, 'it did not wait'
     assert outcomes and outcomes[0].status == 0
 
@@ -280,7 +280,7 @@ def test_an_interrupted_load_goes_on(stack, load, tmp_path):
             pipe.flush()
             wait_until(lambda: contents(stack, 'lab', ['p3069'])['p3069'], what='the last document written to the pipe')
             running.send_signal(signal.SIGINT)
-            out, error = running.communicate(timeout=20)
+            out, error = running.communicate(timeout=PATIENCE_S)
     finally:
         running.kill()
     assert running.returncode == 1 and 'interrupted; lines up to 70 are stored' in error, (out, error)

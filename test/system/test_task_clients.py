@@ -9,7 +9,7 @@ import pytest
 from door_client import Client
 from kit import Kit
 from manager import PARKED, Manager
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 
 STACK = {'workers': 3, 'settings': {}}
 MOST, MOST_OF_ALL = 20, 30
@@ -82,7 +82,7 @@ def test_the_limits_hold_for_those_who_come_together(stack, clients, manager):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert (outcomes.count(200), outcomes.count(429)) == (MOST_OF_ALL, 60 - MOST_OF_ALL)
     assert len(rows(stack, '1')) == MOST_OF_ALL
 
@@ -98,7 +98,7 @@ def test_who_counts_waits_for_those_who_have_counted(stack, clients, manager):
         thread.start()
         wait_until(lambda: stack.psql('lab', waits), what='the request waits')
         another.commit()
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert (answers[0].status, answers[0].code, answers[0].args) == (429, 'XBUSY', ['limit_tasks_waiting', str(MOST_OF_ALL)])
 
 

@@ -4,7 +4,9 @@ import threading
 import psycopg2
 import pytest
 
-from stack import Stack
+from stack import PATIENCE_S, Stack
+
+pytestmark = pytest.mark.once  # functions of the database alone
 
 PARKED = 991231235959999
 EARLY, LATE = 200101000000000, 400101000000000
@@ -145,7 +147,7 @@ def test_putting_back_waits_for_a_request_for_the_resource_that_is_being_committ
             thread = threading.Thread(target=lambda: answers.append(put_back(stack, first)))
             thread.start()
             other.commit()
-            thread.join(60)
+            thread.join(PATIENCE_S)
     assert answers == [LATE]
     assert (row(stack, first, '1'), row(stack, second, 'startat')) == (None, (LATE,))
 

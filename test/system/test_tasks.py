@@ -9,7 +9,7 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import refused, wait_until
+from stack import PATIENCE_S, refused, wait_until
 
 STACK = {'workers': 4, 'settings': {}}
 
@@ -401,7 +401,7 @@ def test_contention_is_met_as_by_any_operation(stack, manager, signs):
     wait_until(here.is_symlink)
     stack.op('demo', 'Count', {'id': 'x'})
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert outcomes[0]['result'] == 'done'
     assert counted(stack, 'x') == 2
     assert len(history(stack)) == 1
@@ -420,7 +420,7 @@ def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
         wait_until(here.is_symlink)
         thread.join(13)
         gate.touch()
-        thread.join(60)
+        thread.join(PATIENCE_S)
     finally:
         stack.set(limit_operation_s=10)
     assert outcomes and outcomes[0]['result'] == 'done' and counted(stack, 'x') == 1
@@ -438,7 +438,7 @@ def test_one_task_is_run_by_one_of_many_managers(stack, manager, signs):
     wait_until(lambda: len(outcomes) == 2)
     gate.touch()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert sorted(outcomes) == ['done', 'running', 'running']
     assert counted(stack, 'x') == 1
 
@@ -457,7 +457,7 @@ def test_a_late_attempt_changes_nothing(stack, manager, signs):
     stack.psql('demo', "update taskqueue set opname = 'Count'")
     assert manager.run(task)['result'] == 'done'
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert outcomes[0]['result'] == 'late'
     assert counted(stack, 'x') == 1
     assert history(stack, 'retry, exc') == [(0, 'LOST'), (1, None)]
@@ -472,7 +472,7 @@ def test_a_task_that_is_dropped_while_it_runs_does_not_commit(stack, manager, si
     wait_until(here.is_symlink)
     stack.psql('demo', 'select task_drop(%s)', (task,))
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert outcomes[0]['result'] == 'late'
     assert counted(stack, 'x') == 0
 
@@ -488,7 +488,7 @@ def test_a_new_request_for_a_resource_whose_task_runs_is_a_task_of_its_own(stack
         plan(stack, {'op': 'Gate', 'param': {'id': 'y', 'gate': str(gate)}, 'resource': 'r'})
     (second,) = manager.due()
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert manager.run(second)['result'] == 'done'
     assert (counted(stack, 'x'), counted(stack, 'y')) == (1, 1)
 
@@ -508,7 +508,7 @@ def test_tasks_of_a_domain_run_one_at_a_time_in_their_order(stack, manager, sign
     assert manager.run(second)['result'] == 'turn'
     assert manager.due() == [other]
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert answers[0]['next']['id'] == second and answers[0]['next']['domain'] == 'd'
     assert manager.run(third)['result'] == 'turn'
     assert manager.run(second)['next']['id'] == failing
@@ -621,7 +621,7 @@ def test_who_comes_behind_slow_ones_goes_back_and_loses_nothing(stack, manager, 
     assert len(manager.scan()['running']) == 4, 'all are claimed'
     wait_until(lambda: time.monotonic() > begun + 1.2)
     gate.touch()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert [outcome['result'] for outcome in answers[0]] == ['done', 'more', 'more', 'more']
     assert rows(stack, 'starttime, retry, step, exc') == [(None, 0, 0, None)] * 3
     assert rows(stack, 'startat') == places, 'their places are kept'

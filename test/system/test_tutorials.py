@@ -11,6 +11,8 @@ import pytest
 from stack import BUILD, SOURCE, Stack
 from replay import DEMONSTRATION, learn
 
+pytestmark = pytest.mark.once
+
 PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
 SECONDS = 120
 

@@ -7,6 +7,8 @@ import pytest
 
 from stack import BUILD
 
+pytestmark = pytest.mark.once
+
 UNITS = ['stampd', 'stamp-queue']
 
 
