@@ -258,7 +258,7 @@ static enum fault verify_cached(struct documents *documents, int ns, struct aren
     }
     if (!commit.count)
         return FAULT_NONE;
-    enum fault fault = store_verify(documents->store, ns, arena, &commit);
+    enum fault fault = store_commit_verify(documents->store, ns, arena, &commit);
     if (fault && fault != FAULT_STALE)
         return fault;
     for (size_t i = 0; i < commit.count; i++) {

@@ -270,7 +270,7 @@ static enum fault verify_in_database(struct transaction *transaction)
         commit.documents[commit.count++] =
             (struct commit_document){.base = transaction->entries[i].found.document, .act = DRAFT_READ};
     }
-    enum fault fault = store_verify(documents->store, transaction->ns, transaction->arena, &commit);
+    enum fault fault = store_commit_verify(documents->store, transaction->ns, transaction->arena, &commit);
     for (size_t i = 0; fault == FAULT_STALE && i < commit.count; i++)
         if (commit.documents[i].moved)
             documents_distrust(documents, transaction->ns, &entries[i]->found);

@@ -10,7 +10,6 @@
 
 #include "store/statements.h"
 #include "store/store_commit.h"
-#include "store/store_private.h"
 
 struct commit_documents; /* of the parts absences to purge: store_commit_documents.c */
 
@@ -23,7 +22,7 @@ struct planned {
 
 struct commit_run {
     struct store *store;
-    struct store_session *session;
+    int ns;
     struct arena *arena;
     struct commit *commit;
     const struct schema *schema;        /* of the namespace; NULL: neither documents nor copies are written */

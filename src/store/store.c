@@ -1,5 +1,4 @@
-/* store: the sessions of this process, one per namespace, and snapshots. store_load.c reads documents,
- * store_commit.c writes and verifies them, store_list.c lists them. */
+/* store: the sessions of this process, one per namespace: opened on use, closed when there are too many. */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -8,14 +7,23 @@
 #include "base/log.h"
 #include "segment/namespaces.h"
 #include "store/session.h"
+#include "store/store_cache.h"
 #include "store/store_private.h"
+#include "store/store_reading.h"
+#include "store/store_session.h"
+
+static const struct store_cache *const caches[] = {
+#define CACHE(name) &store_cache_##name,
+#include "store/store_cache_table.h"
+#undef CACHE
+};
 
 enum { RECENT_MS = 10000 }; /* a session used within this time counts as in use */
 
 struct store *store_create(const struct settings *settings, struct segment *segment)
 {
     struct store *store = calloc(1, sizeof *store);
-    if (!store)
+    if (!store || !(store->reading = calloc(1, sizeof *store->reading)))
         log_fatal("out of memory store");
     store->settings = settings;
     store->segment = segment;
@@ -29,7 +37,30 @@ void store_destroy(struct store *store)
         return;
     for (int ns = 0; ns < NAMESPACES_MOST; ns++)
         store_close(store, ns);
+    free(store->reading);
     free(store);
+}
+
+static void close_caches(struct store_session *session)
+{
+    for (size_t i = 0; i < COUNT_OF(caches); i++) {
+        if (session->caches[i])
+            caches[i]->close(session->caches[i]);
+        free(session->caches[i]);
+        session->caches[i] = NULL;
+    }
+}
+
+static enum fault open_caches(struct store_session *session)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < COUNT_OF(caches) && !fault; i++) {
+        if (!(session->caches[i] = calloc(1, caches[i]->size)))
+            log_fatal("out of memory store");
+        if (caches[i]->open)
+            fault = caches[i]->open(session->caches[i], session->pg);
+    }
+    return fault;
 }
 
 void store_close(struct store *store, int ns)
@@ -37,18 +68,68 @@ void store_close(struct store *store, int ns)
     struct store_session *session = &store->sessions[ns];
     if (!session->pg)
         return;
+    close_caches(session);
     pg_close(session->pg);
-    store_forget_schema(session);
-    store_forget_statements(session);
-    store_forget_searches(session);
     session->pg = NULL;
     session->in_snapshot = session->is_held = false;
     store->open_count--;
 }
 
+/* --- access -------------------------------------------------------------------------------------- */
+
+const struct settings *store_settings(const struct store *store)
+{
+    return store->settings;
+}
+
+struct segment *store_segment(const struct store *store)
+{
+    return store->segment;
+}
+
 int64_t store_pipeline_ms(const struct store *store)
 {
     return 2 * store->settings->statement_timeout_ms;
+}
+
+struct store_reading *store_reading(const struct store *store)
+{
+    return store->reading;
+}
+
+struct pg *store_pg(const struct store *store, int ns)
+{
+    return store->sessions[ns].pg;
+}
+
+void *store_cache_of(const struct store *store, int ns, enum store_cache_kind kind)
+{
+    return store->sessions[ns].caches[kind];
+}
+
+bool store_in_snapshot(const struct store *store, int ns)
+{
+    return store->sessions[ns].in_snapshot;
+}
+
+void store_set_snapshot(struct store *store, int ns, bool in_snapshot)
+{
+    store->sessions[ns].in_snapshot = in_snapshot;
+}
+
+bool store_is_held(const struct store *store, int ns)
+{
+    return store->sessions[ns].is_held;
+}
+
+void store_set_held(struct store *store, int ns, bool is_held)
+{
+    store->sessions[ns].is_held = is_held;
+}
+
+void store_renew(struct store *store, int ns)
+{
+    store->sessions[ns].used = ++store->turn;
 }
 
 /* --- opening ------------------------------------------------------------------------------------- */
@@ -93,10 +174,10 @@ static bool is_crowded(const struct store *store)
     return oldest < 0 || clock_monotonic_ms() - store->sessions[oldest].used_ms < RECENT_MS;
 }
 
-static void note_use(struct store *store, struct store_session *session)
+static void note_use(struct store *store, int ns)
 {
-    session->used = ++store->turn;
-    session->used_ms = clock_monotonic_ms();
+    store_renew(store, ns);
+    store->sessions[ns].used_ms = clock_monotonic_ms();
 }
 
 static enum fault open_session(struct store *store, int ns)
@@ -105,9 +186,10 @@ static enum fault open_session(struct store *store, int ns)
     make_room(store);
     enum fault fault = session_open(store->settings, store->segment, ns, &session->pg);
     if (!fault)
-        fault = store_read_schema(session);
+        fault = open_caches(session);
     namespaces_set_health(store->segment, ns, !fault);
     if (fault) {
+        close_caches(session);
         pg_close(session->pg);
         session->pg = NULL;
         session->reason = fault;
@@ -118,7 +200,7 @@ static enum fault open_session(struct store *store, int ns)
     store->open_count++;
     session->failures = 0;
     session->in_snapshot = false;
-    note_use(store, session);
+    note_use(store, ns);
     return FAULT_NONE;
 }
 
@@ -142,7 +224,7 @@ enum fault store_use(struct store *store, int ns, struct pg **pg_r)
         if (fault)
             return fault;
     }
-    note_use(store, session);
+    note_use(store, ns);
     *pg_r = session->pg;
     return FAULT_NONE;
 }
@@ -173,29 +255,4 @@ enum fault store_reconnect(struct store *store, int ns, int64_t patience_ms)
             pause_ms = deadline_ms - now_ms;
         clock_sleep_ms(pause_ms > 0 ? pause_ms : 0);
     }
-}
-
-/* --- snapshots ----------------------------------------------------------------------------------- */
-
-static enum fault begin_snapshot(struct store *store, int ns, void *context UNUSED)
-{
-    return pg_execute(store->sessions[ns].pg, "begin isolation level repeatable read read only");
-}
-
-enum fault store_snapshot_begin(struct store *store, int ns)
-{
-    enum fault fault = store_run(store, ns, begin_snapshot, NULL);
-    if (!fault)
-        store->sessions[ns].in_snapshot = true;
-    return fault;
-}
-
-void store_snapshot_end(struct store *store, int ns)
-{
-    struct store_session *session = &store->sessions[ns];
-    if (!session->in_snapshot)
-        return;
-    session->in_snapshot = false;
-    if (pg_execute(session->pg, "rollback") || !pg_is_usable(session->pg))
-        store_close(store, ns);
 }

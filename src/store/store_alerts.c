@@ -1,7 +1,7 @@
 /* store_alerts: tasks with unreported failures, tasks parked too long ago, tasks requested by clients; task
  * declarations of operations. */
 #include "store/statements.h"
-#include "store/store_private.h"
+#include "store/store_run.h"
 #include "store/store_tasks.h"
 
 enum fault store_tasks_unreported(struct store *store, int ns, struct arena *arena, int64_t failures,

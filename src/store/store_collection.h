@@ -1,4 +1,4 @@
-/* store_collection: pages of a collection, and all of it as a stream. */
+/* store_collection: pages of a collection. */
 #ifndef STAMPD_STORE_STORE_COLLECTION_H
 #define STAMPD_STORE_STORE_COLLECTION_H
 
@@ -38,26 +38,5 @@ struct collection_page {
 };
 MUST_USE enum fault store_collection(struct store *store, int ns, const struct collection_query *query,
                                      struct collection_page *page_r);
-
-/* All members of a collection, with their documents, in memory for the largest item only: they are streamed
- * as the database sends them, and are of one instant, that of `page_r`.  Send no other query to the
- * namespace meanwhile. */
-struct collection_stream;
-struct collection_row {
-    bool is_first; /* of its member */
-    struct bytes id;
-    int64_t version;      /* of the document */
-    int64_t ctime, dtime; /* with documents */
-    struct item item;     /* one item of the document; no class: it has none */
-};
-/* Of the query: arena, class, name, value, minute. `stream_r` is NULL if there is no such collection, or it
- * is not ready. */
-MUST_USE enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
-                                       bool with_documents, int64_t deadline_ms,
-                                       struct collection_page *page_r, struct collection_stream **stream_r);
-/* The row is valid until the next call; NULL: the end. */
-MUST_USE enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r);
-/* Also allowed before the end, but then closes the session. */
-void store_stream_end(struct collection_stream *stream);
 
 #endif

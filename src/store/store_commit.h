@@ -68,6 +68,7 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
                                  enum fault *fault_r);
 
 /* Verifies versions only (hosts = many): FAULT_STALE and flags if some have moved. */
-MUST_USE enum fault store_verify(struct store *store, int ns, struct arena *arena, struct commit *commit);
+MUST_USE enum fault store_commit_verify(struct store *store, int ns, struct arena *arena,
+                                        struct commit *commit);
 
 #endif

@@ -1,6 +1,7 @@
 /* store_commit_documents: the parts of a commit that lock, verify and write its documents; and their
  * verification alone. */
 #include "store/commit_part.h"
+#include "store/store_run.h"
 
 /* Parameters of CORE from 0: those shared with other statements are encoded once. */
 enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_DTIME, CORE_V1, CORE_V2 };
@@ -238,7 +239,7 @@ const struct commit_part commit_part_purge = {.plan = plan_purge};
 
 /* --- verification alone -------------------------------------------------------------------------- */
 
-enum fault store_verify(struct store *store, int ns, struct arena *arena, struct commit *commit)
+enum fault store_commit_verify(struct store *store, int ns, struct arena *arena, struct commit *commit)
 {
     struct pg_params params;
     pg_params_start(&params, arena);

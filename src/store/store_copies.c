@@ -3,6 +3,7 @@
 
 #include "model/mutation.h"
 #include "store/commit_part.h"
+#include "store/store_run.h"
 #include "store/store_commit.h"
 
 /* --- due copies ---------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 
 #include "model/cron.h"
 #include "store/statements.h"
-#include "store/store_private.h"
+#include "store/store_run.h"
 
 static void add_declarations(struct pg_params *params, const struct cron_declaration *declarations,
                              size_t count)

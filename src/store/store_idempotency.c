@@ -5,6 +5,7 @@
 
 #include "model/stamp.h"
 #include "store/commit_part.h"
+#include "store/store_run.h"
 
 /* Columns of IDEMPOTENCY_FIND. */
 enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
@@ -12,7 +13,7 @@ enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
 /* Answers stored before this time are too old. */
 static int64_t oldest(const struct store *store, int64_t now)
 {
-    return stamp_add_ms(now, -1000 * store->settings->idempotency_s);
+    return stamp_add_ms(now, -1000 * store_settings(store)->idempotency_s);
 }
 
 int64_t store_idempotency_purge_s(const struct settings *settings)
@@ -68,7 +69,7 @@ static enum fault plan_purge(struct commit_run *run)
 {
     if (run->commit->idempotency)
         pg_add_i64(commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY_PURGE]),
-                   stamp_add_ms(stamp_now(), -1000 * store_idempotency_purge_s(run->store->settings)));
+                   stamp_add_ms(stamp_now(), -1000 * store_idempotency_purge_s(store_settings(run->store))));
     return FAULT_NONE;
 }
 

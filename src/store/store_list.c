@@ -3,7 +3,7 @@
 
 #include "model/search.h"
 #include "store/statements.h"
-#include "store/store_private.h"
+#include "store/store_long.h"
 
 /* Rows read for one page: zombies and documents not changed since are read too, so the page size is no
  * bound. */
@@ -81,8 +81,8 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
     return FAULT_NONE;
 }
 
-enum fault store_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor, int32_t limit,
-                         struct bytes **classes_r, size_t *count_r)
+enum fault store_list_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor,
+                              int32_t limit, struct bytes **classes_r, size_t *count_r)
 {
     assert(limit > 0);
     struct pg_params params;

@@ -20,7 +20,7 @@ MUST_USE enum fault store_list(struct store *store, int ns, struct arena *arena,
 
 /* The first `limit` classes above `cursor` (empty: from the start) that have documents or zombies, in
  * order. */
-MUST_USE enum fault store_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor,
-                                  int32_t limit, struct bytes **classes_r, size_t *count_r);
+MUST_USE enum fault store_list_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor,
+                                       int32_t limit, struct bytes **classes_r, size_t *count_r);
 
 #endif

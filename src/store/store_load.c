@@ -9,7 +9,8 @@
 #include "model/mutation.h"
 #include "store/statements.h"
 #include "model/stamp.h"
-#include "store/store_private.h"
+#include "store/schema_cache.h"
+#include "store/store_long.h"
 
 /* Loads per round trip: enough to hide its latency, few enough to bound the memory of the results.  With a
  * bound in bytes, the first round is short, and queries the sizes of the documents of the next. */
@@ -23,25 +24,25 @@ enum { FLOOR, VERSION, CTIME, DTIME, V1, V2, ICLASS, KEY, ITEM_VERSION, VOP, CON
 enum { SCHEMAS_MOST = 4 };
 
 /* The class, if its contents must be mutated when read. */
-static const struct schema_class *old_class(const struct store_session *session, struct bytes name)
+static const struct schema_class *old_class(const struct store *store, int ns, struct bytes name)
 {
-    const struct schema *schema = store_present_schema(session);
+    const struct schema *schema = schema_cache_get(store, ns);
     const struct schema_class *class = schema->has_old ? schema_find_class(schema, name) : NULL;
     return class && mutation_applies(class) ? class : NULL;
 }
 
 /* A copy may have been read under another schema: it is unusable until all contents are rewritten.  Then
  * everything changed has a newer version. */
-static struct document *copy_of(const struct store_session *session, const struct load *load)
+static struct document *copy_of(const struct store *store, int ns, const struct load *load)
 {
-    const struct schema_class *class = old_class(session, load->class);
+    const struct schema_class *class = old_class(store, ns, load->class);
     return class && class->is_old ? NULL : load->copy;
 }
 
-static const struct pg_statement *statement_of(const struct store_session *session, const struct load *load,
+static const struct pg_statement *statement_of(const struct store *store, int ns, const struct load *load,
                                                struct pg_params *params, struct arena *arena)
 {
-    const struct document *copy = copy_of(session, load);
+    const struct document *copy = copy_of(store, ns, load);
     pg_params_start(params, arena);
     pg_add_text(params, load->class);
     pg_add_text(params, load->id);
@@ -106,11 +107,11 @@ static void mutate_items(const struct schema_class *class, struct arena *arena, 
 }
 
 /* The index returns items in order, but no statement guarantees it: checked here, and sorted if necessary. */
-static enum fault read_document(struct store_session *session, const struct pg_result *result,
+static enum fault read_document(struct store *store, int ns, const struct pg_result *result,
                                 struct arena *arena, struct load *load)
 {
-    const struct schema_class *old = old_class(session, load->class);
-    struct document *copy = copy_of(session, load);
+    const struct schema_class *old = old_class(store, ns, load->class);
+    struct document *copy = copy_of(store, ns, load);
     int64_t schema = 0;
     int rows = pg_rows(result);
     struct header header = {.class = load->class, .id = load->id};
@@ -133,8 +134,8 @@ static enum fault read_document(struct store_session *session, const struct pg_r
         log_error("table namespace has no row");
         return FAULT_XDATABASE;
     }
-    if (schema != store_present_schema(session)->number) {
-        store_forget_schema(session);
+    if (schema != schema_cache_get(store, ns)->number) {
+        schema_cache_forget(store, ns);
         return FAULT_STALE;
     }
     if (!is_sound(&header)) {
@@ -156,20 +157,20 @@ static enum fault read_document(struct store_session *session, const struct pg_r
         load->document = document_hold(copy);
     else
         load->document = document_merge(copy, &header, items, count);
-    load->document->until = expiry_of(store_present_schema(session), load->document);
+    load->document->until = expiry_of(schema_cache_get(store, ns), load->document);
     return FAULT_NONE;
 }
 
-static enum fault load_one(struct store_session *session, struct arena *arena, struct load *load)
+static enum fault load_one(struct store *store, int ns, struct arena *arena, struct load *load)
 {
     struct pg_params params;
-    const struct pg_statement *statement = statement_of(session, load, &params, arena);
+    const struct pg_statement *statement = statement_of(store, ns, load, &params, arena);
     struct pg_result *result;
-    enum fault fault = pg_run(session->pg, statement, &params, &result);
-    return fault ? fault : read_document(session, result, arena, load);
+    enum fault fault = pg_run(store_pg(store, ns), statement, &params, &result);
+    return fault ? fault : read_document(store, ns, result, arena, load);
 }
 
-static void add_sizes(struct store_session *session, struct arena *arena, const struct load *loads,
+static void add_sizes(struct store *store, int ns, struct arena *arena, const struct load *loads,
                       size_t count)
 {
     struct bytes *classes = ARENA_ROOM(arena, struct bytes, count);
@@ -182,7 +183,7 @@ static void add_sizes(struct store_session *session, struct arena *arena, const 
     pg_params_start(&params, arena);
     pg_add_text_array(&params, classes, count);
     pg_add_text_array(&params, ids, count);
-    pg_pipeline_add(session->pg, &statements[STATEMENT_SIZES], &params);
+    pg_pipeline_add(store_pg(store, ns), &statements[STATEMENT_SIZES], &params);
 }
 
 /* How many of the next are loaded together: as many as fit into the size of a round, and at least one. */
@@ -207,23 +208,23 @@ struct round {
     bool is_long;
 };
 
-static enum fault send_round(struct store *store, struct store_session *session, struct arena *arena,
-                             const struct round *round, int64_t limit_ms, struct pg_result ***results_r)
+static enum fault send_round(struct store *store, int ns, struct arena *arena, const struct round *round,
+                             int64_t limit_ms, struct pg_result ***results_r)
 {
     struct pg_verdict verdict;
-    enum fault fault = pg_pipeline_begin(session->pg, arena);
+    enum fault fault = pg_pipeline_begin(store_pg(store, ns), arena);
     if (fault)
         return fault;
     if (limit_ms)
-        store_add_limit(session, arena, limit_ms);
+        store_long_add_limit(store_pg(store, ns), arena, limit_ms);
     for (size_t i = 0; i < round->count; i++) {
         struct pg_params params;
-        const struct pg_statement *statement = statement_of(session, &round->loads[i], &params, arena);
-        pg_pipeline_add(session->pg, statement, &params);
+        const struct pg_statement *statement = statement_of(store, ns, &round->loads[i], &params, arena);
+        pg_pipeline_add(store_pg(store, ns), statement, &params);
     }
     if (round->ahead)
-        add_sizes(session, arena, round->loads + round->count, round->ahead);
-    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+        add_sizes(store, ns, arena, round->loads + round->count, round->ahead);
+    pg_pipeline_run(store_pg(store, ns), store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
     *results_r = verdict.results + (limit_ms ? 1 : 0);
@@ -234,7 +235,6 @@ static enum fault send_round(struct store *store, struct store_session *session,
 static enum fault load_round(struct store *store, int ns, struct arena *arena, const struct round *round,
                              size_t *next_r)
 {
-    struct store_session *session = &store->sessions[ns];
     struct pg_result **results;
     struct long_read read = {0};
     enum fault fault;
@@ -242,11 +242,11 @@ static enum fault load_round(struct store *store, int ns, struct arena *arena, c
     do {
         fault = round->is_long ? store_long_begin(store, ns, 0, &read) : FAULT_NONE;
         if (!fault)
-            fault = send_round(store, session, arena, round, read.limit_ms, &results);
+            fault = send_round(store, ns, arena, round, read.limit_ms, &results);
         again = round->is_long && store_long_end(store, ns, &read, &fault);
     } while (again);
     for (size_t i = 0; i < round->count && !fault; i++)
-        fault = read_document(session, results[i], arena, &round->loads[i]);
+        fault = read_document(store, ns, results[i], arena, &round->loads[i]);
     if (round->ahead && !fault)
         *next_r = next_round(results[round->count], round->ahead);
     return fault;
@@ -292,7 +292,7 @@ static enum fault load_bounded(struct store *store, int ns, struct load *loads, 
 static enum fault load_all(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count,
                            bool is_long, size_t bytes_most)
 {
-    enum fault fault = count == 1 && !is_long ? load_one(&store->sessions[ns], arena, loads)
+    enum fault fault = count == 1 && !is_long ? load_one(store, ns, arena, loads)
                        : count == 1 || bytes_most == SIZE_MAX
                            ? load_rounds(store, ns, arena, loads, count, is_long)
                            : load_bounded(store, ns, loads, count, is_long, bytes_most);
@@ -315,13 +315,12 @@ struct loading {
 static enum fault load_under_schema(struct store *store, int ns, void *context)
 {
     const struct loading *loading = context;
-    struct store_session *session = &store->sessions[ns];
     for (int schemas = 1;; schemas++) {
-        enum fault fault = store_read_schema(session);
+        enum fault fault = schema_cache_read(store, ns);
         if (!fault)
             fault = load_all(store, ns, loading->arena, loading->loads, loading->count, loading->is_long,
                              loading->bytes_most);
-        if (fault != FAULT_STALE || session->schema || schemas == SCHEMAS_MOST)
+        if (fault != FAULT_STALE || schema_cache_is_filled(store, ns) || schemas == SCHEMAS_MOST)
             return fault;
     }
 }
@@ -331,8 +330,9 @@ enum fault store_load_part(struct store *store, int ns, struct arena *arena, str
 {
     for (size_t i = 0; i < count; i++)
         loads[i].document = NULL;
-    return store_run(store, ns, load_under_schema,
-                     &(struct loading){arena, loads, count, store_count_loads(store, count), bytes_most});
+    return store_run(
+        store, ns, load_under_schema,
+        &(struct loading){arena, loads, count, store_long_count_loads(store, count), bytes_most});
 }
 
 enum fault store_load_many(struct store *store, int ns, struct arena *arena, struct load *loads, size_t count)

@@ -1,7 +1,6 @@
-/* store_long: long reads of callers other than administrators: the time that they may take together, and
- * the workers that may run them (reads.h).  The time limit of a statement is sent with it, in the same
- * round trip. */
-#include "store/store.h"
+/* store_long: the allowance of a request, its place among the workers, and its time limits: that of a
+ * statement is sent with it, in the same round trip. */
+#include "store/store_long.h"
 
 #include <inttypes.h>
 
@@ -9,7 +8,7 @@
 #include "segment/reads.h"
 #include "segment/segment.h"
 #include "store/statements.h"
-#include "store/store_private.h"
+#include "store/store_reading.h"
 
 /* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };
@@ -24,30 +23,31 @@ static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
 
 void store_set_reader(struct store *store, uint64_t client)
 {
-    store->reading = (struct reading){.is_limited = true,
-                                      .client = client,
-                                      .left_ms = store->settings->limit_read_ms,
-                                      .trial_ms = store->settings->limit_read_ms / TRIAL_PART};
+    *store_reading(store) =
+        (struct store_reading){.is_limited = true,
+                               .client = client,
+                               .left_ms = store_settings(store)->limit_read_ms,
+                               .trial_ms = store_settings(store)->limit_read_ms / TRIAL_PART};
 }
 
 void store_clear_reader(struct store *store)
 {
-    if (store->reading.state != READING_NOT)
-        reads_leave(store->segment);
-    store->reading = (struct reading){0};
+    if (store_reading(store)->state != READING_NOT)
+        reads_leave(store_segment(store));
+    *store_reading(store) = (struct store_reading){0};
 }
 
 const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r)
 {
-    *value_r = store->reading.refused_value;
-    return fault == store->reading.refused_fault ? store->reading.refused : NULL;
+    *value_r = store_reading(store)->refused_value;
+    return fault == store_reading(store)->refused_fault ? store_reading(store)->refused : NULL;
 }
 
 static enum fault refuse(struct store *store, enum fault fault, const char *limit, int64_t value)
 {
-    store->reading.refused = limit;
-    store->reading.refused_fault = fault;
-    store->reading.refused_value = value;
+    store_reading(store)->refused = limit;
+    store_reading(store)->refused_fault = fault;
+    store_reading(store)->refused_value = value;
     return fault;
 }
 
@@ -55,10 +55,10 @@ static enum fault refuse(struct store *store, enum fault fault, const char *limi
 
 static struct read_shares shares_of(const struct store *store, int ns)
 {
-    const struct settings *settings = store->settings;
+    const struct settings *settings = store_settings(store);
     return (struct read_shares){
         .ns = ns,
-        .client = store->reading.client,
+        .client = store_reading(store)->client,
         .ns_most = share_of(settings->limit_namespace_reads, settings->workers, 2),
         .client_most = share_of(settings->limit_client_reads, settings->workers, 4),
     };
@@ -68,17 +68,17 @@ static enum fault take_entry(struct store *store, const struct read_shares *shar
 {
     switch (entry) {
     case READS_ENTERED:
-        store->reading.state = READING_FULLY;
+        store_reading(store)->state = READING_FULLY;
         return FAULT_NONE;
     case READS_ON_TRIAL:
-        store->reading.state = READING_ON_TRIAL;
+        store_reading(store)->state = READING_ON_TRIAL;
         return FAULT_NONE;
     case READS_NAMESPACE_FULL:
-        store->reading.state = READING_NOT;
+        store_reading(store)->state = READING_NOT;
         return refuse(store, FAULT_XBUSY, "limit_namespace_reads", shares->ns_most);
     case READS_CLIENT_FULL:
     default:
-        store->reading.state = READING_NOT;
+        store_reading(store)->state = READING_NOT;
         return refuse(store, FAULT_XBUSY, "limit_client_reads", shares->client_most);
     }
 }
@@ -86,32 +86,32 @@ static enum fault take_entry(struct store *store, const struct read_shares *shar
 static enum fault enter(struct store *store, int ns)
 {
     const struct read_shares shares = shares_of(store, ns);
-    if (store->reading.state != READING_NOT || segment_index(store->segment) == SEGMENT_NO_INDEX)
+    if (store_reading(store)->state != READING_NOT || segment_index(store_segment(store)) == SEGMENT_NO_INDEX)
         return FAULT_NONE;
-    return take_entry(store, &shares, reads_enter(store->segment, &shares));
+    return take_entry(store, &shares, reads_enter(store_segment(store), &shares));
 }
 
 static enum fault extend(struct store *store, int ns, bool is_slow)
 {
     const struct read_shares shares = shares_of(store, ns);
-    return take_entry(store, &shares, reads_extend(store->segment, &shares, is_slow));
+    return take_entry(store, &shares, reads_extend(store_segment(store), &shares, is_slow));
 }
 
 /* --- time --- */
 
 enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct long_read *read_r)
 {
-    struct reading *reading = &store->reading;
+    struct store_reading *reading = store_reading(store);
     *read_r = (struct long_read){.limit_ms = most_ms};
     if (!reading->is_limited)
         return FAULT_NONE;
     enum fault fault = enter(store, ns);
     bool is_tried = reading->trial_ms <= 0;
     /* In a snapshot no statement can be repeated. */
-    if (!fault && reading->state == READING_ON_TRIAL && (is_tried || store->sessions[ns].in_snapshot))
+    if (!fault && reading->state == READING_ON_TRIAL && (is_tried || store_in_snapshot(store, ns)))
         fault = extend(store, ns, is_tried);
     if (!fault && reading->left_ms <= 0)
-        fault = refuse(store, FAULT_XTIME, "limit_read_ms", store->settings->limit_read_ms);
+        fault = refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
     int64_t left_ms = reading->state == READING_ON_TRIAL && reading->trial_ms < reading->left_ms
                           ? reading->trial_ms
                           : reading->left_ms;
@@ -123,7 +123,7 @@ enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct
 
 bool store_long_end(struct store *store, int ns, const struct long_read *read, enum fault *fault)
 {
-    struct reading *reading = &store->reading;
+    struct store_reading *reading = store_reading(store);
     if (!reading->is_limited || !read->since_ms)
         return false;
     int64_t taken_ms = clock_monotonic_ms() - read->since_ms;
@@ -133,44 +133,44 @@ bool store_long_end(struct store *store, int ns, const struct long_read *read, e
         return false;
     if (reading->state != READING_ON_TRIAL) {
         reading->left_ms = 0;
-        *fault = refuse(store, FAULT_XTIME, "limit_read_ms", store->settings->limit_read_ms);
+        *fault = refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
         return false;
     }
     *fault = extend(store, ns, true);
     return !*fault;
 }
 
-bool store_count_loads(struct store *store, size_t count)
+bool store_long_count_loads(struct store *store, size_t count)
 {
-    store->reading.loads += count;
-    return store->reading.is_limited && store->reading.loads > LOADS_SHORT;
+    store_reading(store)->loads += count;
+    return store_reading(store)->is_limited && store_reading(store)->loads > LOADS_SHORT;
 }
 
 /* --- statements --- */
 
-void store_add_limit(struct store_session *session, struct arena *arena, int64_t limit_ms)
+void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, limit_ms)));
-    pg_pipeline_add(session->pg, &statements[STATEMENT_READ_LIMIT], &params);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_LIMIT], &params);
 }
 
-enum fault store_run_limited(struct store_session *session, int64_t limit_ms, int64_t answer_ms,
-                             const struct pg_statement *statement, const struct pg_params *params,
-                             struct pg_result **result_r)
+enum fault store_long_run_limited(struct pg *pg, int64_t limit_ms, int64_t answer_ms,
+                                  const struct pg_statement *statement, const struct pg_params *params,
+                                  struct pg_result **result_r)
 {
     struct pg_verdict verdict;
     if (!limit_ms)
-        return pg_run(session->pg, statement, params, result_r);
+        return pg_run(pg, statement, params, result_r);
     if (!pg_params_fit(params))
         return FAULT_ALIMIT;
-    enum fault fault = pg_pipeline_begin(session->pg, params->arena);
+    enum fault fault = pg_pipeline_begin(pg, params->arena);
     if (fault)
         return fault;
-    store_add_limit(session, params->arena, limit_ms);
-    pg_pipeline_add(session->pg, statement, params);
-    pg_pipeline_run(session->pg, answer_ms, &verdict);
+    store_long_add_limit(pg, params->arena, limit_ms);
+    pg_pipeline_add(pg, statement, params);
+    pg_pipeline_run(pg, answer_ms, &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
     *result_r = verdict.results[1];
@@ -198,8 +198,8 @@ enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_wor
 static enum fault run_statement(struct store *store, int ns, int64_t limit_ms, void *context)
 {
     const struct statement_run *run = context;
-    return store_run_limited(&store->sessions[ns], limit_ms, store_pipeline_ms(store),
-                             &statements[run->statement], run->params, run->result_r);
+    return store_long_run_limited(store_pg(store, ns), limit_ms, store_pipeline_ms(store),
+                                  &statements[run->statement], run->params, run->result_r);
 }
 
 enum fault store_long_run_statement(struct store *store, int ns, enum statement statement,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/commit_part.h"
+#include "store/store_long.h"
 #include "store/store_commit.h"
 
 /* Columns of COLLECTION. */
@@ -152,7 +153,7 @@ enum fault store_collection(struct store *store, int ns, const struct collection
             return fault;
         *page_r = (struct collection_page){0};
         read_page(result, query, page_r);
-        if (page_r->life || store->sessions[ns].in_snapshot)
+        if (page_r->life || store_in_snapshot(store, ns))
             return FAULT_NONE;
         fault = store_run_statement(store, ns, STATEMENT_COLLECTION_EPOCH, &none, NULL);
         if (fault)

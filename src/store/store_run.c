@@ -1,11 +1,10 @@
-/* store_run: what may be repeated, reads above all, is repeated once if its session was found dead.  A commit
- * never is. */
-#include "store/store_private.h"
+/* store_run: runs work of a session, again if the session was found dead. */
+#include "store/store_run.h"
 
 bool store_run_again(struct store *store, int ns, enum fault fault, int attempt)
 {
-    struct store_session *session = &store->sessions[ns];
-    if (!fault || !session->pg || session->in_snapshot || pg_is_usable(session->pg))
+    struct pg *pg = store_pg(store, ns);
+    if (!fault || !pg || store_in_snapshot(store, ns) || pg_is_usable(pg))
         return false;
     store_close(store, ns);
     return fault == FAULT_XAWAY && attempt == 0;
@@ -27,7 +26,7 @@ enum fault store_run(struct store *store, int ns, store_work *work, void *contex
 static enum fault run_statement(struct store *store, int ns, void *context)
 {
     const struct statement_run *run = context;
-    return pg_run(store->sessions[ns].pg, &statements[run->statement], run->params, run->result_r);
+    return pg_run(store_pg(store, ns), &statements[run->statement], run->params, run->result_r);
 }
 
 enum fault store_run_statement(struct store *store, int ns, enum statement statement,

@@ -8,11 +8,13 @@
 
 #include "base/log.h"
 #include "model/mutation.h"
-#include "store/store_private.h"
+#include "store/schema_cache.h"
+#include "store/store_cache.h"
+#include "store/store_long.h"
 
 enum { PREPARED_MOST = 64 };
 
-struct store_search {
+struct search_cache {
     uint64_t turn, number;
     char sqlstate[6]; /* of the last preparation */
     struct prepared {
@@ -22,16 +24,22 @@ struct store_search {
     } list[PREPARED_MOST];
 };
 
-void store_forget_searches(struct store_session *session)
+static void close_cache(void *pointer)
 {
-    for (size_t i = 0; session->search && i < PREPARED_MOST; i++)
-        free(session->search->list[i].sql);
-    free(session->search);
-    session->search = NULL;
+    struct search_cache *searches = pointer;
+    for (size_t i = 0; i < PREPARED_MOST; i++)
+        free(searches->list[i].sql);
+}
+
+const struct store_cache store_cache_searches = {.size = sizeof(struct search_cache), .close = close_cache};
+
+static struct search_cache *cache_of(const struct store *store, int ns)
+{
+    return store_cache_of(store, ns, STORE_CACHE_searches);
 }
 
 /* The statement of this text, or the one that it replaces. */
-static struct prepared *find_place(struct store_search *searches, const char *sql)
+static struct prepared *find_place(struct search_cache *searches, const char *sql)
 {
     struct prepared *oldest = &searches->list[0];
     for (struct prepared *one = searches->list; one < searches->list + PREPARED_MOST; one++) {
@@ -44,32 +52,32 @@ static struct prepared *find_place(struct store_search *searches, const char *sq
 }
 
 /* Preparation takes locks and may have to wait for them: not longer than the statement itself may take. */
-static enum fault prepare_limited(struct store_session *session, struct arena *arena, int64_t limit_ms,
+static enum fault prepare_limited(struct store *store, int ns, struct arena *arena, int64_t limit_ms,
                                   const struct pg_statement *statement)
 {
+    struct pg *pg = store_pg(store, ns);
     if (limit_ms) {
         enum fault fault =
-            pg_execute(session->pg, arena_printf(arena, "set statement_timeout = %lld", (long long)limit_ms));
+            pg_execute(pg, arena_printf(arena, "set statement_timeout = %lld", (long long)limit_ms));
         if (fault)
             return fault;
     }
-    enum fault fault = statement->parameters ? pg_prepare_texts(session->pg, statement)
-                                             : pg_prepare(session->pg, statement, 1);
-    snprintf(session->search->sqlstate, sizeof session->search->sqlstate, "%s", pg_sqlstate(session->pg));
-    if (!limit_ms || (fault && session->in_snapshot)) /* its end resets the limit */
+    enum fault fault = statement->parameters ? pg_prepare_texts(pg, statement) : pg_prepare(pg, statement, 1);
+    struct search_cache *searches = cache_of(store, ns);
+    snprintf(searches->sqlstate, sizeof searches->sqlstate, "%s", pg_sqlstate(pg));
+    if (!limit_ms || (fault && store_in_snapshot(store, ns))) /* its end resets the limit */
         return fault;
-    enum fault reset = pg_execute(session->pg, "reset statement_timeout");
+    enum fault reset = pg_execute(pg, "reset statement_timeout");
     return fault ? fault : reset;
 }
 
 /* `texts`: the number of parameters, if all of them have type text; 0: PostgreSQL infers their types.
  * `limit_ms`: the time limit of the preparation; 0: the general limit. */
-static enum fault prepare(struct store_session *session, struct arena *arena, const char *sql, int texts,
+static enum fault prepare(struct store *store, int ns, struct arena *arena, const char *sql, int texts,
                           int64_t limit_ms, const char **name_r)
 {
-    if (!session->search && !(session->search = calloc(1, sizeof *session->search)))
-        log_fatal("out of memory searches");
-    struct store_search *searches = session->search;
+    struct search_cache *searches = cache_of(store, ns);
+    struct pg *pg = store_pg(store, ns);
     struct prepared *place = find_place(searches, sql);
     place->used = ++searches->turn;
     searches->sqlstate[0] = '\0';
@@ -78,26 +86,27 @@ static enum fault prepare(struct store_session *session, struct arena *arena, co
         return FAULT_NONE;
     enum fault fault = FAULT_NONE;
     if (place->sql)
-        fault = pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
+        fault = pg_execute(pg, arena_printf(arena, "deallocate %s", place->name));
     free(place->sql);
     place->sql = NULL;
     snprintf(place->name, sizeof place->name, "search_%llu", (unsigned long long)++searches->number);
     const struct pg_statement statement = {place->name, sql, texts};
     if (!fault)
-        fault = prepare_limited(session, arena, limit_ms, &statement);
+        fault = prepare_limited(store, ns, arena, limit_ms, &statement);
     if (!fault && !(place->sql = strdup(sql)))
         log_fatal("out of memory searches");
     return fault;
 }
 
-static void give_up(struct store_session *session, struct arena *arena, const char *sql)
+static void give_up(struct store *store, int ns, struct arena *arena, const char *sql)
 {
-    struct prepared *place = find_place(session->search, sql);
-    if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(session->pg))
+    struct prepared *place = find_place(cache_of(store, ns), sql);
+    struct pg *pg = store_pg(store, ns);
+    if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(pg))
         return;
     free(place->sql);
     place->sql = NULL;
-    (void)!pg_execute(session->pg, arena_printf(arena, "deallocate %s", place->name));
+    (void)!pg_execute(pg, arena_printf(arena, "deallocate %s", place->name));
 }
 
 struct text_run {
@@ -112,18 +121,19 @@ static enum fault run(struct store *store, int ns, int64_t limit_ms, void *conte
     const struct text_run *search = context;
     const struct pg_params *params = search->params;
     const char *name, *sql = search->sql;
-    struct store_session *session = &store->sessions[ns];
-    enum fault fault = prepare(session, params->arena, sql, 0, limit_ms, &name);
+    struct pg *pg = store_pg(store, ns);
+    enum fault fault = prepare(store, ns, params->arena, sql, 0, limit_ms, &name);
     if (fault)
-        fault = store_judge_schema(session, session->search->sqlstate, fault);
+        fault = schema_cache_judge(store, ns, cache_of(store, ns)->sqlstate, fault);
     else
-        fault = store_run_limited(session, limit_ms, store_pipeline_ms(store),
-                                  &(struct pg_statement){name, sql, params->count}, params, search->result);
+        fault =
+            store_long_run_limited(pg, limit_ms, store_pipeline_ms(store),
+                                   &(struct pg_statement){name, sql, params->count}, params, search->result);
     if (!fault)
         return FAULT_NONE;
-    fault = store_judge_schema(session, pg_sqlstate(session->pg), fault);
+    fault = schema_cache_judge(store, ns, pg_sqlstate(pg), fault);
     if (fault == FAULT_STALE) /* the result of its preparation may be out of date */
-        give_up(session, params->arena, sql);
+        give_up(store, ns, params->arena, sql);
     return fault;
 }
 
@@ -191,30 +201,30 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
     const struct text_run *select = context;
     const struct pg_params *params = select->params;
     const char *sql = select->sql;
-    struct store_session *session = &store->sessions[ns];
     const char *first, *second;
+    struct pg *pg = store_pg(store, ns);
     struct pg_verdict verdict;
     struct pg_params limits;
     pg_params_start(&limits, params->arena);
     pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
-    enum fault fault = prepare(session, params->arena, limit_statement, 0, 0, &first);
+    enum fault fault = prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
     if (!fault)
-        fault = prepare(session, params->arena, sql, params->count, limit_ms, &second);
+        fault = prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
     if (!fault)
-        fault = pg_pipeline_begin(session->pg, params->arena);
+        fault = pg_pipeline_begin(pg, params->arena);
     if (fault)
         return fault;
-    pg_pipeline_add(session->pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
-    pg_pipeline_add(session->pg, &(struct pg_statement){second, sql, params->count}, params);
-    pg_pipeline_run(session->pg, store_pipeline_ms(store), &verdict);
+    pg_pipeline_add(pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
+    pg_pipeline_add(pg, &(struct pg_statement){second, sql, params->count}, params);
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return judge_refusal(&verdict);
     *select->rows = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
     return FAULT_NONE;
 }
 
-enum fault store_select(struct store *store, int ns, struct arena *arena, const struct selection *selection,
-                        struct bytes *rows_r)
+enum fault store_search_select(struct store *store, int ns, struct arena *arena,
+                               const struct selection *selection, struct bytes *rows_r)
 {
     /* The newline closes a comment at the end of the text. */
     const char *sql = arena_printf(
@@ -222,7 +232,7 @@ enum fault store_select(struct store *store, int ns, struct arena *arena, const 
         "select case when octet_length(t.rows) <= %zu then t.rows end from (select coalesce(json_agg(r),"
         " '[]')::text as rows from (select * from (%s\n) q limit %d) r) t",
         selection->bytes, selection->sql, (int)selection->rows);
-    int64_t limit_ms = store->settings->statement_timeout_ms;
+    int64_t limit_ms = store_settings(store)->statement_timeout_ms;
     struct pg_params params;
     if (selection->timeout_ms <= 0)
         return FAULT_XTIME;

@@ -31,7 +31,7 @@ struct selection {
 };
 /* Its rows: a JSON array of objects; NO_BYTES: they are too large.  FAULT_AARG: a value does not have the
  * type to which the select converts it. */
-MUST_USE enum fault store_select(struct store *store, int ns, struct arena *arena,
-                                 const struct selection *selection, struct bytes *rows_r);
+MUST_USE enum fault store_search_select(struct store *store, int ns, struct arena *arena,
+                                        const struct selection *selection, struct bytes *rows_r);
 
 #endif

@@ -2,60 +2,62 @@
  *
  * One transaction with one snapshot: first the state of the collection and the horizon for the token, then
  * its rows.  The session is reserved until the last row; stopping earlier closes it. */
-#include "store/store_collection.h"
+#include "store/store_stream.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "model/mutation.h"
 #include "store/statements.h"
+#include "store/schema_cache.h"
 #include "store/store_private.h"
 
 /* Columns of COLLECTION_ALL. */
 enum { ID, MEMBER_VERSION, VERSION, CTIME, DTIME, ICLASS, KEY, ITEM_VERSION, CONTENT, RAW };
 
-struct collection_stream {
+struct store_stream {
     struct store *store;
     int ns;
     int64_t deadline_ms;
     const struct schema_class *old; /* whose contents must be mutated; NULL: no mutation */
     struct arena *scratch;          /* of a row */
     struct builder id;              /* of the previous member */
-    struct collection_row row;
+    struct store_stream_row row;
     bool is_begun, is_whole;
 };
 
 /* --- beginning ----------------------------------------------------------------------------------- */
 
 /* The schema in the snapshot, by which contents are read. */
-static enum fault read_schema(struct store_session *session, struct arena *arena)
+static enum fault read_schema(struct store *store, int ns, struct arena *arena)
 {
     struct pg_params params;
     struct pg_result *number;
     pg_params_start(&params, arena);
-    enum fault fault = store_read_schema(session);
+    enum fault fault = schema_cache_read(store, ns);
     if (!fault)
-        fault = pg_run(session->pg, &statements[STATEMENT_SCHEMA_NUMBER], &params, &number);
-    if (fault || pg_get_i64(number, 0, 0) == store_present_schema(session)->number)
+        fault = pg_run(store_pg(store, ns), &statements[STATEMENT_SCHEMA_NUMBER], &params, &number);
+    if (fault || pg_get_i64(number, 0, 0) == schema_cache_get(store, ns)->number)
         return fault;
-    store_forget_schema(session);
-    return store_read_schema(session);
+    schema_cache_forget(store, ns);
+    return schema_cache_read(store, ns);
 }
 
-static enum fault begin_rows(struct collection_stream *stream, const struct collection_query *query,
+static enum fault begin_rows(struct store_stream *stream, const struct collection_query *query,
                              bool with_documents, int64_t number)
 {
-    struct store_session *session = &stream->store->sessions[stream->ns];
+    struct store *store = stream->store;
+    int ns = stream->ns;
+    struct pg *pg = store_pg(store, ns);
     int64_t left_ms = stream->deadline_ms - clock_monotonic_ms();
     if (left_ms <= 0)
         return FAULT_XTIME;
-    enum fault fault = read_schema(session, query->arena);
+    enum fault fault = read_schema(store, ns, query->arena);
     if (!fault)
-        fault = pg_execute(session->pg,
-                           arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms));
+        fault = pg_execute(pg, arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms));
     if (fault)
         return fault;
-    const struct schema *schema = store_present_schema(session);
+    const struct schema *schema = schema_cache_get(store, ns);
     const struct schema_class *class = schema->has_old ? schema_find_class(schema, query->class) : NULL;
     stream->old = class && mutation_applies(class) ? class : NULL;
     struct pg_params params;
@@ -65,7 +67,7 @@ static enum fault begin_rows(struct collection_stream *stream, const struct coll
     pg_add_i64(&params, query->minute);
     pg_add_text(&params, query->class);
     pg_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
-    return pg_begin_rows(session->pg, &statements[STATEMENT_COLLECTION_ALL], &params);
+    return pg_begin_rows(pg, &statements[STATEMENT_COLLECTION_ALL], &params);
 }
 
 /* The snapshot writes nothing: if collections need a new life, it is begun before. */
@@ -86,14 +88,14 @@ static enum fault begin_snapshot(struct store *store, int ns, const struct colle
 
 static void destroy(void *pointer)
 {
-    struct collection_stream *stream = pointer;
+    struct store_stream *stream = pointer;
     builder_free(&stream->id);
     arena_destroy(stream->scratch);
 }
 
 enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
                               bool with_documents, int64_t deadline_ms, struct collection_page *page_r,
-                              struct collection_stream **stream_r)
+                              struct store_stream **stream_r)
 {
     struct collection_query of_page = *query;
     of_page.transaction = 0;
@@ -107,8 +109,8 @@ enum fault store_stream_begin(struct store *store, int ns, const struct collecti
         store_snapshot_end(store, ns);
         return fault;
     }
-    struct collection_stream *stream = ARENA_NEW(query->arena, struct collection_stream);
-    *stream = (struct collection_stream){
+    struct store_stream *stream = ARENA_NEW(query->arena, struct store_stream);
+    *stream = (struct store_stream){
         .store = store, .ns = ns, .deadline_ms = deadline_ms, .scratch = arena_create("stream")};
     arena_defer(query->arena, destroy, stream);
     fault = begin_rows(stream, query, with_documents, page_r->number);
@@ -123,9 +125,9 @@ enum fault store_stream_begin(struct store *store, int ns, const struct collecti
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-static void read_row(struct collection_stream *stream, const struct pg_result *result)
+static void read_row(struct store_stream *stream, const struct pg_result *result)
 {
-    struct collection_row *row = &stream->row;
+    struct store_stream_row *row = &stream->row;
     struct bytes id = pg_get_text(result, 0, ID);
     row->is_first = !stream->id.size || !bytes_equal(id, builder_bytes(&stream->id));
     if (row->is_first) {
@@ -151,13 +153,13 @@ static void read_row(struct collection_stream *stream, const struct pg_result *r
     }
 }
 
-enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r)
+enum fault store_stream_next(struct store_stream *stream, const struct store_stream_row **row_r)
 {
     const struct pg_result *result;
     *row_r = NULL;
     if (clock_monotonic_ms() >= stream->deadline_ms)
         return FAULT_XTIME;
-    enum fault fault = pg_take_row(stream->store->sessions[stream->ns].pg, stream->deadline_ms, &result);
+    enum fault fault = pg_take_row(store_pg(stream->store, stream->ns), stream->deadline_ms, &result);
     if (fault)
         return fault;
     if (!result) {
@@ -169,7 +171,7 @@ enum fault store_stream_next(struct collection_stream *stream, const struct coll
     return FAULT_NONE;
 }
 
-void store_stream_end(struct collection_stream *stream)
+void store_stream_end(struct store_stream *stream)
 {
     assert(stream->is_begun);
     stream->is_begun = false;

@@ -8,6 +8,7 @@
 #include "base/schedule.h"
 #include "model/stamp.h"
 #include "store/commit_part.h"
+#include "store/store_run.h"
 #include "store/refusal.h"
 #include "store/store_commit.h"
 
@@ -131,12 +132,12 @@ enum fault store_subscriptions_change(struct store *store, int ns, struct arena 
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    add_change(&params, arena, session, change, store->settings);
+    add_change(&params, arena, session, change, store_settings(store));
     enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
     bool may_return;
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
-    const struct pg *pg = store->sessions[ns].pg;
+    const struct pg *pg = store_pg(store, ns);
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, where nothing can be changed */
         return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
@@ -204,7 +205,7 @@ enum fault store_subscriptions_forget_push(struct store *store, int ns, struct a
 
 static int push_queue(const struct store *store)
 {
-    return schedule_queue(store->settings->task_queues, BYTES(PUSH_OPERATION), PUSH_QUEUE);
+    return schedule_queue(store_settings(store)->task_queues, BYTES(PUSH_OPERATION), PUSH_QUEUE);
 }
 
 /* The documents that it writes or deletes; of copies, those that it may write. */

@@ -1,8 +1,9 @@
 /* store_task: tasks in a commit: those that it creates, those that it ends. */
-#include "store/store_tasks.h"
+#include "store/store_task.h"
 
 #include "model/cron.h"
 #include "store/commit_part.h"
+#include "store/store_run.h"
 #include "edge/json.h"
 #include "store/store_commit.h"
 
@@ -169,8 +170,8 @@ static enum fault plan_task_quota(struct commit_run *run)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
     pg_add_i64(params, commit->tasks->requester);
-    pg_add_i32(params, (int32_t)run->store->settings->limit_client_tasks);
-    pg_add_i32(params, (int32_t)run->store->settings->limit_tasks_waiting);
+    pg_add_i32(params, (int32_t)store_settings(run->store)->limit_client_tasks);
+    pg_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
     return FAULT_NONE;
 }
 
@@ -223,7 +224,7 @@ static void take_made(struct pg_result *made, struct commit *commit)
     }
 }
 
-struct task store_read_due(const struct pg_result *rows, int row)
+struct task store_task_read_due(const struct pg_result *rows, int row)
 {
     enum { ID, OPERATION, QUEUE, PRIORITY, START, ATTEMPT, BATCH, DOMAIN };
     return (struct task){
@@ -244,25 +245,7 @@ static void take_new(struct commit_run *run, struct pg_result *const *results)
     if (commit->task_count)
         take_made(*results++, commit); /* no rows for a lone one: it is as requested */
     if (has_domain(commit) && pg_rows(*results))
-        commit->next = store_read_due(*results, 0);
+        commit->next = store_task_read_due(*results, 0);
 }
 
 const struct commit_part commit_part_new_tasks = {.plan = plan_new, .take = take_new};
-
-void store_flag_fences(struct commit *commit, struct arena *arena, const char *detail)
-{
-    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
-    struct json *list = NULL;
-    struct json_problem problem;
-    size_t flagged = 0;
-    if (detail && json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
-        list = NULL;
-    for (const struct json *id = list ? list->first : NULL; id; id = id->next)
-        for (size_t i = 0; i < commit->fence_count; i++)
-            if (bytes_equal(commit->fences[i].id, id->value)) {
-                commit->fences[i].is_lost = true;
-                flagged++;
-            }
-    for (size_t i = 0; !flagged && i < commit->fence_count; i++)
-        commit->fences[i].is_lost = true;
-}

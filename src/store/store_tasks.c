@@ -2,7 +2,8 @@
 #include "store/store_tasks.h"
 
 #include "store/statements.h"
-#include "store/store_private.h"
+#include "store/store_run.h"
+#include "store/store_task.h"
 
 /* --- claims --- */
 
@@ -210,7 +211,7 @@ enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, st
     pg_add_i64(&params, stamp_now());
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_NEXT, &params, &row);
     if (!fault && pg_rows(row))
-        *task_r = store_read_due(row, 0);
+        *task_r = store_task_read_due(row, 0);
     return fault;
 }
 
@@ -229,7 +230,7 @@ enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int
     *count_r = (size_t)pg_rows(rows);
     *tasks_r = ARENA_ARRAY(arena, struct task, *count_r);
     for (size_t i = 0; i < *count_r; i++)
-        (*tasks_r)[i] = store_read_due(rows, (int)i);
+        (*tasks_r)[i] = store_task_read_due(rows, (int)i);
     return FAULT_NONE;
 }
 

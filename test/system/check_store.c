@@ -18,6 +18,7 @@
 #include "store/store_list.h"
 #include "store/store_load.h"
 #include "store/store_private.h"
+#include "store/store_session.h"
 #include "scratch.h"
 
 static struct scratch scratch;
@@ -271,11 +272,11 @@ static void moved_documents_are_named(void **state UNUSED)
     assert_false(change.documents[0].moved);
     assert_true(change.documents[1].moved && change.documents[2].moved);
     assert_string_equal(content_of(load("still", NULL), "a"), "1");
-    assert_int_equal(store_verify(store, scratch.ns, arena, &change.commit), FAULT_STALE);
+    assert_int_equal(store_commit_verify(store, scratch.ns, arena, &change.commit), FAULT_STALE);
     assert_false(change.documents[0].moved);
     assert_true(change.documents[1].moved && change.documents[2].moved);
     change.commit.count = 1;
-    assert_int_equal(store_verify(store, scratch.ns, arena, &change.commit), FAULT_NONE);
+    assert_int_equal(store_commit_verify(store, scratch.ns, arena, &change.commit), FAULT_NONE);
 }
 
 static void a_birth_stays_above_the_floor(void **state UNUSED)
@@ -471,7 +472,7 @@ static const char *classes_above(const char *cursor, int32_t limit)
 {
     struct bytes *classes;
     size_t found;
-    assert_int_equal(store_classes(store, scratch.ns, arena, bytes_of(cursor), limit, &classes, &found),
+    assert_int_equal(store_list_classes(store, scratch.ns, arena, bytes_of(cursor), limit, &classes, &found),
                      FAULT_NONE);
     const char *text = "";
     for (size_t i = 0; i < found; i++)

@@ -144,7 +144,7 @@ static void drop_moved(struct actor *actor, const int *chosen, const struct comm
 
 static void validate_reading(struct actor *actor, const int *chosen, struct commit *commit)
 {
-    enum fault fault = store_verify(actor->store, actor->torture->scratch.ns, actor->arena, commit);
+    enum fault fault = store_commit_verify(actor->store, actor->torture->scratch.ns, actor->arena, commit);
     if (fault == FAULT_STALE) {
         drop_moved(actor, chosen, commit);
     } else if (fault) {

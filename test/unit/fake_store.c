@@ -8,7 +8,7 @@
 #include "model/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
-#include "store/store_collection.h"
+#include "store/store_stream.h"
 #include "store/store_commit.h"
 #include "store/store_copies.h"
 #include "store/store_idempotency.h"
@@ -236,7 +236,7 @@ static enum fault verify(struct commit *commit)
     return fault;
 }
 
-enum fault store_verify(struct store *store, int ns, struct arena *arena, struct commit *commit)
+enum fault store_commit_verify(struct store *store, int ns, struct arena *arena, struct commit *commit)
 {
     (void)store, (void)ns, (void)arena;
     fake.verifies++;
@@ -345,8 +345,8 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
 }
 
 /* Above `cursor`, the least one not yet there, again and again. */
-enum fault store_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor, int32_t limit,
-                         struct bytes **classes_r, size_t *count_r)
+enum fault store_list_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor,
+                              int32_t limit, struct bytes **classes_r, size_t *count_r)
 {
     (void)store, (void)ns;
     *classes_r = ARENA_ARRAY(arena, struct bytes, ROWS);
@@ -376,7 +376,7 @@ enum fault store_collection(struct store *store, int ns, const struct collection
 
 enum fault store_stream_begin(struct store *store, int ns, const struct collection_query *query,
                               bool with_documents, int64_t deadline_ms, struct collection_page *page_r,
-                              struct collection_stream **stream_r)
+                              struct store_stream **stream_r)
 {
     (void)store, (void)ns, (void)query, (void)with_documents, (void)deadline_ms;
     *page_r = (struct collection_page){0};
@@ -384,14 +384,14 @@ enum fault store_stream_begin(struct store *store, int ns, const struct collecti
     return FAULT_NONE;
 }
 
-enum fault store_stream_next(struct collection_stream *stream, const struct collection_row **row_r)
+enum fault store_stream_next(struct store_stream *stream, const struct store_stream_row **row_r)
 {
     (void)stream;
     *row_r = NULL;
     return FAULT_NONE;
 }
 
-void store_stream_end(struct collection_stream *stream)
+void store_stream_end(struct store_stream *stream)
 {
     (void)stream;
 }
@@ -431,8 +431,8 @@ enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena
     return FAULT_NONE;
 }
 
-enum fault store_select(struct store *store, int ns, struct arena *arena, const struct selection *selection,
-                        struct bytes *rows_r)
+enum fault store_search_select(struct store *store, int ns, struct arena *arena,
+                               const struct selection *selection, struct bytes *rows_r)
 {
     (void)store, (void)ns, (void)arena;
     fake.selects++;

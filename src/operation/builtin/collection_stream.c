@@ -9,12 +9,12 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "store/store_collection.h"
+#include "store/store_stream.h"
 #include "operation/reply.h"
 
 enum { PIECE_BYTES = 128 * 1024 };
 
-static void begin_document(struct builder *lines, struct bytes class, const struct collection_row *row)
+static void begin_document(struct builder *lines, struct bytes class, const struct store_stream_row *row)
 {
     builder_add_text(lines, "{\"c\":");
     json_add_string(lines, class);
@@ -49,7 +49,7 @@ static void add_item(struct builder *lines, const struct item *item)
     builder_add_text(lines, "}");
 }
 
-static void add_pair(struct builder *lines, const struct collection_row *row)
+static void add_pair(struct builder *lines, const struct store_stream_row *row)
 {
     builder_add_text(lines, "[");
     json_add_string(lines, row->id);
@@ -85,9 +85,9 @@ static void end_line(struct writing *writing)
     builder_add_text(writing->lines, "\n");
 }
 
-static enum fault write_rows(struct writing *writing, struct collection_stream *stream)
+static enum fault write_rows(struct writing *writing, struct store_stream *stream)
 {
-    const struct collection_row *row;
+    const struct store_stream_row *row;
     struct builder *lines = writing->lines;
     bool has_items = false;
     enum fault fault;
@@ -114,7 +114,7 @@ static enum fault write_rows(struct writing *writing, struct collection_stream *
     return fault;
 }
 
-static enum fault write_stream(struct writing *writing, struct collection_stream *stream)
+static enum fault write_stream(struct writing *writing, struct store_stream *stream)
 {
     enum fault fault = send(writing); /* the head, which cannot be taken back */
     if (!fault)
@@ -158,7 +158,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct asked *ask
                                            .value = asked->value,
                                            .minute = clock_present_minute()};
     struct collection_page page;
-    struct collection_stream *stream;
+    struct store_stream *stream;
     enum fault fault =
         store_stream_begin(documents_store(attempt->worker_context->documents), attempt->ns, &query,
                            !asked->wants_ids, attempt->call->deadline_ms, &page, &stream);

@@ -92,8 +92,8 @@ static enum fault list_classes(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault) /* one more is requested only to detect that there is one */
-        fault = store_classes(documents_store(attempt->worker_context->documents), attempt->ns,
-                              attempt->call->arena, cursor, (int32_t)limit + 1, &classes, &count);
+        fault = store_list_classes(documents_store(attempt->worker_context->documents), attempt->ns,
+                                   attempt->call->arena, cursor, (int32_t)limit + 1, &classes, &count);
     if (fault)
         return fault;
     bool has_more = count > (size_t)limit;

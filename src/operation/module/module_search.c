@@ -28,8 +28,8 @@ static enum fault select_rows(struct stampd_call *call, const struct selection *
 {
     const struct attempt *attempt = call->attempt;
     module_unwatch_call(call);
-    enum fault fault = store_select(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    arena_of(call), selection, rows_r);
+    enum fault fault = store_search_select(documents_store(attempt->worker_context->documents), attempt->ns,
+                                           arena_of(call), selection, rows_r);
     module_watch_call(call);
     return fault;
 }

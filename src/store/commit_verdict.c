@@ -1,0 +1,104 @@
+/* commit_verdict: reads the details of refusals. */
+#include "store/commit_verdict.h"
+
+#include <string.h>
+
+#include "edge/json.h"
+#include "store/refusal.h"
+#include "store/schema_cache.h"
+
+static void flag_all(struct commit *commit)
+{
+    for (size_t i = 0; i < commit->count; i++)
+        commit->documents[i].moved = true;
+}
+
+size_t commit_verdict_flag_listed(struct commit *commit, struct arena *arena, const char *detail)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct json *list;
+    struct json_problem problem;
+    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        return 0;
+    size_t flagged = 0;
+    for (const struct json *entry = list->first; entry; entry = entry->next) {
+        const struct json *class = entry->first, *id = class ? class->next : NULL;
+        for (size_t i = 0; id && i < commit->count; i++) {
+            const struct header *header = &commit->documents[i].base->header;
+            if (bytes_equal(header->class, class->value) && bytes_equal(header->id, id->value)) {
+                commit->documents[i].moved = true;
+                flagged++;
+            }
+        }
+    }
+    return flagged;
+}
+
+/* The detail of UNIQUE, FIXED, MANY_VALUES and MANY_TASKS: a JSON list that begins with these parts. */
+static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
+                               enum fault fault)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct json *list;
+    struct json_problem problem;
+    if (!detail || json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        return fault;
+    size_t part = 0;
+    for (const struct json *one = list->first; one && part < COMMIT_REFUSED_PARTS; one = one->next)
+        commit->refused[part++] = one->value;
+    return fault;
+}
+
+/* Flags the fences listed in the detail of FENCED; all if it is unknown which. */
+static void flag_fences(struct commit *commit, struct arena *arena, const char *detail)
+{
+    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
+    struct json *list = NULL;
+    struct json_problem problem;
+    size_t flagged = 0;
+    if (detail && json_read(arena, bytes_of(detail), &limits, &list, &problem) != FAULT_NONE)
+        list = NULL;
+    for (const struct json *id = list ? list->first : NULL; id; id = id->next)
+        for (size_t i = 0; i < commit->fence_count; i++)
+            if (bytes_equal(commit->fences[i].id, id->value)) {
+                commit->fences[i].is_lost = true;
+                flagged++;
+            }
+    for (size_t i = 0; !flagged && i < commit->fence_count; i++)
+        commit->fences[i].is_lost = true;
+}
+
+enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_verdict *verdict,
+                                struct arena *arena, struct commit *commit)
+{
+    switch (refusal_of(verdict->sqlstate)) {
+    case REFUSAL_MOVED:
+        if (commit_verdict_flag_listed(commit, arena, verdict->detail) == 0)
+            flag_all(commit);
+        return FAULT_STALE;
+    case REFUSAL_FENCED:
+        flag_fences(commit, arena, verdict->detail);
+        return FAULT_FENCED;
+    case REFUSAL_ANSWERED:
+        return FAULT_STALE; /* already done: possibly no document has moved */
+    case REFUSAL_UNIQUE:
+        return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
+    case REFUSAL_FIXED:
+        return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
+    case REFUSAL_MANY_VALUES:
+        return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
+    case REFUSAL_MANY_TASKS:
+        return note_refused(commit, arena, verdict->detail, FAULT_XBUSY);
+    default:
+        break;
+    }
+    if (schema_cache_judge(store, ns, verdict->sqlstate, FAULT_NONE))
+        return FAULT_STALE; /* the same */
+    /* The document was created without the lock on its absence. */
+    bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
+                         strcmp(verdict->constraint, "doc_pkey") == 0;
+    enum fault fault = is_born_twice ? FAULT_STALE : verdict->fault;
+    if (fault == FAULT_STALE)
+        flag_all(commit);
+    return fault;
+}
