@@ -4,11 +4,12 @@
  *
  * Documents go from the database to the client: no cache stores them, and a worker holds at most one piece
  * and one item of them.  All are of one snapshot, whose horizon is in the token. */
-#include "operation/builtin/collection.h"
+#include "operation/builtin/collection_stream.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "operation/builtin/collection_request.h"
 #include "store/store_stream.h"
 #include "operation/reply.h"
 
@@ -61,7 +62,7 @@ static void add_pair(struct builder *lines, const struct store_stream_row *row)
 /* How the rows are processed. */
 struct writing {
     struct attempt *attempt;
-    const struct asked *asked;
+    const struct collection_request *request;
     struct builder *lines;
     int64_t members;
 };
@@ -80,7 +81,7 @@ static void end_line(struct writing *writing)
 {
     if (!writing->members)
         return;
-    if (!writing->asked->wants_ids)
+    if (!writing->request->wants_ids)
         builder_add_text(writing->lines, "]}");
     builder_add_text(writing->lines, "\n");
 }
@@ -98,10 +99,10 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
             end_line(writing);
             writing->members++;
             has_items = false;
-            if (writing->asked->wants_ids)
+            if (writing->request->wants_ids)
                 add_pair(lines, row);
             else
-                begin_document(lines, writing->asked->class, row);
+                begin_document(lines, writing->request->class, row);
         }
         if (!row->item.iclass.size)
             continue;
@@ -123,7 +124,7 @@ static enum fault write_stream(struct writing *writing, struct store_stream *str
     if (fault)
         return fault;
     builder_printf(writing->lines, "{\"members\":%" PRId64 ",", writing->members);
-    collection_write_token(writing->attempt->call, writing->asked, writing->lines);
+    collection_request_write_token(writing->attempt->call, writing->request, writing->lines);
     builder_add_text(writing->lines, "}\n");
     return send(writing);
 }
@@ -148,29 +149,29 @@ static enum fault explain_time(const struct attempt *attempt, enum fault fault)
         NULL);
 }
 
-static enum fault answer_stream(struct attempt *attempt, const struct asked *asked)
+static enum fault answer_stream(struct attempt *attempt, const struct collection_request *request)
 {
     struct reply *reply = attempt->reply;
     const struct reader reader = {attempt->worker_context->settings, attempt->call, reply};
     const struct collection_query query = {.arena = attempt->call->arena,
-                                           .class = asked->class,
-                                           .name = asked->name,
-                                           .value = asked->value,
+                                           .class = request->class,
+                                           .name = request->name,
+                                           .value = request->value,
                                            .minute = clock_present_minute()};
     struct collection_page page;
     struct store_stream *stream;
     enum fault fault =
         store_stream_begin(documents_store(attempt->worker_context->documents), attempt->ns, &query,
-                           !asked->wants_ids, attempt->call->deadline_ms, &page, &stream);
+                           !request->wants_ids, attempt->call->deadline_ms, &page, &stream);
     if (!fault)
-        fault = collection_judge(&reader, asked, &page);
+        fault = collection_request_judge(&reader, request, &page);
     if (fault)
         return fault;
-    struct asked begun = *asked;
-    collection_begin(&begun.place, &page, query.minute);
+    struct collection_request begun = *request;
+    collection_request_begin(&begun.position, &page, query.minute);
     reply->mime = MIME_LINES;
     struct builder lines = {0};
-    struct writing writing = {.attempt = attempt, .asked = &begun, .lines = &lines};
+    struct writing writing = {.attempt = attempt, .request = &begun, .lines = &lines};
     if (reply->outlet->is_head) {
         fault = send(&writing);
         store_stream_end(stream);
@@ -186,14 +187,14 @@ enum fault collection_stream(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct reply *reply = attempt->reply;
     bool is_stream;
-    struct asked asked;
+    struct collection_request request;
     enum fault fault = reader_boolean(&reader, attempt->call->param, "stream", &is_stream);
     if (fault || !is_stream)
         return fault;
-    fault = collection_read(attempt, &reader, &asked);
+    fault = collection_request_read(attempt, &reader, &request);
     if (fault)
         return fault;
     reply->outlet->prepare(reply->outlet);
     limit_time(attempt);
-    return explain_time(attempt, answer_stream(attempt, &asked));
+    return explain_time(attempt, answer_stream(attempt, &request));
 }

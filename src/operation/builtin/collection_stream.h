@@ -1,0 +1,10 @@
+/* collection_stream: the form of `collection` that sends everything in one answer. */
+#ifndef STAMPD_OPERATION_BUILTIN_COLLECTION_STREAM_H
+#define STAMPD_OPERATION_BUILTIN_COLLECTION_STREAM_H
+
+#include "operation/attempt.h"
+
+/* Afterwork: sends the whole collection when a stream was requested. */
+enum fault collection_stream(struct attempt *attempt);
+
+#endif
