@@ -146,11 +146,11 @@ static int cron_add(struct control *control, int argc, char **argv)
     if (!open_namespace(control, words[WORD_CODE], &pg))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(words[WORD_NAME]));
-    pg_add_text(&params, bytes_of(words[WORD_OPERATION]));
-    pg_add_text(&params, bytes_of(words[WORD_PERIOD]));
-    pg_add_text(&params, bytes_of(param));
-    pg_add_text(&params, bytes_of(info));
+    pg_params_add_text(&params, bytes_of(words[WORD_NAME]));
+    pg_params_add_text(&params, bytes_of(words[WORD_OPERATION]));
+    pg_params_add_text(&params, bytes_of(words[WORD_PERIOD]));
+    pg_params_add_text(&params, bytes_of(param));
+    pg_params_add_text(&params, bytes_of(info));
     if (!control_query(control, pg, words[WORD_NAME],
                        "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", &params,
                        &result))
@@ -261,7 +261,7 @@ static int change(struct control *control, const struct command *command, const 
     if (!open_namespace(control, words[0], &pg))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(words[1]));
+    pg_params_add_text(&params, bytes_of(words[1]));
     if (!control_query(control, pg, words[1], sql, &params, &result))
         return CONTROL_FAILED;
     if (pg_get_bool(result, 0, 0))

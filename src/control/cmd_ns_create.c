@@ -231,7 +231,7 @@ static bool free_values(struct control *control, struct pg *z, const char *datab
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(database));
+    pg_params_add_text(&params, bytes_of(database));
     return control_query(control, z, "freeing its unique values", "select stampd.release_database($1::text)",
                          &params, &row);
 }

@@ -12,7 +12,7 @@ static bool read_size(struct control *control, struct pg *pg, const char *databa
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(database));
+    pg_params_add_text(&params, bytes_of(database));
     if (!control_query(control, pg, database,
                        "select pg_database_size(datname) from pg_database where datname = $1::text", &params,
                        &result))

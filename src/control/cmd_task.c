@@ -251,7 +251,7 @@ static int task_show(struct control *control, int argc, char **argv)
     filter.id = bytes_of(session.words[0]);
     filter.limit = SHOWN_ATTEMPTS;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, filter.id);
+    pg_params_add_text(&params, filter.id);
     if (!query(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
@@ -294,7 +294,7 @@ static int task_backlog(struct control *control, int argc, char **argv)
     if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     pg_params_start(&params, control->arena);
-    pg_add_i32(&params, BACKLOG_MOST);
+    pg_params_add_i32(&params, BACKLOG_MOST);
     if (!query(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
         return CONTROL_FAILED;
     if (!session.as_json)
@@ -326,9 +326,9 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, session->control->arena);
-    pg_add_text(&params, bytes_of(id));
+    pg_params_add_text(&params, bytes_of(id));
     if (statement == STATEMENT_TASK_MOVE)
-        pg_add_i64(&params, start);
+        pg_params_add_i64(&params, start);
     if (!query(session, statement, &params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {

@@ -11,6 +11,7 @@
 
 #include "control/message.h"
 #include "base/log.h"
+#include "edge/pg_conninfo.h"
 
 enum {
     ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */

@@ -116,8 +116,8 @@ static bool record(struct control *control, struct pg *pg, const struct migratio
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    pg_add_i32(&params, migration->number);
-    pg_add_text(&params, bytes_of(migration->name));
+    pg_params_add_i32(&params, migration->number);
+    pg_params_add_text(&params, bytes_of(migration->name));
     return control_query(
         control, pg, migration->name,
         "insert into stampd.migration (number, name, applied) values ($1::int, $2::text, now()) "

@@ -40,7 +40,7 @@ static bool exists(struct control *control, struct pg *pg, const char *sql, cons
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(name));
+    pg_params_add_text(&params, bytes_of(name));
     if (!control_query(control, pg, name, sql, &params, &result))
         return false;
     *exists_r = pg_get_bool(result, 0, 0);

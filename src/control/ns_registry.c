@@ -91,11 +91,11 @@ bool ns_registry_store(struct control *control, struct pg *z, const char *code, 
     struct pg_result *result;
     char *what = arena_printf(control->arena, "the document Namespace/%s", code);
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(code));
+    pg_params_add_text(&params, bytes_of(code));
     if (!text.data)
         return control_query(control, z, what, "select stampd.delete_document('Namespace', $1::text)",
                              &params, &result);
-    pg_add_text(&params, text);
+    pg_params_add_text(&params, text);
     return control_query(control, z, what,
                          "select stampd.put_item('Namespace', $1::text, 'Conf', '', $2::text)", &params,
                          &result);

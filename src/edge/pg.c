@@ -1,21 +1,140 @@
-/* pg: errors, waits, single statements, their rows, notifications. */
+/* pg: a connection: its errors, waits, results and notifications. */
 #include "edge/pg.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/pg_private.h"
 
-const int pg_formats[PG_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+struct pg {
+    PGconn *connection;
+    int64_t answer_timeout_ms;
+    bool is_broken, is_busy;
+    char sqlstate[6];
+    char message[400];
+    char detail[8192]; /* of the last error raised by one of our functions (ST…) */
+    int64_t position;  /* of the last error in its SQL text; 0: unknown */
+    struct pg_state {
+        void *data; /* NULL: not used yet */
+        void (*end)(void *data);
+    } states[PG_USES];
+};
+
+/* Handles unsolicited messages of the server, such as the last one when it ends an idle session. */
+static void on_notice(void *context, const PGresult *notice)
+{
+    struct pg *pg = context;
+    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    log_debug("postgresql notice severity=%s: %s", severity ? severity : "", text ? text : "");
+    if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+        pg->is_broken = true;
+}
+
+struct pg *pg_create(PGconn *connection, int64_t statement_timeout_ms)
+{
+    struct pg *pg = calloc(1, sizeof *pg);
+    if (!connection || !pg)
+        log_fatal("out of memory postgresql connection");
+    pg->connection = connection;
+    pg->answer_timeout_ms = statement_timeout_ms + PG_ANSWER_GRACE_MS;
+    PQsetNoticeReceiver(connection, on_notice, pg);
+    return pg;
+}
+
+void pg_close(struct pg *pg)
+{
+    if (!pg)
+        return;
+    for (struct pg_state *state = pg->states; state < pg->states + PG_USES; state++)
+        if (state->data)
+            state->end(state->data);
+    PQfinish(pg->connection);
+    free(pg);
+}
+
+void *pg_state(struct pg *pg, enum pg_use use, size_t size, void (*end)(void *))
+{
+    struct pg_state *state = &pg->states[use];
+    if (!state->data) {
+        if (!(state->data = calloc(1, size)))
+            log_fatal("out of memory postgresql connection");
+        state->end = end;
+    }
+    return state->data;
+}
+
+PGconn *pg_connection(const struct pg *pg)
+{
+    return pg->connection;
+}
+
+int64_t pg_answer_deadline_ms(const struct pg *pg)
+{
+    return clock_monotonic_ms() + pg->answer_timeout_ms;
+}
+
+bool pg_is_busy(const struct pg *pg)
+{
+    return pg->is_busy;
+}
+
+void pg_set_busy(struct pg *pg, bool is_busy)
+{
+    pg->is_busy = is_busy;
+}
+
+bool pg_is_connected(const struct pg *pg)
+{
+    return !pg->is_broken && PQstatus(pg->connection) == CONNECTION_OK;
+}
+
+bool pg_is_usable(const struct pg *pg)
+{
+    return pg_is_connected(pg) && PQtransactionStatus(pg->connection) == PQTRANS_IDLE;
+}
+
+bool pg_is_alive(struct pg *pg)
+{
+    struct pollfd socket = {.fd = PQsocket(pg->connection), .events = POLLIN};
+    while (pg_is_connected(pg) && poll(&socket, 1, 0) > 0) {
+        if (!PQconsumeInput(pg->connection))
+            (void)pg_note_loss(pg, "idle");
+        else
+            (void)PQisBusy(pg->connection); /* reads received data: notices, parameters, notifications */
+    }
+    return pg_is_connected(pg);
+}
+
+int pg_backend_pid(const struct pg *pg)
+{
+    return PQbackendPID(pg->connection);
+}
 
 /* --- errors --- */
 
-void pg_keep_message(struct pg *pg, const char *text)
+void pg_clear_error(struct pg *pg)
+{
+    pg->sqlstate[0] = '\0';
+    pg->position = 0;
+}
+
+void pg_break(struct pg *pg)
+{
+    pg->is_broken = true;
+}
+
+bool pg_is_broken(const struct pg *pg)
+{
+    return pg->is_broken;
+}
+
+static void keep_message(struct pg *pg, const char *text)
 {
     snprintf(pg->message, sizeof pg->message, "%s", text ? text : "");
     pg->message[strcspn(pg->message, "\n")] = '\0';
@@ -27,13 +146,13 @@ enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (!sqlstate) { /* created by libpq itself: the connection is lost */
         pg->is_broken = true;
-        pg_keep_message(pg, PQresultErrorMessage(result));
+        keep_message(pg, PQresultErrorMessage(result));
         log_warning("postgresql connection lost database=%s statement=%s: %s", PQdb(pg->connection), what,
                     pg->message);
         return FAULT_XAWAY;
     }
     snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", sqlstate);
-    pg_keep_message(pg, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+    keep_message(pg, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
     const char *position = PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION);
     if (!position || !bytes_to_i64(bytes_of(position), &pg->position))
         pg->position = 0;
@@ -49,11 +168,17 @@ enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what
     return fault;
 }
 
+void pg_note_refusal(struct pg *pg, const char *sqlstate, const char *message)
+{
+    snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", sqlstate);
+    keep_message(pg, message);
+}
+
 enum fault pg_note_loss(struct pg *pg, const char *what)
 {
     if (!pg->is_broken) {
         pg->is_broken = true;
-        pg_keep_message(pg, PQerrorMessage(pg->connection));
+        keep_message(pg, PQerrorMessage(pg->connection));
         log_warning("postgresql connection lost database=%s statement=%s: %s", PQdb(pg->connection), what,
                     pg->message);
     }
@@ -63,7 +188,7 @@ enum fault pg_note_loss(struct pg *pg, const char *what)
 enum fault pg_note_silence(struct pg *pg, const char *what)
 {
     pg->is_broken = true;
-    pg_keep_message(pg, "no answer in time");
+    keep_message(pg, "no answer in time");
     log_warning("postgresql does not answer database=%s statement=%s", PQdb(pg->connection), what);
     return FAULT_XTIME;
 }
@@ -110,41 +235,7 @@ enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
     return FAULT_NONE;
 }
 
-/* Reads all results of one command; keeps the last one without error. */
-static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
-{
-    int64_t deadline_ms = clock_monotonic_ms() + pg->answer_timeout_ms;
-    enum fault fault = FAULT_NONE;
-    *kept_r = NULL;
-    for (;;) {
-        enum fault lost = pg_await_result(pg, deadline_ms, what);
-        if (lost)
-            return fault ? fault : lost;
-        PGresult *result = PQgetResult(pg->connection);
-        if (!result)
-            return fault;
-        switch (PQresultStatus(result)) {
-        case PGRES_TUPLES_OK:
-        case PGRES_COMMAND_OK:
-        case PGRES_EMPTY_QUERY:
-            PQclear(*kept_r);
-            *kept_r = result;
-            continue;
-        case PGRES_COPY_IN:
-        case PGRES_COPY_OUT:
-        case PGRES_COPY_BOTH: /* no code here would ever end it */
-            PQclear(result);
-            return pg_note_silence(pg, what);
-        default: {
-            enum fault error = pg_note_error(pg, result, what);
-            fault = fault ? fault : error;
-            PQclear(result);
-        }
-        }
-    }
-}
-
-/* --- one statement --- */
+/* --- results --- */
 
 static void clear_result(void *result)
 {
@@ -156,53 +247,6 @@ void pg_defer_clear(struct arena *arena, PGresult *result)
     arena_defer(arena, clear_result, result);
     arena_count(arena, PQresultMemorySize(result));
 }
-
-enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
-                  struct pg_result **result_r)
-{
-    assert(!pg->pipeline_arena && !pg->rows_statement && statement->parameters == params->count);
-    if (result_r)
-        *result_r = NULL;
-    pg->sqlstate[0] = '\0';
-    if (!pg_is_connected(pg))
-        return FAULT_XAWAY;
-    if (!pg_params_fit(params))
-        return FAULT_ALIMIT;
-    enum fault fault = pg_prepare_used(pg, statement);
-    if (fault)
-        return fault;
-    if (!PQsendQueryPrepared(pg->connection, statement->name, params->count, params->values, params->lengths,
-                             pg_formats, 1))
-        return pg_note_loss(pg, statement->name);
-    PGresult *result;
-    fault = collect(pg, statement->name, &result);
-    if (!fault && !result)
-        fault = pg_note_loss(pg, statement->name);
-    if (fault || !result_r) {
-        PQclear(result);
-        return fault;
-    }
-    pg_defer_clear(params->arena, result);
-    *result_r = (struct pg_result *)result;
-    return FAULT_NONE;
-}
-
-enum fault pg_execute(struct pg *pg, const char *sql)
-{
-    assert(!pg->pipeline_arena && !pg->rows_statement);
-    pg->sqlstate[0] = '\0';
-    pg->position = 0;
-    if (!pg_is_connected(pg))
-        return FAULT_XAWAY;
-    if (!PQsendQuery(pg->connection, sql))
-        return pg_note_loss(pg, "execute");
-    PGresult *result;
-    enum fault fault = collect(pg, "execute", &result);
-    PQclear(result);
-    return fault;
-}
-
-/* --- results --- */
 
 static const PGresult *rows_of(const struct pg_result *result)
 {
@@ -285,45 +329,4 @@ void pg_add_identifier(struct builder *sql, struct bytes name)
     for (size_t i = 0; i < name.size; i++)
         builder_add(sql, name.data[i] == '"' ? "\"\"" : name.data + i, name.data[i] == '"' ? 2 : 1);
     builder_add_text(sql, "\"");
-}
-
-const char *pg_conninfo_value(struct arena *arena, const char *conninfo, const char *keyword)
-{
-    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
-    const char *value = NULL;
-    for (PQconninfoOption *option = options; option && option->keyword; option++)
-        if (option->val && strcmp(option->keyword, keyword) == 0)
-            value = arena_copy(arena, option->val, strlen(option->val));
-    PQconninfoFree(options);
-    return value;
-}
-
-static bool is_among(const char *word, const char *const *words)
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
-const char *pg_conninfo_without(struct arena *arena, const char *conninfo, const char *const *keywords)
-{
-    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
-    struct builder builder = {0};
-    if (!options)
-        return NULL;
-    for (PQconninfoOption *option = options; option->keyword; option++) {
-        if (!option->val || is_among(option->keyword, keywords))
-            continue;
-        builder_printf(&builder, "%s='", option->keyword);
-        for (const char *p = option->val; *p; p++) {
-            if (*p == '\'' || *p == '\\')
-                builder_add_text(&builder, "\\");
-            builder_add(&builder, p, 1);
-        }
-        builder_add_text(&builder, "' ");
-    }
-    const char *result = arena_copy(arena, builder_bytes(&builder).data, builder.size);
-    builder_free(&builder);
-    PQconninfoFree(options);
-    return result;
 }

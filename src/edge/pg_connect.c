@@ -1,31 +1,13 @@
-/* pg_connect: opens connections and checks their state. */
+/* pg_connect: opens connections. */
 #include "edge/pg_private.h"
 
 #include <ctype.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Handles unsolicited messages of the server, such as the last one when it ends an idle session. */
-static void on_notice(void *context, const PGresult *notice)
-{
-    struct pg *pg = context;
-    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-    const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-    log_debug("postgresql notice severity=%s: %s", severity ? severity : "", text ? text : "");
-    if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
-        pg->is_broken = true;
-}
-
-void pg_listen_to_notices(struct pg *pg)
-{
-    PQsetNoticeReceiver(pg->connection, on_notice, pg);
-}
-
-PGconn *pg_begin_connecting(const struct pg_options *options, bool waits)
+PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
 {
     char timeout[16], settings[1024];
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
@@ -80,16 +62,17 @@ static void find_sqlstate(const char *message, char sqlstate_r[6])
     }
 }
 
-enum fault pg_judge_connection(struct pg *pg, const struct pg_options *options)
+enum fault pg_connect_judge(struct pg *pg, const struct pg_options *options)
 {
-    PGconn *connection = pg->connection;
+    PGconn *connection = pg_connection(pg);
     if (PQstatus(connection) != CONNECTION_OK) {
         const char *message = PQerrorMessage(connection);
-        find_sqlstate(message, pg->sqlstate);
-        pg_keep_message(pg, message);
-        bool is_absent = strcmp(pg->sqlstate, "3D000") == 0;
+        char sqlstate[6];
+        find_sqlstate(message, sqlstate);
+        pg_note_refusal(pg, sqlstate, message);
+        bool is_absent = strcmp(sqlstate, "3D000") == 0;
         if (!is_absent || !options->is_absence_known)
-            log_warning("postgresql cannot connect database=%s: %s", options->database, pg->message);
+            log_warning("postgresql cannot connect database=%s: %s", options->database, pg_message(pg));
         return is_absent ? FAULT_ODATABASE : FAULT_XAWAY;
     }
     const char *encoding = PQparameterStatus(connection, "server_encoding");
@@ -107,7 +90,7 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
 {
     *pg_r = NULL;
     int64_t start_ms = clock_monotonic_ms();
-    PGconn *connection = pg_begin_connecting(options, true);
+    PGconn *connection = pg_connect_begin(options, true);
     if (!connection)
         log_fatal("out of memory postgresql connection");
     /* A server that does not respond is not tried again; one that refuses is, for its reason. */
@@ -115,55 +98,12 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
         clock_monotonic_ms() - start_ms < (int64_t)options->connect_timeout_s * 500)
         connect_verbosely(connection);
 
-    struct pg *pg = calloc(1, sizeof *pg);
-    if (!pg)
-        log_fatal("out of memory postgresql connection");
-    pg->connection = connection;
-    pg->answer_timeout_ms = options->statement_timeout_ms + PG_ANSWER_GRACE_MS;
-    pg_listen_to_notices(pg);
-    enum fault fault = pg_judge_connection(pg, options);
+    struct pg *pg = pg_create(connection, options->statement_timeout_ms);
+    enum fault fault = pg_connect_judge(pg, options);
     if (fault) {
         pg_close(pg);
         return fault;
     }
     *pg_r = pg;
     return FAULT_NONE;
-}
-
-void pg_close(struct pg *pg)
-{
-    if (!pg)
-        return;
-    PQclear(pg->row);
-    PQfinish(pg->connection);
-    free(pg->is_prepared);
-    free(pg->parses);
-    free(pg);
-}
-
-bool pg_is_connected(const struct pg *pg)
-{
-    return !pg->is_broken && PQstatus(pg->connection) == CONNECTION_OK;
-}
-
-bool pg_is_usable(const struct pg *pg)
-{
-    return pg_is_connected(pg) && PQtransactionStatus(pg->connection) == PQTRANS_IDLE;
-}
-
-bool pg_is_alive(struct pg *pg)
-{
-    struct pollfd socket = {.fd = PQsocket(pg->connection), .events = POLLIN};
-    while (pg_is_connected(pg) && poll(&socket, 1, 0) > 0) {
-        if (!PQconsumeInput(pg->connection))
-            (void)pg_note_loss(pg, "idle");
-        else
-            (void)PQisBusy(pg->connection); /* reads received data: notices, parameters, notifications */
-    }
-    return pg_is_connected(pg);
-}
-
-int pg_backend_pid(const struct pg *pg)
-{
-    return PQbackendPID(pg->connection);
 }

@@ -1,8 +1,10 @@
 /* pg_params: parameters in PostgreSQL's binary format, and faults for its error codes.  Needs no libpq. */
-#include "edge/pg.h"
+#include "edge/pg_params.h"
 
 #include <endian.h>
 #include <string.h>
+
+#include "edge/pg.h"
 
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25 };
 enum { ARRAY_HEAD = 20, ARRAY_EMPTY_HEAD = 12 };
@@ -58,48 +60,48 @@ static char *start_array(struct pg_params *params, int32_t oid, bool has_null, s
     return put_i32(at, 1); /* lower bound */
 }
 
-void pg_add_i64(struct pg_params *params, int64_t value)
+void pg_params_add_i64(struct pg_params *params, int64_t value)
 {
     char *wire = arena_alloc(params->arena, sizeof value);
     put_i64(wire, value);
     add_value(params, wire, sizeof value);
 }
 
-void pg_add_i32(struct pg_params *params, int32_t value)
+void pg_params_add_i32(struct pg_params *params, int32_t value)
 {
     char *wire = arena_alloc(params->arena, sizeof value);
     put_i32(wire, value);
     add_value(params, wire, sizeof value);
 }
 
-void pg_add_f64(struct pg_params *params, double value)
+void pg_params_add_f64(struct pg_params *params, double value)
 {
     int64_t bits;
     static_assert(sizeof bits == sizeof value, "a double has the size of PostgreSQL's float8");
     memcpy(&bits, &value, sizeof bits);
-    pg_add_i64(params, bits);
+    pg_params_add_i64(params, bits);
 }
 
-void pg_add_text(struct pg_params *params, struct bytes text)
+void pg_params_add_text(struct pg_params *params, struct bytes text)
 {
     add_value(params, text.data, text.data ? text.size : 0);
 }
 
-void pg_add_i64_array(struct pg_params *params, const int64_t *values, size_t count)
+void pg_params_add_i64_array(struct pg_params *params, const int64_t *values, size_t count)
 {
     char *at = start_array(params, OID_INT8, false, count, count * (4 + sizeof *values));
     for (size_t i = 0; i < count; i++)
         at = put_i64(put_i32(at, sizeof *values), values[i]);
 }
 
-void pg_add_i32_array(struct pg_params *params, const int32_t *values, size_t count)
+void pg_params_add_i32_array(struct pg_params *params, const int32_t *values, size_t count)
 {
     char *at = start_array(params, OID_INT4, false, count, count * (4 + sizeof *values));
     for (size_t i = 0; i < count; i++)
         at = put_i32(put_i32(at, sizeof *values), values[i]);
 }
 
-void pg_add_bool_array(struct pg_params *params, const bool *values, size_t count)
+void pg_params_add_bool_array(struct pg_params *params, const bool *values, size_t count)
 {
     char *at = start_array(params, OID_BOOL, false, count, count * (4 + 1));
     for (size_t i = 0; i < count; i++) {
@@ -108,7 +110,7 @@ void pg_add_bool_array(struct pg_params *params, const bool *values, size_t coun
     }
 }
 
-void pg_add_text_array(struct pg_params *params, const struct bytes *values, size_t count)
+void pg_params_add_text_array(struct pg_params *params, const struct bytes *values, size_t count)
 {
     size_t body = 4 * count;
     bool has_null = false;
@@ -133,7 +135,7 @@ void pg_add_text_array(struct pg_params *params, const struct bytes *values, siz
     }
 }
 
-void pg_add_same(struct pg_params *params, const struct pg_params *other, int index)
+void pg_params_add_same(struct pg_params *params, const struct pg_params *other, int index)
 {
     assert(index >= 0 && index < other->count);
     add_value(params, other->values[index], (size_t)other->lengths[index]);

@@ -1,11 +1,49 @@
-/* pg_pipeline: several statements in one round trip and one implicit transaction. */
-#include "edge/pg_private.h"
+/* pg_pipeline: sends pipelines, reads their answers, and prepares statements on the way. */
+#include "edge/pg_pipeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "edge/pg_private.h"
+
+enum { PIPELINE_NAMES = 8 };
+
+/* A statement that was prepared inside a pipeline. */
+struct parse {
+    int place;    /* index among the answers */
+    size_t index; /* in the table of statements prepared on use */
+};
+
+struct pipeline {
+    struct arena *arena; /* NULL: none is open */
+    int count;
+    bool is_lost;
+    const char *names[PIPELINE_NAMES]; /* of its first statements, for the log */
+    const struct pg_statement *table;  /* prepared on use; NULL: none */
+    size_t table_count;
+    bool *is_prepared;    /* of each of the table */
+    struct parse *parses; /* of the pipeline; room for the whole table */
+    int parse_count;
+};
+
+static void end_pipelines(void *pointer)
+{
+    struct pipeline *pipeline = pointer;
+    free(pipeline->is_prepared);
+    free(pipeline->parses);
+    free(pipeline);
+}
+
+static struct pipeline *pipeline_of(struct pg *pg)
+{
+    return pg_state(pg, PG_USE_PIPELINE, sizeof(struct pipeline), end_pipelines);
+}
+
+const int pg_formats[PG_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 /* Reads the answers to `count` statements and the sync.  Successful results go to results[] (NULL: they are
  * discarded), the first error to refusal_r with the index of its statement.  FAULT_NONE: the sync arrived. */
@@ -18,7 +56,7 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
         enum fault lost = pg_await_result(pg, deadline_ms, "pipeline");
         if (lost)
             return lost;
-        PGresult *result = PQgetResult(pg->connection);
+        PGresult *result = PQgetResult(pg_connection(pg));
         if (!result) { /* the end of one statement's answer */
             place++;
             continue;
@@ -41,7 +79,7 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
             if (*refusal_r || !PQresultErrorField(result, PG_DIAG_SQLSTATE)) {
                 (void)pg_note_error(pg, result, "pipeline");
                 PQclear(result);
-                pg->is_broken = true;
+                pg_break(pg);
                 return FAULT_XAWAY;
             }
             *refusal_r = result;
@@ -54,20 +92,19 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
 static enum fault prepare(struct pg *pg, const struct pg_statement *statements, size_t count, int types,
                           const Oid *type_list)
 {
-    assert(!pg->pipeline_arena);
-    pg->sqlstate[0] = '\0';
-    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
+    assert(!pg_is_busy(pg));
+    pg_clear_error(pg);
+    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg_connection(pg)))
         return FAULT_XAWAY;
     for (size_t i = 0; i < count; i++)
-        if (!PQsendPrepare(pg->connection, statements[i].name, statements[i].sql, types, type_list))
+        if (!PQsendPrepare(pg_connection(pg), statements[i].name, statements[i].sql, types, type_list))
             return pg_note_loss(pg, statements[i].name);
-    if (!PQpipelineSync(pg->connection))
+    if (!PQpipelineSync(pg_connection(pg)))
         return pg_note_loss(pg, "prepare");
     PGresult *refusal;
     int failed = 0;
-    enum fault fault =
-        read_answers(pg, (int)count, clock_monotonic_ms() + pg->answer_timeout_ms, NULL, &refusal, &failed);
-    if (!fault && !PQexitPipelineMode(pg->connection))
+    enum fault fault = read_answers(pg, (int)count, pg_answer_deadline_ms(pg), NULL, &refusal, &failed);
+    if (!fault && !PQexitPipelineMode(pg_connection(pg)))
         fault = pg_note_loss(pg, "prepare");
     if (refusal) {
         enum fault error =
@@ -99,74 +136,77 @@ enum { NOT_OF_TABLE = -1 };
 
 void pg_prepare_on_use(struct pg *pg, const struct pg_statement *table, size_t count)
 {
-    assert(!pg->table);
-    pg->is_prepared = calloc(count, sizeof *pg->is_prepared);
-    pg->parses = calloc(count, sizeof *pg->parses);
-    if (!pg->is_prepared || !pg->parses)
+    struct pipeline *pipeline = pipeline_of(pg);
+    assert(!pipeline->table);
+    pipeline->is_prepared = calloc(count, sizeof *pipeline->is_prepared);
+    pipeline->parses = calloc(count, sizeof *pipeline->parses);
+    if (!pipeline->is_prepared || !pipeline->parses)
         log_fatal("out of memory statements");
-    pg->table = table;
-    pg->table_count = count;
+    pipeline->table = table;
+    pipeline->table_count = count;
 }
 
 /* Its index in the table if it must be prepared before it is sent. */
-static ptrdiff_t unprepared(const struct pg *pg, const struct pg_statement *statement)
+static ptrdiff_t unprepared(const struct pipeline *pipeline, const struct pg_statement *statement)
 {
-    if (!pg->table || statement < pg->table || statement >= pg->table + pg->table_count)
+    if (!pipeline->table || statement < pipeline->table ||
+        statement >= pipeline->table + pipeline->table_count)
         return NOT_OF_TABLE;
-    ptrdiff_t index = statement - pg->table;
-    return pg->is_prepared[index] ? NOT_OF_TABLE : index;
+    ptrdiff_t index = statement - pipeline->table;
+    return pipeline->is_prepared[index] ? NOT_OF_TABLE : index;
 }
 
-enum fault pg_prepare_used(struct pg *pg, const struct pg_statement *statement)
+enum fault pg_pipeline_prepare_used(struct pg *pg, const struct pg_statement *statement)
 {
-    ptrdiff_t index = unprepared(pg, statement);
+    struct pipeline *pipeline = pipeline_of(pg);
+    ptrdiff_t index = unprepared(pipeline, statement);
     if (index == NOT_OF_TABLE)
         return FAULT_NONE;
     enum fault fault = pg_prepare(pg, statement, 1);
-    pg->is_prepared[index] = !fault;
+    pipeline->is_prepared[index] = !fault;
     return fault;
 }
 
 /* Prepares it before its first use in a pipeline.  It counts as prepared from here; forget_unparsed corrects
  * that when the pipeline fails earlier. */
-static void parse_in_pipeline(struct pg *pg, const struct pg_statement *statement)
+static void parse_in_pipeline(struct pg *pg, struct pipeline *pipeline, const struct pg_statement *statement)
 {
-    ptrdiff_t index = unprepared(pg, statement);
-    if (index == NOT_OF_TABLE || pg->is_pipeline_lost)
+    ptrdiff_t index = unprepared(pipeline, statement);
+    if (index == NOT_OF_TABLE || pipeline->is_lost)
         return;
-    if (!PQsendPrepare(pg->connection, statement->name, statement->sql, 0, NULL)) {
-        pg->is_pipeline_lost = true;
+    if (!PQsendPrepare(pg_connection(pg), statement->name, statement->sql, 0, NULL)) {
+        pipeline->is_lost = true;
         return;
     }
-    pg->parses[pg->parse_count] =
-        (struct pg_parse){.place = pg->pipeline_count + pg->parse_count, .index = (size_t)index};
-    pg->parse_count++;
-    pg->is_prepared[index] = true;
+    pipeline->parses[pipeline->parse_count] =
+        (struct parse){.place = pipeline->count + pipeline->parse_count, .index = (size_t)index};
+    pipeline->parse_count++;
+    pipeline->is_prepared[index] = true;
 }
 
 /* After an error at answer `failed`: the server has skipped all later statements. */
-static void forget_unparsed(struct pg *pg, int failed)
+static void forget_unparsed(struct pipeline *pipeline, int failed)
 {
-    for (int i = 0; i < pg->parse_count; i++)
-        if (pg->parses[i].place >= failed)
-            pg->is_prepared[pg->parses[i].index] = false;
+    for (int i = 0; i < pipeline->parse_count; i++)
+        if (pipeline->parses[i].place >= failed)
+            pipeline->is_prepared[pipeline->parses[i].index] = false;
 }
 
 /* The statement of the pipeline that answer `place` belongs to: preparing a statement counts as its use. */
-static int statement_of_answer(const struct pg *pg, int place)
+static int statement_of_answer(const struct pipeline *pipeline, int place)
 {
     int statement = place;
-    for (int i = 0; i < pg->parse_count && pg->parses[i].place < place; i++)
+    for (int i = 0; i < pipeline->parse_count && pipeline->parses[i].place < place; i++)
         statement--;
     return statement;
 }
 
 /* Removes the answers to preparing from the results. */
-static void drop_parses(struct pg *pg, PGresult **results, int answers)
+static void drop_parses(const struct pipeline *pipeline, PGresult **results, int answers)
 {
     int next = 0, parse = 0;
     for (int place = 0; place < answers; place++) {
-        if (parse < pg->parse_count && pg->parses[parse].place == place) {
+        if (parse < pipeline->parse_count && pipeline->parses[parse].place == place) {
             PQclear(results[place]);
             parse++;
         } else {
@@ -179,32 +219,35 @@ static void drop_parses(struct pg *pg, PGresult **results, int answers)
 
 enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
 {
-    assert(!pg->pipeline_arena);
-    pg->sqlstate[0] = '\0';
-    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg->connection))
+    struct pipeline *pipeline = pipeline_of(pg);
+    assert(!pipeline->arena);
+    pg_clear_error(pg);
+    if (!pg_is_connected(pg) || !PQenterPipelineMode(pg_connection(pg)))
         return FAULT_XAWAY;
-    pg->pipeline_arena = arena;
-    pg->pipeline_count = pg->parse_count = 0;
-    pg->is_pipeline_lost = false;
+    pipeline->arena = arena;
+    pipeline->count = pipeline->parse_count = 0;
+    pipeline->is_lost = false;
+    pg_set_busy(pg, true);
     return FAULT_NONE;
 }
 
 void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
 {
-    assert(pg->pipeline_arena && statement->parameters == params->count && pg_params_fit(params));
-    parse_in_pipeline(pg, statement);
-    if (pg->pipeline_count < PIPELINE_NAMES)
-        pg->pipeline_names[pg->pipeline_count] = statement->name;
-    pg->pipeline_count++;
-    if (!pg->is_pipeline_lost && !PQsendQueryPrepared(pg->connection, statement->name, params->count,
-                                                      params->values, params->lengths, pg_formats, 1))
-        pg->is_pipeline_lost = true;
+    struct pipeline *pipeline = pipeline_of(pg);
+    assert(pipeline->arena && statement->parameters == params->count && pg_params_fit(params));
+    parse_in_pipeline(pg, pipeline, statement);
+    if (pipeline->count < PIPELINE_NAMES)
+        pipeline->names[pipeline->count] = statement->name;
+    pipeline->count++;
+    if (!pipeline->is_lost && !PQsendQueryPrepared(pg_connection(pg), statement->name, params->count,
+                                                   params->values, params->lengths, pg_formats, 1))
+        pipeline->is_lost = true;
 }
 
-int pg_pipeline_count(const struct pg *pg)
+int pg_pipeline_count(struct pg *pg)
 {
-    assert(pg->pipeline_arena);
-    return pg->pipeline_count;
+    assert(pipeline_of(pg)->arena);
+    return pipeline_of(pg)->count;
 }
 
 static const char *copy_field(struct arena *arena, const PGresult *result, int field)
@@ -215,13 +258,15 @@ static const char *copy_field(struct arena *arena, const PGresult *result, int f
 
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
 {
-    struct arena *arena = pg->pipeline_arena;
-    int count = pg->pipeline_count, answers = count + pg->parse_count;
+    struct pipeline *pipeline = pipeline_of(pg);
+    struct arena *arena = pipeline->arena;
+    int count = pipeline->count, answers = count + pipeline->parse_count;
     assert(arena);
-    pg->pipeline_arena = NULL;
+    pipeline->arena = NULL;
+    pg_set_busy(pg, false);
     *verdict_r = (struct pg_verdict){.outcome = PG_UNKNOWN, .fault = FAULT_XAWAY};
     int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
-    if (pg->is_pipeline_lost || !PQpipelineSync(pg->connection)) {
+    if (pipeline->is_lost || !PQpipelineSync(pg_connection(pg))) {
         (void)pg_note_loss(pg, "pipeline");
         return;
     }
@@ -230,18 +275,18 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
     PGresult *refusal;
     enum fault lost = read_answers(pg, answers, deadline_ms, results, &refusal, &verdict_r->failed);
     if (refusal) {
-        forget_unparsed(pg, verdict_r->failed);
-        verdict_r->failed = statement_of_answer(pg, verdict_r->failed);
+        forget_unparsed(pipeline, verdict_r->failed);
+        verdict_r->failed = statement_of_answer(pipeline, verdict_r->failed);
     }
-    drop_parses(pg, results, answers);
+    drop_parses(pipeline, results, answers);
     for (int i = 0; i < count; i++)
         if (results[i])
             pg_defer_clear(arena, results[i]);
     if (refusal) {
         int failed = verdict_r->failed;
         bool is_named = failed < count && failed < PIPELINE_NAMES;
-        verdict_r->fault = pg_note_error(pg, refusal, is_named ? pg->pipeline_names[failed] : "pipeline");
-        memcpy(verdict_r->sqlstate, pg->sqlstate, sizeof verdict_r->sqlstate);
+        verdict_r->fault = pg_note_error(pg, refusal, is_named ? pipeline->names[failed] : "pipeline");
+        snprintf(verdict_r->sqlstate, sizeof verdict_r->sqlstate, "%s", pg_sqlstate(pg));
         verdict_r->detail = copy_field(arena, refusal, PG_DIAG_MESSAGE_DETAIL);
         verdict_r->constraint = copy_field(arena, refusal, PG_DIAG_CONSTRAINT_NAME);
         PQclear(refusal);
@@ -250,7 +295,7 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
         verdict_r->fault = lost;
         return;
     }
-    if (!PQexitPipelineMode(pg->connection))
+    if (!PQexitPipelineMode(pg_connection(pg)))
         (void)pg_note_loss(pg, "pipeline");
     if (!refusal)
         verdict_r->fault = FAULT_NONE;

@@ -128,16 +128,16 @@ static void query_look(struct pg_params *params, const struct definition *defini
             numbers[0][documents++] = (int64_t)i;
         }
     }
-    pg_add_text_array(params, texts[0], documents);
-    pg_add_text_array(params, texts[1], documents);
-    pg_add_i64_array(params, numbers[0], documents);
-    pg_add_text_array(params, texts[2], members);
-    pg_add_text_array(params, texts[3], members);
-    pg_add_text_array(params, texts[4], members);
-    pg_add_i64_array(params, numbers[1], members);
-    pg_add_i64(params, since);
-    pg_add_i64_array(params, numbers[2], members);
-    pg_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, since ? since : INT64_MAX)));
+    pg_params_add_text_array(params, texts[0], documents);
+    pg_params_add_text_array(params, texts[1], documents);
+    pg_params_add_i64_array(params, numbers[0], documents);
+    pg_params_add_text_array(params, texts[2], members);
+    pg_params_add_text_array(params, texts[3], members);
+    pg_params_add_text_array(params, texts[4], members);
+    pg_params_add_i64_array(params, numbers[1], members);
+    pg_params_add_i64(params, since);
+    pg_params_add_i64_array(params, numbers[2], members);
+    pg_params_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, since ? since : INT64_MAX)));
 }
 
 /* The version to send for a row; false: unchanged. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/session.h"
+#include "edge/pg_async.h"
 
 enum { LINGER_MS = 60000 }; /* an unneeded connection is kept this long: a new LISTEN advances all stamps */
 
@@ -102,7 +103,7 @@ void live_link_fail(struct live_link *link, enum fault fault)
 static void connect(struct live_link *link)
 {
     link->owner->begins(link->owner->context);
-    link->pg = pg_start(&link->options);
+    link->pg = pg_async_start(&link->options);
     link->is_ready = false;
     link->progress = PG_WAITS_TO_WRITE;
     link->state = LINK_CONNECTING;
@@ -112,12 +113,12 @@ static void go_on_connecting(struct live_link *link)
 {
     enum fault fault = FAULT_NONE;
     if (!link->is_ready) { /* libpq would block */
-        if (clock_monotonic_ms() >= pg_deadline_ms(link->pg))
+        if (clock_monotonic_ms() >= pg_async_deadline_ms(link->pg))
             live_link_fail(link, FAULT_XAWAY);
         return;
     }
     link->is_ready = false;
-    link->progress = pg_go_on_connecting(link->pg, &link->options, &fault);
+    link->progress = pg_async_connect(link->pg, &link->options, &fault);
     if (link->progress == PG_FAILED)
         live_link_fail(link, fault);
     else if (link->progress == PG_DONE)
@@ -148,7 +149,7 @@ static void send_query(struct live_link *link, size_t index)
     link->state = LINK_QUERYING;
     pg_params_start(&params, link->arena);
     query->add(link->owner->context, &params);
-    enum fault fault = pg_send(link->pg, query->statement, &params);
+    enum fault fault = pg_async_send(link->pg, query->statement, &params);
     if (fault)
         live_link_fail(link, fault);
 }
@@ -190,7 +191,7 @@ static void fail_query(struct live_link *link)
 
 static void continue_query(struct live_link *link)
 {
-    link->progress = pg_receive(link->pg, link->arena, &link->result, &link->fault);
+    link->progress = pg_async_receive(link->pg, link->arena, &link->result, &link->fault);
     if (link->progress == PG_WAITS_TO_READ || link->progress == PG_WAITS_TO_WRITE)
         return;
     if (link->progress == PG_FAILED || !link->result) {

@@ -91,7 +91,7 @@ static void rules_add(void *context, struct pg_params *params)
     struct live_namespace *z = context;
     struct live_namespace *ns = z->all->ruled = find_unruled(z->all);
     live_rules_begin(ns->rules);
-    pg_add_text(params, bytes_of(ns->code));
+    pg_params_add_text(params, bytes_of(ns->code));
 }
 
 static void rules_take(void *context, const struct pg_result *result)

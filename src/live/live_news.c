@@ -141,10 +141,10 @@ void live_news_query(struct live_news *news, const struct live_horizon *known, s
     }
     front->next += count;
     news->queried += count;
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, ids, count);
-    pg_add_i64_array(params, versions, count);
-    pg_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, known->horizon)));
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i64_array(params, versions, count);
+    pg_params_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, known->horizon)));
 }
 
 void live_news_take(struct live_news *news, const struct pg_result *result)

@@ -84,20 +84,20 @@ static void add_value(struct composing *composing, const struct search_condition
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
-        pg_add_text(composing->params, value.text);
+        pg_params_add_text(composing->params, value.text);
         add_number(composing, operator, "text");
         break;
     case FIELD_LONG:
-        pg_add_i64(composing->params, value.integer);
+        pg_params_add_i64(composing->params, value.integer);
         add_number(composing, operator, "bigint");
         break;
     case FIELD_INT:
-        pg_add_i32(composing->params, (int32_t)value.integer);
+        pg_params_add_i32(composing->params, (int32_t)value.integer);
         add_number(composing, operator, "integer");
         break;
     case FIELD_DOUBLE:
     default:
-        pg_add_f64(composing->params, value.number);
+        pg_params_add_f64(composing->params, value.number);
         add_number(composing, operator, "double precision");
     }
 }
@@ -191,7 +191,7 @@ static void add_from(struct composing *composing)
         builder_printf(composing->sql, " from stampd.\"x_%.*s_%.*s\" x", SIDE(search));
     }
     /* Checked once, before the first row: a search under another schema fails instead of finding nothing. */
-    pg_add_i64(composing->params, search->schema->number);
+    pg_params_add_i64(composing->params, search->schema->number);
     builder_printf(
         composing->sql,
         " where (select case when s.number = $%d::bigint then true else stampd.fail('ST004', 'schema') = 0"
@@ -205,12 +205,12 @@ static void add_after(struct composing *composing, const char *name)
     const struct search *search = composing->search;
     if (!search->after_id.data)
         return;
-    pg_add_text(composing->params, search->after_id);
+    pg_params_add_text(composing->params, search->after_id);
     if (!search->wants_items || search->item->is_singleton) {
         builder_printf(composing->sql, " and %s.id > $%d::text", name, composing->params->count);
         return;
     }
-    pg_add_text(composing->params, search->after_key);
+    pg_params_add_text(composing->params, search->after_key);
     builder_printf(composing->sql, " and (%s.id, %s.key) > ($%d::text, $%d::text)", name, name,
                    composing->params->count - 1, composing->params->count);
 }
@@ -221,7 +221,7 @@ static void add_living(struct composing *composing, const char *name)
     const struct search *search = composing->search;
     if (!search->class->max_life.item)
         return;
-    pg_add_i64(composing->params, search->minute);
+    pg_params_add_i64(composing->params, search->minute);
     builder_printf(composing->sql,
                    " and not exists (select from stampd.expiry z where z.class = '%.*s' and z.id = %s.id and"
                    " z.until <= $%d::bigint)",
@@ -271,7 +271,7 @@ static void add_page(struct composing *composing)
         builder_add_text(composing->sql, " offset 0) h");
     builder_add_text(composing->sql, " order by ");
     add_columns(composing, sorts ? "h" : name);
-    pg_add_i64(composing->params, (int64_t)search->limit + 1);
+    pg_params_add_i64(composing->params, (int64_t)search->limit + 1);
     builder_printf(composing->sql, " limit $%d::bigint", composing->params->count);
 }
 
@@ -292,6 +292,6 @@ void search_compose(const struct search *search, struct builder *sql, struct pg_
         " (select t.version, t.content, t.raw from stampd.item t where t.class = '%.*s' and t.id = p.id"
         " and t.iclass = '%.*s' and t.key = p.key and t.content is not null offset 0) i) w",
         TEXT(search->class->name), TEXT(search->item->name));
-    pg_add_i64(params, search->bytes_most);
+    pg_params_add_i64(params, search->bytes_most);
     builder_printf(sql, " where before < $%d::bigint order by id, key", params->count);
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "edge/json.h"
 #include "edge/pg.h"
+#include "edge/pg_async.h"
 
 enum {
     PERIOD_MS = 30000,
@@ -75,7 +76,7 @@ int64_t registry_poll(const struct registry *registry, struct pollfd *socket_r)
         .fd = registry->pg ? pg_socket(registry->pg) : -1,
         .events = (short)(waits && registry->progress == PG_WAITS_TO_WRITE ? POLLOUT : POLLIN),
     };
-    return waits ? pg_deadline_ms(registry->pg) : registry->next_ms;
+    return waits ? pg_async_deadline_ms(registry->pg) : registry->next_ms;
 }
 
 void registry_hurry(struct registry *registry)
@@ -122,7 +123,7 @@ static void take_list(struct registry *registry)
 
 static void start_connecting(struct registry *registry)
 {
-    registry->pg = pg_start(&registry->options);
+    registry->pg = pg_async_start(&registry->options);
     registry->progress = PG_WAITS_TO_WRITE;
     registry->state = CONNECTING;
 }
@@ -136,7 +137,7 @@ static void start_query(struct registry *registry)
     registry->fault = FAULT_NONE;
     registry->progress = PG_WAITS_TO_WRITE;
     registry->state = QUERYING;
-    if (!pg_is_alive(registry->pg) || pg_send(registry->pg, &names, &none))
+    if (!pg_is_alive(registry->pg) || pg_async_send(registry->pg, &names, &none))
         rest(registry);
 }
 
@@ -146,7 +147,7 @@ bool registry_turn(struct registry *registry, const char *const **codes_r, size_
     if (registry->state == RESTING && now_ms >= registry->next_ms)
         start_connecting(registry);
     if (registry->state == CONNECTING) {
-        registry->progress = pg_go_on_connecting(registry->pg, &registry->options, &registry->fault);
+        registry->progress = pg_async_connect(registry->pg, &registry->options, &registry->fault);
         if (registry->progress == PG_FAILED)
             rest(registry);
         else if (registry->progress == PG_DONE)
@@ -156,7 +157,7 @@ bool registry_turn(struct registry *registry, const char *const **codes_r, size_
         start_query(registry);
     if (registry->state != QUERYING)
         return false;
-    registry->progress = pg_receive(registry->pg, registry->arena, &registry->result, &registry->fault);
+    registry->progress = pg_async_receive(registry->pg, registry->arena, &registry->result, &registry->fault);
     if (registry->progress == PG_FAILED)
         rest(registry);
     if (registry->progress != PG_DONE)

@@ -70,7 +70,7 @@ static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, ends->arena);
-    pg_add_i32(&params, BATCH);
+    pg_params_add_i32(&params, BATCH);
     if (pg_run(pg, &keep_expiry, &params, &row)) {
         ends->has_more |= pg_is_usable(pg); /* another process holds the lock */
         return false;

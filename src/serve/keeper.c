@@ -115,9 +115,9 @@ static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind,
         struct pg_params params;
         struct pg_result *row;
         pg_params_start(&params, keeper->arena);
-        pg_add_text(&params, bytes_of(names[kind]));
-        pg_add_i32(&params, BATCH);
-        pg_add_i64(&params, age_of(keeper->settings, kind));
+        pg_params_add_text(&params, bytes_of(names[kind]));
+        pg_params_add_i32(&params, BATCH);
+        pg_params_add_i64(&params, age_of(keeper->settings, kind));
         if (pg_run(pg, &keep, &params, &row)) /* if another process holds the lock, continue with the rest */
             return pg_is_usable(pg) && wait_ms(keeper, PAUSE_MS);
         count = pg_get_i64(row, 0, 0);
@@ -139,7 +139,7 @@ static bool wait_for_older(struct keeper *keeper, struct pg *pg)
     pg_params_start(&params, keeper->arena);
     if (pg_run(pg, &older, &params, &row))
         return false;
-    pg_add_text(&params, pg_get_text(row, 0, 0));
+    pg_params_add_text(&params, pg_get_text(row, 0, 0));
     for (int64_t until_ms = clock_monotonic_ms() + NAMESPACE_MS; clock_monotonic_ms() < until_ms;) {
         if (pg_run(pg, &still, &params, &row))
             return false;

@@ -139,12 +139,12 @@ static enum fault plan_sides(struct commit_run *run)
     for (size_t i = 0; i < sides.count; i++) {
         const struct matched *matched = &sides.list[i];
         if (matched->wiped_count)
-            pg_add_text_array(commit_part_add(run, &matched->side->wipe), matched->wiped,
-                              matched->wiped_count);
+            pg_params_add_text_array(commit_part_add(run, &matched->side->wipe), matched->wiped,
+                                     matched->wiped_count);
         if (matched->count) {
             struct pg_params *params = commit_part_add(run, &matched->side->write);
-            pg_add_text_array(params, matched->ids, matched->count);
-            pg_add_text_array(params, matched->keys, matched->count);
+            pg_params_add_text_array(params, matched->ids, matched->count);
+            pg_params_add_text_array(params, matched->keys, matched->count);
         }
     }
     return FAULT_NONE;

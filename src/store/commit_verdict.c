@@ -6,6 +6,7 @@
 #include "edge/json.h"
 #include "store/refusal.h"
 #include "store/schema_cache.h"
+#include "edge/pg_pipeline.h"
 
 static void flag_all(struct commit *commit)
 {

@@ -3,6 +3,7 @@
 #define STAMPD_STORE_COMMIT_VERDICT_H
 
 #include "edge/pg.h"
+#include "edge/pg_pipeline.h"
 #include "store/store_commit.h"
 
 /* The fault of a refused commit; flags what has moved or is lost. */

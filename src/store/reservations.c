@@ -78,11 +78,11 @@ static enum fault drop(struct reservations *reservations, const struct reservati
     }
     struct pg_params params;
     pg_params_start(&params, reservations->arena);
-    pg_add_text_array(&params, classes, count);
-    pg_add_text_array(&params, names, count);
-    pg_add_text_array(&params, values, count);
-    pg_add_text(&params, database);
-    pg_add_i64(&params, claim);
+    pg_params_add_text_array(&params, classes, count);
+    pg_params_add_text_array(&params, names, count);
+    pg_params_add_text_array(&params, values, count);
+    pg_params_add_text(&params, database);
+    pg_params_add_i64(&params, claim);
     return run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
 }
 
@@ -94,10 +94,10 @@ static enum fault observation(const struct reservations *reservations,
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, reservations->arena);
-    pg_add_text(&params, reservations->classes[place]);
-    pg_add_text(&params, reservations->names[place]);
-    pg_add_text(&params, reservations->values[place]);
-    pg_add_i64(&params, clock_present_minute());
+    pg_params_add_text(&params, reservations->classes[place]);
+    pg_params_add_text(&params, reservations->names[place]);
+    pg_params_add_text(&params, reservations->values[place]);
+    pg_params_add_i64(&params, clock_present_minute());
     enum fault fault = run(sessions, database, STATEMENT_GLOBAL_STATE, &params, &row);
     if (fault)
         return fault;
@@ -142,10 +142,10 @@ static enum fault claim_once(struct reservations *reservations, const struct res
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, reservations->arena);
-    pg_add_text_array(&params, reservations->classes, reservations->count);
-    pg_add_text_array(&params, reservations->names, reservations->count);
-    pg_add_text_array(&params, reservations->values, reservations->count);
-    pg_add_text(&params, sessions->database);
+    pg_params_add_text_array(&params, reservations->classes, reservations->count);
+    pg_params_add_text_array(&params, reservations->names, reservations->count);
+    pg_params_add_text_array(&params, reservations->values, reservations->count);
+    pg_params_add_text(&params, sessions->database);
     *is_done_r = true;
     enum fault fault = run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {

@@ -53,9 +53,9 @@ static enum fault store(struct pg *pg, struct arena *arena, const struct schema_
     struct pg_params params;
     struct pg_result *none;
     pg_params_start(&params, arena);
-    pg_add_text(&params, class->name);
+    pg_params_add_text(&params, class->name);
     for (size_t i = 0; i < COUNT_OF(columns); i++)
-        pg_add_text_array(&params, columns[i], count);
+        pg_params_add_text_array(&params, columns[i], count);
     return run(pg, "rewriting_store", &params, &none);
 }
 
@@ -66,8 +66,8 @@ enum fault rewriting_run(struct pg *pg, struct arena *arena, const struct schema
     struct pg_result *rows = NULL;
     *count_r = 0;
     pg_params_start(&params, arena);
-    pg_add_text(&params, class->name);
-    pg_add_i32(&params, batch);
+    pg_params_add_text(&params, class->name);
+    pg_params_add_i32(&params, batch);
     enum fault fault = pg_execute(pg, "begin");
     if (!fault)
         fault = run(pg, "rewriting_items", &params, &rows);
@@ -87,6 +87,6 @@ enum fault rewriting_end(struct pg *pg, struct arena *arena, struct bytes class)
     struct pg_params params;
     struct pg_result *none;
     pg_params_start(&params, arena);
-    pg_add_text(&params, class);
+    pg_params_add_text(&params, class);
     return run(pg, "rewriting_end", &params, &none);
 }

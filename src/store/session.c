@@ -140,12 +140,12 @@ static enum fault run(struct entering *entering, enum session_statement which, b
     const bool flags[] = {former, entering->alone};
     struct pg_params params;
     pg_params_start(&params, entering->arena);
-    pg_add_i32(&params, entering->installation);
+    pg_params_add_i32(&params, entering->installation);
     if (which != VERIFY) {
-        pg_add_i32(&params, entering->generation);
-        pg_add_i32(&params, entering->key);
+        pg_params_add_i32(&params, entering->generation);
+        pg_params_add_i32(&params, entering->key);
         for (int i = 0; params.count < statement->parameters; i++)
-            pg_add_i32(&params, flags[i]);
+            pg_params_add_i32(&params, flags[i]);
     }
     return pg_run(entering->pg, statement, &params, result_r);
 }

@@ -11,8 +11,8 @@ enum fault store_tasks_unreported(struct store *store, int ns, struct arena *are
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_i32(&params, (int32_t)failures);
-    pg_add_i32(&params, (int32_t)limit);
+    pg_params_add_i32(&params, (int32_t)failures);
+    pg_params_add_i32(&params, (int32_t)limit);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UNREPORTED, &params, &rows);
     *count_r = fault ? 0 : (size_t)pg_rows(rows);
     *tasks_r = ARENA_ARRAY(arena, struct failed_task, *count_r);
@@ -35,8 +35,8 @@ enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_text(&params, id);
-    pg_add_i32(&params, (int32_t)failures);
+    pg_params_add_text(&params, id);
+    pg_params_add_i32(&params, (int32_t)failures);
     return store_run_statement(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
 }
 
@@ -46,8 +46,8 @@ enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, 
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_i64(&params, before);
-    pg_add_i32(&params, (int32_t)batch);
+    pg_params_add_i64(&params, before);
+    pg_params_add_i32(&params, (int32_t)batch);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_EXPIRE, &params, &row);
     *count_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
@@ -66,9 +66,9 @@ enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
         batches[i] = operations[i].batch;
     }
     pg_params_start(&params, arena);
-    pg_add_text_array(&params, names, count);
-    pg_add_i32_array(&params, queues, count);
-    pg_add_i32_array(&params, batches, count);
-    pg_add_i32(&params, (int32_t)param_bytes);
+    pg_params_add_text_array(&params, names, count);
+    pg_params_add_i32_array(&params, queues, count);
+    pg_params_add_i32_array(&params, batches, count);
+    pg_params_add_i32(&params, (int32_t)param_bytes);
     return store_run_statement(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
 }

@@ -25,9 +25,9 @@ static void add_names(struct pg_params *params, const struct commit *commit)
         ids[i] = header->id;
         seen[i] = header->version;
     }
-    pg_add_text_array(params, classes, commit->count);
-    pg_add_text_array(params, ids, commit->count);
-    pg_add_i64_array(params, seen, commit->count);
+    pg_params_add_text_array(params, classes, commit->count);
+    pg_params_add_text_array(params, ids, commit->count);
+    pg_params_add_i64_array(params, seen, commit->count);
 }
 
 static void add_headers(struct pg_params *params, const struct commit *commit)
@@ -46,9 +46,9 @@ static void add_headers(struct pg_params *params, const struct commit *commit)
         columns[2][i] = document->rows.header.v1;
         columns[3][i] = document->rows.header.v2;
     }
-    pg_add_i32_array(params, acts, commit->count);
+    pg_params_add_i32_array(params, acts, commit->count);
     for (size_t i = 0; i < COUNT_OF(columns); i++)
-        pg_add_i64_array(params, columns[i], commit->count);
+        pg_params_add_i64_array(params, columns[i], commit->count);
 }
 
 /* What the documents need; read once, by the first part that asks. */
@@ -76,7 +76,7 @@ static const struct commit_documents *read_documents(struct commit_run *run)
     if (commit->count && !documents->is_lone) {
         documents->shared = ARENA_ROOM(run->arena, struct pg_params, 1);
         pg_params_start(documents->shared, run->arena);
-        pg_add_i64(documents->shared, commit->version);
+        pg_params_add_i64(documents->shared, commit->version);
         add_names(documents->shared, commit);
         add_headers(documents->shared, commit);
         assert(documents->shared->count == CORE_SHARED);
@@ -89,7 +89,7 @@ static struct pg_params *add_sharing(struct commit_run *run, enum statement stat
 {
     struct pg_params *params = commit_part_add(run, &statements[statement]);
     for (size_t i = 0; i < count; i++)
-        pg_add_same(params, run->documents->shared, shared[i]);
+        pg_params_add_same(params, run->documents->shared, shared[i]);
     return params;
 }
 
@@ -111,14 +111,14 @@ const struct commit_part commit_part_absences = {.plan = plan_absences};
 static void add_lone(struct pg_params *params, int64_t version, const struct commit_document *document)
 {
     const struct header *header = &document->rows.header;
-    pg_add_i64(params, version);
-    pg_add_text(params, document->base->header.class);
-    pg_add_text(params, document->base->header.id);
-    pg_add_i64(params, document->base->header.version);
-    pg_add_i64(params, header->ctime);
-    pg_add_i64(params, header->dtime);
-    pg_add_i64(params, header->v1);
-    pg_add_i64(params, header->v2);
+    pg_params_add_i64(params, version);
+    pg_params_add_text(params, document->base->header.class);
+    pg_params_add_text(params, document->base->header.id);
+    pg_params_add_i64(params, document->base->header.version);
+    pg_params_add_i64(params, header->ctime);
+    pg_params_add_i64(params, header->dtime);
+    pg_params_add_i64(params, header->v1);
+    pg_params_add_i64(params, header->v2);
 }
 
 /* `with_places`: the document of each row. */
@@ -146,12 +146,12 @@ static void add_items(struct pg_params *params, const struct commit *commit, siz
     }
     assert(at == count);
     if (with_places)
-        pg_add_i32_array(params, places, count);
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, keys, count);
-    pg_add_i64_array(params, vops, count);
-    pg_add_text_array(params, contents, count);
-    pg_add_bool_array(params, raws, count);
+        pg_params_add_i32_array(params, places, count);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, keys, count);
+    pg_params_add_i64_array(params, vops, count);
+    pg_params_add_text_array(params, contents, count);
+    pg_params_add_bool_array(params, raws, count);
 }
 
 static enum fault plan_core(struct commit_run *run)
@@ -170,7 +170,7 @@ static enum fault plan_core(struct commit_run *run)
         params = add_sharing(run, STATEMENT_CORE, core, COUNT_OF(core));
     }
     add_items(params, commit, documents->item_count, !documents->is_lone);
-    pg_add_i64(params, run->schema->number);
+    pg_params_add_i64(params, run->schema->number);
     return FAULT_NONE;
 }
 
@@ -220,9 +220,9 @@ static void add_purges(struct pg_params *params, const struct commit *commit, si
         }
     }
     assert(at == count);
-    pg_add_i32_array(params, places, count);
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, keys, count);
+    pg_params_add_i32_array(params, places, count);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, keys, count);
 }
 
 static enum fault plan_purge(struct commit_run *run)

@@ -42,9 +42,9 @@ enum fault store_copies_read(struct store *store, int ns, struct arena *arena, c
     struct pg_params params;
     struct pg_result *rows = NULL;
     pg_params_start(&params, arena);
-    pg_add_text(&params, batch->class);
-    pg_add_text(&params, batch->id);
-    pg_add_i64(&params, (int64_t)limit);
+    pg_params_add_text(&params, batch->class);
+    pg_params_add_text(&params, batch->id);
+    pg_params_add_i64(&params, (int64_t)limit);
     enum fault fault = store_run_statement(store, ns, STATEMENT_COPY_DUE, &params, &rows);
     if (fault)
         return fault;
@@ -101,8 +101,8 @@ static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch
         }
     }
     for (size_t i = 0; i < COUNT_OF(columns); i++)
-        pg_add_text_array(params, columns[i], count);
-    pg_add_i64_array(params, guards, count);
+        pg_params_add_text_array(params, columns[i], count);
+    pg_params_add_i64_array(params, guards, count);
     return count;
 }
 
@@ -136,7 +136,7 @@ enum fault store_copies_find(struct store *store, int ns, struct arena *arena, s
     struct pair *pairs = ARENA_ROOM(arena, struct pair, batch->source_count * SCHEMA_COPIES_MOST);
     pg_params_start(&params, arena);
     size_t count = add_pairs(&params, batch, after, pairs);
-    pg_add_i64(&params, (int64_t)limit + 1);
+    pg_params_add_i64(&params, (int64_t)limit + 1);
     batch->targets = ARENA_ROOM(arena, struct copy_target, limit);
     batch->target_count = 0;
     if (!count) {
@@ -164,8 +164,8 @@ static void add_notes(struct pg_params *params, const struct copy_notes *notes, 
         columns[3][i] = note->key.data ? note->key : BYTES("");
     }
     for (size_t i = 0; i < COUNT_OF(columns); i++)
-        pg_add_text_array(params, columns[i], notes->count);
-    pg_add_i64(params, version);
+        pg_params_add_text_array(params, columns[i], notes->count);
+    pg_params_add_i64(params, version);
 }
 
 static void add_lock(struct pg_params *params, const struct copy_batch *batch, int64_t now)
@@ -179,10 +179,10 @@ static void add_lock(struct pg_params *params, const struct copy_batch *batch, i
         classes[count] = batch->targets[i].class;
         ids[count++] = batch->targets[i].id;
     }
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, ids, count);
-    pg_add_i64(params, batch->schema);
-    pg_add_i64(params, now);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i64(params, batch->schema);
+    pg_params_add_i64(params, now);
 }
 
 static void add_targets(struct pg_params *params, const struct copy_batch *batch)
@@ -196,9 +196,9 @@ static void add_targets(struct pg_params *params, const struct copy_batch *batch
         ids[i] = batch->targets[i].id;
         places[i] = (int32_t)batch->targets[i].source + 1;
     }
-    pg_add_text_array(params, classes, batch->target_count);
-    pg_add_text_array(params, ids, batch->target_count);
-    pg_add_i32_array(params, places, batch->target_count);
+    pg_params_add_text_array(params, classes, batch->target_count);
+    pg_params_add_text_array(params, ids, batch->target_count);
+    pg_params_add_i32_array(params, places, batch->target_count);
 }
 
 static void add_sources(struct pg_params *params, const struct copy_batch *batch)
@@ -220,12 +220,12 @@ static void add_sources(struct pg_params *params, const struct copy_batch *batch
         contents[i] = source->content;
         raws[i] = source->raw;
     }
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, keys, count);
-    pg_add_i64_array(params, guards, count);
-    pg_add_i64_array(params, vops, count);
-    pg_add_text_array(params, contents, count);
-    pg_add_bool_array(params, raws, count);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, keys, count);
+    pg_params_add_i64_array(params, guards, count);
+    pg_params_add_i64_array(params, vops, count);
+    pg_params_add_text_array(params, contents, count);
+    pg_params_add_bool_array(params, raws, count);
 }
 
 static void add_done(struct pg_params *params, const struct copy_batch *batch)
@@ -243,11 +243,11 @@ static void add_done(struct pg_params *params, const struct copy_batch *batch)
         keys[count] = source->key;
         numbers[count++] = source->due;
     }
-    pg_add_text(params, batch->class);
-    pg_add_text(params, batch->id);
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, keys, count);
-    pg_add_i64_array(params, numbers, count);
+    pg_params_add_text(params, batch->class);
+    pg_params_add_text(params, batch->id);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, keys, count);
+    pg_params_add_i64_array(params, numbers, count);
 }
 
 /* --- parts of a commit ---------------------------------------------------------------------------- */

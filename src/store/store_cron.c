@@ -17,9 +17,9 @@ static void add_declarations(struct pg_params *params, const struct cron_declara
         periods[i] = declarations[i].period;
         modules[i] = declarations[i].module;
     }
-    pg_add_text_array(params, names, count);
-    pg_add_text_array(params, periods, count);
-    pg_add_text_array(params, modules, count);
+    pg_params_add_text_array(params, names, count);
+    pg_params_add_text_array(params, periods, count);
+    pg_params_add_text_array(params, modules, count);
 }
 
 enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
@@ -30,7 +30,7 @@ enum fault store_cron_scan(struct store *store, int ns, struct arena *arena,
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_text(&params, bytes_of(cron_zone()));
+    pg_params_add_text(&params, bytes_of(cron_zone()));
     add_declarations(&params, declarations, count);
     enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_SCAN, &params, &rows);
     if (fault)
@@ -53,12 +53,12 @@ enum fault store_cron_plan(struct store *store, int ns, struct arena *arena, con
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_text(&params, rule->name);
-    pg_add_text(&params, rule->period);
-    pg_add_text(&params, rule->operation);
-    pg_add_i64(&params, next);
-    pg_add_i32(&params, queue);
-    pg_add_text(&params, bytes_of(cron_zone()));
+    pg_params_add_text(&params, rule->name);
+    pg_params_add_text(&params, rule->period);
+    pg_params_add_text(&params, rule->operation);
+    pg_params_add_i64(&params, next);
+    pg_params_add_i32(&params, queue);
+    pg_params_add_text(&params, bytes_of(cron_zone()));
     enum fault fault = store_run_statement(store, ns, STATEMENT_CRON_PLAN, &params, &row);
     *is_made_r = !fault && !pg_is_null(row, 0, 0);
     return fault;

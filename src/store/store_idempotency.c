@@ -28,9 +28,9 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     struct pg_result *row = NULL;
     *found_r = false;
     pg_params_start(&params, arena);
-    pg_add_text(&params, idempotency->account);
-    pg_add_text(&params, idempotency->key);
-    pg_add_i64(&params, oldest(store, idempotency->now));
+    pg_params_add_text(&params, idempotency->account);
+    pg_params_add_text(&params, idempotency->key);
+    pg_params_add_i64(&params, oldest(store, idempotency->now));
     enum fault fault = store_run_statement(store, ns, STATEMENT_IDEMPOTENCY_FIND, &params, &row);
     if (fault || !pg_rows(row))
         return fault;
@@ -51,15 +51,15 @@ static enum fault plan_answer(struct commit_run *run)
     if (!idempotency)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY]);
-    pg_add_text(params, idempotency->account);
-    pg_add_text(params, idempotency->key);
-    pg_add_text(params, idempotency->digest);
-    pg_add_text(params, idempotency->mime);
-    pg_add_text(params, idempotency->answer);
-    pg_add_i64(params, idempotency->version);
-    pg_add_i64(params, stamp_now());
-    pg_add_i64(params, oldest(run->store, idempotency->now));
-    pg_add_text(params, idempotency->standings.data ? idempotency->standings : BYTES(""));
+    pg_params_add_text(params, idempotency->account);
+    pg_params_add_text(params, idempotency->key);
+    pg_params_add_text(params, idempotency->digest);
+    pg_params_add_text(params, idempotency->mime);
+    pg_params_add_text(params, idempotency->answer);
+    pg_params_add_i64(params, idempotency->version);
+    pg_params_add_i64(params, stamp_now());
+    pg_params_add_i64(params, oldest(run->store, idempotency->now));
+    pg_params_add_text(params, idempotency->standings.data ? idempotency->standings : BYTES(""));
     return FAULT_NONE;
 }
 
@@ -68,8 +68,9 @@ const struct commit_part commit_part_idempotency = {.plan = plan_answer};
 static enum fault plan_purge(struct commit_run *run)
 {
     if (run->commit->idempotency)
-        pg_add_i64(commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY_PURGE]),
-                   stamp_add_ms(stamp_now(), -1000 * store_idempotency_purge_s(store_settings(run->store))));
+        pg_params_add_i64(
+            commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY_PURGE]),
+            stamp_add_ms(stamp_now(), -1000 * store_idempotency_purge_s(store_settings(run->store))));
     return FAULT_NONE;
 }
 

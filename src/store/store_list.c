@@ -15,16 +15,16 @@ static void add_bounds(struct pg_params *params, const struct list_query *query)
 {
     struct bytes end;
     if (search_prefix_end(params->arena, query->prefix, &end)) {
-        pg_add_text(params, query->class);
-        pg_add_text(params, end);
+        pg_params_add_text(params, query->class);
+        pg_params_add_text(params, end);
         return;
     }
     /* No end: up to the next possible class name. */
     char *next = arena_alloc(params->arena, query->class.size + 1);
     memcpy(next, query->class.data, query->class.size);
     next[query->class.size] = '\x01';
-    pg_add_text(params, (struct bytes){next, query->class.size + 1});
-    pg_add_text(params, BYTES(""));
+    pg_params_add_text(params, (struct bytes){next, query->class.size + 1});
+    pg_params_add_text(params, BYTES(""));
 }
 
 /* Rows in the order of ids: matching ones, and the last row read even if it does not match. */
@@ -63,14 +63,14 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
     assert(query->limit > 0);
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, query->class);
-    pg_add_text(&params, query->cursor.data ? query->cursor : BYTES(""));
-    pg_add_text(&params, query->prefix.data ? query->prefix : BYTES(""));
+    pg_params_add_text(&params, query->class);
+    pg_params_add_text(&params, query->cursor.data ? query->cursor : BYTES(""));
+    pg_params_add_text(&params, query->prefix.data ? query->prefix : BYTES(""));
     add_bounds(&params, query);
-    pg_add_i64(&params, query->after);
-    pg_add_i64(&params, (int64_t)query->limit + 1);
-    pg_add_i64(&params, LIST_ROWS);
-    pg_add_i64(&params, query->minute);
+    pg_params_add_i64(&params, query->after);
+    pg_params_add_i64(&params, (int64_t)query->limit + 1);
+    pg_params_add_i64(&params, LIST_ROWS);
+    pg_params_add_i64(&params, query->minute);
 
     struct pg_result *result;
     enum fault fault = store_long_run_statement(store, ns, STATEMENT_LIST, &params, &result);
@@ -87,8 +87,8 @@ enum fault store_list_classes(struct store *store, int ns, struct arena *arena, 
     assert(limit > 0);
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, cursor.data ? cursor : BYTES(""));
-    pg_add_i64(&params, limit);
+    pg_params_add_text(&params, cursor.data ? cursor : BYTES(""));
+    pg_params_add_i64(&params, limit);
     struct pg_result *result;
     enum fault fault = store_long_run_statement(store, ns, STATEMENT_CLASSES, &params, &result);
     if (fault)

@@ -11,6 +11,7 @@
 #include "model/stamp.h"
 #include "store/schema_cache.h"
 #include "store/store_long.h"
+#include "edge/pg_pipeline.h"
 
 /* Loads per round trip: enough to hide its latency, few enough to bound the memory of the results.  With a
  * bound in bytes, the first round is short, and queries the sizes of the documents of the next. */
@@ -44,12 +45,12 @@ static const struct pg_statement *statement_of(const struct store *store, int ns
 {
     const struct document *copy = copy_of(store, ns, load);
     pg_params_start(params, arena);
-    pg_add_text(params, load->class);
-    pg_add_text(params, load->id);
+    pg_params_add_text(params, load->class);
+    pg_params_add_text(params, load->id);
     if (!copy || !document_exists(copy))
         return &statements[STATEMENT_LOAD];
-    pg_add_i64(params, copy->header.version);
-    pg_add_i64(params, copy->header.ctime);
+    pg_params_add_i64(params, copy->header.version);
+    pg_params_add_i64(params, copy->header.ctime);
     return &statements[STATEMENT_LOAD_NEWER];
 }
 
@@ -181,8 +182,8 @@ static void add_sizes(struct store *store, int ns, struct arena *arena, const st
         ids[i] = loads[i].id;
     }
     pg_params_start(&params, arena);
-    pg_add_text_array(&params, classes, count);
-    pg_add_text_array(&params, ids, count);
+    pg_params_add_text_array(&params, classes, count);
+    pg_params_add_text_array(&params, ids, count);
     pg_pipeline_add(store_pg(store, ns), &statements[STATEMENT_SIZES], &params);
 }
 

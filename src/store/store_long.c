@@ -9,6 +9,7 @@
 #include "segment/segment.h"
 #include "store/statements.h"
 #include "store/store_reading.h"
+#include "edge/pg_pipeline.h"
 
 /* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };
@@ -152,7 +153,7 @@ void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, limit_ms)));
+    pg_params_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, limit_ms)));
     pg_pipeline_add(pg, &statements[STATEMENT_READ_LIMIT], &params);
 }
 

@@ -36,9 +36,9 @@ static bool is_planned(const struct commit *commit, const struct schema *schema,
 static void add_members(struct commit_run *run, struct bytes class, const struct bytes *ids, size_t count)
 {
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_MEMBERS]);
-    pg_add_text(params, class);
-    pg_add_text_array(params, ids, count);
-    pg_add_i64(params, clock_present_minute());
+    pg_params_add_text(params, class);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i64(params, clock_present_minute());
 }
 
 /* The documents that copies are written to, in the order of their classes. */
@@ -127,16 +127,16 @@ static void read_page(const struct pg_result *result, const struct collection_qu
 static void add_query(struct pg_params *params, const struct collection_query *query)
 {
     pg_params_start(params, query->arena);
-    pg_add_text(params, query->class);
-    pg_add_text(params, query->name);
-    pg_add_text(params, query->value);
-    pg_add_text(params, number_text(query->arena, query->transaction));
-    pg_add_text(params, query->id.data ? query->id : BYTES(""));
-    pg_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
-    pg_add_i64(params, (int64_t)query->limit + 1);
-    pg_add_i64(params, query->since);
-    pg_add_i64(params, query->minute);
-    pg_add_i64(params, COLLECTION_ENDED_MOST + INT64_C(1));
+    pg_params_add_text(params, query->class);
+    pg_params_add_text(params, query->name);
+    pg_params_add_text(params, query->value);
+    pg_params_add_text(params, number_text(query->arena, query->transaction));
+    pg_params_add_text(params, query->id.data ? query->id : BYTES(""));
+    pg_params_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
+    pg_params_add_i64(params, (int64_t)query->limit + 1);
+    pg_params_add_i64(params, query->since);
+    pg_params_add_i64(params, query->minute);
+    pg_params_add_i64(params, COLLECTION_ENDED_MOST + INT64_C(1));
 }
 
 enum fault store_collection(struct store *store, int ns, const struct collection_query *query,

@@ -4,6 +4,7 @@
 #define STAMPD_STORE_STORE_RESERVATIONS_H
 
 #include "edge/pg.h"
+#include "edge/pg_pipeline.h"
 #include "store/store_commit.h"
 
 /* Whether the commit may take or give up such values. */

@@ -11,6 +11,7 @@
 #include "store/schema_cache.h"
 #include "store/store_cache.h"
 #include "store/store_long.h"
+#include "edge/pg_pipeline.h"
 
 enum { PREPARED_MOST = 64 };
 
@@ -206,7 +207,7 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
     struct pg_verdict verdict;
     struct pg_params limits;
     pg_params_start(&limits, params->arena);
-    pg_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
+    pg_params_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
     enum fault fault = prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
     if (!fault)
         fault = prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
@@ -239,7 +240,7 @@ enum fault store_search_select(struct store *store, int ns, struct arena *arena,
     limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
     pg_params_start(&params, arena);
     for (size_t i = 0; i < selection->count; i++)
-        pg_add_text(&params, selection->values[i]);
+        pg_params_add_text(&params, selection->values[i]);
     return store_long_run(store, ns, limit_ms, run_select,
                           &(struct text_run){.sql = sql, .params = &params, .rows = rows_r});
 }

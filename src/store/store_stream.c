@@ -11,6 +11,7 @@
 #include "store/statements.h"
 #include "store/schema_cache.h"
 #include "store/store_private.h"
+#include "edge/pg_stream.h"
 
 /* Columns of COLLECTION_ALL. */
 enum { ID, MEMBER_VERSION, VERSION, CTIME, DTIME, ICLASS, KEY, ITEM_VERSION, CONTENT, RAW };
@@ -62,12 +63,12 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
     stream->old = class && mutation_applies(class) ? class : NULL;
     struct pg_params params;
     pg_params_start(&params, query->arena);
-    pg_add_i64(&params, number);
-    pg_add_text(&params, query->value);
-    pg_add_i64(&params, query->minute);
-    pg_add_text(&params, query->class);
-    pg_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
-    return pg_begin_rows(pg, &statements[STATEMENT_COLLECTION_ALL], &params);
+    pg_params_add_i64(&params, number);
+    pg_params_add_text(&params, query->value);
+    pg_params_add_i64(&params, query->minute);
+    pg_params_add_text(&params, query->class);
+    pg_params_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
+    return pg_stream_begin(pg, &statements[STATEMENT_COLLECTION_ALL], &params);
 }
 
 /* The snapshot writes nothing: if collections need a new life, it is begun before. */
@@ -159,7 +160,7 @@ enum fault store_stream_next(struct store_stream *stream, const struct store_str
     *row_r = NULL;
     if (clock_monotonic_ms() >= stream->deadline_ms)
         return FAULT_XTIME;
-    enum fault fault = pg_take_row(store_pg(stream->store, stream->ns), stream->deadline_ms, &result);
+    enum fault fault = pg_stream_next(store_pg(stream->store, stream->ns), stream->deadline_ms, &result);
     if (fault)
         return fault;
     if (!result) {

@@ -46,8 +46,8 @@ enum fault store_subscriptions_read(struct store *store, int ns, struct arena *a
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
-    pg_add_i64(&params, clock_present_minute());
+    pg_params_add_text(&params, session);
+    pg_params_add_i64(&params, clock_present_minute());
     bool may_return = true;
     enum fault fault = FAULT_NONE;
     for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
@@ -69,29 +69,29 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     const struct push_address *push = change->push;
     const struct bytes address[] = {push ? push->endpoint : NO_BYTES, push ? push->p256dh : NO_BYTES,
                                     push ? push->auth : NO_BYTES};
-    pg_add_text(params, session);
-    pg_add_i64(params, clock_present_minute());
-    pg_add_i64(params, stamp_now());
-    pg_add_i64(params, change->life);
-    pg_add_i32(params, change->may_create);
-    pg_add_i32(params, change->is_whole);
-    pg_add_text_array(params, change->keys, change->count);
-    pg_add_text_array(params, change->texts, change->count);
-    pg_add_text_array(params, change->drops, change->drop_count);
-    pg_add_i64(params, settings->limit_definitions);
-    pg_add_i32(params, push != NULL);
-    pg_add_text_array(params, address, COUNT_OF(address));
-    pg_add_i32(params, change->context != NULL);
-    pg_add_text(params, change->context ? *change->context : NO_BYTES);
-    pg_add_i64(params, settings->limit_subscriptions);
-    pg_add_i64(params, settings->limit_push_subscriptions);
+    pg_params_add_text(params, session);
+    pg_params_add_i64(params, clock_present_minute());
+    pg_params_add_i64(params, stamp_now());
+    pg_params_add_i64(params, change->life);
+    pg_params_add_i32(params, change->may_create);
+    pg_params_add_i32(params, change->is_whole);
+    pg_params_add_text_array(params, change->keys, change->count);
+    pg_params_add_text_array(params, change->texts, change->count);
+    pg_params_add_text_array(params, change->drops, change->drop_count);
+    pg_params_add_i64(params, settings->limit_definitions);
+    pg_params_add_i32(params, push != NULL);
+    pg_params_add_text_array(params, address, COUNT_OF(address));
+    pg_params_add_i32(params, change->context != NULL);
+    pg_params_add_text(params, change->context ? *change->context : NO_BYTES);
+    pg_params_add_i64(params, settings->limit_subscriptions);
+    pg_params_add_i64(params, settings->limit_push_subscriptions);
     const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
     const int64_t mosts[] = {settings->limit_client_subscriptions, settings->limit_client_definitions,
                              settings->limit_namespace_definitions,
                              settings->limit_namespace_definitions_mb << 20};
-    pg_add_text(params, bytes_of(client));
-    pg_add_i64(params, settings->subscription_trial_min);
-    pg_add_i64_array(params, mosts, COUNT_OF(mosts));
+    pg_params_add_text(params, bytes_of(client));
+    pg_params_add_i64(params, settings->subscription_trial_min);
+    pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
 }
 
 /* The setting whose limit is exceeded, according to the database; NULL: none. */
@@ -120,7 +120,7 @@ static enum fault vouch(struct store *store, int ns, struct arena *arena, struct
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
+    pg_params_add_text(&params, session);
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
 }
 
@@ -150,7 +150,7 @@ enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *a
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
+    pg_params_add_text(&params, session);
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
 }
 
@@ -163,7 +163,7 @@ enum fault store_subscriptions_take_matched(struct store *store, int ns, struct 
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
+    pg_params_add_text(&params, session);
     *list_r = (struct matched_list){0};
     enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_TAKE, &params, &rows);
     if (fault || !pg_rows(rows))
@@ -182,8 +182,8 @@ enum fault store_subscriptions_forget_matched(struct store *store, int ns, struc
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
-    pg_add_i64(&params, taking);
+    pg_params_add_text(&params, session);
+    pg_params_add_i64(&params, taking);
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params);
 }
 
@@ -193,8 +193,8 @@ enum fault store_subscriptions_forget_push(struct store *store, int ns, struct a
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_text(&params, session);
-    pg_add_text(&params, endpoint);
+    pg_params_add_text(&params, session);
+    pg_params_add_text(&params, endpoint);
     enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
     if (!fault)
         *is_gone_r = pg_rows(rows) > 0;
@@ -240,13 +240,13 @@ static enum fault plan_match(struct commit_run *run)
     if (!count)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SUBSCRIPTIONS_MATCH]);
-    pg_add_text_array(params, classes, count);
-    pg_add_text_array(params, ids, count);
-    pg_add_text(params, commit->match.own);
-    pg_add_i32(params, run->schema->wakes);
-    pg_add_i64(params, clock_present_minute());
-    pg_add_i64(params, commit->stop);
-    pg_add_i32(params, push_queue(run->store));
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_text(params, commit->match.own);
+    pg_params_add_i32(params, run->schema->wakes);
+    pg_params_add_i64(params, clock_present_minute());
+    pg_params_add_i64(params, commit->stop);
+    pg_params_add_i32(params, push_queue(run->store));
     return FAULT_NONE;
 }
 

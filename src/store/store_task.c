@@ -25,13 +25,13 @@ static void add_periodic_end(struct pg_params *params, const struct commit *comm
     bool is_period = cron_parse(fence->period, &cron);
     assert(is_period);
     int64_t after = commit->stop > fence->start ? commit->stop : fence->start;
-    pg_add_text(params, fence->id);
-    pg_add_i64(params, fence->claim);
-    pg_add_i32(params, (int32_t)fence->attempt);
-    pg_add_i64(params, commit->stop);
-    pg_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
-    pg_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
-                                              fence->period.data, cron_zone())));
+    pg_params_add_text(params, fence->id);
+    pg_params_add_i64(params, fence->claim);
+    pg_params_add_i32(params, (int32_t)fence->attempt);
+    pg_params_add_i64(params, commit->stop);
+    pg_params_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
+    pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
+                                                     fence->period.data, cron_zone())));
 }
 
 static void add_end(struct pg_params *params, const struct commit *commit)
@@ -41,17 +41,17 @@ static void add_end(struct pg_params *params, const struct commit *commit)
     size_t count = commit->fence_count;
     if (commit->checkpoint.data) {
         assert(count == 1);
-        pg_add_text(params, fences->id);
-        pg_add_i32(params, (int32_t)fences->attempt);
-        pg_add_i64(params, fences->claim);
-        pg_add_text(params, commit->checkpoint);
+        pg_params_add_text(params, fences->id);
+        pg_params_add_i32(params, (int32_t)fences->attempt);
+        pg_params_add_i64(params, fences->claim);
+        pg_params_add_text(params, commit->checkpoint);
         return;
     }
     if (count == 1) {
-        pg_add_text(params, fences->id);
-        pg_add_i32(params, (int32_t)fences->attempt);
-        pg_add_i64(params, fences->claim);
-        pg_add_i64(params, commit->stop);
+        pg_params_add_text(params, fences->id);
+        pg_params_add_i32(params, (int32_t)fences->attempt);
+        pg_params_add_i64(params, fences->claim);
+        pg_params_add_i64(params, commit->stop);
         return;
     }
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
@@ -61,10 +61,10 @@ static void add_end(struct pg_params *params, const struct commit *commit)
         ids[i] = fences[i].id;
         attempts[i] = (int32_t)fences[i].attempt;
     }
-    pg_add_text_array(params, ids, count);
-    pg_add_i32_array(params, attempts, count);
-    pg_add_i64(params, fences[0].claim);
-    pg_add_i64(params, commit->stop);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i32_array(params, attempts, count);
+    pg_params_add_i64(params, fences[0].claim);
+    pg_params_add_i64(params, commit->stop);
 }
 
 static void add_texts(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
@@ -72,7 +72,7 @@ static void add_texts(struct pg_params *params, const struct task *tasks, size_t
     struct bytes *texts = ARENA_ARRAY(params->arena, struct bytes, count);
     for (size_t i = 0; i < count; i++)
         memcpy(&texts[i], (const char *)&tasks[i] + offset, sizeof texts[i]);
-    pg_add_text_array(params, texts, count);
+    pg_params_add_text_array(params, texts, count);
 }
 
 static void add_numbers(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
@@ -80,7 +80,7 @@ static void add_numbers(struct pg_params *params, const struct task *tasks, size
     int32_t *numbers = ARENA_ARRAY(params->arena, int32_t, count);
     for (size_t i = 0; i < count; i++)
         memcpy(&numbers[i], (const char *)&tasks[i] + offset, sizeof numbers[i]);
-    pg_add_i32_array(params, numbers, count);
+    pg_params_add_i32_array(params, numbers, count);
 }
 
 /* One that cannot be merged with another. */
@@ -91,22 +91,22 @@ static bool is_lone(const struct commit *commit)
 
 static void add_asker(struct pg_params *params, const struct task *task)
 {
-    pg_add_i64(params, task->requester);
+    pg_params_add_i64(params, task->requester);
 }
 
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
 {
-    pg_add_text(params, task->id);
-    pg_add_text(params, task->operation);
-    pg_add_text(params, task->param);
-    pg_add_text(params, task->info);
-    pg_add_i64(params, task->start);
-    pg_add_i32(params, task->queue);
-    pg_add_i32(params, task->priority);
-    pg_add_i32(params, task->batch);
-    pg_add_text(params, task->domain);
-    pg_add_i64(params, created);
-    pg_add_i32(params, task->is_strict);
+    pg_params_add_text(params, task->id);
+    pg_params_add_text(params, task->operation);
+    pg_params_add_text(params, task->param);
+    pg_params_add_text(params, task->info);
+    pg_params_add_i64(params, task->start);
+    pg_params_add_i32(params, task->queue);
+    pg_params_add_i32(params, task->priority);
+    pg_params_add_i32(params, task->batch);
+    pg_params_add_text(params, task->domain);
+    pg_params_add_i64(params, created);
+    pg_params_add_i32(params, task->is_strict);
     add_asker(params, task);
 }
 
@@ -124,16 +124,16 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_texts(params, tasks, count, offsetof(struct task, operation));
     add_texts(params, tasks, count, offsetof(struct task, param));
     add_texts(params, tasks, count, offsetof(struct task, info));
-    pg_add_i64_array(params, starts, count);
+    pg_params_add_i64_array(params, starts, count);
     add_numbers(params, tasks, count, offsetof(struct task, queue));
     add_numbers(params, tasks, count, offsetof(struct task, priority));
     add_numbers(params, tasks, count, offsetof(struct task, batch));
     add_texts(params, tasks, count, offsetof(struct task, resource));
     add_texts(params, tasks, count, offsetof(struct task, domain));
-    pg_add_i64(params, created);
-    pg_add_i32_array(params, strict, count);
+    pg_params_add_i64(params, created);
+    pg_params_add_i32_array(params, strict, count);
     add_asker(params, tasks); /* one operation has one requester */
-    pg_add_i64_array(params, latest, count);
+    pg_params_add_i64_array(params, latest, count);
 }
 
 /* A commit that searches for the next task: an ended task with a domain is alone in its commit. */
@@ -169,9 +169,9 @@ static enum fault plan_task_quota(struct commit_run *run)
     if (!commit->task_count || !commit->tasks->requester)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
-    pg_add_i64(params, commit->tasks->requester);
-    pg_add_i32(params, (int32_t)store_settings(run->store)->limit_client_tasks);
-    pg_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
+    pg_params_add_i64(params, commit->tasks->requester);
+    pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_client_tasks);
+    pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
     return FAULT_NONE;
 }
 
@@ -187,8 +187,8 @@ static enum fault plan_new(struct commit_run *run)
                  commit->stop);
     if (has_domain(commit)) {
         struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_NEXT]);
-        pg_add_text(params, commit->fences->domain);
-        pg_add_i64(params, commit->stop);
+        pg_params_add_text(params, commit->fences->domain);
+        pg_params_add_i64(params, commit->stop);
     }
     return FAULT_NONE;
 }

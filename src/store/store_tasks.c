@@ -4,6 +4,7 @@
 #include "store/statements.h"
 #include "store/store_run.h"
 #include "store/store_task.h"
+#include "edge/pg_pipeline.h"
 
 /* --- claims --- */
 
@@ -73,16 +74,16 @@ static void add_claim_params(struct pg_params *params, const struct task_claim *
                              int64_t claim, int64_t latest, struct bytes holder)
 {
     if (count == 1) {
-        pg_add_text(params, claims->id);
+        pg_params_add_text(params, claims->id);
     } else {
         struct bytes *ids = ARENA_ARRAY(params->arena, struct bytes, count);
         for (size_t i = 0; i < count; i++)
             ids[i] = claims[i].id;
-        pg_add_text_array(params, ids, count);
+        pg_params_add_text_array(params, ids, count);
     }
-    pg_add_i64(params, claim);
-    pg_add_i64(params, latest);
-    pg_add_text(params, holder);
+    pg_params_add_i64(params, claim);
+    pg_params_add_i64(params, latest);
+    pg_params_add_text(params, holder);
 }
 
 /* 23505: another task of its domain has just begun. */
@@ -137,7 +138,7 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
             ids[named++] = claims[i].id;
     assert(named == left);
     pg_params_start(&params, arena);
-    pg_add_text_array(&params, ids, left);
+    pg_params_add_text_array(&params, ids, left);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_STATES, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
@@ -169,14 +170,14 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_text(&params, fence->id);
-    pg_add_i64(&params, fence->claim);
-    pg_add_i32(&params, (int32_t)fence->attempt);
-    pg_add_i64(&params, end->start);
-    pg_add_i32(&params, end->is_failure);
-    pg_add_text(&params, end->code);
-    pg_add_text(&params, end->report);
-    pg_add_i64(&params, stamp_now());
+    pg_params_add_text(&params, fence->id);
+    pg_params_add_i64(&params, fence->claim);
+    pg_params_add_i32(&params, (int32_t)fence->attempt);
+    pg_params_add_i64(&params, end->start);
+    pg_params_add_i32(&params, end->is_failure);
+    pg_params_add_text(&params, end->code);
+    pg_params_add_text(&params, end->report);
+    pg_params_add_i64(&params, stamp_now());
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
     *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
@@ -189,9 +190,9 @@ enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, c
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_text(&params, fence->id);
-    pg_add_i64(&params, fence->claim);
-    pg_add_i32(&params, (int32_t)fence->attempt);
+    pg_params_add_text(&params, fence->id);
+    pg_params_add_i64(&params, fence->claim);
+    pg_params_add_i32(&params, (int32_t)fence->attempt);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_FIND, &params, &row);
     if (!fault)
         *state_r = (struct task_state){.is_held = !pg_is_null(row, 0, STEP),
@@ -207,8 +208,8 @@ enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, st
     struct pg_result *row;
     *task_r = (struct task){0};
     pg_params_start(&params, arena);
-    pg_add_text(&params, domain);
-    pg_add_i64(&params, stamp_now());
+    pg_params_add_text(&params, domain);
+    pg_params_add_i64(&params, stamp_now());
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_NEXT, &params, &row);
     if (!fault && pg_rows(row))
         *task_r = store_task_read_due(row, 0);
@@ -221,9 +222,9 @@ enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
-    pg_add_i32(&params, (int32_t)limit);
-    pg_add_i64(&params, before);
-    pg_add_i64(&params, since);
+    pg_params_add_i32(&params, (int32_t)limit);
+    pg_params_add_i64(&params, before);
+    pg_params_add_i64(&params, since);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;
@@ -240,7 +241,7 @@ enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, 
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_i64(&params, since);
+    pg_params_add_i64(&params, since);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
     *start_r = fault || pg_is_null(row, 0, 0) ? STAMP_MAX : pg_get_i64(row, 0, 0);
     return fault;
@@ -277,8 +278,8 @@ enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_add_i64(&params, before);
-    pg_add_i32(&params, (int32_t)batch);
+    pg_params_add_i64(&params, before);
+    pg_params_add_i32(&params, (int32_t)batch);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_PURGE, &params, &row);
     if (!fault)
         *count_r = pg_get_i64(row, 0, 0);

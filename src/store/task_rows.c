@@ -58,26 +58,26 @@ static const struct column backlog_columns[] = {
 
 void task_rows_add_filter(struct pg_params *params, const struct task_filter *filter)
 {
-    pg_add_text(params, filter->operation);
-    pg_add_text(params, filter->info);
-    pg_add_i32(params, (int32_t)filter->retry);
-    pg_add_i64(params, filter->since);
-    pg_add_i64(params, filter->until);
-    pg_add_i32(params, (int32_t)filter->limit);
-    pg_add_i64(params, filter->after_start);
-    pg_add_i64(params, filter->after_number);
+    pg_params_add_text(params, filter->operation);
+    pg_params_add_text(params, filter->info);
+    pg_params_add_i32(params, (int32_t)filter->retry);
+    pg_params_add_i64(params, filter->since);
+    pg_params_add_i64(params, filter->until);
+    pg_params_add_i32(params, (int32_t)filter->limit);
+    pg_params_add_i64(params, filter->after_start);
+    pg_params_add_i64(params, filter->after_number);
 }
 
 void task_rows_add_attempt_filter(struct pg_params *params, const struct task_filter *filter)
 {
-    pg_add_text(params, filter->id);
-    pg_add_text(params, filter->operation);
-    pg_add_text(params, filter->info);
-    pg_add_i32(params, filter->only_failures);
-    pg_add_i64(params, filter->since);
-    pg_add_i64(params, filter->until);
-    pg_add_i32(params, (int32_t)filter->limit);
-    pg_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
+    pg_params_add_text(params, filter->id);
+    pg_params_add_text(params, filter->operation);
+    pg_params_add_text(params, filter->info);
+    pg_params_add_i32(params, filter->only_failures);
+    pg_params_add_i64(params, filter->since);
+    pg_params_add_i64(params, filter->until);
+    pg_params_add_i32(params, (int32_t)filter->limit);
+    pg_params_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
 }
 
 static bool is_json(struct arena *arena, struct bytes text)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "scratch.h"
+#include "edge/pg_pipeline.h"
 
 static struct scratch scratch;
 static struct arena *arena;
@@ -96,16 +97,16 @@ static void values_come_back_as_they_went(void **state UNUSED)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_i64(&params, INT64_MIN);
-    pg_add_i32(&params, -7);
-    pg_add_text(&params, BYTES("h\xc3\xa9"));
-    pg_add_text(&params, NO_BYTES);
-    pg_add_i64_array(&params, (const int64_t[]){INT64_MAX, -1}, 2);
-    pg_add_i32_array(&params, (const int32_t[]){3, INT32_MIN}, 2);
+    pg_params_add_i64(&params, INT64_MIN);
+    pg_params_add_i32(&params, -7);
+    pg_params_add_text(&params, BYTES("h\xc3\xa9"));
+    pg_params_add_text(&params, NO_BYTES);
+    pg_params_add_i64_array(&params, (const int64_t[]){INT64_MAX, -1}, 2);
+    pg_params_add_i32_array(&params, (const int32_t[]){3, INT32_MIN}, 2);
     const struct bytes texts[] = {BYTES("a,b"), NO_BYTES, BYTES("")};
-    pg_add_text_array(&params, texts, 3);
-    pg_add_bool_array(&params, (const bool[]){true, false}, 2);
-    pg_add_text_array(&params, NULL, 0);
+    pg_params_add_text_array(&params, texts, 3);
+    pg_params_add_bool_array(&params, (const bool[]){true, false}, 2);
+    pg_params_add_text_array(&params, NULL, 0);
     struct pg_result *result = query("select $1::bigint, $2::int, $3::text, $4::text, ($5::bigint[])::text,"
                                      " ($6::int[])::text, ($7::text[])::text, ($8::bool[])::text,"
                                      " cardinality($9::text[]), true, 2::smallint",
@@ -132,7 +133,7 @@ static void large_values_go_through(void **state UNUSED)
     memset(large, 'x', SIZE);
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, (struct bytes){large, SIZE});
+    pg_params_add_text(&params, (struct bytes){large, SIZE});
     assert_int_equal(pg_execute(pg, "set statement_timeout = 0"), FAULT_NONE);
     struct pg_result *result = query("select $1::text || 'y', length($1)", &params);
     assert_int_equal(pg_get_text(result, 0, 0).size, SIZE + 1);
@@ -197,7 +198,7 @@ static void add(int which, int32_t number)
     struct pg_params params;
     pg_params_start(&params, arena);
     if (pipelined[which].parameters)
-        pg_add_i32(&params, number);
+        pg_params_add_i32(&params, number);
     pg_pipeline_add(pg, &pipelined[which], &params);
 }
 
@@ -381,7 +382,7 @@ static void a_long_pipeline_does_not_block_itself(void **state UNUSED)
     struct pg_params params;
     struct pg_verdict verdict;
     pg_params_start(&params, arena);
-    pg_add_text(&params, (struct bytes){large, SIZE});
+    pg_params_add_text(&params, (struct bytes){large, SIZE});
     assert_int_equal(pg_pipeline_begin(pg, arena), FAULT_NONE);
     for (int i = 0; i < ROUNDS; i++)
         pg_pipeline_add(pg, &echo, &params);

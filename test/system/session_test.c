@@ -90,8 +90,8 @@ static void load_nothing(struct pg *pg)
     struct arena *arena = arena_create("load");
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, BYTES("Class"));
-    pg_add_text(&params, BYTES("none"));
+    pg_params_add_text(&params, BYTES("Class"));
+    pg_params_add_text(&params, BYTES("none"));
     assert_int_equal(pg_run(pg, &statements[STATEMENT_LOAD], &params, NULL), FAULT_NONE);
     arena_destroy(arena);
 }

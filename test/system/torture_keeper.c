@@ -26,10 +26,10 @@ void run_administrator(struct actor *actor)
         struct pg_params params;
         struct pg_result *result;
         pg_params_start(&params, actor->arena);
-        pg_add_text(&params, actor->ids[which]);
+        pg_params_add_text(&params, actor->ids[which]);
         if (!deletes)
-            pg_add_text(&params, bytes_of(arena_printf(actor->arena, "[%d,%" PRIu64 "]", actor->process,
-                                                       ++actor->serial)));
+            pg_params_add_text(&params, bytes_of(arena_printf(actor->arena, "[%d,%" PRIu64 "]",
+                                                              actor->process, ++actor->serial)));
         enum fault fault = pg_run(actor->pg, &administration[deletes], &params, &result);
         if (fault) {
             violation(actor, "%s: %s", administration[deletes].name, pg_message(actor->pg));

@@ -35,11 +35,11 @@ static void numbers_are_big_endian(void **state UNUSED)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_i64(&params, INT64_C(0x0102030405060708));
+    pg_params_add_i64(&params, INT64_C(0x0102030405060708));
     expect_wire(params, 1, 2, 3, 4, 5, 6, 7, 8);
-    pg_add_i64(&params, -2);
+    pg_params_add_i64(&params, -2);
     expect_wire(params, 255, 255, 255, 255, 255, 255, 255, 254);
-    pg_add_i32(&params, INT32_MIN);
+    pg_params_add_i32(&params, INT32_MIN);
     expect_wire(params, 128, 0, 0, 0);
     assert_int_equal(params.count, 3);
     assert_int_equal(params.bytes, 20);
@@ -50,13 +50,13 @@ static void texts_are_borrowed(void **state UNUSED)
     struct pg_params params;
     struct bytes text = BYTES("a\0b");
     pg_params_start(&params, arena);
-    pg_add_text(&params, text);
+    pg_params_add_text(&params, text);
     assert_ptr_equal(params.values[0], text.data);
     assert_int_equal(params.lengths[0], 3);
-    pg_add_text(&params, BYTES(""));
+    pg_params_add_text(&params, BYTES(""));
     assert_non_null(params.values[1]);
     assert_int_equal(params.lengths[1], 0);
-    pg_add_text(&params, NO_BYTES);
+    pg_params_add_text(&params, NO_BYTES);
     assert_null(params.values[2]);
 }
 
@@ -64,16 +64,16 @@ static void arrays_bear_type_and_bounds(void **state UNUSED)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_i64_array(&params, (const int64_t[]){1, -1}, 2);
+    pg_params_add_i64_array(&params, (const int64_t[]){1, -1}, 2);
     expect_wire(params, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 2, 0, 0, 0, 1, /* head */
                 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 8, 255, 255, 255, 255, 255, 255, 255, 255);
-    pg_add_i32_array(&params, (const int32_t[]){258}, 1);
+    pg_params_add_i32_array(&params, (const int32_t[]){258}, 1);
     expect_wire(params, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 1, 2);
-    pg_add_bool_array(&params, (const bool[]){true, false}, 2);
+    pg_params_add_bool_array(&params, (const bool[]){true, false}, 2);
     expect_wire(params, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0,
                 1, 0);
     const struct bytes texts[] = {BYTES("ab"), NO_BYTES, BYTES("")};
-    pg_add_text_array(&params, texts, 3);
+    pg_params_add_text_array(&params, texts, 3);
     expect_wire(params, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 25, 0, 0, 0, 3, 0, 0, 0, 1, /* a null is announced */
                 0, 0, 0, 2, 'a', 'b', 255, 255, 255, 255, 0, 0, 0, 0);
 }
@@ -82,9 +82,9 @@ static void an_empty_array_has_no_dimension(void **state UNUSED)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text_array(&params, NULL, 0);
+    pg_params_add_text_array(&params, NULL, 0);
     expect_wire(params, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25);
-    pg_add_i64_array(&params, NULL, 0);
+    pg_params_add_i64_array(&params, NULL, 0);
     expect_wire(params, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20);
 }
 
@@ -92,10 +92,10 @@ static void a_parameter_is_shared(void **state UNUSED)
 {
     struct pg_params params, other;
     pg_params_start(&params, arena);
-    pg_add_i32(&params, 7);
-    pg_add_text(&params, BYTES("shared"));
+    pg_params_add_i32(&params, 7);
+    pg_params_add_text(&params, BYTES("shared"));
     pg_params_start(&other, arena);
-    pg_add_same(&other, &params, 1);
+    pg_params_add_same(&other, &params, 1);
     assert_ptr_equal(other.values[0], params.values[1]);
     assert_int_equal(other.lengths[0], 6);
     assert_int_equal(other.bytes, 6);
@@ -105,13 +105,13 @@ static void what_is_too_large_does_not_fit(void **state UNUSED)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_add_text(&params, (struct bytes){"", (size_t)600 << 20}); /* never read */
+    pg_params_add_text(&params, (struct bytes){"", (size_t)600 << 20}); /* never read */
     assert_true(pg_params_fit(&params));
-    pg_add_text(&params, (struct bytes){"", (size_t)600 << 20});
+    pg_params_add_text(&params, (struct bytes){"", (size_t)600 << 20});
     assert_false(pg_params_fit(&params));
     pg_params_start(&params, arena);
     const struct bytes texts[] = {{"", (size_t)600 << 20}, {"", (size_t)5 << 30}};
-    pg_add_text_array(&params, texts, 2);
+    pg_params_add_text_array(&params, texts, 2);
     assert_false(pg_params_fit(&params));
 }
 

@@ -55,7 +55,7 @@ static bool read_declared(struct control *control, const struct ns_target *targe
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(target->conf->code));
+    pg_params_add_text(&params, bytes_of(target->conf->code));
     if (!control_query(control, target->z, "reading the declaration",
                        "select content from stampd.item where class = 'Schema' and id = $1::text"
                        " and iclass = 'Conf' and key = '' and content is not null",
@@ -90,8 +90,8 @@ static int schema_set(struct control *control, int argc, char **argv)
     if (!read_file(control, words[1], &text, &schema) || !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, bytes_of(words[0]));
-    pg_add_text(&params, text);
+    pg_params_add_text(&params, bytes_of(words[0]));
+    pg_params_add_text(&params, text);
     if (!control_query(control, target.z, "storing the declaration",
                        "select stampd.put_item('Schema', $1::text, 'Conf', '', $2::text)", &params, &row))
         return CONTROL_FAILED;

@@ -44,8 +44,8 @@ static bool count_documents(struct control *control, struct pg *pg, const struct
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, step->side.class);
-    pg_add_text(&params, step->side.item);
+    pg_params_add_text(&params, step->side.class);
+    pg_params_add_text(&params, step->side.item);
     if (!control_query(control, pg, "counting the documents",
                        "select count(*) from stampd.doc where class = $1::text and ctime <> 0 and id > "
                        "coalesce((select after"
@@ -112,10 +112,10 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
         return false;
     while (is_filling && !is_done) {
         pg_params_start(&params, arena);
-        pg_add_text(&params, step->side.class);
+        pg_params_add_text(&params, step->side.class);
         if (is_side)
-            pg_add_text(&params, step->side.item);
-        pg_add_i32(&params, (int32_t)batch);
+            pg_params_add_text(&params, step->side.item);
+        pg_params_add_i32(&params, (int32_t)batch);
         enum fault fault = reserving ? schema_claims_run(reserving, fill, &params, &row, &problem)
                                      : pg_run(pg, fill, &params, &row);
         if (fault == FAULT_STALE) { /* the lock was not available in time: retry */

@@ -63,7 +63,7 @@ static bool write_schema(struct control *control, struct pg *pg, const struct sc
     struct pg_result *row;
     schema_write(schema, &text);
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, builder_bytes(&text));
+    pg_params_add_text(&params, builder_bytes(&text));
     bool is_done = control_query(
         control, pg, "taking the property back",
         "update stampd.schema set number = number + 1, content = $1::text where one returning number",

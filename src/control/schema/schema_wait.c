@@ -20,7 +20,7 @@ bool schema_wait_for_older(struct control *control, struct pg *pg)
         return false;
     struct pg_params params;
     pg_params_start(&params, control->arena);
-    pg_add_text(&params, pg_get_text(older, 0, 0));
+    pg_params_add_text(&params, pg_get_text(older, 0, 0));
     for (int64_t reported_ms = clock_monotonic_ms();; clock_sleep_ms(WAIT_PAUSE_MS)) {
         if (!control_query(
                 control, pg, "waiting for older transactions",

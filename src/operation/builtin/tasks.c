@@ -186,7 +186,7 @@ static enum fault show(const struct inquiry *inquiry)
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
-    pg_add_text(&params, filter.id);
+    pg_params_add_text(&params, filter.id);
     fault = ask(inquiry, STATEMENT_TASK_SHOW, &params, &rows);
     if (fault)
         return fault;
@@ -207,7 +207,7 @@ static enum fault backlog(const struct inquiry *inquiry)
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, inquiry->arena);
-    pg_add_i32(&params, BACKLOG_MOST);
+    pg_params_add_i32(&params, BACKLOG_MOST);
     enum fault fault = ask(inquiry, STATEMENT_TASK_BACKLOG, &params, &rows);
     if (fault)
         return fault;
@@ -248,8 +248,8 @@ static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_
 {
     struct pg_params params;
     pg_params_start(&params, inquiry->arena);
-    pg_add_text(&params, id);
-    pg_add_i64(&params, start);
+    pg_params_add_text(&params, id);
+    pg_params_add_i64(&params, start);
     return do_deed(inquiry, STATEMENT_TASK_MOVE, &params, id, "moved");
 }
 
@@ -284,7 +284,7 @@ static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement sta
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
-    pg_add_text(&params, id);
+    pg_params_add_text(&params, id);
     return do_deed(inquiry, statement, &params, id, done);
 }
 

@@ -19,7 +19,7 @@ void task_backlog_look(struct worker_context *worker_context, struct call *call,
     if ((age_ms >= 0 && age_ms < FRESH_MS) || call->ns.size > BACKLOG_CODE_BYTES)
         return;
     pg_params_start(&params, call->arena);
-    pg_add_i32(&params, ROWS_MOST);
+    pg_params_add_i32(&params, ROWS_MOST);
     enum fault fault = store_tasks_administer(documents_store(worker_context->documents), ns,
                                               STATEMENT_TASK_BACKLOG, &params, &rows);
     if (fault) {

@@ -1,0 +1,82 @@
+/* pg_run: runs single statements and waits for their answers. */
+#include "edge/pg.h"
+
+#include "edge/pg_private.h"
+
+/* Reads all results of one command; keeps the last one without error. */
+static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
+{
+    int64_t deadline_ms = pg_answer_deadline_ms(pg);
+    enum fault fault = FAULT_NONE;
+    *kept_r = NULL;
+    for (;;) {
+        enum fault lost = pg_await_result(pg, deadline_ms, what);
+        if (lost)
+            return fault ? fault : lost;
+        PGresult *result = PQgetResult(pg_connection(pg));
+        if (!result)
+            return fault;
+        switch (PQresultStatus(result)) {
+        case PGRES_TUPLES_OK:
+        case PGRES_COMMAND_OK:
+        case PGRES_EMPTY_QUERY:
+            PQclear(*kept_r);
+            *kept_r = result;
+            continue;
+        case PGRES_COPY_IN:
+        case PGRES_COPY_OUT:
+        case PGRES_COPY_BOTH: /* no code here would ever end it */
+            PQclear(result);
+            return pg_note_silence(pg, what);
+        default: {
+            enum fault error = pg_note_error(pg, result, what);
+            fault = fault ? fault : error;
+            PQclear(result);
+        }
+        }
+    }
+}
+
+enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
+                  struct pg_result **result_r)
+{
+    assert(!pg_is_busy(pg) && statement->parameters == params->count);
+    if (result_r)
+        *result_r = NULL;
+    pg_clear_error(pg);
+    if (!pg_is_connected(pg))
+        return FAULT_XAWAY;
+    if (!pg_params_fit(params))
+        return FAULT_ALIMIT;
+    enum fault fault = pg_pipeline_prepare_used(pg, statement);
+    if (fault)
+        return fault;
+    if (!PQsendQueryPrepared(pg_connection(pg), statement->name, params->count, params->values,
+                             params->lengths, pg_formats, 1))
+        return pg_note_loss(pg, statement->name);
+    PGresult *result;
+    fault = collect(pg, statement->name, &result);
+    if (!fault && !result)
+        fault = pg_note_loss(pg, statement->name);
+    if (fault || !result_r) {
+        PQclear(result);
+        return fault;
+    }
+    pg_defer_clear(params->arena, result);
+    *result_r = (struct pg_result *)result;
+    return FAULT_NONE;
+}
+
+enum fault pg_execute(struct pg *pg, const char *sql)
+{
+    assert(!pg_is_busy(pg));
+    pg_clear_error(pg);
+    if (!pg_is_connected(pg))
+        return FAULT_XAWAY;
+    if (!PQsendQuery(pg_connection(pg), sql))
+        return pg_note_loss(pg, "execute");
+    PGresult *result;
+    enum fault fault = collect(pg, "execute", &result);
+    PQclear(result);
+    return fault;
+}
