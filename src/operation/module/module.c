@@ -19,7 +19,8 @@
 #include "edge/json.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
-#include "operation/module/module_private.h"
+#include "operation/module/module_run.h"
+#include "operation/module/module_watch.h"
 #include "operation/registry.h"
 #include "segment/metrics.h"
 
@@ -299,8 +300,8 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
         log_fatal("out of memory adding an operation");
     *operation = (struct operation){.name = from->name,
                                     .right = from->access == STAMPD_PUBLIC ? RIGHT_PUBLIC : RIGHT_ADMIN,
-                                    .work = module_work,
-                                    .afterwork = from->afterwork ? module_afterwork : NULL,
+                                    .work = module_run_work,
+                                    .afterwork = from->afterwork ? module_run_afterwork : NULL,
                                     .only_reads = from->is_read_only,
                                     .is_safe = from->is_read_only,
                                     .may_grant = (from->flags & STAMPD_GRANTS_READ) != 0,
@@ -445,7 +446,7 @@ bool module_start_worker(const struct settings *settings, struct segment *segmen
             continue;
         module_watch(pulse, module->name, clock_monotonic_ms() + settings->limit_operation_s * 1000);
         enum stampd_outcome outcome = module->worker_start();
-        module_unwatch(pulse);
+        module_watch_end(pulse);
         if (outcome != STAMPD_DONE) {
             log_error("worker_start failed module=%s", module->name);
             return false;

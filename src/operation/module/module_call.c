@@ -1,5 +1,5 @@
 /* module_call: what a module can read of its call, exceptions, memory, the log (stampd.h). */
-#include "operation/module/module_private.h"
+#include "operation/module/module_try.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 bool stampd_failed(const struct stampd_call *call)
 {
-    return call->fault != FAULT_NONE;
+    return module_try_fault(call) != FAULT_NONE;
 }
 
 /* --- exceptions --- */
@@ -39,20 +39,20 @@ static enum fault find_fault(const char *code)
 
 enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, const char *detail, ...)
 {
-    struct call *request = call->attempt->call;
-    struct reply *reply = call->attempt->reply;
-    if (call->fault)
+    struct call *request = module_try_attempt(call)->call;
+    struct reply *reply = module_try_attempt(call)->reply;
+    if (module_try_fault(call))
         return STAMPD_FAULT;
     enum fault fault = is_code(code) ? find_fault(code) : FAULT_XUNKNOWN;
     if (fault == FAULT_XUNKNOWN) { /* no code, or one that only the server can establish */
-        module_fail(call, FAULT_BMODULE, "An exception under a code that is none was raised.", code);
+        module_try_fail(call, FAULT_BMODULE, "An exception under a code that is none was raised.", code);
         return STAMPD_FAULT;
     }
     if (fault)
         reply_fault(request, reply, fault, detail, NULL);
     else
         fault = reply_raise(request, reply, code, detail);
-    call->fault = fault;
+    module_try_set_fault(call, fault);
     va_list arguments;
     va_start(arguments, detail);
     for (const char *argument; (argument = va_arg(arguments, const char *));)
@@ -65,68 +65,68 @@ enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, con
 
 static const char *text_of(const struct stampd_call *call, struct bytes bytes)
 {
-    return bytes.data ? arena_copy(arena_of(call), bytes.data, bytes.size) : NULL;
+    return bytes.data ? arena_copy(module_try_arena(call), bytes.data, bytes.size) : NULL;
 }
 
 const char *stampd_namespace(const struct stampd_call *call)
 {
-    return text_of(call, call->attempt->call->ns);
+    return text_of(call, module_try_attempt(call)->call->ns);
 }
 
 const char *stampd_request_id(const struct stampd_call *call)
 {
-    const char *id = call->attempt->call->request_id;
+    const char *id = module_try_attempt(call)->call->request_id;
     return id ? id : "";
 }
 
 const char *stampd_account(const struct stampd_call *call)
 {
-    return text_of(call, call->attempt->call->account);
+    return text_of(call, module_try_attempt(call)->call->account);
 }
 
 const char *stampd_key(const struct stampd_call *call)
 {
-    return text_of(call, call->attempt->call->key);
+    return text_of(call, module_try_attempt(call)->call->key);
 }
 
 const char *stampd_lang(const struct stampd_call *call)
 {
-    return text_of(call, call->attempt->call->lang);
+    return text_of(call, module_try_attempt(call)->call->lang);
 }
 
 bool stampd_is_administrator(const struct stampd_call *call)
 {
-    return access_is_administrator(call->attempt->call);
+    return access_is_administrator(module_try_attempt(call)->call);
 }
 
 int64_t stampd_dhop(const struct stampd_call *call)
 {
-    return call->attempt->call->dhop_stamp;
+    return module_try_attempt(call)->call->dhop_stamp;
 }
 
 size_t stampd_path_count(const struct stampd_call *call)
 {
-    return call->attempt->call->path_count;
+    return module_try_attempt(call)->call->path_count;
 }
 
 const char *stampd_path(const struct stampd_call *call, size_t place)
 {
-    const struct call *request = call->attempt->call;
+    const struct call *request = module_try_attempt(call)->call;
     return place < request->path_count ? text_of(call, request->path[place]) : NULL;
 }
 
 size_t stampd_file_count(const struct stampd_call *call)
 {
-    return call->attempt->call->file_count;
+    return module_try_attempt(call)->call->file_count;
 }
 
 const struct stampd_file *stampd_file(const struct stampd_call *call, size_t place)
 {
-    const struct call *request = call->attempt->call;
+    const struct call *request = module_try_attempt(call)->call;
     if (place >= request->file_count)
         return NULL;
     const struct call_file *from = &request->files[place];
-    struct stampd_file *file = ARENA_NEW(arena_of(call), struct stampd_file);
+    struct stampd_file *file = ARENA_NEW(module_try_arena(call), struct stampd_file);
     *file = (struct stampd_file){
         .name = text_of(call, from->name),
         .file_name = text_of(call, from->file_name),
@@ -138,26 +138,26 @@ const struct stampd_file *stampd_file(const struct stampd_call *call, size_t pla
 
 int64_t stampd_time_left_ms(const struct stampd_call *call)
 {
-    return call->attempt->call->deadline_ms - clock_monotonic_ms();
+    return module_try_attempt(call)->call->deadline_ms - clock_monotonic_ms();
 }
 
 int64_t stampd_commit_version(const struct stampd_call *call)
 {
-    return call->is_afterwork ? call->attempt->version : 0;
+    return module_try_is_afterwork(call) ? module_try_attempt(call)->version : 0;
 }
 
 int64_t stampd_version_after(struct stampd_call *call, const char *document_class, const char *id)
 {
-    const struct attempt *attempt = call->attempt;
+    const struct attempt *attempt = module_try_attempt(call);
     int64_t version = 0;
-    if (!call->is_afterwork)
-        module_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
-                    document_class);
+    if (!module_try_is_afterwork(call))
+        module_try_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
+                        document_class);
     else if (!attempt->standing_count && attempt->reply->is_replayed)
         version = attempt->version; /* stored by a release before 1.6 */
     else if (!standing_find(attempt, (struct document_name){bytes_of(document_class), bytes_of(id)},
                             &version))
-        module_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
+        module_try_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
     return version;
 }
 
@@ -182,12 +182,12 @@ int64_t stampd_stamp_from_epoch_ms(int64_t epoch_ms)
 
 void *stampd_alloc(struct stampd_call *call, size_t size)
 {
-    return arena_zalloc(arena_of(call), 1, size);
+    return arena_zalloc(module_try_arena(call), 1, size);
 }
 
 char *stampd_copy(struct stampd_call *call, const void *data, size_t size)
 {
-    return arena_copy(arena_of(call), data, size);
+    return arena_copy(module_try_arena(call), data, size);
 }
 
 static char *format_text(struct arena *arena, const char *format, va_list arguments)
@@ -208,14 +208,14 @@ char *stampd_format(struct stampd_call *call, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = format_text(arena_of(call), format, arguments);
+    char *text = format_text(module_try_arena(call), format, arguments);
     va_end(arguments);
     return text;
 }
 
 void stampd_defer(struct stampd_call *call, void (*function)(void *), void *pointer)
 {
-    arena_defer(arena_of(call), function, pointer);
+    arena_defer(module_try_arena(call), function, pointer);
 }
 
 /* --- the log --- */

@@ -2,10 +2,13 @@
  *
  * A document that could not be loaded appears as one that does not exist and does not change: the try has
  * failed, so what the module does with it has no effect. */
-#include "operation/module/module_private.h"
+#include "operation/module/module_document.h"
 
 #include "model/copies.h"
+#include "model/draft.h"
 #include "operation/classes.h"
+#include "operation/module/module_convert.h"
+#include "operation/module/module_try.h"
 #include "operation/sync.h"
 #include "document/transaction.h"
 
@@ -14,7 +17,7 @@
 static struct stampd_document *find_document(const struct stampd_call *call, const char *document_class,
                                              const char *id)
 {
-    struct stampd_document *document = call->documents;
+    struct stampd_document *document = module_try_documents(call);
     while (document &&
            (strcmp(document->id, id) != 0 || strcmp(document->document_class, document_class) != 0))
         document = document->next;
@@ -25,14 +28,14 @@ static struct stampd_document *find_document(const struct stampd_call *call, con
 static struct stampd_document *add_document(struct stampd_call *call, const char *document_class,
                                             const char *id)
 {
-    struct stampd_document *document = ARENA_NEW(arena_of(call), struct stampd_document);
+    struct stampd_document *document = ARENA_NEW(module_try_arena(call), struct stampd_document);
     *document = (struct stampd_document){
         .call = call,
-        .next = call->documents,
-        .document_class = arena_copy(arena_of(call), document_class, strlen(document_class)),
-        .id = arena_copy(arena_of(call), id, strlen(id)),
+        .next = module_try_documents(call),
+        .document_class = arena_copy(module_try_arena(call), document_class, strlen(document_class)),
+        .id = arena_copy(module_try_arena(call), id, strlen(id)),
     };
-    call->documents = document;
+    module_try_set_documents(call, document);
     return document;
 }
 
@@ -47,15 +50,17 @@ static struct stampd_document *get_document(struct stampd_call *call, const char
 static bool judge_name(struct stampd_call *call, const char *document_class, const char *id)
 {
     size_t size = strlen(id);
-    if (call->is_afterwork)
-        module_fail(call, FAULT_BMODULE, "Documents cannot be asked for in afterwork.", document_class);
+    if (module_try_is_afterwork(call))
+        module_try_fail(call, FAULT_BMODULE, "Documents cannot be asked for in afterwork.", document_class);
     else if (!item_is_class_name(bytes_of(document_class)))
-        module_fail(call, FAULT_BMODULE, "This is no name of a class.", document_class);
+        module_try_fail(call, FAULT_BMODULE, "This is no name of a class.", document_class);
     else if (!size || !bytes_is_utf8(bytes_of(id)))
-        module_fail(call, FAULT_AARG, "The id of a document must be UTF-8 and not empty.", document_class);
-    else if ((int64_t)size > settings_of(call)->limit_name_bytes)
-        module_fail_limit(call, "limit_name_bytes", settings_of(call)->limit_name_bytes, (int64_t)size);
-    return !call->fault;
+        module_try_fail(call, FAULT_AARG, "The id of a document must be UTF-8 and not empty.",
+                        document_class);
+    else if ((int64_t)size > module_try_settings(call)->limit_name_bytes)
+        module_try_fail_limit(call, "limit_name_bytes", module_try_settings(call)->limit_name_bytes,
+                              (int64_t)size);
+    return !module_try_fault(call);
 }
 
 static struct document_name name_of(const struct stampd_document *document)
@@ -66,18 +71,18 @@ static struct document_name name_of(const struct stampd_document *document)
 /* Loads them all, or records why not. */
 static void fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
 {
-    struct document_name *names = ARENA_ARRAY(arena_of(call), struct document_name, count);
-    struct draft **drafts = ARENA_ARRAY(arena_of(call), struct draft *, count);
+    struct document_name *names = ARENA_ARRAY(module_try_arena(call), struct document_name, count);
+    struct draft **drafts = ARENA_ARRAY(module_try_arena(call), struct draft *, count);
     for (size_t i = 0; i < count; i++)
         names[i] = name_of(documents[i]);
-    module_unwatch_call(call);
-    enum fault fault = transaction_fetch_many(call->attempt->transaction, names, count, drafts);
-    module_watch_call(call);
+    module_try_unwatch(call);
+    enum fault fault = transaction_fetch_many(module_try_attempt(call)->transaction, names, count, drafts);
+    module_try_watch(call);
     if (fault == FAULT_ALIMIT)
-        module_fail_limit(call, "limit_documents", settings_of(call)->limit_documents,
-                          settings_of(call)->limit_documents + 1);
+        module_try_fail_limit(call, "limit_documents", module_try_settings(call)->limit_documents,
+                              module_try_settings(call)->limit_documents + 1);
     else if (fault)
-        module_fail(call, fault, NULL, NULL);
+        module_try_fail(call, fault, NULL, NULL);
     for (size_t i = 0; !fault && i < count; i++) {
         documents[i]->draft = drafts[i];
         documents[i]->may_change = true;
@@ -87,21 +92,21 @@ static void fetch(struct stampd_call *call, struct stampd_document **documents, 
 static bool is_in_time(struct stampd_call *call)
 {
     if (stampd_time_left_ms(call) < 0)
-        module_fail(call, FAULT_XTIME, NULL, NULL);
-    return !call->fault;
+        module_try_fail(call, FAULT_XTIME, NULL, NULL);
+    return !module_try_fault(call);
 }
 
 void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names, size_t count,
                        struct stampd_document **documents_r)
 {
-    struct stampd_document **missing = ARENA_ARRAY(arena_of(call), struct stampd_document *, count);
+    struct stampd_document **missing = ARENA_ARRAY(module_try_arena(call), struct stampd_document *, count);
     size_t missing_count = 0;
     for (size_t i = 0; i < count; i++) {
         documents_r[i] = get_document(call, names[i].document_class, names[i].id);
         if (!documents_r[i]->may_change && judge_name(call, names[i].document_class, names[i].id))
             missing[missing_count++] = documents_r[i];
     }
-    if (!call->fault && missing_count && is_in_time(call))
+    if (!module_try_fault(call) && missing_count && is_in_time(call))
         fetch(call, missing, missing_count);
 }
 
@@ -119,30 +124,31 @@ struct stampd_document *stampd_read(struct stampd_call *call, const char *docume
     const struct document *found;
     struct stampd_document *document = get_document(call, document_class, id);
     if (tolerance_s < 1)
-        module_fail(call, FAULT_BMODULE, "A tolerance of at least 1 second is expected.", document_class);
+        module_try_fail(call, FAULT_BMODULE, "A tolerance of at least 1 second is expected.", document_class);
     if (document->draft || !judge_name(call, document_class, id) || !is_in_time(call))
         return document;
-    module_unwatch_call(call);
-    enum fault fault = transaction_read(call->attempt->transaction, name_of(document), tolerance_s, &found);
-    module_watch_call(call);
+    module_try_unwatch(call);
+    enum fault fault =
+        transaction_read(module_try_attempt(call)->transaction, name_of(document), tolerance_s, &found);
+    module_try_watch(call);
     if (fault)
-        module_fail(call, fault, NULL, NULL);
+        module_try_fail(call, fault, NULL, NULL);
     else
         document->draft =
-            draft_open(arena_of(call), (struct document *)found); /* never changed: may_change */
+            draft_open(module_try_arena(call), (struct document *)found); /* never changed: may_change */
     return document;
 }
 
 void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id)
 {
-    struct arena *arena = arena_of(call);
-    if (!(call->operation->flags & STAMPD_GRANTS_READ))
-        module_fail(call, FAULT_BMODULE, "An operation that does not declare it has granted a document.",
-                    document_class);
+    struct arena *arena = module_try_arena(call);
+    if (!(module_try_operation(call)->flags & STAMPD_GRANTS_READ))
+        module_try_fail(call, FAULT_BMODULE, "An operation that does not declare it has granted a document.",
+                        document_class);
     if (!judge_name(call, document_class, id))
         return;
     struct bytes class = bytes_of(document_class), text = bytes_of(id);
-    sync_grant(call->attempt,
+    sync_grant(module_try_attempt(call),
                (struct document_name){.class = {arena_copy(arena, class.data, class.size), class.size},
                                       .id = {arena_copy(arena, text.data, text.size), text.size}});
 }
@@ -195,14 +201,14 @@ int64_t stampd_volume(const struct stampd_document *document)
 static bool judge_change(struct stampd_document *document)
 {
     struct stampd_call *call = document->call;
-    if (call->fault)
+    if (module_try_fault(call))
         return false;
-    if (call->operation->is_read_only)
-        module_fail(call, FAULT_BREADONLY, "The operation is declared to be read-only.",
-                    document->document_class);
+    if (module_try_operation(call)->is_read_only)
+        module_try_fail(call, FAULT_BREADONLY, "The operation is declared to be read-only.",
+                        document->document_class);
     else if (!document->may_change)
-        module_fail(call, FAULT_BREADONLY, document->id, document->document_class);
-    return !call->fault;
+        module_try_fail(call, FAULT_BREADONLY, document->id, document->document_class);
+    return !module_try_fault(call);
 }
 
 void stampd_create(struct stampd_document *document)
@@ -227,7 +233,7 @@ static struct bytes key_of(const char *key)
 static void tell_item(const struct stampd_document *document, const struct item *item,
                       struct stampd_item *item_r)
 {
-    struct arena *arena = arena_of(document->call);
+    struct arena *arena = module_try_arena(document->call);
     *item_r = (struct stampd_item){
         .item_class = arena_copy(arena, item->iclass.data, item->iclass.size),
         .key = arena_copy(arena, item->key.data, item->key.size),
@@ -260,7 +266,7 @@ const struct stampd_json *stampd_item_value(const struct stampd_document *docume
 {
     const char *what;
     const struct item *item = find_item(document, item_class, key);
-    return item && !item->raw ? value_of(module_read_json(document->call, item->content, &what)) : NULL;
+    return item && !item->raw ? value_of(module_try_read_json(document->call, item->content, &what)) : NULL;
 }
 
 bool stampd_next_item(const struct stampd_document *document, const char *item_class,
@@ -287,34 +293,35 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
                        struct bytes content)
 {
     struct stampd_call *call = document->call;
-    const struct settings *settings = settings_of(call);
+    const struct settings *settings = module_try_settings(call);
     struct bytes name = key_of(key);
     if (!judge_change(document))
         return false;
     const char *refusal = NULL;
     if (!item_is_class_name(bytes_of(item_class))) {
-        module_fail(call, FAULT_BMODULE, "This is no name of a class.", item_class);
+        module_try_fail(call, FAULT_BMODULE, "This is no name of a class.", item_class);
         return false;
     }
     if (item_is_reserved(bytes_of(item_class))) {
-        module_fail(call, FAULT_BMODULE, ITEM_RESERVED, item_class);
+        module_try_fail(call, FAULT_BMODULE, ITEM_RESERVED, item_class);
         return false;
     }
-    module_unwatch_call(call);
-    enum fault fault = classes_judge(call->attempt, bytes_of(document->document_class), bytes_of(item_class),
-                                     !name.size, is_raw, &refusal);
-    module_watch_call(call);
+    module_try_unwatch(call);
+    enum fault fault = classes_judge(module_try_attempt(call), bytes_of(document->document_class),
+                                     bytes_of(item_class), !name.size, is_raw, &refusal);
+    module_try_watch(call);
     if (fault)
-        module_fail(call, fault, NULL, NULL);
+        module_try_fail(call, fault, NULL, NULL);
     else if (refusal)
-        module_fail(call, FAULT_BMODULE, refusal, item_class);
+        module_try_fail(call, FAULT_BMODULE, refusal, item_class);
     else if (!bytes_is_utf8(name))
-        module_fail(call, FAULT_AARG, "The key of an item must be UTF-8.", item_class);
+        module_try_fail(call, FAULT_AARG, "The key of an item must be UTF-8.", item_class);
     else if ((int64_t)name.size > settings->limit_name_bytes)
-        module_fail_limit(call, "limit_name_bytes", settings->limit_name_bytes, (int64_t)name.size);
+        module_try_fail_limit(call, "limit_name_bytes", settings->limit_name_bytes, (int64_t)name.size);
     else if ((int64_t)content.size > settings->limit_content_bytes)
-        module_fail_limit(call, "limit_content_bytes", settings->limit_content_bytes, (int64_t)content.size);
-    return !call->fault;
+        module_try_fail_limit(call, "limit_content_bytes", settings->limit_content_bytes,
+                              (int64_t)content.size);
+    return !module_try_fault(call);
 }
 
 /* The names are copied, since they are short and often temporary; the content is not.  `vop`: of the
@@ -322,7 +329,7 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
 static void copy_item(struct stampd_document *document, const char *item_class, const char *key, bool is_raw,
                       struct bytes content, int64_t vop)
 {
-    struct arena *arena = arena_of(document->call);
+    struct arena *arena = module_try_arena(document->call);
     struct bytes name = key_of(key);
     if (!is_raw && bytes_equal(content, BYTES("null")))
         stampd_remove_item(document, item_class, key);
@@ -343,7 +350,7 @@ void stampd_set_value(struct stampd_document *document, const char *item_class, 
     if (value)
         set_item(document, item_class, key, false, json_of(value)->text);
     else
-        module_fail(document->call, FAULT_BMODULE, "There is no value to be set.", item_class);
+        module_try_fail(document->call, FAULT_BMODULE, "There is no value to be set.", item_class);
 }
 
 void stampd_set_json(struct stampd_document *document, const char *item_class, const char *key,
@@ -351,13 +358,13 @@ void stampd_set_json(struct stampd_document *document, const char *item_class, c
 {
     struct stampd_call *call = document->call;
     struct bytes content = bytes_from(text);
-    const struct json_limits limits = {.depth = (int)settings_of(call)->limit_depth};
+    const struct json_limits limits = {.depth = (int)module_try_settings(call)->limit_depth};
     struct json *root;
     struct json_problem problem;
     if (!judge_item(document, item_class, key, false, content))
         return;
-    if (!content.data || json_read(arena_of(call), content, &limits, &root, &problem))
-        module_fail(call, FAULT_BMODULE, "A content to be set is no JSON.", item_class);
+    if (!content.data || json_read(module_try_arena(call), content, &limits, &root, &problem))
+        module_try_fail(call, FAULT_BMODULE, "A content to be set is no JSON.", item_class);
     else
         set_item(document, item_class, key, false, content);
 }
@@ -373,15 +380,15 @@ void stampd_set_raw(struct stampd_document *document, const char *item_class, co
 {
     struct bytes content = bytes_from(text);
     if (!content.data || memchr(content.data, '\0', content.size) || !bytes_is_utf8(content))
-        module_fail(document->call, FAULT_BMODULE, "A raw content to be set is not UTF-8 without NUL.",
-                    item_class);
+        module_try_fail(document->call, FAULT_BMODULE, "A raw content to be set is not UTF-8 without NUL.",
+                        item_class);
     else
         set_item(document, item_class, key, true, content);
 }
 
 void stampd_remove_item(struct stampd_document *document, const char *item_class, const char *key)
 {
-    struct arena *arena = arena_of(document->call);
+    struct arena *arena = module_try_arena(document->call);
     struct bytes name = key_of(key);
     if (judge_change(document))
         draft_remove_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
@@ -397,13 +404,13 @@ static int64_t followed_stamp(const struct stampd_document *document, const char
     const struct schema *schema;
     if (!bytes_equal(item->iclass, bytes_of(item_class)))
         return 0;
-    module_unwatch_call(call);
-    enum fault fault = classes_schema(call->attempt, &schema); /* checked with the item */
-    module_watch_call(call);
+    module_try_unwatch(call);
+    enum fault fault = classes_schema(module_try_attempt(call), &schema); /* checked with the item */
+    module_try_watch(call);
     const struct schema_copies *copies =
         fault ? NULL : copies_find(schema, bytes_of(from->document_class), item->iclass);
     if (!copies ||
-        !bytes_equal(copies_key(arena_of(call), copies, item->key, bytes_of(from->id)), key_of(key)))
+        !bytes_equal(copies_key(module_try_arena(call), copies, item->key, bytes_of(from->id)), key_of(key)))
         return 0;
     for (size_t i = 0; i < copies->count; i++)
         if (bytes_equal(copies->classes[i], bytes_of(document->document_class)))

@@ -2,7 +2,8 @@
  *
  * A value whose text lies in that of the argument `param` came with the request: an error in it is the
  * caller's (AARG).  Any other value was stored, or made by the application (BCONTENT). */
-#include "operation/module/module_private.h"
+#include "operation/module/module_convert.h"
+#include "operation/module/module_try.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +16,7 @@ static const struct json no_array = {.kind = JSON_ARRAY, .text = {"[]", 2}};
 
 const struct stampd_json *stampd_param(struct stampd_call *call)
 {
-    const struct json *param = call->attempt->call->param;
+    const struct json *param = module_try_attempt(call)->call->param;
     return value_of(param ? param : &no_object);
 }
 
@@ -28,7 +29,7 @@ static const struct json *open_value(struct stampd_call *call, const struct json
     if (!value || !value->is_shallow)
         return value;
     struct json *shallow = (struct json *)value; /* made by json_read, in memory that may be written */
-    const struct json *built = module_read_json(call, value->text, &what);
+    const struct json *built = module_try_read_json(call, value->text, &what);
     if (!built)
         return &no_object; /* more nodes than can be: it has passed the same check before */
     shallow->first = built->first;
@@ -82,14 +83,14 @@ struct stampd_bytes stampd_json_text(const struct stampd_json *value)
 const struct stampd_json *stampd_parse(struct stampd_call *call, struct stampd_bytes text)
 {
     const char *what;
-    return text.data ? value_of(module_read_json(call, bytes_from(text), &what)) : NULL;
+    return text.data ? value_of(module_try_read_json(call, bytes_from(text), &what)) : NULL;
 }
 
 /* --- reading --- */
 
 static bool is_argument(const struct stampd_call *call, const struct json *value)
 {
-    const struct json *param = call->attempt->call->param;
+    const struct json *param = module_try_attempt(call)->call->param;
     if (value == &no_object || value == &no_array)
         return true;
     return param && value && (uintptr_t)value->text.data >= (uintptr_t)param->text.data &&
@@ -100,10 +101,10 @@ static void wrong(struct stampd_call *call, const struct json *object, const cha
 {
     bool is_callers = is_argument(call, object);
     if (!name && object && object->name.data)
-        name = arena_copy(arena_of(call), object->name.data, object->name.size);
+        name = arena_copy(module_try_arena(call), object->name.data, object->name.size);
     if (!name)
         name = is_callers ? "param" : "";
-    module_fail(call, is_callers ? FAULT_AARG : FAULT_BCONTENT, expected, name);
+    module_try_fail(call, is_callers ? FAULT_AARG : FAULT_BCONTENT, expected, name);
 }
 
 /* The value to be read, NULL when it is absent or null. */
@@ -124,9 +125,9 @@ static int64_t read_integer(struct stampd_call *call, const struct stampd_json *
         return otherwise;
     if (value && json_is_i64(value, &number) && number >= least && number <= most)
         return number;
-    wrong(
-        call, json_of(object), name,
-        arena_printf(arena_of(call), "An integer from %" PRId64 " to %" PRId64 " is expected.", least, most));
+    wrong(call, json_of(object), name,
+          arena_printf(module_try_arena(call), "An integer from %" PRId64 " to %" PRId64 " is expected.",
+                       least, most));
     return otherwise;
 }
 
@@ -149,12 +150,12 @@ static double read_number(struct stampd_call *call, const struct stampd_json *ob
     if (!value && may_be_absent)
         return otherwise;
     if (value && value->kind == JSON_NUMBER) {
-        double number = strtod(arena_copy(arena_of(call), value->text.data, value->text.size), NULL);
+        double number = strtod(arena_copy(module_try_arena(call), value->text.data, value->text.size), NULL);
         if (isfinite(number) && number >= least && number <= most)
             return number;
     }
     wrong(call, json_of(object), name,
-          arena_printf(arena_of(call), "A number from %g to %g is expected.", least, most));
+          arena_printf(module_try_arena(call), "A number from %g to %g is expected.", least, most));
     return otherwise;
 }
 
@@ -213,7 +214,7 @@ static const struct json *find_text(struct stampd_call *call, const struct stamp
               : may_be_absent)
         return value;
     wrong(call, json_of(object), name,
-          arena_printf(arena_of(call), "A string of %zu to %zu bytes is expected.", least, most));
+          arena_printf(module_try_arena(call), "A string of %zu to %zu bytes is expected.", least, most));
     return NULL;
 }
 
@@ -221,14 +222,14 @@ const char *stampd_read_text(struct stampd_call *call, const struct stampd_json 
                              size_t least, size_t most)
 {
     const struct json *value = find_text(call, object, name, least, most, false);
-    return value ? arena_copy(arena_of(call), value->value.data, value->value.size) : "";
+    return value ? arena_copy(module_try_arena(call), value->value.data, value->value.size) : "";
 }
 
 const char *stampd_read_text_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
                                 size_t least, size_t most, const char *otherwise)
 {
     const struct json *value = find_text(call, object, name, least, most, true);
-    return value ? arena_copy(arena_of(call), value->value.data, value->value.size) : otherwise;
+    return value ? arena_copy(module_try_arena(call), value->value.data, value->value.size) : otherwise;
 }
 
 struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct stampd_json *object,
@@ -249,8 +250,8 @@ static size_t read_choice(struct stampd_call *call, const struct stampd_json *ob
         if (value->kind == JSON_STRING && bytes_equal(value->value, bytes_of(words[i])))
             return i;
     for (size_t i = 0; words[i]; i++)
-        expected = arena_printf(arena_of(call), "%s%s %s", expected, i ? "," : "", words[i]);
-    wrong(call, json_of(object), name, arena_printf(arena_of(call), "%s.", expected));
+        expected = arena_printf(module_try_arena(call), "%s%s %s", expected, i ? "," : "", words[i]);
+    wrong(call, json_of(object), name, arena_printf(module_try_arena(call), "%s.", expected));
     return otherwise;
 }
 
@@ -285,6 +286,6 @@ const struct stampd_json *stampd_read_array(struct stampd_call *call, const stru
     if (value && value->kind == JSON_ARRAY && value->count >= least && value->count <= most)
         return value_of(value);
     wrong(call, json_of(object), name,
-          arena_printf(arena_of(call), "An array of %zu to %zu elements is expected.", least, most));
+          arena_printf(module_try_arena(call), "An array of %zu to %zu elements is expected.", least, most));
     return value_of(&no_array);
 }

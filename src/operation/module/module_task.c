@@ -1,5 +1,6 @@
 /* module_task: tasks for modules (stampd.h): requesting them, running as one. */
-#include "operation/module/module_private.h"
+#include "operation/module/module_convert.h"
+#include "operation/module/module_try.h"
 #include "model/cron.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_ask.h"
@@ -54,25 +55,26 @@ static bool is_param(struct stampd_call *call, struct bytes param)
     const char *what;
     if (!param.data)
         return true;
-    struct json *json = module_read_json(call, param, &what);
+    struct json *json = module_try_read_json(call, param, &what);
     return json && json->kind == JSON_OBJECT;
 }
 
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
 {
     struct task_excess excess;
-    if (call->fault)
+    if (module_try_fault(call))
         return;
     const char *name = task->operation ? task->operation : "";
     const struct operation *operation = registry_find(bytes_of(name));
     const char *wrong = wrong_with(task, operation);
-    if (wrong || call->is_afterwork)
-        return module_fail(call, FAULT_BMODULE, wrong ? wrong : "A task was asked for in afterwork:", name);
-    if (call->operation->is_read_only)
-        return module_fail(call, FAULT_BREADONLY, NULL, NULL);
+    if (wrong || module_try_is_afterwork(call))
+        return module_try_fail(call, FAULT_BMODULE,
+                               wrong ? wrong : "A task was asked for in afterwork:", name);
+    if (module_try_operation(call)->is_read_only)
+        return module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
     if (!is_param(call, bytes_from(task->param)))
-        return module_fail(call, FAULT_BMODULE,
-                           "A task was asked for, with a param that is no JSON object:", name);
+        return module_try_fail(call, FAULT_BMODULE,
+                               "A task was asked for, with a param that is no JSON object:", name);
     const struct task_request request = {.operation = operation,
                                          .param = bytes_from(task->param),
                                          .info = bytes_of(task->info),
@@ -83,15 +85,15 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
                                          .longest_ms = task->longest_wait_s * 1000,
                                          .is_strict = task->order != NULL,
                                          .priority = priority_of(task)};
-    if (task_ask(call->attempt, &request, &excess))
-        module_fail_limit(call, excess.limit, excess.most, excess.value);
+    if (task_ask(module_try_attempt(call), &request, &excess))
+        module_try_fail_limit(call, excess.limit, excess.most, excess.value);
 }
 
 /* --- running as one --- */
 
 static const struct task *task_of(const struct stampd_call *call)
 {
-    return call->attempt->call->task;
+    return module_try_attempt(call)->call->task;
 }
 
 bool stampd_is_task(const struct stampd_call *call)
@@ -101,7 +103,7 @@ bool stampd_is_task(const struct stampd_call *call)
 
 static const char *text_of(const struct stampd_call *call, struct bytes text)
 {
-    return text.data ? arena_copy(arena_of(call), text.data, text.size) : NULL;
+    return text.data ? arena_copy(module_try_arena(call), text.data, text.size) : NULL;
 }
 
 const char *stampd_task_id(const struct stampd_call *call)
@@ -132,30 +134,30 @@ unsigned stampd_task_step(const struct stampd_call *call)
 const struct stampd_json *stampd_checkpoint(struct stampd_call *call)
 {
     const char *what;
-    if (call->fault || !task_of(call) || !task_of(call)->checkpoint.data)
+    if (module_try_fault(call) || !task_of(call) || !task_of(call)->checkpoint.data)
         return NULL;
-    struct json *json = module_read_json(call, task_of(call)->checkpoint, &what);
+    struct json *json = module_try_read_json(call, task_of(call)->checkpoint, &what);
     if (!json)
-        module_fail(call, FAULT_BCONTENT, NULL, "checkpoint");
+        module_try_fail(call, FAULT_BCONTENT, NULL, "checkpoint");
     return json ? value_of(json) : NULL;
 }
 
 void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *writer)
 {
     struct bytes text = bytes_from(stampd_written(writer));
-    int64_t most = settings_of(call)->limit_task_param_bytes;
-    if (call->fault)
+    int64_t most = module_try_settings(call)->limit_task_param_bytes;
+    if (module_try_fault(call))
         return;
     if (!task_of(call))
-        return module_fail(call, FAULT_BMODULE, "A checkpoint was set without a task.", NULL);
+        return module_try_fail(call, FAULT_BMODULE, "A checkpoint was set without a task.", NULL);
     if ((int64_t)text.size > most)
-        return module_fail_limit(call, "limit_task_param_bytes", most, (int64_t)text.size);
-    transaction_set_checkpoint(call->attempt->transaction, text);
+        return module_try_fail_limit(call, "limit_task_param_bytes", most, (int64_t)text.size);
+    transaction_set_checkpoint(module_try_attempt(call)->transaction, text);
 }
 
 void stampd_never_retry(struct stampd_call *call)
 {
-    call->attempt->is_final = true;
+    module_try_attempt(call)->is_final = true;
 }
 
 /* --- periods --- */

@@ -1,5 +1,6 @@
 /* module_write: JSON texts written by modules, and results (stampd.h). */
-#include "operation/module/module_private.h"
+#include "operation/module/module_convert.h"
+#include "operation/module/module_try.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static void free_text(void *text)
 
 static void misuse(struct stampd_writer *writer, const char *words, const char *name)
 {
-    module_fail(writer->call, FAULT_BMODULE, words, name);
+    module_try_fail(writer->call, FAULT_BMODULE, words, name);
 }
 
 static void open(struct stampd_writer *writer, bool is_object)
@@ -41,9 +42,9 @@ static void open(struct stampd_writer *writer, bool is_object)
 
 static struct stampd_writer *create(struct stampd_call *call, bool is_object)
 {
-    struct stampd_writer *writer = ARENA_NEW(arena_of(call), struct stampd_writer);
+    struct stampd_writer *writer = ARENA_NEW(module_try_arena(call), struct stampd_writer);
     writer->call = call;
-    arena_defer(arena_of(call), free_text, &writer->text);
+    arena_defer(module_try_arena(call), free_text, &writer->text);
     open(writer, is_object);
     return writer;
 }
@@ -192,13 +193,12 @@ struct stampd_bytes stampd_written(struct stampd_writer *writer)
 
 static enum stampd_outcome set_result(struct stampd_call *call, const char *mime, struct bytes result)
 {
-    int64_t most = settings_of(call)->limit_answer_bytes;
-    if (!call->fault && (int64_t)result.size > most)
-        module_fail_limit(call, "limit_answer_bytes", most, (int64_t)result.size);
-    if (call->fault)
+    int64_t most = module_try_settings(call)->limit_answer_bytes;
+    if (!module_try_fault(call) && (int64_t)result.size > most)
+        module_try_fail_limit(call, "limit_answer_bytes", most, (int64_t)result.size);
+    if (module_try_fault(call))
         return STAMPD_FAULT;
-    call->mime = mime;
-    call->result = result;
+    module_try_set_result(call, mime, result);
     return STAMPD_DONE;
 }
 
@@ -217,24 +217,24 @@ enum stampd_outcome stampd_result_json(struct stampd_call *call, struct stampd_b
     const struct json_limits limits = {.depth = DEPTH_MOST};
     struct json *root;
     struct json_problem problem;
-    if (!text.data || json_read(arena_of(call), bytes_from(text), &limits, &root, &problem))
-        module_fail(call, FAULT_BMODULE, "A result that should be JSON is none.", NULL);
+    if (!text.data || json_read(module_try_arena(call), bytes_from(text), &limits, &root, &problem))
+        module_try_fail(call, FAULT_BMODULE, "A result that should be JSON is none.", NULL);
     return set_result(call, MIME_JSON, bytes_from(text));
 }
 
 static enum stampd_outcome set_plain(struct stampd_call *call, const char *mime, struct stampd_bytes result)
 {
     if (!reply_is_mime(bytes_of(mime)) || strcmp(mime, MIME_JSON) == 0) /* JSON has functions of its own */
-        module_fail(call, FAULT_BMODULE, "A result has no type that it could have.", NULL);
+        module_try_fail(call, FAULT_BMODULE, "A result has no type that it could have.", NULL);
     else if (!result.data)
-        module_fail(call, FAULT_BMODULE, "A result is nothing at all.", NULL);
-    return set_result(call, arena_copy(arena_of(call), mime, strlen(mime)), bytes_from(result));
+        module_try_fail(call, FAULT_BMODULE, "A result is nothing at all.", NULL);
+    return set_result(call, arena_copy(module_try_arena(call), mime, strlen(mime)), bytes_from(result));
 }
 
 enum stampd_outcome stampd_result_text(struct stampd_call *call, const char *mime, struct stampd_bytes text)
 {
     if (text.data && !bytes_is_utf8(bytes_from(text)))
-        module_fail(call, FAULT_BMODULE, "A result that should be text is not UTF-8.", NULL);
+        module_try_fail(call, FAULT_BMODULE, "A result that should be text is not UTF-8.", NULL);
     return set_plain(call, mime ? mime : "text/plain; charset=utf-8", text);
 }
 
@@ -245,12 +245,13 @@ enum stampd_outcome stampd_result_bytes(struct stampd_call *call, const char *mi
 
 const struct stampd_json *stampd_result_of_work(struct stampd_call *call)
 {
-    const struct reply *reply = call->attempt->reply;
+    const struct reply *reply = module_try_attempt(call)->reply;
     const char *what;
-    size_t out = call->attempt->out;
-    if (!call->is_afterwork || reply->body->size == out || strcmp(reply->mime, MIME_JSON) != 0)
+    size_t out = module_try_attempt(call)->out;
+    if (!module_try_is_afterwork(call) || reply->body->size == out || strcmp(reply->mime, MIME_JSON) != 0)
         return NULL;
     size_t size = reply->body->size - out; /* a copy: the body is rewritten */
-    return value_of(module_read_json(
-        call, (struct bytes){arena_copy(arena_of(call), reply->body->data + out, size), size}, &what));
+    return value_of(module_try_read_json(
+        call, (struct bytes){arena_copy(module_try_arena(call), reply->body->data + out, size), size},
+        &what));
 }
