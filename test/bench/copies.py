@@ -57,9 +57,9 @@ class Follow:
 
     def once(self):
         taskid = self.change()
-        begun = time.monotonic()
+        since = time.monotonic()
         answer = self.manager.post(taskid)
-        spent = time.monotonic() - begun
+        spent = time.monotonic() - since
         if answer.status_code != 200 or answer.json()['tasks'][0]['result'] != 'done':
             raise BenchError(f'copy: {answer.status_code} {answer.text}')
         return spent
@@ -81,9 +81,9 @@ class Bare:
 
     def once(self):
         self.number += 1
-        begun = time.monotonic()
+        since = time.monotonic()
         self.server.psql('anchor', UPDATE, {'version': VERSION + self.number, 'content': f'"{content(self.number)}"'})
-        return time.monotonic() - begun
+        return time.monotonic() - since
 
     def run(self, seconds):
         return repeat(self.server, seconds, self.once)

@@ -94,7 +94,7 @@ class Meter:
         parts = ('stampd', 'nginx') if server.beside else ('stampd', 'nginx', 'postgres')
         self.leaders = {part: server.pid(part) for part in parts}
         self.part = own
-        self.begun = self.look()
+        self.started = self.look()
 
     def look(self):
         """Seconds of all, and of the part.  Leaders count with those of their children that have ended, the others as they are."""
@@ -105,7 +105,7 @@ class Meter:
 
     def costs(self, amount):
         """µs a piece: of all, of the part."""
-        return {name: (now - begun) / amount * 1e6 for name, now, begun in zip(('cost', 'own'), self.look(), self.begun)}
+        return {name: (now - started) / amount * 1e6 for name, now, started in zip(('cost', 'own'), self.look(), self.started)}
 
     def memory(self):
         """Private memory of the largest child of the part, which is not looked at while it is measured."""
@@ -231,10 +231,10 @@ def pgbench(server, ns, script, seconds, clients, mode):
 def timed(server, amount, command):
     """A command that does `amount` of something at the server."""
     meter = Meter(server, 'postgres')
-    begun = time.monotonic()
+    started = time.monotonic()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=600)
-    spent = time.monotonic() - begun
+    spent = time.monotonic() - started
     if done.returncode:
         raise BenchError(f'{command[0]}: {done.stdout.strip()}')
     return Run(amount / spent, cost=meter.costs(amount)['cost'])

@@ -45,20 +45,20 @@ def drain(server, op, count, batch=1, ns='lab'):
     manage(server, 'scan')
     stack.wait_until(lambda: manage(server, 'list')['due'], 60, 'the scan')
     before = ended(server, ns)
-    begun = time.monotonic()
+    started = time.monotonic()
     manage(server, 'restart')
-    while True:  # the manager is asked, not the database, which has enough to do
+    while True:  # the manager is queried, not the database, which has enough to do
         counts = manage(server, 'list')
         if not counts['due'] + counts['running']:
             if server.psql(ns, "select exists (select from taskqueue where opname <> 'Crowd')") == [(False,)]:
                 break
             manage(server, 'scan')
-        if time.monotonic() - begun > PATIENCE_S:
+        if time.monotonic() - started > PATIENCE_S:
             raise BenchError(f'{count} tasks did not end in {PATIENCE_S} s')
         time.sleep(0.05)
-    spent = time.monotonic() - begun
+    spent = time.monotonic() - started
     if ended(server, ns) - before != count:
-        raise BenchError(f'{count} tasks were asked for, {ended(server, ns) - before} have ended')
+        raise BenchError(f'{count} tasks were requested, {ended(server, ns) - before} have ended')
     return Run(count / spent)
 
 
