@@ -227,7 +227,7 @@ def test_an_end_declared_later_holds_for_what_is_there_and_goes_with_the_declara
     wait_until(lambda: all(living() == [['y']] * 3 for _ in range(ROUNDS)), what='the end of x')
     answer = stack.op('lab', 'collection', {'c': 'Late', 'collection': 'a', 'value': 1, 'token': token})['out']
     assert [name for name, _ in answer['left']] == ['x']
-    assert 'all that is declared is applied' in schemas.run('plan', 'lab')
+    assert 'the declaration is applied' in schemas.run('plan', 'lab')
     declared['Late']['unique'] = {'a': {'key': ['Main.a']}}
     schemas.apply('lab', declared)  # x has the value of y no more
     assert stack.psql('lab', "select id from unique_value where id in ('x', 'y')") == [('y',)]

@@ -7,19 +7,22 @@ import pytest
 from kit import Kit
 from replay import Replay, is_printed, learn, read_page
 from schema import Schemas
-from stack import SOURCE, Stack, stampctl
+from stack import SERVER_USER, SOURCE, Stack, stampctl
 
 PAGES = sorted(str(path.relative_to(SOURCE)) for kind in ('reference', 'how-to') for path in (SOURCE / 'doc' / kind).glob('*.md'))
 PROTOCOL = 'doc/reference/protocol.md'
 MODULES = {'doc/reference/modules.md', 'doc/reference/copies.md'}  # their examples need the module of doc/examples/asso
 OWN_MODULE = 'doc/how-to/write-a-module.md'  # whose first code is one
 # Pages that promise examples; none may lose them.
-WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md', 'doc/reference/modules.md', OWN_MODULE]
+WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md', 'doc/reference/modules.md', 'doc/reference/schema.md',
+                 'doc/reference/subscriptions.md', 'doc/reference/push.md', 'doc/reference/copies.md',
+                 OWN_MODULE]
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
 OWN_TASKS = {'copy', 'push'}  # operations that the server runs for itself
 SETTINGS = {PROTOCOL: {'build': 'web-7'}}
+PUSH = 'doc/reference/push.md'
 
 
 def test_what_is_told_is_compared():
@@ -60,6 +63,13 @@ def build_first_code(kit, page):
     return kit.build(str(source))
 
 
+def push_key(path):
+    stampctl('push', 'key', path)
+    for user in SERVER_USER.values():
+        shutil.chown(path, user)
+    return path
+
+
 @pytest.mark.parametrize('page', PAGES)
 def test_examples(page, tmp_path):
     examples = read_page(page)
@@ -71,6 +81,9 @@ def test_examples(page, tmp_path):
     if page in MODULES or page == OWN_MODULE:
         kit = Kit()
         settings['modules'] = str(kit.build_example() if page in MODULES else build_first_code(kit, page))
+    if page == PUSH:
+        kit = Kit()
+        settings['push_key_file'] = push_key(kit.path / 'push.key')
     try:
         with Stack('page', workers=2, settings=settings) as stack:
             if page == PROTOCOL:

@@ -83,7 +83,7 @@ def test_a_declaration_is_shown_as_it_was_given_and_as_it_is_applied(stack, sche
     assert json.loads(schemas.run('show', 'demo', '--declared'))['classes'] == declared
     assert json.loads(schemas.run('show', 'demo', '--json'))['classes'] == declared
     assert 'Thing.A.l' in schemas.run('show', 'demo')
-    assert 'all that is declared is applied' in schemas.run('plan', 'demo')
+    assert 'the declaration is applied' in schemas.run('plan', 'demo')
 
 
 # --- side tables ---
@@ -258,7 +258,7 @@ def test_an_index_that_was_not_completed_is_made_again(stack, schemas):
     assert 'drop index concurrently' in schemas.run('plan', 'lab')
     schemas.run('apply', 'lab')
     assert stack.psql('lab', """select indisvalid from pg_index where indexrelid = 'stampd."v_Person_Adr_size"'::regclass""") == [(True,)]
-    assert 'all that is declared is applied' in schemas.run('plan', 'lab')
+    assert 'the declaration is applied' in schemas.run('plan', 'lab')
 
 
 def test_an_apply_waits_for_those_who_began_before(stack, schemas):

@@ -95,7 +95,7 @@ static int schema_set(struct control *control, int argc, char **argv)
     if (!control_query(control, target.z, "storing the declaration",
                        "select stampd.put_item('Schema', $1::text, 'Conf', '', $2::text)", &params, &row))
         return CONTROL_FAILED;
-    printf("%s: %zu classes are declared; stampctl schema apply %s applies them\n", words[0],
+    printf("%s: classes declared: %zu; apply them with stampctl schema apply %s\n", words[0],
            schema->class_count, words[0]);
     return CONTROL_DONE;
 }
@@ -280,7 +280,7 @@ static int schema_plan(struct control *control, int argc, char **argv)
     if (!open_plan(control, words[0], false, &target, &plan))
         return CONTROL_FAILED;
     if (!plan.count && !is_json)
-        printf("-- %s: all that is declared is applied\n", words[0]);
+        printf("-- %s: the declaration is applied\n", words[0]);
     for (const struct step *step = plan.steps; step < plan.steps + plan.count; step++) {
         if (is_json)
             write_step(control->arena, step);
@@ -319,7 +319,7 @@ static int schema_apply(struct control *control, int argc, char **argv)
     if (!open_plan(control, words[0], true, &target, &plan) ||
         !schema_plan_run(control, target.pg, &plan, batch))
         return CONTROL_FAILED;
-    printf("%s: all that is declared is applied\n", words[0]);
+    printf("%s: the declaration is applied\n", words[0]);
     return CONTROL_DONE;
 }
 

@@ -31,7 +31,7 @@ bool schema_plan_read_applied(struct control *control, struct pg *pg, struct sch
                        "select number, content, building from stampd.schema where one", NULL, &row))
         return false;
     if (pg_rows(row) != 1 || schema_read(control->arena, pg_get_text(row, 0, 1), &applied, &problem)) {
-        message_print("table schema holds what this release of stampctl does not know");
+        message_print("the table schema was written by a later release of stampctl");
         return false;
     }
     applied->number = pg_get_i64(row, 0, 0);
@@ -342,7 +342,7 @@ static size_t add_drops(struct planning *planning, const struct schema *kept, bo
             builder_printf(sql, "alter table stampd.\"%.*s\" drop column \"%.*s\";\n",
                            (int)column->table.size, column->table.data, (int)column->name.size,
                            column->name.data);
-        add_step(planning, STEP_LOCKED, "what is not declared any more goes", sql);
+        add_step(planning, STEP_LOCKED, "dropping what is no longer declared", sql);
     }
     return count;
 }
@@ -373,11 +373,12 @@ static void add_indexes(struct planning *planning, struct side_name name, const 
         if (index && !index->is_valid && schema_find_field(kept, field->name)) {
             struct builder *drop = new_text(planning);
             builder_printf(drop, "drop index concurrently if exists stampd.\"%s\";\n", index_name.data);
-            add_step(planning, STEP_ALONE, "an index that was not completed goes", drop);
+            add_step(planning, STEP_ALONE, "dropping an index that was not completed", drop);
         }
         struct builder *sql = new_text(planning);
         schema_sql_index(sql, name, field);
-        add_step(planning, STEP_ALONE, arena_printf(planning->arena, "index %s", index_name.data), sql);
+        add_step(planning, STEP_ALONE, arena_printf(planning->arena, "creating index %s", index_name.data),
+                 sql);
         is_changed = true;
     }
     if (!is_changed)
@@ -385,13 +386,13 @@ static void add_indexes(struct planning *planning, struct side_name name, const 
     struct builder *analyze = new_text(planning);
     builder_printf(analyze, "analyze stampd.\"x_%.*s_%.*s\";\n", (int)name.class.size, name.class.data,
                    (int)name.item.size, name.item.data);
-    add_step(planning, STEP_ALONE, "statistics", analyze);
+    add_step(planning, STEP_ALONE, "collecting statistics", analyze);
     for (size_t f = 0; f < item->field_count; f++)
         if (item->fields[f].is_list) {
             struct builder *list = new_text(planning);
             builder_printf(list, "analyze stampd.\"%s\";\n",
                            table_name(planning->arena, "x", name, item->fields[f].name).data);
-            add_step(planning, STEP_ALONE, "statistics", list);
+            add_step(planning, STEP_ALONE, "collecting statistics", list);
         }
 }
 
@@ -474,7 +475,7 @@ static void add_forgetting(struct planning *planning)
     struct builder *forgetting = new_text(planning);
     builder_add_text(forgetting, "select stampd.drop_expiry();\n");
     add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
-    add_step(planning, STEP_LOCKED, "ends of documents that are not declared any more", forgetting);
+    add_step(planning, STEP_LOCKED, "dropping expiries that are no longer declared", forgetting);
 }
 
 static bool is_same(struct planning *planning, const struct schema *one, const struct schema *other)
@@ -496,12 +497,12 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     is_building = words->size > 0;
     size_t mutated = add_mutations(planning, wanted, true);
     if (has_extras) {
-        add_turn(planning, kept, kept, "the schema without what is not declared any more");
+        add_turn(planning, kept, kept, "applying the schema without what is no longer declared");
         add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
         add_drops(planning, kept, false);
     }
     if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
-        add_turn(planning, wanted, kept, "the schema; from here on commits write its fields");
+        add_turn(planning, wanted, kept, "applying the schema: commits write its fields from here on");
     if (takes_ends(planning, wanted))
         add_forgetting(planning);
     if (!is_building && !mutated && add_follows(planning, wanted, true) == 0)
@@ -519,7 +520,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
                             "update stampd.unique_property set is_ready = true where not is_ready;\n"
                             "update stampd.expiry_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
-    add_step(planning, STEP_LOCKED, "new fields and collections can be used", ready);
+    add_step(planning, STEP_LOCKED, "declaring the new fields and collections ready", ready);
 }
 
 /* Mutations only lead forwards: contents of the higher release would be read as older ones. */

@@ -107,7 +107,8 @@ bool schema_refusal_take_back(struct control *control, struct pg *pg, const stru
         !schema_wait_for_older(control, pg) || !purge_values(control, pg))
         return false;
     message_print(
-        "%.*s: %.*s is not applied, all else is; give one of the documents another value and run apply again",
+        "%.*s: %.*s is not applied, everything else is; give one of the documents another value and run "
+        "apply again",
         TEXT(refusal->class), TEXT(refusal->property));
     return true;
 }
