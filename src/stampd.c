@@ -26,7 +26,7 @@ static void print_help(void)
          "      --version        Show the version and exit.\n"
          "  -h, --help           Show this and exit.\n"
          "\n"
-         "SIGHUP reloads the settings.  SIGUSR2 starts the program anew and exits when the new process "
+         "SIGHUP reloads the settings.  SIGUSR2 starts the program again and exits when the new process "
          "serves.\n"
          "SIGTERM drains and stops; a second one, or SIGQUIT, stops at once." BUG_LINE);
 }

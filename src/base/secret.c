@@ -28,7 +28,7 @@ bool secret_read(struct secret *secret, const char *setting, const char *path, c
     fclose(file);
     line[strcspn(line, " \t\r\n")] = '\0';
     if (status.st_mode & (S_IROTH | S_IWOTH))
-        snprintf(problem, problem_size, "%s = %s: everybody may read or write it", setting, path);
+        snprintf(problem, problem_size, "%s = %s: any user may read or write it", setting, path);
     else if (!is_read || !*line || strlen(line) > SECRET_MAX)
         snprintf(problem, problem_size, "%s = %s: its first line is no key", setting, path);
     else if (!(secret->text = strdup(line)))

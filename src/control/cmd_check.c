@@ -122,7 +122,7 @@ static void check_queue(struct check *check)
     const char *endpoint =
         arena_printf(check->control->arena, "%s/%s.sock", settings->run_directory, settings->queue_code);
     if (!*settings->queue_key_sha256)
-        warn(check, "queue_key_sha256 is empty: nobody may start tasks; copies and push are tasks too "
+        warn(check, "queue_key_sha256 is empty: no manager may start tasks; copies and push are tasks too "
                     "(stampctl key new --queue FILE)");
     else if (!is_heard(endpoint))
         warn(check,
@@ -135,7 +135,7 @@ static void check_queue(struct check *check)
     if (*settings->queue_key_sha256 && strcmp(settings->queue_key_sha256, settings->admin_key_sha256) == 0)
         find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
     if (!*settings->mail_to)
-        warn(check, "mail_to is empty: nobody is told of tasks that fail");
+        warn(check, "mail_to is empty: failing tasks are not reported");
 }
 
 /* --- databases --- */
@@ -305,7 +305,7 @@ static void check_access_log(struct check *check, struct bytes text)
     size_t position = 0;
     if (directive_next(text, "access_log", &position, &value) && value.size >= 3 &&
         memcmp(value.data, "off", 3) == 0)
-        warn(check, "nginx: access_log is off: nobody can say later what was asked");
+        warn(check, "nginx: access_log is off: requests leave no record");
 }
 
 enum { RENEWAL_DAYS = 14, TMPFS = 0x01021994, RAMFS = 0x858458f6 /* statfs(2) */ };
@@ -358,7 +358,7 @@ static void check_certificate(struct check *check, struct bytes text)
     for (size_t position = 0; directive_next(text, "ssl_certificate_key", &position, &value);) {
         const char *path = first_word(check, value);
         if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)))
-            find(check, false, "nginx: everybody may read or write the key %s (mode %03o)", path,
+            find(check, false, "nginx: any user may read or write the key %s (mode %03o)", path,
                  (unsigned)status.st_mode & 0777);
     }
 }
@@ -406,7 +406,7 @@ int control_check_config(struct control *control, int argc, char **argv)
     if (!find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;
     find(&check, true, "admin_key_sha256 %s",
-         *control->settings.admin_key_sha256 ? "is set" : "is empty: nobody is administrator");
+         *control->settings.admin_key_sha256 ? "is set" : "is empty: there is no administrator");
     check_folder(&check);
     check.is_well =
         trial_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;

@@ -20,7 +20,7 @@ static bool is_private(const char *path)
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & (S_IROTH | S_IWOTH)))
         return true; /* the code that reads the file reports what cannot be read */
-    message_print("%s: everybody may read or write it (mode %03o): chmod 600, or make a new key", path,
+    message_print("%s: any user may read or write it (mode %03o): chmod 600, or make a new key", path,
                   (unsigned)status.st_mode & 0777);
     return false;
 }
@@ -115,7 +115,7 @@ static int key_hash(struct control *control, int argc, char **argv)
         1,
         1,
         "Print the digest of a key, for admin_key_sha256 or queue_key_sha256.",
-        "Refuses a key of fewer than 20 characters, and a file that everybody may read.\n"};
+        "Refuses a key of fewer than 20 characters, and a file that any user may read or write.\n"};
     bool is_json = false;
     const struct option_line lines[] = {RECORD_JSON_LINE(&is_json)};
     char **words;

@@ -292,7 +292,7 @@ static bool keep_edited(struct control *control, const char *path)
     for (int number = 1; number < 1000; number++) {
         const char *name = arena_printf(control->arena, "%s.~%d~", path, number);
         if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-            message_print("%s was written by somebody else or edited: it is kept as %s", path, name);
+            message_print("%s was not written by this program, or was edited: it is kept as %s", path, name);
             return true;
         }
         if (errno != EEXIST) {

@@ -127,7 +127,7 @@ static int ns_restored(struct control *control, int argc, char **argv)
         "[CODE]",
         0,
         1,
-        "Make every client fetch its copies anew, after a restore of the database.",
+        "Make every client fetch its copies again, after a restore of the database.",
         "Every document becomes a new incarnation, with a version above all that were assigned since the\n"
         "backup.  The clock must be right.\n"};
     return visit_command(control, &command, argc, argv, renew, NULL);
@@ -260,12 +260,13 @@ static bool is_words(const char *value)
 
 static int ns_access(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns access",
-                                           "CODE closed|read|open",
-                                           2,
-                                           2,
-                                           "Set who may call without a key: nobody, readers, or everybody.",
-                                           NULL};
+    static const struct command command = {
+        "ns access",
+        "CODE closed|read|open",
+        2,
+        2,
+        "Set what callers without a key may do: nothing, read, or read and write.",
+        NULL};
     return change_command(control, &command, argc, argv, "access", namespace_is_access);
 }
 
@@ -383,7 +384,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"drop", "Destroy a namespace with all its documents.", cmd_ns_drop},
         {"list", "List the namespaces.", cmd_ns_list},
         {"migrate", "Upgrade schemas to this release.", ns_migrate},
-        {"restored", "Make every client fetch its copies anew after a restore.", ns_restored},
+        {"restored", "Make every client fetch its copies again after a restore.", ns_restored},
         {"purge", "Delete expired documents and purge old deletions.", ns_purge},
         {"push", "Turn Web Push notifications on or off.", ns_push},
         {"access", "Set who may call without a key.", ns_access},

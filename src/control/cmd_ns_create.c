@@ -197,7 +197,8 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
          .text = &creation.database},
         {.name = "access",
          .argument = "closed|read|open",
-         .help = "Set who may call without a key: nobody (closed, the default), readers (read), everybody "
+         .help = "Set what callers without a key may do: nothing (closed, the default), read (read), read "
+                 "and write "
                  "(open).",
          .text = &creation.access},
         CONTROL_ADMIN_LINE(control),

@@ -127,7 +127,7 @@ int control_ping(struct control *control, int argc, char **argv)
         CONTROL_CONFIG_LINE(control),
         {.name = "timeout",
          .argument = "SECONDS",
-         .help = "Wait so long for each answer (default: 10).",
+         .help = "Wait this long for each answer (default: 10).",
          .number = &timeout_s,
          .least = 1,
          .most = 3600},

@@ -363,7 +363,7 @@ static int task_run(struct control *control, int argc, char **argv)
         2,
         1 + TASKS_MOST,
         "Start tasks as soon as possible.",
-        "A task that was parked or held begins anew, as if it had never failed.\n"};
+        "A task that was parked or held starts over, as if it had never failed.\n"};
     return do_deeds(control, &command, argc, argv, STATEMENT_TASK_MOVE, "starts now");
 }
 
@@ -375,7 +375,7 @@ static int task_move(struct control *control, int argc, char **argv)
         3,
         3,
         "Move the start of a task to a stamp, yymmddhhmmssmmm, UTC.",
-        "A task that was parked or held begins anew, as if it had never failed.\n"};
+        "A task that was parked or held starts over, as if it had never failed.\n"};
     struct task_session session = {.control = control};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;

@@ -30,7 +30,7 @@ struct site {
          .text = &(site)->acme},                                                                             \
         {.name = "hsts",                                                                                     \
          .argument = "SECONDS",                                                                              \
-         .help = "Make browsers use HTTPS only, for so long.",                                               \
+         .help = "Make browsers use HTTPS only, for this long.",                                             \
          .number = &(site)->hsts_s,                                                                          \
          .least = 1,                                                                                         \
          .most = 315360000},                                                                                 \

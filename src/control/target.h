@@ -21,7 +21,7 @@ struct target {
      .text = &(target)->key_file},                                                                           \
     {.name = "parallel", .argument = "N", .help = "Keep N requests in flight (default: 4).",                        \
      .number = &(target)->parallel, .least = 1, .most = 64},                                                 \
-    {.name = "retry-for", .argument = "SECONDS", .help = "Retry for so long (default: 300).",             \
+    {.name = "retry-for", .argument = "SECONDS", .help = "Keep retrying for this long (default: 300).",             \
      .number = &(target)->retry_s, .least = 0, .most = 1000000},                                          \
     {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
      .text = &(target)->ca_file},                                                                            \

@@ -229,13 +229,13 @@ void *mapping_share_passed(size_t size, int *descriptor)
     if (*descriptor < 0) {
         *descriptor = memfd_create("stampd", MFD_CLOEXEC);
         if (*descriptor < 0 || ftruncate(*descriptor, (off_t)size))
-            log_fatal("no memory to share: %m");
+            log_fatal("cannot map shared memory: %m");
     } else if (fstat(*descriptor, &status) || status.st_size != (off_t)size) {
         return NULL;
     }
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
     if (memory == MAP_FAILED)
-        log_fatal("no memory to share: %m");
+        log_fatal("cannot map shared memory: %m");
     return memory;
 }
 
@@ -243,6 +243,6 @@ void *mapping_share(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        log_fatal("no memory to share: %m");
+        log_fatal("cannot map shared memory: %m");
     return memory;
 }

@@ -88,10 +88,10 @@ static void try_settings_file(struct trial *trial, const char *path)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     if (status.st_mode & S_IWOTH)
-        tell(trial, TRIAL_WRONG, "%s: everybody may write it (mode %03o)", path,
+        tell(trial, TRIAL_WRONG, "%s: any user may write it (mode %03o)", path,
              (unsigned)status.st_mode & 0777);
     else if (has_password(trial->settings->database) && (status.st_mode & S_IROTH))
-        tell(trial, TRIAL_WRONG, "%s: holds a password, and everybody may read it (mode %03o): chmod 640",
+        tell(trial, TRIAL_WRONG, "%s: holds a password, and any user may read it (mode %03o): chmod 640",
              path, (unsigned)status.st_mode & 0777);
 }
 
@@ -128,7 +128,7 @@ static void try_push_key(struct trial *trial)
     explicit_bzero(&key, sizeof key);
     if (is_good && stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH))) {
         is_good = false;
-        snprintf(problem, sizeof problem, "push_key_file = %s: everybody may read or write it", path);
+        snprintf(problem, sizeof problem, "push_key_file = %s: any user may read or write it", path);
     }
     tell(trial, is_good ? TRIAL_GOOD : TRIAL_WRONG, "%s%s", is_good ? "push_key_file = " : problem,
          is_good ? path : "");

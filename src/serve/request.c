@@ -151,9 +151,9 @@ static uint64_t read_client(const struct request_source *source)
     static bool is_missed;
     struct bytes client = parameter(source, "STAMPD_CLIENT");
     if (!client.size && !is_missed) {
-        log_warning(
-            "nginx passes no STAMPD_CLIENT: limits of clients do not hold; write its configuration anew "
-            "with stampctl nginx");
+        log_warning("nginx passes no STAMPD_CLIENT: limits of clients are not enforced; write its "
+                    "configuration again "
+                    "with stampctl nginx");
         is_missed = true;
     }
     return address_client(client);

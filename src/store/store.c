@@ -239,11 +239,11 @@ enum fault store_connect(struct store *store, int ns)
     return store_use(store, ns, &pg);
 }
 
-enum fault store_reconnect(struct store *store, int ns, int64_t patience_ms)
+enum fault store_reconnect(struct store *store, int ns, int64_t limit_ms)
 {
     assert(ns >= 0 && ns < NAMESPACES_MOST);
     store_close(store, ns);
-    int64_t deadline_ms = clock_monotonic_ms() + patience_ms;
+    int64_t deadline_ms = clock_monotonic_ms() + limit_ms;
     for (;;) {
         enum fault fault = open_session(store, ns);
         if (!fault)

@@ -31,8 +31,8 @@ void store_clear_reader(struct store *store);
 /* The limit that caused this fault of a long read, and its value; NULL: none. */
 const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r);
 /* Closes the session of the namespace and opens another: returns FAULT_NONE only when the old backend is
- * gone.  Tries for `patience_ms`. */
-MUST_USE enum fault store_reconnect(struct store *store, int ns, int64_t patience_ms);
+ * gone.  Tries for `limit_ms`. */
+MUST_USE enum fault store_reconnect(struct store *store, int ns, int64_t limit_ms);
 
 /* A REPEATABLE READ transaction: loads between begin and end are of one instant.  Call end after a fault,
  * too. */

@@ -389,7 +389,7 @@ def starts(tmp_path):
 
 
 @pytest.mark.parametrize('reason, words', [
-    ('ABI', r'built for version 2 of stampd\.h, this server has 1: build it anew'),
+    ('ABI', r'built for version 2 of stampd\.h, this server has 1: build it again'),
     ('OPERATION', 'there is an operation put already'),
     ('SYMBOL', 'exports no stampd_module'),
     ('CALL', 'undefined symbol: stampd_no_such_function'),
@@ -416,7 +416,7 @@ def test_what_is_no_module_is_refused(kit, starts):
     loose = kit.build('wrong.c', 'loose')
     loose.chmod(0o666)
     for path, words in ((kit.path / 'none.so', 'No such file'), (text, 'file too short'), (kit.path, 'no regular file'),
-                        (loose, 'everybody may write it')):
+                        (loose, 'any user may write it')):
         status, lines = starts(path)
         assert status == 1
         assert re.search(f'cannot start: module {path}: .*{words}', lines)

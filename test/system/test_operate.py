@@ -80,13 +80,13 @@ def test_the_trial_finds_secrets_that_all_can_read(settings, tmp_path):
     good = settings.test(queue_key_file=secret(tmp_path / 'good', 'a' * 64))
     assert good.returncode == 0, good
     loose = settings.test(queue_key_file=secret(tmp_path / 'loose', 'a' * 64, 0o644))
-    assert loose.returncode == 1 and 'everybody may read' in loose.stderr
+    assert loose.returncode == 1 and 'any user may read' in loose.stderr
     other = settings.test(queue_key_file=tmp_path / 'good', queue_key_sha256='0' * 64)
     assert other.returncode == 1 and 'is the digest of another key' in other.stderr
     settings.conf.touch()
     settings.conf.chmod(0o644)
     password = settings.test(database='host=/run/postgresql user=stampd password=hunter2')
-    assert password.returncode == 1 and 'holds a password, and everybody may read it' in password.stderr
+    assert password.returncode == 1 and 'holds a password, and any user may read it' in password.stderr
     assert 'hunter2' not in password.stderr
     settings.conf.chmod(0o640)
     assert settings.test(database='host=/run/postgresql user=stampd password=hunter2').returncode == 0
@@ -135,7 +135,7 @@ def test_check_config_looks_at_the_certificate(stack):
     kept = certificate.read_bytes()
     key.chmod(0o644)
     try:
-        assert 'everybody may read or write the key' in check(stack, status=1)
+        assert 'any user may read or write the key' in check(stack, status=1)
         key.chmod(0o600)
         subprocess.run(['openssl', 'req', '-x509', '-key', key, '-days', '3', '-subj', '/CN=localhost', '-out', certificate],
                        check=True, capture_output=True)
@@ -166,7 +166,7 @@ def test_keys_of_managers_and_weak_ones(tmp_path):
     assert re.fullmatch(r'admin_key_sha256 = [0-9a-f]{64}\n', key('new', tmp_path / 'admin'))
     assert key('hash', tmp_path / 'admin') == key('hash', tmp_path / 'admin')
     assert 'can be found by trying' in key('hash', secret(tmp_path / 'short', 'hunter2'), status=1)
-    assert 'everybody may read or write it' in key('hash', secret(tmp_path / 'loose', 'a' * 64, 0o644), status=1)
+    assert 'any user may read or write it' in key('hash', secret(tmp_path / 'loose', 'a' * 64, 0o644), status=1)
 
 
 # --- namespaces ---

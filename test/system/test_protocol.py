@@ -83,7 +83,7 @@ def test_examples(page, tmp_path):
         settings['modules'] = str(kit.build_example() if page in MODULES else build_first_code(kit, page))
     if page == PUSH:
         kit = Kit()
-        settings['push_key_file'] = push_key(kit.path / 'push.key')
+        settings.update(push_key_file=push_key(kit.path / 'push.key'), push_contact='mailto:ops@example.org')
     try:
         with Stack('page', workers=2, settings=settings) as stack:
             if page == PROTOCOL:

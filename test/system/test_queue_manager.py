@@ -385,5 +385,5 @@ def test_settings_that_make_no_sense_end_the_start(server, tmp_path, setting):
 def test_a_key_that_everybody_may_read_is_refused(server, tmp_path):
     manager = Manager(tmp_path, server.url)
     (tmp_path / 'key').chmod(0o644)
-    with pytest.raises(AssertionError, match='everybody may read'):
+    with pytest.raises(AssertionError, match='any user may read'):
         manager.start()

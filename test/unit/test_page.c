@@ -1,4 +1,4 @@
-/* page: answers of list and get as a copy reads them; patience. */
+/* page: answers of list and get as a copy reads them; retries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,7 +119,7 @@ static void names_of_people(void **state UNUSED)
     assert_false(page_name_parse(BYTES(".a"), &name));
 }
 
-static void patience_has_an_end(void **state UNUSED)
+static void retries_have_an_end(void **state UNUSED)
 {
     struct backoff backoff = {0};
     int64_t before_ms = clock_monotonic_ms(), due_ms = 0;
@@ -142,7 +142,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(documents_are_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_people, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(patience_has_an_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(retries_have_an_end, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("page", tests, NULL, NULL);
 }

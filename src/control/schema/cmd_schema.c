@@ -306,7 +306,7 @@ static int schema_apply(struct control *control, int argc, char **argv)
         CONTROL_ADMIN_LINE(control),
         {.name = "batch",
          .argument = "DOCUMENTS",
-         .help = "Fill tables in transactions of so many documents (default: 200).",
+         .help = "Fill tables in transactions of this many documents (default: 200).",
          .number = &batch,
          .least = 1,
          .most = 10000}};

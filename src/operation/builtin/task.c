@@ -32,7 +32,7 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (fault || (*operation_r)->task.may_clients_schedule || access_is_administrator(call))
         return fault;
     return reply_fault(call, attempt->reply, FAULT_SCLOSED,
-                       "Without the administrator's key no task may be made of this operation.",
+                       "Without the administrator's key this operation may not be scheduled as a task.",
                        (*operation_r)->name, NULL);
 }
 

@@ -344,7 +344,7 @@ static bool judge_search(const struct judgement *judgement, const struct stampd_
 static bool judge_abi(const struct judgement *judgement, uint32_t abi)
 {
     if (abi / 1000 != STAMPD_ABI_MAJOR)
-        return refuse(judgement, "built for version %u of stampd.h, this server has %d: build it anew",
+        return refuse(judgement, "built for version %u of stampd.h, this server has %d: build it again",
                       abi / 1000, STAMPD_ABI_MAJOR);
     if (abi % 1000 > STAMPD_ABI_MINOR)
         return refuse(judgement, "built for version %u.%u of stampd.h, this server has %d.%d: too new",
@@ -390,7 +390,7 @@ static bool judge_file(const struct judgement *judgement)
     if (!S_ISREG(status.st_mode))
         return refuse(judgement, "no regular file");
     if (status.st_mode & S_IWOTH)
-        return refuse(judgement, "everybody may write it");
+        return refuse(judgement, "any user may write it");
     if (geteuid() == 0 && status.st_uid != 0) /* of stampctl: the server has given up root before */
         return refuse(judgement, "root loads only what belongs to root");
     return true;
