@@ -11,6 +11,7 @@ from generators import POSTGRES_BIN, BenchError, pgbench, private_bytes, role_se
 from growths import documents, namespaces
 from reads import READS
 from servers import VERSION, ask
+from validates import validate
 
 # --- what PostgreSQL is asked ---
 
@@ -257,4 +258,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, miss, find, collect, commit, copies, contend, documents, namespaces, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, miss, find, collect, commit, validate, copies, contend, documents, namespaces, load, memory, idle)}

@@ -4,6 +4,7 @@
 --   read    one document of BENCH_CLASS, its id a number up to BENCH_COUNT chosen at random
 --   find    BENCH_TEMPLATE with a number up to BENCH_COUNT chosen at random in place of @
 --   commit  two items of such a document get fresh content
+--   entry   a content of ten members, put
 --   commit8 the same of eight documents, as far from each other as they can be
 -- With BENCH_STEP ids are multiples of it; with BENCH_NAMESPACES each request goes to one of so many namespaces, chosen
 -- at random: a ~ in the path is its number.
@@ -88,6 +89,14 @@ local function commit()
     return wrk.format("POST", path(), nil, '{"param":{"docs":[' .. change(name()) .. ']}}')
 end
 
+-- A content of ten members, as validates.py declares it.
+local function entry()
+    return wrk.format("POST", path(), nil, '{"param":{"docs":[{"c":"' .. class .. '","id":"' .. name() ..
+        '","items":[{"c":"Main","j":{"title":"t' .. digits(18) .. '","text":"' .. digits(18) .. '","code":"AB-' .. string.format("%06d", random(0, 999999)) ..
+        '","price":' .. random(1, 9999) .. '.25,"count":' .. random(1, 9999) .. ',"state":"open","day":"2026-11-22","tags":["a","b' ..
+        random(1, 999) .. '","c"],"owner":null,"is_open":true}}]}]}}')
+end
+
 local function commit8()
     local changes = {}
     local distance = math.floor(count / 8)
@@ -100,7 +109,7 @@ end
 
 -- Without this function wrk sends one request made at the start, at no cost.
 if kind ~= "fixed" or namespaces > 0 then
-    request = ({fixed = spread, read = read, find = find, commit = commit, commit8 = commit8})[kind]
+    request = ({fixed = spread, read = read, find = find, commit = commit, commit8 = commit8, entry = entry})[kind]
 end
 
 function done(summary, latency)

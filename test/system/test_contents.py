@@ -226,3 +226,21 @@ def test_the_declaration_is_shown_as_it_was(lab, schemas):
     assert shown['classes']['Note']['items']['Main']['content'] == MAIN
     assert shown['classes']['Note']['items']['Text']['content'] == {'maxLength': 5, 'pattern': '^[A-Z]'}
     assert 'all that is declared is applied' in schemas.run('plan', 'lab')
+
+
+def test_contents_that_do_not_conform_are_listed(lab, schemas):
+    """More than a batch; those of an older release in their newest form."""
+    lab.psql('lab', "select put_item('Note', 'n' || to_char(n, 'FM0000'), 'Main', '', case when n % 100 = 7 then '{\"title\":\"\"}' else '{\"title\":\"a\"}' end)"
+                    " from generate_series(1, 1300) n")
+    lab.psql('lab', "select put_item('Note', 'raw', 'Text', '', 'abc', true), put_item('Note', 'line', 'Line', 'k', '\"x\"'), put_item('Note', 'line', 'Free', 'k', '1')")
+    wrong = [json.loads(line) for line in subprocess.run(schemas.command('check', '--content', 'lab', '--json'), capture_output=True, text=True, check=False).stdout.splitlines()]
+    assert [one['id'] for one in wrong] == ['line', *(f'n{n:04}' for n in range(7, 1300, 100)), 'raw']
+    assert wrong[0] == {'class': 'Note', 'id': 'line', 'item': 'Line', 'key': 'k', 'place': '', 'keyword': 'type', 'rule': '/type',
+                        'expected': 'A value of this type is expected: "integer".'}
+    done = subprocess.run(schemas.command('check', '--content', 'lab'), capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == 'lab: 15 of 1302 contents do not conform'
+    assert 'Note/n0107 Main: /title: At least 1 characters are expected, not 0. (/properties/title/minLength)' in done.stdout.splitlines()
+    schemas.apply('lab', {'Note': {'release': 2, 'items': {'Main': {'singleton': True, 'content': MAIN}}, 'open': True,
+                                   'mutations': [{'to': 2, 'item': 'Main', 'rename': {'name': 'title'}}]}})
+    lab.psql('lab', "update item set content = '{\"name\":\"b\"}' where id like 'n%%7'")
+    assert 'lab: 0 of 1300 contents do not conform' in schemas.run('check', '--content', 'lab')

@@ -7,6 +7,7 @@
 #include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
+#include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
@@ -28,21 +29,48 @@ static bool read_file(struct control *control, const char *path, struct bytes *t
            read_declaration(control, path, *text_r, schema_r);
 }
 
+static int check_contents(struct control *control, const char *code, bool is_json)
+{
+    struct ns_target target;
+    struct schema_plan plan;
+    int64_t checked, wrong;
+    if (!control_load_settings(control) || !ns_registry_connect(control, code, &target) ||
+        !schema_plan_read_applied(control, target.pg, &plan) ||
+        !schema_contents_check(control, target.pg, plan.applied, is_json, &checked, &wrong))
+        return CONTROL_FAILED;
+    if (!is_json)
+        printf("%s: %lld of %lld contents do not conform\n", code, (long long)wrong, (long long)checked);
+    return wrong ? CONTROL_FAILED : CONTROL_DONE;
+}
+
 static int schema_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"schema check",
-                                           "FILE",
-                                           1,
-                                           1,
-                                           "Check a declaration of classes, and print what is wrong with it.",
-                                           NULL};
+    static const struct command command = {
+        "schema check",
+        "FILE | --content CODE",
+        1,
+        1,
+        "Check a declaration of classes, or stored contents against the applied schema.",
+        "Prints what is wrong with the declaration in FILE.  With --content, lists the contents of the "
+        "namespace CODE "
+        "that do\nnot conform to the JSON Schema of their class; the exit status is 1 when there are "
+        "some.\n"};
+    bool is_content = false, is_json = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "content", .help = "Check the contents of a namespace.", .flag = &is_content},
+        {.name = "json", .help = "With --content, print JSON, one object a content.", .flag = &is_json},
+    };
     char **words;
     int count;
     struct bytes text;
     struct schema *schema;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
+    if (is_content)
+        return check_contents(control, words[0], is_json);
     if (!read_file(control, words[0], &text, &schema))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], schema->class_count);
@@ -326,7 +354,7 @@ static int schema_apply(struct control *control, int argc, char **argv)
 int control_schema(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
-        {"check", "Check a declaration.", schema_check},
+        {"check", "Check a declaration, or stored contents.", schema_check},
         {"set", "Declare the classes of a namespace.", schema_set},
         {"show", "Show the applied schema.", schema_show},
         {"plan", "Print what apply would do.", schema_plan},
