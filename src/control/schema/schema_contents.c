@@ -96,12 +96,12 @@ static bool check_batch(struct walk *walk, int *count_r)
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, walk->arena);
-    pg_add_text(&params, walk->class->name);
-    pg_add_text_array(&params, walk->items, walk->item_count);
-    pg_add_text(&params, builder_bytes(&walk->id));
-    pg_add_text(&params, builder_bytes(&walk->item_class));
-    pg_add_text(&params, builder_bytes(&walk->key));
-    pg_add_i32(&params, BATCH);
+    pg_params_add_text(&params, walk->class->name);
+    pg_params_add_text_array(&params, walk->items, walk->item_count);
+    pg_params_add_text(&params, builder_bytes(&walk->id));
+    pg_params_add_text(&params, builder_bytes(&walk->item_class));
+    pg_params_add_text(&params, builder_bytes(&walk->key));
+    pg_params_add_i32(&params, BATCH);
     if (pg_run(walk->pg, &statement, &params, &rows))
         return report(walk->pg);
     *count_r = pg_rows(rows);
