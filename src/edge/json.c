@@ -482,7 +482,7 @@ enum fault json_read(struct arena *arena, struct bytes text, const struct json_l
     return read_text(arena, text, limits, true, root_r, problem_r);
 }
 
-enum fault json_read_fully(struct arena *arena, struct bytes text, const struct json_limits *limits,
+enum fault json_fast_avoid(struct arena *arena, struct bytes text, const struct json_limits *limits,
                            struct json **root_r, struct json_problem *problem_r)
 {
     return read_text(arena, text, limits, false, root_r, problem_r);
