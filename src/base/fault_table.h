@@ -47,6 +47,8 @@ FAULT(DBUILD, "The client was built for another release of the server.", 400, 40
 FAULT(CONTENTION, "Other operations kept changing the same documents.", 409, 409, true, "")
 FAULT(OSTOPPING, "The server is stopping or not running.", 503, 503, false, "also from nginx, if no process of the server can be reached")
 FAULT(OOFF, "The namespace is closed for maintenance.", 503, 503, false, "`detail` has the text of the administrator")
+FAULT(OREADONLY, "The namespace is read-only at present.", 503, 503, false, "`detail` has the text of the administrator")
+FAULT(OGONE, "The namespace is gone.", 410, 410, false, "`detail` has the text of the administrator")
 FAULT(ODATABASE, "The database of the namespace does not exist or is not usable.", 503, 503, false, "")
 FAULT(OTWIN, "The database is in use by another installation.", 503, 503, false, "")
 FAULT(OBUILDING, "Not ready: still being built.", 503, 503, false, "its name")

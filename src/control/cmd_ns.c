@@ -1,4 +1,5 @@
-/* cmd_ns: `stampctl ns migrate, restored, purge, push, access, origins, off, on, map`. */
+/* cmd_ns: `stampctl ns migrate, restored, purge, push, access, origins, state, off, on,
+ * map`. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "model/schema.h"
 #include "edge/json.h"
 
-enum { ORIGINS_MOST = 32, PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
+enum { PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
 
 struct namespace_list {
     struct pg *z;
@@ -216,10 +217,15 @@ static int ns_push(struct control *control, int argc, char **argv)
     return visit_one(control, words[0], switch_waking, is_on) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-/* --- access, origins, off, on: one member of the configuration --- */
+/* --- access, origins, state, off, on: members of the configuration --- */
 
-/* `value` is JSON; NO_BYTES: without the member. */
-static bool change(struct control *control, const char *code, const char *member, struct bytes value)
+/* A member and its value as JSON; NO_BYTES: removed. */
+struct setting {
+    const char *member;
+    struct bytes value;
+};
+
+static bool change(struct control *control, const char *code, const struct setting *settings, size_t count)
 {
     struct namespace_list registry;
     struct pg *alone;
@@ -228,34 +234,19 @@ static bool change(struct control *control, const char *code, const char *member
         conf = ns_registry_require(registry.confs, registry.count, code);
     if (!conf)
         return false;
-    struct bytes text = namespace_set_json(control->arena, conf->text, member, value);
+    struct bytes text = conf->text;
+    for (size_t i = 0; i < count; i++)
+        text = namespace_set_json(control->arena, text, settings[i].member, settings[i].value);
     return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
 }
 
-static int change_command(struct control *control, const struct command *command, int argc, char **argv,
-                          const char *member, bool (*check)(const char *value))
+static struct bytes json_of(struct arena *arena, const char *text)
 {
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
-    char **words;
-    int status;
-    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
-        return status;
-    const char *value = command->least == 2 ? words[1] : NULL;
-    if (value && !check(value)) {
-        message_print("%s: \"%s\": expected %s", command->name, value, command->arguments);
-        return CONTROL_WRONG;
-    }
     struct builder json = {0};
-    if (value)
-        json_add_string(&json, bytes_of(value));
-    bool is_done = change(control, words[0], member, value ? builder_bytes(&json) : NO_BYTES);
+    json_add_string(&json, bytes_of(text));
+    struct bytes result = {arena_copy(arena, json.data, json.size), json.size};
     builder_free(&json);
-    return is_done ? CONTROL_DONE : CONTROL_FAILED;
-}
-
-static bool is_words(const char *value)
-{
-    return *value && bytes_is_utf8(bytes_of(value));
+    return result;
 }
 
 static int ns_access(struct control *control, int argc, char **argv)
@@ -267,7 +258,17 @@ static int ns_access(struct control *control, int argc, char **argv)
         2,
         "Set what callers without a key may do: nothing, read, or read and write.",
         NULL};
-    return change_command(control, &command, argc, argv, "access", namespace_is_access);
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!namespace_is_access(words[1])) {
+        message_print("%s: \"%s\": expected %s", command.name, words[1], command.arguments);
+        return CONTROL_WRONG;
+    }
+    const struct setting setting = {"access", json_of(control->arena, words[1])};
+    return change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static void print_origin(struct bytes origin, bool is_json)
@@ -307,7 +308,8 @@ static bool set_origins(struct control *control, const char *code, char **origin
     }
     if (json.size)
         builder_add_text(&json, "]");
-    bool is_done = change(control, code, "origins", json.size ? builder_bytes(&json) : NO_BYTES);
+    const struct setting setting = {"origins", json.size ? builder_bytes(&json) : NO_BYTES};
+    bool is_done = change(control, code, &setting, 1);
     builder_free(&json);
     return is_done;
 }
@@ -317,7 +319,7 @@ static int ns_origins(struct control *control, int argc, char **argv)
     static const struct command command = {"ns origins",
                                            "CODE [ORIGIN...]",
                                            1,
-                                           1 + ORIGINS_MOST,
+                                           1 + NAMESPACE_ORIGINS_MOST,
                                            "Set the allowed CORS origins; without ORIGIN, list them.",
                                            "An origin is https://host or https://host:port, or * for all.  "
                                            "The given origins replace the former ones.\n"};
@@ -344,18 +346,78 @@ static int ns_origins(struct control *control, int argc, char **argv)
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-static int ns_off(struct control *control, int argc, char **argv)
+/* --- state, off, on --- */
+
+/* `message` NULL: none. */
+static bool set_state(struct control *control, const char *code, enum ns_state state, const char *message)
+{
+    char *number = arena_printf(control->arena, "%d", state);
+    const struct setting settings[] = {
+        {"state", state ? bytes_of(number) : NO_BYTES},
+        {"message", message ? json_of(control->arena, message) : NO_BYTES},
+    };
+    return change(control, code, settings, COUNT_OF(settings));
+}
+
+static bool is_message(const char *command, const char *words)
+{
+    bool is_one = *words && strlen(words) <= NAMESPACE_MESSAGE_MOST && bytes_is_utf8(bytes_of(words));
+    if (!is_one)
+        message_print("%s: expected a message of 1 to %d bytes of UTF-8", command, NAMESPACE_MESSAGE_MOST);
+    return is_one;
+}
+
+static int state_command(struct control *control, const struct command *command, int argc, char **argv,
+                         const enum ns_state *given)
+{
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    enum ns_state state = given ? *given : NS_ON;
+    if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!given && !namespace_find_state(words[1], &state)) {
+        message_print("%s: \"%s\": expected %s", command->name, words[1], command->arguments);
+        return CONTROL_WRONG;
+    }
+    const char *message = words[1] && !given ? words[2] : words[1];
+    if (message && !is_message(command->name, message))
+        return CONTROL_WRONG;
+    return set_state(control, words[0], state, message) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int ns_state(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns off", "CODE WORDS", 2, 2, "Close a namespace for maintenance; every answer contains the words.",
-        NULL};
-    return change_command(control, &command, argc, argv, "off", is_words);
+        "ns state",
+        "CODE on|readonly|off|gone [MESSAGE]",
+        2,
+        3,
+        "Set what is served: everything, only what changes nothing, only administrators, nothing.",
+        "The highest state of a namespace and of z applies.  Tasks wait until it is on.  MESSAGE is in each\n"
+        "refusal and in the answer of ping.\n"};
+    return state_command(control, &command, argc, argv, NULL);
+}
+
+static int ns_off(struct control *control, int argc, char **argv)
+{
+    static const enum ns_state off = NS_OFF;
+    static const struct command command = {
+        "ns off",
+        "CODE WORDS",
+        2,
+        2,
+        "Close a namespace for maintenance; every answer contains the words.",
+        "The same as `ns state CODE off WORDS`.\n"};
+    return state_command(control, &command, argc, argv, &off);
 }
 
 static int ns_on(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {"ns on", "CODE", 1, 1, "Reopen a namespace after `ns off`.", NULL};
-    return change_command(control, &command, argc, argv, "off", NULL);
+    static const enum ns_state on = NS_ON;
+    static const struct command command = {
+        "ns on", "CODE", 1, 1, "Reopen a namespace.", "The same as `ns state CODE on`.\n"};
+    return state_command(control, &command, argc, argv, &on);
 }
 
 /* --- map --- */
@@ -389,6 +451,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"push", "Turn Web Push notifications on or off.", ns_push},
         {"access", "Set who may call without a key.", ns_access},
         {"origins", "Set or list the allowed CORS origins.", ns_origins},
+        {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},
         {"on", "Reopen a namespace.", ns_on},
         {"map", "Rewrite nginx's map of namespaces.", ns_map},

@@ -50,12 +50,12 @@ struct listed {
 static void print_listed(const struct namespace_conf *conf, const struct listed *listed)
 {
     if (listed->size >= 0)
-        printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %s\n", conf->code, conf->database,
+        printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %-8s  %s\n", conf->code, conf->database,
                (double)listed->size / 1e6, (long long)listed->documents, listed->schema, conf->access,
-               conf->off);
+               namespace_state_word(conf->state), conf->message);
     else
-        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", conf->code, conf->database, "missing", "-", "-",
-               conf->access, conf->off);
+        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %-8s  %s\n", conf->code, conf->database, "missing", "-",
+               "-", conf->access, namespace_state_word(conf->state), conf->message);
 }
 
 static void write_listed(const struct namespace_conf *conf, const struct listed *listed)
@@ -70,7 +70,8 @@ static void write_listed(const struct namespace_conf *conf, const struct listed 
         record_add_i64(&record, "schema", listed->schema);
     }
     record_add_word(&record, "access", conf->access);
-    record_add_word(&record, "off", *conf->off ? conf->off : NULL);
+    record_add_word(&record, "state", namespace_state_word(conf->state));
+    record_add_word(&record, "message", *conf->message ? conf->message : NULL);
     record_print(&record);
 }
 
@@ -84,8 +85,8 @@ static bool list(struct control *control, bool is_json)
         return false;
     bool is_whole = true;
     if (!is_json)
-        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS",
-               "SCHEMA", "ACCESS", "OFF");
+        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %-8s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS",
+               "SCHEMA", "ACCESS", "STATE", "MESSAGE");
     for (size_t i = 0; i < count; i++) {
         const struct namespace_conf *conf = &confs[i];
         struct listed listed = {0};

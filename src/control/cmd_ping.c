@@ -23,9 +23,12 @@ struct pinger {
 /* What is wrong in a namespace's answer; NULL: nothing. */
 static const char *find_trouble(struct arena *arena, const struct json *root)
 {
-    const struct json *off = json_member(root, "off"), *database = json_member(root, "db");
-    if (off && off->kind == JSON_STRING)
-        return arena_printf(arena, "off: %.*s", (int)off->value.size, off->value.data);
+    const struct json *message = json_member(root, "message"), *database = json_member(root, "db");
+    int64_t state;
+    if (json_is_i64(json_member(root, "state"), &state) && state > NS_ON && state <= NS_GONE)
+        return arena_printf(arena, "%s%s%.*s", namespace_state_word((enum ns_state)state),
+                            message ? ": " : "", message ? (int)message->value.size : 0,
+                            message ? message->value.data : "");
     if (database && bytes_equal(database->value, BYTES("?")))
         return "whether its database can be reached is not known";
     if (database && !bytes_equal(database->value, BYTES("ok")))

@@ -9,6 +9,13 @@ enum {
     SPARE = 1, /* session of a worker for namespace z, which every worker reads configurations from */
 };
 
+const char *homes_escape(const char *code)
+{
+    bool is_word = strcmp(code, "default") == 0 || strcmp(code, "hostnames") == 0 ||
+                   strcmp(code, "include") == 0 || strcmp(code, "volatile") == 0;
+    return is_word ? "\\" : "";
+}
+
 int64_t homes_width(const struct settings *settings, size_t count)
 {
     int64_t sessions = settings->connections - SPARE, width = settings->workers;
@@ -79,7 +86,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
     for (size_t i = 0; homes && i < count; i++) {
         if (!*confs[i].database || (but && strcmp(confs[i].code, but) == 0))
             continue;
-        builder_printf(&builder, "    %s%s %lld/%lld;\n", namespace_escape(confs[i].code), confs[i].code,
+        builder_printf(&builder, "    %s%s %lld/%lld;\n", homes_escape(confs[i].code), confs[i].code,
                        (long long)(next++ % homes), (long long)width);
     }
     builder_add_text(&builder, "    default \"\";\n}\n");

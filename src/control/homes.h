@@ -14,6 +14,8 @@ int64_t homes_width(const struct settings *settings, size_t count);
  * (NULL: leaves out none). */
 struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                            const struct namespace_conf *confs, size_t count, const char *but);
+/* "\\" before a code that nginx would read as a parameter of a map, else "". */
+const char *homes_escape(const char *code);
 /* The path of the list, beside a map of namespaces. */
 const char *homes_path(struct arena *arena, const char *map);
 

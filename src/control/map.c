@@ -18,7 +18,7 @@ struct bytes map_compose(struct arena *arena, const struct namespace_conf *confs
     builder_add_text(&builder, "# Namespaces and their databases; written by stampctl, overwritten by it.\n");
     for (size_t i = 0; i < count; i++)
         if (*confs[i].database && (!but || strcmp(confs[i].code, but) != 0))
-            builder_printf(&builder, "%s%s %s;\n", namespace_escape(confs[i].code), confs[i].code,
+            builder_printf(&builder, "%s%s %s;\n", homes_escape(confs[i].code), confs[i].code,
                            confs[i].database);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);

@@ -3,7 +3,7 @@
 #define STAMPD_CONTROL_MAP_H
 
 #include "control/control.h"
-#include "control/namespace.h"
+#include "control/ns_registry.h"
 
 struct map_options {
     const char *path; /* NULL: namespaces.map beside the settings */

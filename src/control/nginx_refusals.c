@@ -81,7 +81,9 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {404, "", FAULT_NNAMESPACE, NULL, "\"$stampd_ns\"", false},
         {405, "", FAULT_AMETHOD, NULL, "\"$request_method\"", false},
         {413, "", FAULT_ALIMIT, "A larger body needs a key in the header Authorization.", limit, false},
+        {410, "", FAULT_OGONE, NULL, "", false},
         {503, "", FAULT_OOFF, NULL, "", false},
+        {503, "", FAULT_OREADONLY, NULL, "", false},
         {503, "", FAULT_XAWAY, NULL, "", false},
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };

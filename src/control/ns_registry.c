@@ -6,6 +6,26 @@
 
 #include "control/message.h"
 
+static const char *copy(struct arena *arena, struct bytes text)
+{
+    return text.size ? arena_copy(arena, text.data, text.size) : "";
+}
+
+bool ns_registry_parse(struct arena *arena, const char *code, struct bytes text,
+                       struct namespace_conf *conf_r)
+{
+    const struct ns_conf conf = namespace_read(arena, text);
+    bool is_malformed = conf.wrong || !conf.database.size;
+    *conf_r = (struct namespace_conf){.code = code,
+                                      .database = copy(arena, conf.database),
+                                      .access = is_malformed ? "?" : namespace_access_word(conf.mode),
+                                      .state = conf.state,
+                                      .message = copy(arena, conf.message),
+                                      .text = text,
+                                      .is_malformed = is_malformed};
+    return !is_malformed;
+}
+
 bool ns_registry_open(struct control *control, struct pg **z_r)
 {
     switch (control_connect(control, control->settings.z_database, z_r)) {
@@ -39,7 +59,7 @@ bool ns_registry_read(struct control *control, struct pg *z, struct namespace_co
                           control->settings.z_database);
             continue;
         }
-        if (!namespace_read_conf(control->arena, code, text, &confs[kept]))
+        if (!ns_registry_parse(control->arena, code, text, &confs[kept]))
             message_print(
                 "document Namespace/%s in %s: item Conf is no configuration of a namespace; `stampctl ns "
                 "create %s` "

@@ -3,8 +3,21 @@
 #define STAMPD_CONTROL_NS_REGISTRY_H
 
 #include "control/control.h"
-#include "control/namespace.h"
+#include "model/namespace.h"
 
+struct namespace_conf {
+    const char *code;
+    const char *database; /* "": the text is malformed and has none */
+    const char *access;   /* closed, read, open; "?": the text is malformed */
+    enum ns_state state;  /* its own; the effective one is the highest of this and that of z */
+    const char *message;  /* for callers about the state; "": none */
+    struct bytes text;    /* the whole JSON; NO_BYTES: there is no document */
+    bool is_malformed;    /* the text is not a configuration: what could be read of it is above */
+};
+
+/* Parses one configuration; false when a member is malformed or the database is missing. */
+MUST_USE bool ns_registry_parse(struct arena *arena, const char *code, struct bytes text,
+                                struct namespace_conf *conf_r);
 /* Is it valid as the code of a namespace?  Reports why not, as the command `command`. */
 MUST_USE bool ns_registry_check_code(const char *command, const char *code);
 

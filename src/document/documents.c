@@ -399,6 +399,29 @@ enum fault documents_newest_part(struct documents *documents, int ns, struct are
     return fault;
 }
 
+/* With other hosts the stamps do not cover all changes; a document that expires changes without a commit. */
+enum fault documents_newest_proven(struct documents *documents, int ns, struct arena *arena,
+                                   const struct document_name *names, size_t count,
+                                   const struct document **documents_r, struct newest_proof *proofs_r)
+{
+    struct found *found = ARENA_ROOM(arena, struct found, count);
+    enum fault fault = documents_find_newest(documents, ns, arena, names, count, SIZE_MAX, found);
+    for (size_t i = 0; !fault && i < count; i++) {
+        bool is_valid = !documents->other_hosts && found[i].document->until == DOCUMENT_FOREVER;
+        documents_r[i] = found[i].document;
+        proofs_r[i] = (struct newest_proof){is_valid, found[i].slot, found[i].tag};
+    }
+    return fault;
+}
+
+bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof)
+{
+    if (!proof->is_valid)
+        return false;
+    struct observation observation = slots_see(documents->segment, proof->slot);
+    return !observation.busy && observation.stamp == proof->tag;
+}
+
 void documents_keep_written(struct documents *documents, int ns, const struct found *found,
                             struct document *document, bool is_tagged, uint64_t tag)
 {

@@ -48,4 +48,19 @@ MUST_USE enum fault documents_newest_part(struct documents *documents, int ns, s
                                           const struct document_name *names, size_t count, size_t bytes_most,
                                           const struct document **documents_r);
 
+/* Proof that a document of documents_newest is the newest; it can be checked again without a search. */
+struct newest_proof {
+    bool is_valid; /* false: only a new search proves the document */
+    uint32_t slot;
+    uint64_t tag;
+};
+/* documents_newest, and the proofs. */
+MUST_USE enum fault documents_newest_proven(struct documents *documents, int ns, struct arena *arena,
+                                            const struct document_name *names, size_t count,
+                                            const struct document **documents_r,
+                                            struct newest_proof *proofs_r);
+/* Is the document, which the caller has kept, still the newest?  It is if nothing was committed in its slot.
+ */
+MUST_USE bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof);
+
 #endif

@@ -93,15 +93,32 @@ static int64_t choose_retry(void)
     return RETRY_LEAST_MS + RETRY_SPREAD_MS * (int64_t)chance / UINT16_MAX;
 }
 
+/* Should the client wait longer than after a broken connection? */
+static bool is_later(enum fault fault)
+{
+    return fault == FAULT_OOFF || fault == FAULT_OGONE || fault == FAULT_XCROWDED || fault == FAULT_XBUSY;
+}
+
+/* The last event of a stream. */
+static void write_closed(struct builder *text, enum fault fault, const char *detail)
+{
+    builder_printf(text, "event: closed\ndata: {\"code\":\"%s\"", fault_code(fault));
+    if (detail) {
+        builder_add_text(text, ",\"detail\":");
+        json_add_string(text, bytes_of(detail));
+    }
+    builder_add_text(text, "}\n\n");
+}
+
 /* A temporary failure must not make a client give up that would reconnect by itself. */
 static void answer_later(struct reply *reply)
 {
     enum fault fault = reply->fault;
-    bool is_later = fault == FAULT_OOFF || fault == FAULT_XCROWDED || fault == FAULT_XBUSY;
     reply->fault = FAULT_NONE;
     reply->mime = "text/event-stream";
-    builder_printf(reply->body, "retry: %lld\nevent: closed\ndata: {\"code\":\"%s\"}\n\n",
-                   (long long)choose_retry() * (is_later ? RETRY_LATER : 1), fault_code(fault));
+    builder_printf(reply->body, "retry: %lld\n",
+                   (long long)choose_retry() * (is_later(fault) ? RETRY_LATER : 1));
+    write_closed(reply->body, fault, reply->detail);
 }
 
 void live_listener_answer_at_once(struct exchange *exchange, struct live_opening *opening,
@@ -144,7 +161,9 @@ void live_listener_refuse(struct live_listener *listener, enum fault fault, stru
     if (listener->state == LIVE_OPEN) {
         struct builder *text = &listener->audience->all->text;
         builder_clear(text, EVENT_MOST);
-        builder_printf(text, "event: closed\ndata: {\"code\":\"%s\"}\n\n", fault_code(fault));
+        if (is_later(fault))
+            builder_printf(text, "retry: %lld\n", (long long)choose_retry() * RETRY_LATER);
+        write_closed(text, fault, detail);
         exchange_write(listener->exchange, builder_bytes(text));
         end_stream(listener);
         return;
@@ -196,7 +215,9 @@ void live_listener_judge(struct live_listener *listener)
                              fault == FAULT_SCLOSED      ? BYTES("live")
                              : fault == FAULT_NNAMESPACE ? bytes_of(listener->audience->code)
                                                          : NO_BYTES,
-                             NULL);
+                             fault == FAULT_OOFF || fault == FAULT_OGONE
+                                 ? live_rules_message(listener->audience->rules)
+                                 : NULL);
     } else if (listener->state == LIVE_WAITS_FOR_RULES) {
         listener->state = LIVE_WAITS_FOR_HORIZON;
         listener->audience->admitted_count++;

@@ -97,7 +97,7 @@ static void rules_add(void *context, struct pg_params *params)
 static void rules_take(void *context, const struct pg_result *result)
 {
     struct live_namespace *z = context, *ns = z->all->ruled;
-    live_rules_take(ns->rules, pg_rows(result) ? pg_get_text(result, 0, 0) : NO_BYTES);
+    live_rules_take(ns->rules, pg_get_text(result, 0, 0), pg_get_text(result, 0, 1));
     if (live_rules_are_of(ns->rules, ns->all->parts.settings, bytes_of(ns->code), bytes_of(ns->database)) &&
         !live_audience_enter(ns->audience, ns->all->parts.segment))
         log_error("live: the table of namespaces is full");

@@ -10,7 +10,8 @@
 struct live_rules {
     bool is_known, is_wanted, is_requested; /* valid if only the first is true */
     struct arena *arena;
-    struct ns_conf conf;
+    struct ns_conf conf; /* with the effective state */
+    const char *message;
 };
 
 struct live_rules *live_rules_create(void)
@@ -67,12 +68,21 @@ void live_rules_forget(struct live_rules *rules)
     rules->is_requested = false;
 }
 
-void live_rules_take(struct live_rules *rules, struct bytes content)
+static struct ns_conf read_conf(struct arena *arena, struct bytes content)
+{
+    if (content.data)
+        content = (struct bytes){arena_copy(arena, content.data, content.size), content.size};
+    return namespace_read(arena, content);
+}
+
+void live_rules_take(struct live_rules *rules, struct bytes content, struct bytes z)
 {
     arena_reset(rules->arena);
-    if (content.data)
-        content = (struct bytes){arena_copy(rules->arena, content.data, content.size), content.size};
-    rules->conf = access_read(rules->arena, content);
+    rules->conf = read_conf(rules->arena, content);
+    const struct ns_conf conf_of_z = read_conf(rules->arena, z);
+    access_add_state_of_z(&rules->conf, &conf_of_z);
+    struct bytes message = rules->conf.message;
+    rules->message = message.size ? arena_copy(rules->arena, message.data, message.size) : NULL;
     rules->is_known = true;
     rules->is_requested = false;
 }
@@ -89,9 +99,15 @@ enum fault live_rules_judge(const struct live_rules *rules, const struct setting
     const struct ns_conf *conf = &rules->conf;
     if (!access_is_namespace(settings, conf, code, database))
         return FAULT_NNAMESPACE;
-    if (conf->off.size && !is_administrator)
-        return FAULT_OOFF;
+    enum fault fault = access_refuse_state(settings, conf, database, is_administrator);
+    if (fault)
+        return fault;
     return access_level(settings, conf, database, is_administrator) < LEVEL_READ ? FAULT_SCLOSED : FAULT_NONE;
+}
+
+const char *live_rules_message(const struct live_rules *rules)
+{
+    return rules->message;
 }
 
 bool live_rules_find_origin(const struct live_rules *rules, struct arena *arena, struct bytes origin,

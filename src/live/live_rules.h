@@ -1,5 +1,5 @@
-/* live_rules: who may listen in a namespace: its configuration, which is read from the database of z, and
- * again whenever its document changes there. */
+/* live_rules: who may listen in a namespace: its configuration and that of z, which are read from the
+ * database of z, and again whenever one of their documents changes there. */
 #ifndef STAMPD_LIVE_LIVE_RULES_H
 #define STAMPD_LIVE_LIVE_RULES_H
 
@@ -22,17 +22,21 @@ bool live_rules_are_known(const struct live_rules *rules);
 bool live_rules_are_wanted(const struct live_rules *rules);
 bool live_rules_are_requested(const struct live_rules *rules); /* a query is pending */
 
-/* A query begins; its result will not come; its result: the content of the configuration, NO_BYTES: none. */
+/* A query begins; its result will not come; its result: the contents of the configurations of the namespace
+ * and of z, NO_BYTES: none. */
 void live_rules_begin(struct live_rules *rules);
 void live_rules_forget(struct live_rules *rules);
-void live_rules_take(struct live_rules *rules, struct bytes content);
+void live_rules_take(struct live_rules *rules, struct bytes content, struct bytes z);
 
 /* Do they show that `code` is a namespace with this database? */
 MUST_USE bool live_rules_are_of(const struct live_rules *rules, const struct settings *settings,
                                 struct bytes code, struct bytes database);
-/* FAULT_NNAMESPACE, OOFF, SCLOSED: why a caller may not listen. */
+/* FAULT_NNAMESPACE, OOFF, OGONE, SCLOSED: why a caller may not listen.  A namespace that is read-only may be
+ * listened to. */
 MUST_USE enum fault live_rules_judge(const struct live_rules *rules, const struct settings *settings,
                                      struct bytes code, struct bytes database, bool is_administrator);
+/* The administrator's text for OOFF and OGONE; NULL: none.  Valid until the rules are read again. */
+const char *live_rules_message(const struct live_rules *rules);
 /* Are there rules about origins?  If so, finds what to answer to this one; NULL: nothing. */
 MUST_USE bool live_rules_find_origin(const struct live_rules *rules, struct arena *arena, struct bytes origin,
                                      const char **found_r);

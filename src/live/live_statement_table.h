@@ -8,10 +8,11 @@ STATEMENT(LISTEN, "live_listen", 0,
 
 STATEMENT(SECRET, "live_secret", 0, "select secret from namespace where one")
 
-/* $1 code of the namespace, in the database of z. */
+/* $1 code of the namespace, in the database of z: its configuration, and that of z. */
 STATEMENT(RULES, "live_rules", 1,
-          "select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"
-          " and key = '' and content is not null and not raw")
+          "select (select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"
+          " and key = '' and not raw), (select content from stampd.item where class = 'Namespace'"
+          " and id = 'z' and iclass = 'Conf' and key = '' and not raw)")
 
 /* $1 class[], $2 id[], $3 version[] (0: unknown), $4 first transaction whose members count where the version
  * is unknown. */

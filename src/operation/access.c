@@ -2,63 +2,34 @@
 #include "operation/access.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "operation/holdings.h"
 #include "operation/reply.h"
 
-enum { CONF_DEPTH = 8 };
-
-static enum access_mode mode_of(const struct json *conf)
-{
-    const struct json *access = json_member(conf, "access");
-    if (access && access->kind == JSON_STRING && bytes_equal(access->value, BYTES("open")))
-        return ACCESS_OPEN;
-    if (access && access->kind == JSON_STRING && bytes_equal(access->value, BYTES("read")))
-        return ACCESS_READ;
-    return ACCESS_CLOSED;
-}
-
-struct ns_conf access_read(struct arena *arena, struct bytes content)
-{
-    static const struct json_limits limits = {.depth = CONF_DEPTH, .tree_depth = CONF_DEPTH, .nodes = 256};
-    struct ns_conf result = {.mode = ACCESS_CLOSED};
-    struct json *conf;
-    struct json_problem problem;
-    if (!content.data || json_read(arena, content, &limits, &conf, &problem))
-        return result;
-    const struct json *off = json_member(conf, "off"), *origins = json_member(conf, "origins"),
-                      *database = json_member(conf, "database");
-    result.mode = mode_of(conf);
-    if (database && database->kind == JSON_STRING)
-        result.database = database->value;
-    if (off && off->kind == JSON_STRING)
-        result.off = off->value;
-    else if (off && off->kind != JSON_NULL && off->kind != JSON_FALSE)
-        result.off = BYTES("off");
-    if (origins && origins->kind == JSON_ARRAY)
-        result.origins = origins;
-    return result;
-}
-
 /* No item, or one that cannot be read: closed. */
 static struct ns_conf read_conf(struct arena *arena, const struct document *document)
 {
     const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
-    return access_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
+    return namespace_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
 }
 
 /* A configuration, as parsed from one snapshot of its document. */
 struct known_conf {
+    char code[NAMESPACE_CODE_MOST];
+    size_t code_size;
     struct document *document; /* held: while it is the newest, `conf` is current */
-    struct arena *arena;       /* of the texts of `conf` */
+    struct newest_proof proof;
+    int64_t version;     /* of the document that was parsed last */
+    struct arena *arena; /* of the texts of `conf` */
     struct ns_conf conf;
 };
 
 enum { KNOWN_CONFS = 64 };
 struct access_memory {
-    struct known_conf known[KNOWN_CONFS];
+    struct known_conf z, known[KNOWN_CONFS];
 };
 
 struct access_memory *access_memory_create(void)
@@ -80,38 +51,103 @@ void access_memory_destroy(struct access_memory *memory)
 {
     for (size_t i = 0; memory && i < KNOWN_CONFS; i++)
         forget(&memory->known[i]);
+    if (memory)
+        forget(&memory->z);
     free(memory);
+}
+
+static bool is_code_of_z(struct bytes code)
+{
+    return bytes_equal(code, BYTES("z"));
 }
 
 /* The slot in which a namespace's configuration is kept; another one may occupy it. */
 static struct known_conf *place_of(struct access_memory *memory, struct bytes code)
 {
     size_t sum = 0;
+    if (is_code_of_z(code))
+        return &memory->z;
     for (size_t i = 0; i < code.size; i++)
         sum = sum * 31 + (unsigned char)code.data[i];
     return &memory->known[sum % KNOWN_CONFS];
 }
 
-enum fault access_configuration(struct worker_context *worker_context, struct call *call,
-                                struct ns_conf *conf_r)
+static bool is_of(const struct known_conf *known, struct bytes code)
 {
-    const struct document_name name = {.class = BYTES("Namespace"), .id = call->ns};
-    const struct document *document;
-    *conf_r = (struct ns_conf){.mode = ACCESS_CLOSED};
+    return known->document && bytes_equal((struct bytes){known->code, known->code_size}, code);
+}
+
+static bool is_current(const struct documents *documents, const struct known_conf *known, struct bytes code)
+{
+    return is_of(known, code) && documents_is_still_newest(documents, &known->proof);
+}
+
+/* A malformed configuration is reported once by each process. */
+static void keep(struct known_conf *known, struct bytes code, const struct document *document,
+                 const struct newest_proof *proof)
+{
+    bool is_other = !is_of(known, code) || known->document != document;
+    int64_t reported = is_of(known, code) ? known->version : 0;
+    known->proof = *proof;
+    if (!is_other)
+        return;
+    forget(known);
+    *known = (struct known_conf){.document = document_hold((struct document *)document),
+                                 .proof = *proof,
+                                 .version = document->header.version,
+                                 .arena = arena_create("access")};
+    bool is_short = code.size <= sizeof known->code; /* else it is no code, and read again each time */
+    known->code_size = is_short ? code.size : SIZE_MAX;
+    memcpy(known->code, code.data, is_short ? code.size : 0);
+    known->conf = read_conf(known->arena, document);
+    if (known->conf.wrong && reported != known->version)
+        log_warning("document Namespace/%.*s: its item Conf is malformed member=%s", (int)code.size,
+                    code.data, *known->conf.wrong ? known->conf.wrong : "all");
+}
+
+/* Both documents are verified, or loaded, in one round trip. */
+static enum fault refresh(struct worker_context *worker_context, struct call *call, struct known_conf *own,
+                          struct known_conf *z)
+{
+    const struct document_name names[] = {{.class = BYTES("Namespace"), .id = call->ns},
+                                          {.class = BYTES("Namespace"), .id = BYTES("z")}};
+    const struct document *documents[COUNT_OF(names)];
+    struct newest_proof proofs[COUNT_OF(names)];
     int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
     if (ns < 0)
         return FAULT_BINTERNAL;
-    enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, &document);
+    enum fault fault = documents_newest_proven(worker_context->documents, ns, call->arena, names,
+                                               own == z ? 1 : 2, documents, proofs);
     if (fault)
         return fault;
-    struct known_conf *known = place_of(worker_context->access, call->ns);
-    if (known->document != document) {
-        forget(known);
-        known->document = document_hold((struct document *)document);
-        known->arena = arena_create("access");
-        known->conf = read_conf(known->arena, document);
+    keep(own, call->ns, documents[0], &proofs[0]);
+    if (own != z)
+        keep(z, names[1].id, documents[1], &proofs[1]);
+    return FAULT_NONE;
+}
+
+void access_add_state_of_z(struct ns_conf *conf, const struct ns_conf *z)
+{
+    if (z->state < conf->state || (z->state == conf->state && conf->message.size))
+        return;
+    conf->state = z->state;
+    conf->message = z->message;
+}
+
+enum fault access_configuration(struct worker_context *worker_context, struct call *call,
+                                struct ns_conf *conf_r)
+{
+    struct known_conf *own = place_of(worker_context->access, call->ns), *z = &worker_context->access->z;
+    const struct documents *documents = worker_context->documents;
+    *conf_r = (struct ns_conf){.mode = ACCESS_CLOSED};
+    if (!is_current(documents, own, call->ns) || !is_current(documents, z, BYTES("z"))) {
+        enum fault fault = refresh(worker_context, call, own, z);
+        if (fault)
+            return fault;
     }
-    *conf_r = known->conf;
+    *conf_r = own->conf;
+    if (own != z)
+        access_add_state_of_z(conf_r, &z->conf);
     return FAULT_NONE;
 }
 
@@ -125,7 +161,7 @@ static bool is_database_of_z(const struct settings *settings, struct bytes datab
 bool access_is_namespace(const struct settings *settings, const struct ns_conf *conf, struct bytes code,
                          struct bytes database)
 {
-    bool is_z = bytes_equal(code, BYTES("z"));
+    bool is_z = is_code_of_z(code);
     if (is_z || is_database_of_z(settings, database))
         return is_z && is_database_of_z(settings, database);
     return conf->database.size && bytes_equal(conf->database, database);
@@ -139,6 +175,16 @@ enum access_level access_level(const struct settings *settings, const struct ns_
     if (is_database_of_z(settings, database))
         return LEVEL_NOTHING; /* it is the administrator's: applications have no access */
     return conf->mode == ACCESS_OPEN ? LEVEL_WRITE : conf->mode == ACCESS_READ ? LEVEL_READ : LEVEL_PUBLIC;
+}
+
+enum fault access_refuse_state(const struct settings *settings, const struct ns_conf *conf,
+                               struct bytes database, bool is_administrator)
+{
+    if (conf->state < NS_OFF || is_database_of_z(settings, database))
+        return FAULT_NONE;
+    if (conf->state == NS_GONE)
+        return FAULT_OGONE;
+    return is_administrator ? FAULT_NONE : FAULT_OOFF;
 }
 
 static enum access_level level_needed(const struct operation *operation)
@@ -230,6 +276,8 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     struct ns_conf conf;
     bool has_key;
     call->level = LEVEL_NOTHING;
+    call->is_read_only = false;
+    call->message = NULL;
     call->is_entered = false;
     enum fault fault = access_configuration(worker_context, call, &conf);
     if (fault)
@@ -239,9 +287,14 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
-    if (!has_key && conf.off.size)
-        return reply_fault(call, reply, FAULT_OOFF, arena_copy(call->arena, conf.off.data, conf.off.size),
-                           NULL);
+    const char *message =
+        conf.message.size ? arena_copy(call->arena, conf.message.data, conf.message.size) : NULL;
+    fault = access_refuse_state(worker_context->settings, &conf, call->database, has_key);
+    if (fault)
+        return reply_fault(call, reply, fault, message, NULL);
+    call->is_read_only =
+        conf.state == NS_READONLY && !is_database_of_z(worker_context->settings, call->database);
+    call->message = message;
     call->level = access_level(worker_context->settings, &conf, call->database, has_key);
     call->is_foreign = is_foreign(&call->browser, &conf);
     call->is_entered = true;
@@ -263,13 +316,18 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
 {
     const struct settings *settings = worker_context->settings;
     enum fault fault = access_enter(worker_context, call, reply);
-    if (fault && fault != FAULT_OOFF)
+    if (fault && fault != FAULT_OOFF && fault != FAULT_OGONE)
         return fault;
     reply->fault = FAULT_NONE;
     enum access_level needed = operation ? level_needed(operation) : LEVEL_READ;
-    call->barred = fault ? fault : call->level < needed ? FAULT_SCLOSED : FAULT_NONE;
-    call->body_most = !fault && operation && takes_much(call, operation) ? settings->limit_body_bytes
-                                                                         : settings_anonymous_body(settings);
+    bool is_refused = call->is_read_only && operation && !operation->is_safe && !operation->is_look;
+    call->barred = fault                  ? fault
+                   : call->level < needed ? FAULT_SCLOSED
+                   : is_refused           ? FAULT_OREADONLY
+                                          : FAULT_NONE;
+    call->body_most = !call->barred && operation && takes_much(call, operation)
+                          ? settings->limit_body_bytes
+                          : settings_anonymous_body(settings);
     return FAULT_NONE;
 }
 
@@ -318,11 +376,36 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
     return FAULT_NONE;
 }
 
+/* Could this call change something?  Not only documents: tasks and subscriptions too. */
+static bool may_change(const struct call *call, const struct operation *operation)
+{
+    return !operation->is_safe && !(operation->is_look && operation->is_look(call));
+}
+
+static enum fault refuse_change(struct call *call, struct reply *reply)
+{
+    return reply_fault(call, reply, FAULT_OREADONLY, call->message, NULL);
+}
+
 enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation)
 {
     if (call->level < level_needed(operation))
         return refuse(call, reply, operation->name);
+    if (call->is_read_only && may_change(call, operation))
+        return refuse_change(call, reply);
     return check_beside(call, reply, operation);
+}
+
+enum fault access_check_tasks(struct call *call, struct reply *reply)
+{
+    return call->is_read_only ? refuse_change(call, reply) : FAULT_NONE;
+}
+
+bool access_runs_tasks(struct worker_context *worker_context, struct call *call)
+{
+    struct ns_conf conf;
+    return !access_configuration(worker_context, call, &conf) &&
+           (conf.state == NS_ON || is_database_of_z(worker_context->settings, call->database));
 }
 
 enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct bytes operation)

@@ -1,9 +1,8 @@
 /* access: what may this caller do in this namespace?  Deny by default.
  *
- * A namespace's configuration is the document Namespace/<code> of the namespace z, singleton Conf:
- * {"database":…,"access":"closed|read|open","off":"words","origins":["https://host"]}.  It is read like any
- * document: from the cache when the shared segment proves it the newest, so every worker applies a change at
- * its next request.
+ * A namespace's configuration (model/namespace.h) is the document Namespace/<code> of the namespace z.  A
+ * parsed one is kept as long as the shared segment proves its document the newest, so every worker applies a
+ * change at its next request.
  *
  * Every path that leads into a namespace goes through one function, access_level: operations, resources,
  * synchronisations and sessions beside any operation, tasks that clients create, ping, and live events in
@@ -17,25 +16,23 @@
  * | public operations | x | x | x | | x |
  * | read: read operations, resources, syncs, session, live | | x | x | | x |
  * | write | | | x | | x |
- * | everything | | | | | x | */
+ * | everything | | | | | x |
+ *
+ * The state of the namespace, the highest of its own and that of z, limits everybody, by the same functions:
+ *
+ * | state | refused | fault |
+ * | --- | --- | --- |
+ * | 1 read-only | whatever may change something, also for the administrator; tasks | FAULT_OREADONLY |
+ * | 2 off | every caller without the administrator's key; tasks | FAULT_OOFF |
+ * | 3 gone | everybody | FAULT_OGONE |
+ *
+ * z itself is served in every state, else nobody could change it back. */
 #ifndef STAMPD_OPERATION_ACCESS_H
 #define STAMPD_OPERATION_ACCESS_H
 
+#include "model/namespace.h"
 #include "operation/attempt.h"
 #include "operation/reply.h"
-
-enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
-
-struct ns_conf {
-    enum access_mode mode;
-    struct bytes database;      /* empty: no configuration, or none that can be read */
-    struct bytes off;           /* why the namespace is closed for maintenance; empty: it is not */
-    const struct json *origins; /* an array: origins whose pages may read answers; NULL: none */
-};
-
-/* Parses the content of the item Conf; the texts are slices of the content, or in the arena.  No content:
- * closed. */
-struct ns_conf access_read(struct arena *arena, struct bytes content);
 
 /* Is `code` a namespace, and `database` the one that its configuration names?  The namespace z, which has no
  * configuration, is identified by its code and database together. */
@@ -46,11 +43,18 @@ MUST_USE bool access_is_namespace(const struct settings *settings, const struct 
 enum access_level access_level(const struct settings *settings, const struct ns_conf *conf,
                                struct bytes database, bool is_administrator);
 
+/* Makes the state and message of `conf` the effective ones, with those of z. */
+void access_add_state_of_z(struct ns_conf *conf, const struct ns_conf *z);
+/* FAULT_OOFF, OGONE: why a caller is not served at all in this state.  The namespace z is always served. */
+enum fault access_refuse_state(const struct settings *settings, const struct ns_conf *conf,
+                               struct bytes database, bool is_administrator);
+
 /* The configurations that a worker has read, so that each version is parsed once. */
 struct access_memory *access_memory_create(void) __attribute__((returns_nonnull));
 void access_memory_destroy(struct access_memory *memory); /* NULL is allowed */
 
-/* The configuration of the call's namespace; its texts are valid until the next call. */
+/* The configuration of the call's namespace, with the effective state; its texts are valid until the next
+ * call. */
 MUST_USE enum fault access_configuration(struct worker_context *worker_context, struct call *call,
                                          struct ns_conf *conf_r);
 /* FAULT_NNAMESPACE: access_is_namespace is false.  Recorded in the reply. */
@@ -59,13 +63,13 @@ enum fault access_refuse_name(struct call *call, struct reply *reply);
 MUST_USE enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                                       struct reply *reply, bool *is_there_r);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
- * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF.  Recorded in the reply. */
+ * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF, OGONE.  Recorded in the reply. */
 MUST_USE enum fault access_enter(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply);
 /* Before the body is read: as access_enter, with the key in the header alone; also sets how large the body
  * may be: limit_body_bytes for a caller that may run the operation and send it more than a few names,
- * limit_anonymous_body_bytes for every other caller, since the key may be in the body.  Leaves FAULT_OOFF to
- * the later check.  `operation` NULL: no operation has that name. */
+ * limit_anonymous_body_bytes for every other caller, since the key may be in the body.  Leaves FAULT_OOFF and
+ * OGONE to the later check.  `operation` NULL: no operation has that name. */
 MUST_USE enum fault access_admit(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply, const struct operation *operation);
 /* FAULT_AMETHOD: the operation changes something, and the method is safe; FAULT_SORIGIN: in addition, a page
@@ -73,11 +77,18 @@ MUST_USE enum fault access_admit(struct worker_context *worker_context, struct c
 MUST_USE enum fault access_check_method(struct worker_context *worker_context, struct call *call,
                                         struct reply *reply, const struct operation *operation);
 /* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it requests
- * beside it: synchronisations, a session.  Recorded in the reply. */
+ * beside it: synchronisations, a session; FAULT_OREADONLY: it may change something.  Recorded in the reply.
+ */
 MUST_USE enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation);
 /* The fault for an unknown operation: a caller that may not read gets the same fault as for a closed one.
  * Recorded in the reply. */
 enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct bytes operation);
+
+/* FAULT_OREADONLY: tasks of the namespace are not run at present.  Valid after access_enter, which refuses in
+ * the other states.  Recorded in the reply. */
+MUST_USE enum fault access_check_tasks(struct call *call, struct reply *reply);
+/* Are tasks of the call's namespace still run?  False also if that is unknown. */
+bool access_runs_tasks(struct worker_context *worker_context, struct call *call);
 
 /* Does the call carry the administrator's key?  Valid after access_enter. */
 bool access_is_administrator(const struct call *call);

@@ -97,7 +97,10 @@ struct call {
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
-    bool is_foreign;    /* the page that sends it has none of the namespace's origins; set by access_enter */
+    bool is_read_only;            /* the namespace is; set by access_enter */
+    const char
+        *message;    /* of the administrator, about the namespace's state; NULL: none; set by access_enter */
+    bool is_foreign; /* the page that sends it has none of the namespace's origins; set by access_enter */
     int64_t body_most;  /* most bytes of its body, set by route_admit */
     enum fault barred;  /* why access is refused, unless a key stands in the body; set by route_admit */
     int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */

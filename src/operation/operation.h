@@ -8,6 +8,7 @@
 #include "base/fault.h"
 
 struct attempt; /* attempt.h */
+struct call;    /* call.h */
 
 /* Required to run an operation: the namespace's access for reading or for writing, only that the namespace is
  * open, or the administrator's key. */
@@ -36,6 +37,9 @@ struct operation {
     enum fault (*check)(struct attempt *attempt);
     bool is_bare;    /* the answer is exactly what work leaves: no envelope, no synchronisation */
     bool only_reads; /* even under a right that is not about reading */
+    /* Does this call change nothing at all, as if the operation were safe?  NULL: it may change something,
+     * unless is_safe. */
+    bool (*is_look)(const struct call *call);
     bool is_safe;    /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
     bool may_grant;  /* its work may grant documents to be synchronised beside it (operation/sync.h) */
     int64_t limit_s; /* 0: limit_operation_s */

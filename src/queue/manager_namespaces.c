@@ -13,6 +13,7 @@ enum {
     SCAN_GAP_MS = 100, /* between two scans of a namespace, however many are requested */
     PAUSE_LEAST_MS = 250,
     PAUSE_MOST_MS = 15000,
+    PAUSE_LONGEST = 9,   /* failures, after which the pause grows no more */
     REFILL_BELOW = 2000, /* waiting tasks, after a truncated scan */
 };
 
@@ -131,11 +132,25 @@ bool manager_namespaces_begin_scan(struct manager *manager, struct due_scan *sca
 /* Growing and random, so that several managers do not retry together. */
 static int64_t pause_ms(int failures)
 {
-    int64_t pause = failures > 8 ? PAUSE_MOST_MS : PAUSE_LEAST_MS << (failures - 1);
+    int64_t pause = failures >= PAUSE_LONGEST ? PAUSE_MOST_MS : PAUSE_LEAST_MS << (failures - 1);
     uint32_t random;
     crypto_random(&random, sizeof random);
     pause = pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
     return pause / 2 + random % (uint32_t)pause;
+}
+
+/* The administrator has stopped it: no failure.  A wake-up ends the wait. */
+void manager_namespaces_wait(struct manager *manager, int number, struct bytes code)
+{
+    struct queue_namespace *ns = &manager->namespaces[number];
+    int64_t period_ms = manager->settings->task_wakeup_s * 1000, longest_ms = pause_ms(PAUSE_LONGEST);
+    agenda_drop_ns(manager->agenda, number);
+    ns->failures = 0;
+    ns->was_cut = false;
+    ns->scan_at_ms = clock_monotonic_ms() + (period_ms < longest_ms ? period_ms : longest_ms);
+    if (!ns->is_stopped)
+        log_info("namespace=%s runs no tasks code=%.*s: they wait", ns->code, (int)code.size, code.data);
+    ns->is_stopped = true;
 }
 
 void manager_namespaces_rest(struct manager *manager, int number, const char *what,

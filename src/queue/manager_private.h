@@ -22,6 +22,7 @@ struct queue_namespace {
     bool is_scanning; /* a scan is in progress */
     bool was_cut;     /* the last scan returned as many tasks as it may: there are more */
     bool is_wanted;   /* a scan was requested while one was in progress */
+    bool is_stopped;  /* by its administrator: its tasks wait, and are scanned for now and then */
     int failures;     /* consecutive requests that no worker answered: nothing is started meanwhile */
     int64_t scan_at_ms, scanned_ms; /* monotonic; scanned_ms: start of the last scan */
     int64_t rests_until_ms;         /* backoff after a failure */
@@ -67,5 +68,7 @@ bool manager_namespaces_begin_scan(struct manager *manager, struct due_scan *sca
 /* No worker has answered: drops the tasks of the namespace and backs off for a while. */
 void manager_namespaces_rest(struct manager *manager, int ns, const char *what,
                              const struct http_result *result);
+/* The server runs no tasks of the namespace at present, and refuses with this code: they wait. */
+void manager_namespaces_wait(struct manager *manager, int ns, struct bytes code);
 
 #endif

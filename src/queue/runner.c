@@ -22,7 +22,10 @@ enum {
     ALONG_US = 100000, /* what they may take together, by their estimates */
     QUICK_US = 500000, /* tasks up to this may take the last place of a queue */
     ANSWER_DEPTH = 16,
+    STATUS_GONE = 410,
+    STATUS_UNAVAILABLE = 503,
 };
+static const enum fault stops[] = {FAULT_OREADONLY, FAULT_OOFF, FAULT_OGONE};
 
 /* A request in progress. */
 struct queue_request {
@@ -335,12 +338,26 @@ static void learn_latency_estimate(struct manager *manager, const struct queue_r
                            pending->guess_us, took_us);
 }
 
+/* The fault by which the server refuses to run tasks of the namespace at present; NO_BYTES: it does not. */
+static struct bytes find_stop(struct manager *manager, const struct http_result *result)
+{
+    if (result->status != STATUS_UNAVAILABLE && result->status != STATUS_GONE)
+        return NO_BYTES;
+    struct bytes code = text_of(read_answer(manager, result->body), "code");
+    for (size_t i = 0; i < COUNT_OF(stops); i++)
+        if (bytes_equal(code, bytes_of(fault_code(stops[i]))))
+            return code;
+    return NO_BYTES;
+}
+
 static void end_run(struct manager *manager, struct queue_request *pending, const struct http_result *result)
 {
     bool is_answered = result->status == 200 || result->status == 500;
     const struct json *answer = is_answered ? read_answer(manager, result->body) : NULL;
     const struct json *tasks = json_member(answer, "tasks"), *expected = tasks ? tasks->first : NULL;
-    learn_latency_estimate(manager, pending, tasks);
+    struct bytes stop = find_stop(manager, result);
+    if (!stop.data)
+        learn_latency_estimate(manager, pending, tasks);
     for (size_t i = 0; i < pending->count; i++) {
         struct agenda_task *task = pending->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);
@@ -351,7 +368,9 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
     }
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
         (void)note(manager, pending->ns, json_member(member, "next"));
-    if (!tasks)
+    if (stop.data)
+        manager_namespaces_wait(manager, pending->ns, stop);
+    else if (!tasks)
         manager_namespaces_rest(manager, pending->ns, "running a task", result);
 }
 
@@ -419,13 +438,21 @@ static void end_scan(struct manager *manager, struct queue_request *pending, con
     ns->is_scanning = false;
     if (!ns->is_ours)
         return;
+    struct bytes stop = find_stop(manager, result);
+    if (stop.data) {
+        manager_namespaces_wait(manager, pending->ns, stop);
+        return;
+    }
     if (!due || due->kind != JSON_ARRAY) {
         manager_namespaces_rest(manager, pending->ns, "scan", result);
         return;
     }
     if (ns->failures)
         log_info("namespace=%s answers again", ns->code);
+    if (ns->is_stopped)
+        log_info("namespace=%s runs tasks again", ns->code);
     ns->failures = 0;
+    ns->is_stopped = false;
     take_due(manager, pending->ns, due, pending->before_ms);
     report_lost(manager, pending->ns, json_member(answer, "lost"));
     report_failures(manager, pending->ns, json_member(answer, "unreported"));

@@ -219,9 +219,11 @@ static void keep_database(struct keeper *keeper, const char *database)
 static void keep_all(struct keeper *keeper)
 {
     size_t count;
+    int64_t listed_ms = clock_monotonic_ms();
     const char *const *databases = keeper_databases_list(keeper->settings, keeper->arena, &count);
     for (size_t i = 0; i < count && stop_requested() == STOP_NOT; i++)
-        keep_database(keeper, databases[i]);
+        if (keeper_databases_has(keeper->settings, keeper->arena, databases[i], listed_ms))
+            keep_database(keeper, databases[i]);
     atomic_fetch_add(&keeper->board->rounds, 1);
     atomic_store(&keeper->board->round_s, (int64_t)time(NULL));
 }

@@ -1,12 +1,17 @@
 /* keeper_databases: read from the configurations in z. */
 #include "serve/keeper_databases.h"
 
-#include "edge/json.h"
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/namespace.h"
+
+enum { OLD_MS = 1000 };
 
 static const struct pg_statement namespaces = {
     "namespaces",
-    "select content from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = '' and not raw"
-    " and content is not null",
+    "select content, id = 'z' from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = ''"
+    " and not raw and content is not null order by id <> 'z'",
     0};
 
 enum fault keeper_databases_open(const struct settings *settings, const char *database, struct pg **pg_r)
@@ -22,17 +27,12 @@ enum fault keeper_databases_open(const struct settings *settings, const char *da
     return pg_open(&options, pg_r);
 }
 
-/* NULL: the configuration is invalid, or the namespace is closed. */
+/* NULL: the configuration is invalid, or what clients see of the namespace must not change. */
 static const char *read_database(struct arena *arena, struct bytes content)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct json *conf;
-    struct json_problem problem;
-    if (json_read(arena, content, &limits, &conf, &problem) || conf->kind != JSON_OBJECT)
-        return NULL;
-    const struct json *database = json_member(conf, "database"), *off = json_member(conf, "off");
-    return database && database->kind == JSON_STRING && !off
-               ? arena_copy(arena, database->value.data, database->value.size)
+    const struct ns_conf conf = namespace_read(arena, content);
+    return conf.state == NS_ON && conf.database.size
+               ? arena_copy(arena, conf.database.data, conf.database.size)
                : NULL;
 }
 
@@ -54,10 +54,26 @@ const char *const *keeper_databases_list(const struct settings *settings, struct
         return databases;
     databases = ARENA_ARRAY(arena, const char *, (size_t)pg_rows(rows) + 1);
     databases[0] = settings->z_database;
-    for (int row = 0; row < pg_rows(rows); row++) {
+    bool is_on = true; /* as far as z decides, whose row comes first */
+    for (int row = 0; row < pg_rows(rows) && is_on; row++) {
         const char *database = read_database(arena, pg_get_text(rows, row, 0));
+        if (pg_get_bool(rows, row, 1))
+            is_on = namespace_read(arena, pg_get_text(rows, row, 0)).state == NS_ON;
         if (database && strcmp(database, settings->z_database) != 0)
             databases[(*count_r)++] = database;
     }
     return databases;
+}
+
+bool keeper_databases_has(const struct settings *settings, struct arena *arena, const char *database,
+                          int64_t listed_ms)
+{
+    size_t count;
+    if (clock_monotonic_ms() - listed_ms < OLD_MS)
+        return true;
+    const char *const *databases = keeper_databases_list(settings, arena, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(databases[i], database) == 0)
+            return true;
+    return false;
 }

@@ -56,12 +56,37 @@ static const char *recall_database(struct worker_context *worker_context, struct
     return is_up ? "ok" : "down";
 }
 
+static void add_text(struct builder *body, const char *name, struct bytes text)
+{
+    if (!text.size)
+        return;
+    builder_printf(body, ",\"%s\":", name);
+    json_add_string(body, text);
+}
+
+/* What every caller may know of the namespace. */
+static void write_configuration(const struct ns_conf *conf, struct builder *body)
+{
+    builder_add_text(body, ",\"off\":");
+    if (conf->state < NS_OFF)
+        builder_add_text(body, "0");
+    else
+        json_add_string(body,
+                        conf->message.size ? conf->message : bytes_of(namespace_state_word(conf->state)));
+    builder_printf(body, ",\"state\":%d", conf->state);
+    add_text(body, "message", conf->message);
+    add_text(body, "label", conf->label);
+    add_text(body, "theme", conf->theme);
+    if (conf->options.size)
+        builder_printf(body, ",\"options\":%.*s", (int)conf->options.size, conf->options.data);
+}
+
 /* Also when z cannot be reached, so that the namespace's configuration is unknown. */
 static enum fault answer_ping(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     struct ns_conf conf;
     struct builder *body = reply->body;
-    const char *state = "?";
+    const char *database = "?";
     bool has_key;
     bool is_known = !access_configuration(worker_context, call, &conf);
     if (is_known && !access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
@@ -69,17 +94,14 @@ static enum fault answer_ping(struct worker_context *worker_context, struct call
     enum fault fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
-    if (is_known && has_key)
-        state = is_database_there(worker_context, call) ? "ok" : "down";
-    else if (is_known)
-        state = recall_database(worker_context, call);
+    bool is_gone = is_known && conf.state == NS_GONE; /* its database may have been dropped */
+    if (is_known && !is_gone && has_key)
+        database = is_database_there(worker_context, call) ? "ok" : "down";
+    else if (is_known && !is_gone)
+        database = recall_database(worker_context, call);
     write_ping(worker_context, body);
-    builder_add_text(body, ",\"off\":");
-    if (conf.off.size)
-        json_add_string(body, conf.off);
-    else
-        builder_add_text(body, "0");
-    builder_printf(body, ",\"db\":\"%s\"}", state);
+    write_configuration(&conf, body);
+    builder_printf(body, ",\"db\":\"%s\"}", database);
     return FAULT_NONE;
 }
 

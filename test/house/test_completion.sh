@@ -41,6 +41,7 @@ complete -p stampctl | grep -q _stampctl || { echo 'test_completion: bash has no
 expect 'stampctl n' 'ns nginx'
 expect 'stampctl pu' 'push'
 expect 'stampctl ns o' 'origins off on'
+expect 'stampctl ns state lab ' 'on readonly off gone'
 expect 'stampctl task ' 'list show history backlog run move hold drop'
 expect 'stampctl ns list --j' '--json'
 expect 'stampctl ns list --' '--config --admin-conninfo --json --help'

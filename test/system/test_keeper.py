@@ -91,7 +91,7 @@ def test_what_is_too_old_goes_and_nothing_else(lab):
 
 
 def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
-    lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb || '{"off":"maintenance"}')::text) from item
+    lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb || '{"state":2}')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
     lab.psql('demo', "insert into subscription (session, version, until) values ('session-of-the-closed', 1, 1)")
     lab.psql('lab', "insert into subscription (session, version, until) values ('session-of-the-open-1', 1, 1)")
@@ -99,7 +99,7 @@ def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
     lab.psql('lab', "insert into subscription (session, version, until) values ('session-of-the-open-2', 1, 1)")
     wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-of-the-open-2'"), what='another round')
     assert lab.psql('demo', "select 1 from subscription where session = 'session-of-the-closed'")
-    lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb - 'off')::text) from item
+    lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb - 'state')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
     wait_until(lambda: not lab.psql('demo', "select 1 from subscription where session = 'session-of-the-closed'"), what='the open one')
 

@@ -389,9 +389,9 @@ def test_rules_are_asked_and_asked_again(lab):
     wait_until(lambda: not listener.is_open)
     assert keeper.is_open
     refused('SCLOSED', Listener, lab, 'A', ns='demo', status=401)
-    rule(access='read', off='a pause')
+    rule(access='read', state=2, message='a pause')
     refused('OOFF', Listener, lab, 'A', ns='demo', status=503)
-    rule(access='read', off=None, origins=['https://page.example'])
+    rule(access='read', state=0, origins=['https://page.example'])
     again = Listener(lab, 'A', ns='demo')
     assert again.opened() is False and keeper.is_open
     answer = lab.http.get(f'{lab.url}/demo/live', params={'def': 'A'}, headers={'Origin': 'https://page.example'}, stream=True,
@@ -400,9 +400,9 @@ def test_rules_are_asked_and_asked_again(lab):
     answer.close()
     for one in (again, keeper):
         one.close()
-    rule(access='read', off='a pause')
+    rule(access='read', state=2, message='a pause')
     assert stream_of(lab, 'demo', 'A') == 'OOFF'  # a browser would never come again after a 503
-    rule(access='read', off=None)
+    rule(access='read', state=0)
     answer = lab.http.post(f'{lab.url}/demo/live', json={'defs': ['A'], 'admin': 'wrong'}, timeout=60)
     assert (answer.status_code, answer.json()['code']) == (403, 'SKEY')
 

@@ -301,6 +301,27 @@ def test_a_task_goes_on_while_it_leaves_a_checkpoint(stack, manager):
     assert history(stack, 'taskid, retry, step, exc') == [(task, 0, 7, None)]
 
 
+def test_a_task_stops_between_two_cycles_when_its_namespace_is_stopped(stack, manager):
+    """It keeps what its cycles have done, is not counted as failed, and goes on when the namespace is on."""
+    def set_state(state):
+        conf = stack.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
+        stack.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'state': state}}]}, admin=True)
+    task, outcomes = ask(stack, 'Cycles', {'id': 'x', 'cycles': 40, 'pause_ms': 100}), []
+    runner = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+    runner.start()
+    try:
+        wait_until(lambda: counted(stack, 'x') >= 2, what='the first cycles')
+        set_state(1)
+        runner.join()
+        done = counted(stack, 'x')
+        assert outcomes[0]['result'] == 'more' and 2 <= done < 40 and row(stack, task, 'retry, starttime') == (0, None)
+    finally:
+        set_state(0)
+    while manager.run(task)['result'] == 'more':
+        pass
+    assert counted(stack, 'x') == 40
+
+
 @pytest.mark.parametrize('how', ['fail', 'die'])
 def test_after_a_failure_it_goes_on_from_its_last_checkpoint(stack, manager, how):
     task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 5, how: 3})

@@ -1,4 +1,4 @@
-/* test_control: the pure parts of stampctl: names, configurations, map, templates, migrations, lines,
+/* test_control: the pure parts of stampctl: configurations, map, templates, migrations, lines,
  * options. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,114 +46,25 @@ static const char *text_of(struct bytes text)
 
 /* --- namespaces --- */
 
-static void codes(void **state UNUSED)
-{
-    assert_true(namespace_is_code("a"));
-    assert_true(namespace_is_code("demo2"));
-    assert_true(namespace_is_code("abcdefghijklmnop"));
-    assert_false(namespace_is_code("abcdefghijklmnopq"));
-    assert_false(namespace_is_code(""));
-    assert_false(namespace_is_code("2demo"));
-    assert_false(namespace_is_code("Demo"));
-    assert_false(namespace_is_code("de-mo"));
-    assert_false(namespace_is_code("demo\n"));
-    assert_true(namespace_is_reserved("ping"));
-    assert_true(namespace_is_reserved("metrics"));
-    assert_true(namespace_is_reserved("qm"));
-    assert_true(namespace_is_reserved("qmail"));
-    assert_false(namespace_is_reserved("pings"));
-    assert_false(namespace_is_reserved("q"));
-}
-
-static void database_names(void **state UNUSED)
-{
-    char longest[65];
-    memset(longest, 'a', 64);
-    longest[64] = '\0';
-    assert_false(namespace_is_database(longest));
-    longest[63] = '\0';
-    assert_true(namespace_is_database(longest));
-    assert_true(namespace_is_database("stampd_demo-2"));
-    assert_false(namespace_is_database(""));
-    assert_false(namespace_is_database("a b"));
-    assert_false(namespace_is_database("a;"));
-    assert_false(namespace_is_database("$a"));
-    assert_false(namespace_is_database("1a"));
-    assert_false(namespace_is_database("\xC3\xA9t\xC3\xA9"));
-}
-
-static void origins(void **state UNUSED)
-{
-    static const char *const good[] = {"*",
-                                       "https://app.example",
-                                       "http://localhost:8080",
-                                       "https://127.0.0.1",
-                                       "https://[::1]:443",
-                                       "https://xn--nxasmq6b.example",
-                                       "chrome-extension://abc"};
-    static const char *const wrong[] = {"",
-                                        "null",
-                                        "app.example",
-                                        "https://",
-                                        "https://app.example/",
-                                        "https://App.example",
-                                        "https:/a",
-                                        "https://a:",
-                                        "https://a:123456",
-                                        "https://a:80x",
-                                        "https://a b",
-                                        "https://[]",
-                                        "https://[",
-                                        "https://[::1",
-                                        "https://a\r\nX: y",
-                                        "1://a",
-                                        "**",
-                                        "https://*.a"};
-    for (size_t i = 0; i < COUNT_OF(good); i++)
-        if (!namespace_is_origin(good[i]))
-            fail_msg("%s", good[i]);
-    for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        if (namespace_is_origin(wrong[i]))
-            fail_msg("%s", wrong[i]);
-    char longest[300] = "https://";
-    memset(longest + 8, 'a', 248);
-    assert_false(namespace_is_origin(longest));
-    longest[255] = '\0';
-    assert_true(namespace_is_origin(longest));
-}
-
 static void configurations(void **state UNUSED)
 {
     struct namespace_conf conf;
-    assert_true(namespace_read_conf(arena, "demo", BYTES("{\"database\":\"d\"}"), &conf));
+    assert_true(ns_registry_parse(arena, "demo", BYTES("{\"database\":\"d\"}"), &conf));
     assert_string_equal(conf.database, "d");
     assert_string_equal(conf.access, "closed");
-    assert_string_equal(conf.off, "");
-    assert_true(namespace_read_conf(
-        arena, "demo", BYTES("{\"off\":\"a\\u00e9\",\"access\":\"open\",\"database\":\"d\"}"), &conf));
-    assert_string_equal(conf.off, "a\xC3\xA9");
+    assert_int_equal(conf.state, NS_ON);
+    assert_string_equal(conf.message, "");
+    assert_true(ns_registry_parse(
+        arena, "demo", BYTES("{\"state\":1,\"message\":\"a\\u00e9\",\"access\":\"open\",\"database\":\"d\"}"),
+        &conf));
+    assert_int_equal(conf.state, NS_READONLY);
+    assert_string_equal(conf.message, "a\xC3\xA9");
     assert_string_equal(conf.access, "open");
-    assert_false(namespace_read_conf(arena, "demo", BYTES("{}"), &conf));
-    assert_false(namespace_read_conf(arena, "demo", BYTES("[]"), &conf));
-    assert_false(namespace_read_conf(arena, "demo", BYTES("{\"database\":1}"), &conf));
-    assert_false(namespace_read_conf(arena, "demo", BYTES("{\"database\":\"d\",\"access\":\"all\"}"), &conf));
-    assert_false(namespace_read_conf(arena, "demo", BYTES("{\"database\":\"d;\"}"), &conf));
-}
-
-static void members_change_and_the_others_stay(void **state UNUSED)
-{
-    struct bytes text = namespace_set_member(arena, NO_BYTES, "database", "d");
-    assert_string_equal(text_of(text), "{\"database\":\"d\"}");
-    text = BYTES("{ \"x\" : [1, {\"off\":2}] , \"off\":\"a\",\"y\":1e400}");
-    assert_string_equal(text_of(namespace_set_member(arena, text, "off", "say \"b\"")),
-                        "{\"x\":[1, {\"off\":2}],\"off\":\"say \\\"b\\\"\",\"y\":1e400}");
-    assert_string_equal(text_of(namespace_set_member(arena, text, "off", NULL)),
-                        "{\"x\":[1, {\"off\":2}],\"y\":1e400}");
-    assert_string_equal(text_of(namespace_set_member(arena, BYTES("{\"off\":\"a\"}"), "off", NULL)), "{}");
-    assert_string_equal(text_of(namespace_set_json(arena, text, "x", BYTES("[\"*\"]"))),
-                        "{\"x\":[\"*\"],\"off\":\"a\",\"y\":1e400}");
-    assert_string_equal(text_of(namespace_set_json(arena, text, "x", NO_BYTES)),
-                        "{\"off\":\"a\",\"y\":1e400}");
+    assert_false(ns_registry_parse(arena, "demo", BYTES("{}"), &conf));
+    assert_false(ns_registry_parse(arena, "demo", BYTES("[]"), &conf));
+    assert_false(ns_registry_parse(arena, "demo", BYTES("{\"database\":1}"), &conf));
+    assert_false(ns_registry_parse(arena, "demo", BYTES("{\"database\":\"d\",\"access\":\"all\"}"), &conf));
+    assert_false(ns_registry_parse(arena, "demo", BYTES("{\"database\":\"d;\"}"), &conf));
 }
 
 static void map_of_namespaces(void **state UNUSED)
@@ -567,11 +478,7 @@ static void wrong_options_are_refused(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes),
-        cmocka_unit_test(database_names),
-        cmocka_unit_test(origins),
         cmocka_unit_test(configurations),
-        cmocka_unit_test(members_change_and_the_others_stay),
         cmocka_unit_test(map_of_namespaces),
         cmocka_unit_test(templates),
         cmocka_unit_test(migration_names),

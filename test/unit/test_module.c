@@ -102,7 +102,7 @@ static void rights_are_declared(void **state UNUSED)
     assert_int_equal(run_call("Trial", NULL, in_z), FAULT_SCLOSED);
     configure("{\"access\":\"open\"}");
     assert_int_equal(run_call("Rule", NULL, (struct call){0}), FAULT_SCLOSED);
-    configure("{\"access\":\"open\",\"off\":\"back at noon\"}");
+    configure("{\"access\":\"open\",\"state\":2,\"message\":\"back at noon\"}");
     assert_int_equal(run_call("Trial", NULL, (struct call){0}), FAULT_OOFF);
     assert_int_equal(works, 0);
 }

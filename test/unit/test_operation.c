@@ -14,6 +14,7 @@
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 #include "store/store_commit.h"
+#include "model/namespace.h"
 #include "operation/reply.h"
 #include "worker_context_world.h"
 
@@ -171,12 +172,51 @@ static void rights_are_denied_by_default(void **state UNUSED)
     configure(NULL);
     assert_int_equal(run("get", get), FAULT_NNAMESPACE);
     assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_NNAMESPACE);
-    configure("{\"access\":\"open\",\"off\":\"back at noon\"}");
+    configure("{\"access\":\"open\",\"state\":2,\"message\":\"back at noon\"}");
     assert_int_equal(run("get", get), FAULT_OOFF);
     assert_string_equal(reply.detail, "back at noon");
     assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_NONE);
     settings.admin_key_sha256 = no_key;
     assert_int_equal(run("get", "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}"), FAULT_SKEY);
+}
+
+static void configure_z(const char *conf)
+{
+    static int64_t version = 101;
+    fake_change("Namespace", "z", version++, conf);
+    slots_move_all(segment);
+}
+
+/* The higher of the two states applies, with its message. */
+static void states_of_z_apply_to_all(void **state UNUSED)
+{
+    static const char get[] = "{\"param\":{\"docs\":[]}}", put[] = "{\"param\":{\"docs\":[]}}",
+                      admin[] = "{\"admin\":\"open sesame\",\"param\":{\"docs\":[]}}";
+    static const enum fault of_get[] = {FAULT_NONE, FAULT_NONE, FAULT_OOFF, FAULT_OGONE},
+                            of_put[] = {FAULT_NONE, FAULT_OREADONLY, FAULT_OOFF, FAULT_OGONE},
+                            of_admin[] = {FAULT_NONE, FAULT_OREADONLY, FAULT_NONE, FAULT_OGONE};
+    for (int own = NS_ON; own <= NS_GONE; own++)
+        for (int z = NS_ON; z <= NS_GONE; z++) {
+            int highest = own > z ? own : z;
+            configure(arena_printf(arena, "{\"access\":\"open\",\"state\":%d,\"message\":\"own\"}", own));
+            configure_z(arena_printf(arena, "{\"state\":%d,\"message\":\"all\"}", z));
+            assert_int_equal(run("get", get), of_get[highest]);
+            assert_int_equal(run("put", put), of_put[highest]);
+            if (highest)
+                assert_string_equal(reply.detail, own >= z ? "own" : "all");
+            assert_int_equal(run("put", admin), of_admin[highest]);
+        }
+    configure_z("{\"state\":\"on\"}");
+    configure("{\"access\":\"open\"}");
+    assert_int_equal(run("get", get), FAULT_OOFF);
+    assert_null(reply.detail);
+    assert_int_equal(run("get", admin), FAULT_NONE);
+    configure_z("{}");
+    configure("{\"access\":\"open\",\"state\":null}");
+    assert_int_equal(run("get", get), FAULT_OOFF);
+    assert_int_equal(run("get", admin), FAULT_NONE);
+    configure("{\"access\":\"open\"}");
+    assert_int_equal(run("get", get), FAULT_NONE);
 }
 
 static void arguments_are_checked(void **state UNUSED)
@@ -335,8 +375,9 @@ static void ping_tells_time_build_and_state(void **state UNUSED)
     body.size = 0;
     route_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
-    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"db\":\"ok\"}");
-    assert_int_equal(fake.loads, 2); /* the configuration, and the first use of the database */
+    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"state\":0,\"db\":\"ok\"}");
+    assert_int_equal(fake.loads,
+                     3); /* the configurations of it and of z, and the first use of its database */
     const int ns = documents_ns(worker_context.documents, call.database);
     for (int is_up = 0; is_up < 2; is_up++) {
         namespaces_set_health(worker_context.segment, ns, is_up);
@@ -345,7 +386,7 @@ static void ping_tells_time_build_and_state(void **state UNUSED)
         builder_add(&body, "", 1);
         assert_non_null(strstr(body.data, is_up ? "\"db\":\"ok\"" : "\"db\":\"down\""));
     }
-    assert_int_equal(fake.loads, 2);
+    assert_int_equal(fake.loads, 3);
     call.database = NO_BYTES;
     route_run(&worker_context, &call, &reply);
     assert_int_equal(reply.fault, FAULT_NNAMESPACE);
@@ -359,6 +400,7 @@ int main(void)
         TEST(versions_expected),
         TEST(a_sync_follows_the_operation),
         TEST(rights_are_denied_by_default),
+        TEST(states_of_z_apply_to_all),
         TEST(arguments_are_checked),
         TEST(classes_are_listed_page_by_page),
         TEST(limits_name_themselves_and_the_value),

@@ -296,8 +296,8 @@ static enum fault look_or_change(struct asking *asking)
         fault = store_subscriptions_change(store, attempt->ns, asking->arena, attempt->call->session,
                                            &asking->change, &subscription, &is_there, &limit);
     else
-        fault = store_subscriptions_read(store, attempt->ns, asking->arena, attempt->call->session, true,
-                                         &subscription, &is_there);
+        fault = store_subscriptions_read(store, attempt->ns, asking->arena, attempt->call->session,
+                                         !attempt->call->is_read_only, &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
         return refuse_one_more(asking, limit);
     if (!fault && !is_there)
@@ -318,6 +318,11 @@ static enum fault check_members(const struct asking *asking, bool *is_drop_r)
     return fault;
 }
 
+static bool is_look(const struct call *call)
+{
+    return !call->param || !call->param->first;
+}
+
 static enum fault subs_work(struct attempt *attempt)
 {
     struct asking asking = {.attempt = attempt,
@@ -336,4 +341,5 @@ static enum fault subs_work(struct attempt *attempt)
                                     asking.arena, attempt->call->session);
 }
 
-const struct operation builtin_subs = {.name = "subs", .right = RIGHT_READ, .work = subs_work};
+const struct operation builtin_subs = {
+    .name = "subs", .right = RIGHT_READ, .work = subs_work, .is_look = is_look};

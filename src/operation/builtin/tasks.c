@@ -298,6 +298,16 @@ static enum fault drop(const struct inquiry *inquiry)
     return hold_or_drop(inquiry, STATEMENT_TASK_DROP, "drop", "dropped");
 }
 
+static bool is_look(const struct call *call)
+{
+    static const char *const queries[] = {"list", "show", "history", "backlog"};
+    const struct json *first = call->param ? call->param->first : NULL;
+    for (size_t i = 0; first && !first->next && i < COUNT_OF(queries); i++)
+        if (bytes_equal(first->name, bytes_of(queries[i])))
+            return true;
+    return false;
+}
+
 static enum fault tasks_work(struct attempt *attempt)
 {
     static const struct {
@@ -331,4 +341,4 @@ static enum fault tasks_work(struct attempt *attempt)
 }
 
 const struct operation builtin_tasks = {
-    .name = "tasks", .right = RIGHT_ADMIN, .only_reads = true, .work = tasks_work};
+    .name = "tasks", .right = RIGHT_ADMIN, .only_reads = true, .work = tasks_work, .is_look = is_look};

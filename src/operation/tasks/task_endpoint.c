@@ -50,7 +50,8 @@ static enum fault check(struct worker_context *worker_context, struct call *call
         return refuse_key(call, reply, "key");
     call->admin = call->bearer =
         NO_BYTES; /* the administrator's key has no effect here: no task carries it */
-    return access_enter(worker_context, call, reply);
+    enum fault fault = access_enter(worker_context, call, reply);
+    return fault ? fault : access_check_tasks(call, reply);
 }
 
 /* --- the answer --- */

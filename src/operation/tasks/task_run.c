@@ -11,6 +11,7 @@
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "store/store_tasks.h"
+#include "operation/access.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
@@ -294,11 +295,17 @@ static bool has_time(const struct work *work)
     return left_ms >= 0 && (!work->cycles || left_ms >= 2 * work->longest_ms);
 }
 
+/* The administrator may have stopped the namespace since the request began. */
+static bool is_served(const struct run *run)
+{
+    return access_runs_tasks(run->worker_context, run->call);
+}
+
 static void run_alone(struct run *run, struct work *work)
 {
     task_owner_work(run->worker_context->segment, work->task->id);
     while (!work->is_over) {
-        if (!has_time(work) || (work->cycles && !has_room(run))) {
+        if (!has_time(work) || (work->cycles && (!has_room(run) || !is_served(run)))) {
             interrupt(run, work);
             return;
         }
@@ -497,7 +504,8 @@ static void run_rest(struct run *run, struct work *works, size_t count, int64_t 
             end(work, "busy"); /* not begun, but still claimed: a scan brings it back */
             continue;
         }
-        if (!is_shared(work) && i && (clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run))) {
+        bool is_behind = clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run);
+        if (i && ((!is_shared(work) && is_behind) || !is_served(run))) {
             interrupt(run, work);
         } else {
             limit_time(run, work);

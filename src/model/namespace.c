@@ -1,0 +1,279 @@
+/* namespace: codes of namespaces, and their configurations as JSON. */
+#include "model/namespace.h"
+
+#include <string.h>
+
+enum { ORIGIN_MAX = 255 };
+
+static const char *const reserved_codes[] = {"ping", "live", "ready", "metrics", "console", "doc"};
+static const char *const access_words[] = {
+    [ACCESS_CLOSED] = "closed", [ACCESS_READ] = "read", [ACCESS_OPEN] = "open"};
+static const char *const state_words[] = {
+    [NS_ON] = "on", [NS_READONLY] = "readonly", [NS_OFF] = "off", [NS_GONE] = "gone"};
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool namespace_is_code(const char *code)
+{
+    size_t size = strlen(code);
+    if (size < 1 || size > 16 || !is_lower(code[0]))
+        return false;
+    for (size_t i = 1; i < size; i++)
+        if (!is_lower(code[i]) && !is_digit(code[i]))
+            return false;
+    return true;
+}
+
+bool namespace_is_reserved(const char *code)
+{
+    for (size_t i = 0; i < COUNT_OF(reserved_codes); i++)
+        if (strcmp(code, reserved_codes[i]) == 0)
+            return true;
+    return strncmp(code, "qm", 2) == 0;
+}
+
+bool namespace_is_database(const char *name)
+{
+    size_t size = strlen(name);
+    if (size < 1 || size > 63 || is_digit(name[0]) || name[0] == '-')
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!is_lower(name[i]) && !is_digit(name[i]) && !(name[i] >= 'A' && name[i] <= 'Z') &&
+            name[i] != '_' && name[i] != '-')
+            return false;
+    return true;
+}
+
+static bool find_word(const char *const *words, size_t count, struct bytes word, size_t *place_r)
+{
+    for (*place_r = 0; *place_r < count; ++*place_r)
+        if (bytes_equal(word, bytes_of(words[*place_r])))
+            return true;
+    return false;
+}
+
+bool namespace_is_access(const char *word)
+{
+    size_t place;
+    return find_word(access_words, COUNT_OF(access_words), bytes_of(word), &place);
+}
+
+const char *namespace_access_word(enum access_mode mode)
+{
+    return access_words[mode];
+}
+
+const char *namespace_state_word(enum ns_state state)
+{
+    return state_words[state];
+}
+
+bool namespace_find_state(const char *word, enum ns_state *state_r)
+{
+    size_t place;
+    bool is_found = find_word(state_words, COUNT_OF(state_words), bytes_of(word), &place);
+    if (is_found)
+        *state_r = (enum ns_state)place;
+    return is_found;
+}
+
+bool namespace_is_origin(const char *text)
+{
+    static const char scheme[] = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+    static const char host[] = "abcdefghijklmnopqrstuvwxyz0123456789-.", digits[] = "0123456789";
+    if (strcmp(text, "*") == 0)
+        return true;
+    size_t size = is_lower(*text) ? strspn(text, scheme) : 0;
+    if (!size || strlen(text) > ORIGIN_MAX || strncmp(text + size, "://", 3) != 0)
+        return false;
+    text += size + 3;
+    bool is_six = *text == '[';
+    size = is_six ? 1 + strspn(text + 1, "0123456789abcdef:.") : strspn(text, host);
+    if (!size || (is_six && (size == 1 || text[size++] != ']')))
+        return false;
+    text += size;
+    size = *text == ':' ? strspn(text + 1, digits) : 0;
+    return !*text || (size >= 1 && size <= 5 && !text[1 + size]);
+}
+
+/* --- members --- */
+
+/* One value, as it is in the struct; false: malformed, and nothing is set. */
+typedef bool reader(struct arena *arena, const struct json *value, struct ns_conf *conf);
+
+static bool read_access(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    size_t place;
+    bool is_one =
+        value->kind == JSON_STRING && find_word(access_words, COUNT_OF(access_words), value->value, &place);
+    if (is_one)
+        conf->mode = (enum access_mode)place;
+    return is_one;
+}
+
+static bool read_state(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    int64_t number;
+    bool is_one = json_is_i64(value, &number) && number >= NS_ON && number <= NS_GONE;
+    conf->state = is_one ? (enum ns_state)number : NS_OFF;
+    return is_one;
+}
+
+static bool read_text(const struct json *value, size_t most, struct bytes *text_r)
+{
+    bool is_one = value->kind == JSON_STRING && value->value.size <= most;
+    if (is_one)
+        *text_r = value->value;
+    return is_one;
+}
+
+static bool read_message(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    return read_text(value, NAMESPACE_MESSAGE_MOST, &conf->message);
+}
+
+static bool read_label(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    return read_text(value, NAMESPACE_LABEL_MOST, &conf->label);
+}
+
+static bool read_theme(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    return read_text(value, NAMESPACE_THEME_MOST, &conf->theme);
+}
+
+static bool read_options(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    static const struct json_limits limits = {.depth = NAMESPACE_OPTIONS_DEPTH, .tree_depth = 1};
+    struct json *root;
+    struct json_problem problem;
+    bool is_one = value->kind == JSON_OBJECT && value->text.size <= NAMESPACE_OPTIONS_MOST &&
+                  json_read(arena, value->text, &limits, &root, &problem) == FAULT_NONE;
+    if (is_one)
+        conf->options = value->text;
+    return is_one;
+}
+
+static bool read_origins(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    if (value->kind != JSON_ARRAY || value->is_shallow || value->count > NAMESPACE_ORIGINS_MOST)
+        return false;
+    for (const struct json *one = value->first; one; one = one->next)
+        if (one->kind != JSON_STRING ||
+            !namespace_is_origin(arena_copy(arena, one->value.data, one->value.size)))
+            return false;
+    conf->origins = value;
+    return true;
+}
+
+static bool read_database(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    bool is_one = value->kind == JSON_STRING &&
+                  namespace_is_database(arena_copy(arena, value->value.data, value->value.size));
+    if (is_one)
+        conf->database = value->value;
+    return is_one;
+}
+
+static const struct ns_member {
+    const char *name, *expected;
+    reader *read;
+} members[] = {
+    {"access", "One of closed, read, open is expected.", read_access},
+    {"label", "A text of at most 200 bytes is expected.", read_label},
+    {"message", "A text of at most 1000 bytes is expected.", read_message},
+    {"options", "An object of at most 4096 bytes and 16 levels is expected.", read_options},
+    {"origins", "An array of at most 32 origins is expected, each * or like https://host:port.",
+     read_origins},
+    {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
+    {"theme", "A text of at most 64 bytes is expected.", read_theme},
+    {"database", NULL, read_database}, /* only stampctl changes it */
+};
+
+const char *namespace_refuse_member(struct arena *arena, struct bytes name, const struct json *value)
+{
+    struct ns_conf conf;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (members[i].expected && bytes_equal(name, bytes_of(members[i].name)))
+            return members[i].read(arena, value, &conf) ? NULL : members[i].expected;
+    return "One of " NAMESPACE_MEMBERS " is expected.";
+}
+
+/* --- configurations --- */
+
+struct ns_conf namespace_read(struct arena *arena, struct bytes content)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2, .nodes = 4096};
+    struct ns_conf result = {.mode = ACCESS_CLOSED};
+    struct json *object;
+    struct json_problem problem;
+    if (!content.data)
+        return result;
+    if (json_read(arena, content, &limits, &object, &problem) || object->kind != JSON_OBJECT)
+        return (struct ns_conf){.state = NS_OFF, .wrong = ""};
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct json *value = json_member(object, members[i].name);
+        if (value && !members[i].read(arena, value, &result) && !result.wrong)
+            result.wrong = members[i].name;
+    }
+    return result;
+}
+
+static const struct json *read_object(struct arena *arena, struct bytes text)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *root;
+    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
+        return NULL;
+    return root;
+}
+
+static void add_member(struct builder *builder, struct bytes name, struct bytes value)
+{
+    if (builder->size > 1)
+        builder_add_text(builder, ",");
+    json_add_string(builder, name);
+    builder_add_text(builder, ":");
+    builder_add_bytes(builder, value);
+}
+
+struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value)
+{
+    const struct json *object = text.data ? read_object(arena, text) : NULL;
+    struct builder builder = {0};
+    bool is_set = !value.data;
+    builder_add_text(&builder, "{");
+    for (const struct json *member = object ? object->first : NULL; member; member = member->next) {
+        if (!bytes_equal(member->name, bytes_of(name))) {
+            add_member(&builder, member->name, member->text);
+        } else if (!is_set) {
+            add_member(&builder, member->name, value);
+            is_set = true;
+        }
+    }
+    if (!is_set)
+        add_member(&builder, bytes_of(name), value);
+    builder_add_text(&builder, "}");
+    struct bytes result = {arena_copy(arena, builder.data, builder.size), builder.size};
+    builder_free(&builder);
+    return result;
+}
+
+struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name, const char *value)
+{
+    struct builder string = {0};
+    if (value)
+        json_add_string(&string, bytes_of(value));
+    struct bytes result = namespace_set_json(arena, text, name, value ? builder_bytes(&string) : NO_BYTES);
+    builder_free(&string);
+    return result;
+}

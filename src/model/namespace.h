@@ -1,0 +1,83 @@
+/* namespace: the code of a namespace, and its configuration: the item Conf of the document Namespace/<code>
+ * in the namespace z, a JSON object.  The server and stampctl read and validate it here.
+ *
+ * | member | value | absent |
+ * | --- | --- | --- |
+ * | database | name of a database | the namespace does not exist |
+ * | access | closed, read or open | closed |
+ * | state | an integer from 0 to 3, see enum ns_state | 0 |
+ * | message | text for callers about the state | none |
+ * | origins | array of CORS origins | none |
+ * | label, theme | texts for clients | none |
+ * | options | object for clients | none |
+ *
+ * Other members are allowed and ignored. */
+#ifndef STAMPD_MODEL_NAMESPACE_H
+#define STAMPD_MODEL_NAMESPACE_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "edge/json.h"
+
+enum {
+    NAMESPACE_CODE_MOST = 16,
+    NAMESPACE_MESSAGE_MOST = 1000, /* bytes, like those below */
+    NAMESPACE_LABEL_MOST = 200,
+    NAMESPACE_THEME_MOST = 64,
+    NAMESPACE_OPTIONS_MOST = 4096,
+    NAMESPACE_OPTIONS_DEPTH = 16,
+    NAMESPACE_ORIGINS_MOST = 32
+};
+
+enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
+
+/* What is served.  The effective state is the highest of a namespace's own and that of z. */
+enum ns_state {
+    NS_ON,
+    NS_READONLY, /* nothing is changed, by anybody; tasks wait */
+    NS_OFF,      /* only administrators are served; tasks wait */
+    NS_GONE      /* nothing is served */
+};
+
+struct ns_conf {
+    enum access_mode mode;
+    enum ns_state state;        /* NS_OFF: also if the member is malformed */
+    struct bytes database;      /* empty: no configuration, or none that can be read */
+    struct bytes message;       /* empty: none; so are label and theme */
+    struct bytes label, theme;  /* for clients */
+    struct bytes options;       /* as written; empty: none */
+    const struct json *origins; /* an array: origins whose pages may read answers; NULL: none */
+    const char *wrong;          /* the first malformed member; "": the text is no object; NULL: none */
+};
+
+/* Parses the content of the item Conf, NO_BYTES: there is none.  A malformed member counts as absent, except
+ * for the state.  The texts are slices of the content, or in the arena. */
+struct ns_conf namespace_read(struct arena *arena, struct bytes content);
+/* What is expected of a member that may be changed while the namespace is in use: all but `database`; NULL:
+ * the value is valid. */
+const char *namespace_refuse_member(struct arena *arena, struct bytes name, const struct json *value);
+/* The names of these members, for messages. */
+#define NAMESPACE_MEMBERS "access label message options origins state theme"
+
+/* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
+bool namespace_is_code(const char *code);
+/* Is the code reserved for the server (ping live ready metrics console doc qm…)? */
+bool namespace_is_reserved(const char *code);
+/* Can it name a database without quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
+bool namespace_is_database(const char *name);
+bool namespace_is_access(const char *word);
+const char *namespace_access_word(enum access_mode mode);
+/* The word for a state: on, readonly, off, gone; and the reverse, false: it is none of them. */
+const char *namespace_state_word(enum ns_state state);
+MUST_USE bool namespace_find_state(const char *word, enum ns_state *state_r);
+/* Is it "*", or an origin as browsers send it: scheme://host or scheme://host:port, in lower case? */
+bool namespace_is_origin(const char *text);
+
+/* The JSON object `text` (NO_BYTES: {}) with the text member `name` set to `value`, or removed when NULL. All
+ * other members stay as they were written. */
+struct bytes namespace_set_member(struct arena *arena, struct bytes text, const char *name,
+                                  const char *value);
+/* The same with a member of any kind, given as JSON; removed when NO_BYTES. */
+struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value);
+
+#endif

@@ -1,0 +1,202 @@
+/* test_namespace: codes of namespaces, and the members of their configurations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "model/namespace.h"
+
+static struct arena *arena;
+
+static int set_up(void **state UNUSED)
+{
+    arena = arena_create("test");
+    return 0;
+}
+
+static int tear_down(void **state UNUSED)
+{
+    arena_destroy(arena);
+    return 0;
+}
+
+static const char *text_of(struct bytes text)
+{
+    return arena_copy(arena, text.data, text.size);
+}
+
+static void codes(void **state UNUSED)
+{
+    assert_true(namespace_is_code("a"));
+    assert_true(namespace_is_code("demo2"));
+    assert_true(namespace_is_code("abcdefghijklmnop"));
+    assert_false(namespace_is_code("abcdefghijklmnopq"));
+    assert_false(namespace_is_code(""));
+    assert_false(namespace_is_code("2demo"));
+    assert_false(namespace_is_code("Demo"));
+    assert_false(namespace_is_code("de-mo"));
+    assert_false(namespace_is_code("demo\n"));
+    assert_true(namespace_is_reserved("ping"));
+    assert_true(namespace_is_reserved("metrics"));
+    assert_true(namespace_is_reserved("qm"));
+    assert_true(namespace_is_reserved("qmail"));
+    assert_false(namespace_is_reserved("pings"));
+    assert_false(namespace_is_reserved("q"));
+}
+
+static void database_names(void **state UNUSED)
+{
+    char longest[65];
+    memset(longest, 'a', 64);
+    longest[64] = '\0';
+    assert_false(namespace_is_database(longest));
+    longest[63] = '\0';
+    assert_true(namespace_is_database(longest));
+    assert_true(namespace_is_database("stampd_demo-2"));
+    assert_false(namespace_is_database(""));
+    assert_false(namespace_is_database("a b"));
+    assert_false(namespace_is_database("a;"));
+    assert_false(namespace_is_database("$a"));
+    assert_false(namespace_is_database("1a"));
+    assert_false(namespace_is_database("\xC3\xA9t\xC3\xA9"));
+}
+
+static void origins(void **state UNUSED)
+{
+    static const char *const good[] = {"*",
+                                       "https://app.example",
+                                       "http://localhost:8080",
+                                       "https://127.0.0.1",
+                                       "https://[::1]:443",
+                                       "https://xn--nxasmq6b.example",
+                                       "chrome-extension://abc"};
+    static const char *const wrong[] = {"",
+                                        "null",
+                                        "app.example",
+                                        "https://",
+                                        "https://app.example/",
+                                        "https://App.example",
+                                        "https:/a",
+                                        "https://a:",
+                                        "https://a:123456",
+                                        "https://a:80x",
+                                        "https://a b",
+                                        "https://[]",
+                                        "https://[",
+                                        "https://[::1",
+                                        "https://a\r\nX: y",
+                                        "1://a",
+                                        "**",
+                                        "https://*.a"};
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!namespace_is_origin(good[i]))
+            fail_msg("%s", good[i]);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        if (namespace_is_origin(wrong[i]))
+            fail_msg("%s", wrong[i]);
+    char longest[300] = "https://";
+    memset(longest + 8, 'a', 248);
+    assert_false(namespace_is_origin(longest));
+    longest[255] = '\0';
+    assert_true(namespace_is_origin(longest));
+}
+
+/* A malformed state never opens a namespace; any other malformed member counts as absent. */
+static void malformed_members(void **state UNUSED)
+{
+    static const char *const states[] = {"\"off\"", "7", "-1", "1.0", "1e0", "null", "true", "[]", "\"0\""};
+    static const struct {
+        const char *text, *wrong;
+    } cases[] = {{"{\"database\":\"d\",\"access\":\"all\"}", "access"},
+                 {"{\"database\":\"d;\"}", "database"},
+                 {"{\"label\":7}", "label"},
+                 {"{\"theme\":null}", "theme"},
+                 {"{\"message\":[]}", "message"},
+                 {"{\"options\":[]}", "options"},
+                 {"{\"options\":{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}}", "options"},
+                 {"{\"origins\":[\"https://a/\"]}", "origins"},
+                 {"{\"origins\":\"*\"}", "origins"}};
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        const struct ns_conf conf = namespace_read(
+            arena, bytes_of(arena_printf(arena, "{\"database\":\"d\",\"state\":%s}", states[i])));
+        assert_int_equal(conf.state, NS_OFF);
+        assert_string_equal(conf.wrong, "state");
+        assert_true(bytes_equal(conf.database, BYTES("d")));
+    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct ns_conf conf = namespace_read(arena, bytes_of(cases[i].text));
+        assert_int_equal(conf.state, NS_ON);
+        assert_string_equal(conf.wrong, cases[i].wrong);
+        assert_int_equal(conf.mode, ACCESS_CLOSED);
+        assert_true(!conf.label.size && !conf.theme.size && !conf.message.size && !conf.options.size);
+        assert_null(conf.origins);
+    }
+    assert_int_equal(namespace_read(arena, BYTES("{")).state, NS_OFF);
+    assert_int_equal(namespace_read(arena, BYTES("[]")).state, NS_OFF);
+    assert_int_equal(namespace_read(arena, NO_BYTES).state, NS_ON);
+    assert_null(namespace_read(arena, NO_BYTES).wrong);
+}
+
+static void sizes_of_members(void **state UNUSED)
+{
+    static const struct {
+        const char *name;
+        size_t most;
+    } cases[] = {{"label", NAMESPACE_LABEL_MOST},
+                 {"theme", NAMESPACE_THEME_MOST},
+                 {"message", NAMESPACE_MESSAGE_MOST},
+                 {"options", NAMESPACE_OPTIONS_MOST}};
+    static const struct json_limits limits = {.depth = 8, .tree_depth = 8};
+    static char longest[NAMESPACE_OPTIONS_MOST + 2];
+    memset(longest, 'a', sizeof longest - 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t more = 0; more < 2; more++) {
+            bool is_options = strcmp(cases[i].name, "options") == 0;
+            int size = (int)(cases[i].most + more - (is_options ? strlen("{\"a\":\"\"}") : 0));
+            struct json *value;
+            struct json_problem problem;
+            const char *text =
+                arena_printf(arena, is_options ? "{\"a\":\"%.*s\"}" : "\"%.*s\"", size, longest);
+            assert_int_equal(json_read(arena, bytes_of(text), &limits, &value, &problem), FAULT_NONE);
+            const char *refused = namespace_refuse_member(arena, bytes_of(cases[i].name), value);
+            assert_int_equal(refused != NULL, more);
+            char *most = arena_printf(arena, " %zu ", cases[i].most);
+            assert_true(!refused || strstr(refused, most));
+        }
+    const struct json null = {.kind = JSON_NULL};
+    assert_non_null(strstr(namespace_refuse_member(arena, BYTES("database"), &null), NAMESPACE_MEMBERS));
+    assert_non_null(strstr(namespace_refuse_member(arena, BYTES("off"), &null), NAMESPACE_MEMBERS));
+}
+
+static void members_change_and_the_others_stay(void **state UNUSED)
+{
+    struct bytes text = namespace_set_member(arena, NO_BYTES, "database", "d");
+    assert_string_equal(text_of(text), "{\"database\":\"d\"}");
+    text = BYTES("{ \"x\" : [1, {\"off\":2}] , \"off\":\"a\",\"y\":1e400}");
+    assert_string_equal(text_of(namespace_set_member(arena, text, "off", "say \"b\"")),
+                        "{\"x\":[1, {\"off\":2}],\"off\":\"say \\\"b\\\"\",\"y\":1e400}");
+    assert_string_equal(text_of(namespace_set_member(arena, text, "off", NULL)),
+                        "{\"x\":[1, {\"off\":2}],\"y\":1e400}");
+    assert_string_equal(text_of(namespace_set_member(arena, BYTES("{\"off\":\"a\"}"), "off", NULL)), "{}");
+    assert_string_equal(text_of(namespace_set_json(arena, text, "x", BYTES("[\"*\"]"))),
+                        "{\"x\":[\"*\"],\"off\":\"a\",\"y\":1e400}");
+    assert_string_equal(text_of(namespace_set_json(arena, text, "x", NO_BYTES)),
+                        "{\"off\":\"a\",\"y\":1e400}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes),
+        cmocka_unit_test(database_names),
+        cmocka_unit_test(origins),
+        cmocka_unit_test(malformed_members),
+        cmocka_unit_test(sizes_of_members),
+        cmocka_unit_test(members_change_and_the_others_stay),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
