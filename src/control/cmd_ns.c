@@ -225,6 +225,22 @@ struct setting {
     struct bytes value;
 };
 
+/* The same rules as those of the server's operation `ns`. */
+static bool is_valid(struct control *control, const struct setting *setting)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
+    struct json *value;
+    struct json_problem problem;
+    if (!setting->value.data)
+        return true;
+    const char *expected = json_read(control->arena, setting->value, &limits, &value, &problem)
+                               ? "A JSON value is expected."
+                               : namespace_refuse_member(control->arena, bytes_of(setting->member), value);
+    if (expected)
+        message_print("%s: %s", setting->member, expected);
+    return !expected;
+}
+
 static bool change(struct control *control, const char *code, const struct setting *settings, size_t count)
 {
     struct namespace_list registry;
@@ -235,8 +251,11 @@ static bool change(struct control *control, const char *code, const struct setti
     if (!conf)
         return false;
     struct bytes text = conf->text;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (!is_valid(control, &settings[i]))
+            return false;
         text = namespace_set_json(control->arena, text, settings[i].member, settings[i].value);
+    }
     return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
 }
 

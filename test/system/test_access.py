@@ -110,7 +110,7 @@ def may_read(ns):
 
 def test_the_list_is_of_all_operations(secrets):
     names = {operation['name'] for operation in listed(secrets)}
-    assert {'get', 'put', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'copy', 'Hello', 'Look', 'Rule',
+    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'copy', 'Hello', 'Look', 'Rule',
             'GroupReport', 'GET', 'PUT', 'PATCH', 'DELETE'} <= names
     for name in names - {'GET', 'PUT', 'PATCH', 'DELETE'}:
         assert secrets.request('POST', f'/lab/op/{name}', json={'param': {}}, admin=True).text.count('NOPERATION') == 0

@@ -101,3 +101,35 @@ enum fault change_refuse_version(const struct reader *reader, const struct docum
                        arena_copy(arena, header->id.data, header->id.size),
                        arena_printf(arena, "%" PRId64, change_version(document)), NULL);
 }
+
+/* --- the version of the commit --- */
+
+#define LEFT "{\"v\":"
+
+void change_leave_version(struct attempt *attempt, int64_t version)
+{
+    struct builder *body = attempt->reply->body;
+    body->size = attempt->out;
+    builder_add_text(body, LEFT);
+    builder_add_i64(body, version);
+    builder_add_text(body, "}");
+}
+
+/* False: the stored text is not what work leaves. */
+static bool read_version(const struct attempt *attempt, int64_t *version_r)
+{
+    const struct builder *body = attempt->reply->body;
+    const size_t size = body->size - attempt->out, around = sizeof LEFT;
+    const char *left = body->data + attempt->out;
+    return size > around && memcmp(left, LEFT, around - 1) == 0 && left[size - 1] == '}' &&
+           bytes_to_i64((struct bytes){left + around - 1, size - around}, version_r);
+}
+
+enum fault change_complete_version(struct attempt *attempt)
+{
+    int64_t version;
+    if (!read_version(attempt, &version))
+        return reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "answer", NULL);
+    change_leave_version(attempt, attempt->version ? attempt->version : version);
+    return FAULT_NONE;
+}

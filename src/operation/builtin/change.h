@@ -12,6 +12,10 @@ MUST_USE enum fault change_items(struct attempt *attempt, struct draft *draft, c
 
 /* The version that clients see: 0 for a document that does not exist. */
 int64_t change_version(const struct document *document);
+/* For work: makes the answer {"v":version}, the version when nothing is written; for afterwork: replaces it
+ * by that of the commit, if there was one.  FAULT_BCONTENT: a stored answer is not what work leaves. */
+void change_leave_version(struct attempt *attempt, int64_t version);
+MUST_USE enum fault change_complete_version(struct attempt *attempt);
 /* FAULT_AVERSION with class, id and that version. */
 enum fault change_refuse_version(const struct reader *reader, const struct document *document);
 

@@ -67,28 +67,6 @@ static enum fault apply_order(struct attempt *attempt, const struct reader *read
     return change_items(attempt, draft, has_items ? order->items : NULL, true);
 }
 
-#define LEFT "{\"v\":"
-
-/* What work leaves: the version when nothing is written. */
-static void leave_version(struct attempt *attempt, int64_t version)
-{
-    struct builder *body = attempt->reply->body;
-    body->size = attempt->out;
-    builder_add_text(body, LEFT);
-    builder_add_i64(body, version);
-    builder_add_text(body, "}");
-}
-
-/* False: the stored text is not what work leaves. */
-static bool read_version(const struct attempt *attempt, int64_t *version_r)
-{
-    const struct builder *body = attempt->reply->body;
-    const size_t size = body->size - attempt->out, around = sizeof LEFT;
-    const char *left = body->data + attempt->out;
-    return size > around && memcmp(left, LEFT, around - 1) == 0 && left[size - 1] == '}' &&
-           bytes_to_i64((struct bytes){left + around - 1, size - around}, version_r);
-}
-
 static enum fault put_work(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
@@ -119,7 +97,7 @@ static enum fault put_work(struct attempt *attempt)
             highest = present;
         fault = apply_order(attempt, &reader, &orders[i], drafts[i]);
     }
-    leave_version(attempt, highest);
+    change_leave_version(attempt, highest);
     return fault;
 }
 
@@ -176,12 +154,11 @@ static enum fault write_standings(struct attempt *attempt)
 
 static enum fault put_afterwork(struct attempt *attempt)
 {
-    int64_t version;
-    if (!read_version(attempt, &version))
-        return reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "answer", NULL);
-    leave_version(attempt, attempt->version ? attempt->version : version);
+    enum fault fault = change_complete_version(attempt);
+    if (fault)
+        return fault;
     attempt->reply->body->size--; /* the brace */
-    enum fault fault = write_standings(attempt);
+    fault = write_standings(attempt);
     builder_add_text(attempt->reply->body, "}");
     return fault;
 }

@@ -1,0 +1,260 @@
+/* ns: administrators read and change the configurations of namespaces (model/namespace.h), in the namespace
+ * z. param, one member: {"list":{"limit","cursor"}} → {"namespaces":[namespace…],"cursor":code};
+ * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member};
+ * {"set":{"ns","if":version,"access","state","message",…}} → {"v":version}: null removes a member. */
+#include "operation/builtin/builtin.h"
+
+#include "base/clock.h"
+#include "model/namespace.h"
+#include "model/stamp.h"
+#include "operation/builtin/change.h"
+#include "operation/tasks/task_wakeup.h"
+#include "store/store_list.h"
+
+enum { LIMIT_STANDARD = 20, LIMIT_MOST = 32 };
+
+static struct document_name name_of(struct bytes code)
+{
+    return (struct document_name){.class = BYTES("Namespace"), .id = code};
+}
+
+static struct bytes content_of(const struct document *document)
+{
+    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
+    return item && !item_is_tombstone(item) && !item->raw ? item->content : NO_BYTES;
+}
+
+static enum fault refuse_absence(const struct reader *reader, struct bytes code)
+{
+    return reply_fault(reader->call, reader->reply, FAULT_NNAMESPACE, NULL,
+                       arena_copy(reader->call->arena, code.data, code.size), NULL);
+}
+
+/* The code of a namespace in a member of `object`. */
+static enum fault read_code(const struct reader *reader, const struct json *object, const char *member,
+                            struct bytes *code_r)
+{
+    const struct json *value = json_member(object, member);
+    if (!value || value->kind != JSON_STRING ||
+        !namespace_is_code(arena_copy(reader->call->arena, value->value.data, value->value.size)))
+        return reader_wrong(reader, object, member, "The code of a namespace is expected.");
+    *code_r = value->value;
+    return FAULT_NONE;
+}
+
+/* --- reading --- */
+
+static void add_text(struct builder *body, const char *name, struct bytes text)
+{
+    builder_printf(body, ",\"%s\":", name);
+    json_add_string(body, text);
+}
+
+/* What is malformed is left out and named. */
+static void write_namespace(struct attempt *attempt, const struct document *document)
+{
+    struct builder *body = attempt->reply->body;
+    const struct ns_conf conf = namespace_read(attempt->call->arena, content_of(document));
+    const struct {
+        const char *name;
+        struct bytes text;
+    } texts[] = {{"message", conf.message}, {"label", conf.label}, {"theme", conf.theme}};
+    builder_add_text(body, "{\"ns\":");
+    json_add_string(body, document->header.id);
+    builder_printf(body, ",\"v\":%lld", (long long)change_version(document));
+    if (conf.database.size)
+        add_text(body, "database", conf.database);
+    builder_printf(body, ",\"access\":\"%s\",\"state\":%d", namespace_access_word(conf.mode), conf.state);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (texts[i].text.size)
+            add_text(body, texts[i].name, texts[i].text);
+    if (conf.origins)
+        builder_printf(body, ",\"origins\":%.*s", (int)conf.origins->text.size, conf.origins->text.data);
+    if (conf.options.size)
+        builder_printf(body, ",\"options\":%.*s", (int)conf.options.size, conf.options.data);
+    if (conf.wrong)
+        add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
+    builder_add_text(body, "}");
+}
+
+static enum fault get(struct attempt *attempt, const struct reader *reader, const struct json *param)
+{
+    struct bytes code;
+    struct draft *draft;
+    enum fault fault = read_code(reader, param, "get", &code);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name_of(code), &draft);
+    if (fault)
+        return fault;
+    if (!draft_exists(draft))
+        return refuse_absence(reader, code);
+    write_namespace(attempt, draft_base(draft));
+    return FAULT_NONE;
+}
+
+static enum fault read_page(const struct reader *reader, const struct json *wish, struct list_query *query)
+{
+    int64_t limit = LIMIT_STANDARD;
+    if (wish->kind != JSON_OBJECT || wish->is_shallow)
+        return reader_wrong_value(reader, wish, "list", "An object is expected.");
+    enum fault fault = reader_members(reader, wish, "limit cursor");
+    if (!fault)
+        fault = reader_integer(reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    if (!fault && json_member(wish, "cursor"))
+        fault = read_code(reader, wish, "cursor", &query->cursor);
+    query->class = BYTES("Namespace");
+    query->limit = (int32_t)limit;
+    query->minute = clock_present_minute();
+    return fault;
+}
+
+/* A page is at most the documents that an operation may have: they are of one instant. */
+static enum fault list(struct attempt *attempt, const struct reader *reader, const struct json *param)
+{
+    struct list_query query = {0};
+    struct header *headers;
+    struct bytes more;
+    size_t count;
+    enum fault fault = read_page(reader, json_member(param, "list"), &query);
+    if (!fault && query.limit > reader->settings->limit_documents)
+        query.limit = (int32_t)reader->settings->limit_documents;
+    if (!fault)
+        fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
+                           attempt->call->arena, &query, &headers, &count, &more);
+    if (fault)
+        return fault;
+    struct document_name *names = ARENA_ARRAY(attempt->call->arena, struct document_name, count);
+    struct draft **drafts = ARENA_ARRAY(attempt->call->arena, struct draft *, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = name_of(headers[i].id);
+    fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
+    builder_add_text(attempt->reply->body, "{\"namespaces\":[");
+    const char *comma = "";
+    for (size_t i = 0; i < count && !fault; i++)
+        if (draft_exists(drafts[i])) {
+            builder_printf(attempt->reply->body, "%s", comma);
+            write_namespace(attempt, draft_base(drafts[i]));
+            comma = ",";
+        }
+    builder_add_text(attempt->reply->body, "]");
+    if (more.data)
+        add_text(attempt->reply->body, "cursor", more);
+    builder_add_text(attempt->reply->body, "}");
+    return fault;
+}
+
+/* --- changing --- */
+
+/* z may have no configuration: its first one names its database, as stampctl does. */
+static enum fault find_present(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                               struct bytes code, struct draft *draft, struct bytes *text_r)
+{
+    struct arena *arena = attempt->call->arena;
+    *text_r = draft_exists(draft) ? content_of(draft_base(draft)) : NO_BYTES;
+    if (!text_r->data && bytes_equal(code, BYTES("z"))) {
+        *text_r = namespace_set_member(arena, NO_BYTES, "database", reader->settings->z_database);
+        return FAULT_NONE;
+    }
+    if (!text_r->data)
+        return refuse_absence(reader, code);
+    const struct ns_conf conf = namespace_read(arena, *text_r);
+    if (conf.wrong && !*conf.wrong)
+        return reader_wrong(reader, wish, "ns",
+                            "Its configuration is no object: `stampctl ns create` writes it again.");
+    return FAULT_NONE;
+}
+
+static enum fault change_members(const struct reader *reader, const struct json *wish, struct bytes *text)
+{
+    struct arena *arena = reader->call->arena;
+    for (const struct json *member = wish->first; member; member = member->next) {
+        if (bytes_equal(member->name, BYTES("ns")) || bytes_equal(member->name, BYTES("if")))
+            continue;
+        const char *name = arena_copy(arena, member->name.data, member->name.size);
+        const char *expected =
+            member->kind == JSON_NULL ? NULL : namespace_refuse_member(arena, member->name, member);
+        if (expected)
+            return reader_wrong(reader, wish, name, expected);
+        *text = namespace_set_json(arena, *text, name, member->kind == JSON_NULL ? NO_BYTES : member->text);
+    }
+    return FAULT_NONE;
+}
+
+static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *param)
+{
+    const struct json *wish = json_member(param, "set");
+    struct bytes code, text;
+    struct draft *draft;
+    int64_t expected;
+    if (wish->kind != JSON_OBJECT || wish->is_shallow)
+        return reader_wrong_value(reader, wish, "set", "An object is expected.");
+    enum fault fault = reader_members(reader, wish, "ns if " NAMESPACE_MEMBERS);
+    if (!fault)
+        fault = read_code(reader, wish, "ns", &code);
+    if (!fault)
+        fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name_of(code), &draft);
+    if (!fault && expected >= 0 && expected != change_version(draft_base(draft))) {
+        fault = change_refuse_version(reader, draft_base(draft));
+        reader_place(reader, wish, "if");
+    }
+    if (!fault)
+        fault = find_present(attempt, reader, wish, code, draft, &text);
+    if (!fault)
+        fault = change_members(reader, wish, &text);
+    if (fault)
+        return fault;
+    draft_create(draft);
+    draft_set_item(draft, BYTES("Conf"), BYTES(""), false, text);
+    change_leave_version(attempt, change_version(draft_base(draft)));
+    return FAULT_NONE;
+}
+
+/* --- the operation --- */
+
+static const struct json *find_set(const struct call *call)
+{
+    return json_member(call->param, "set");
+}
+
+static bool is_look(const struct call *call)
+{
+    return !find_set(call);
+}
+
+static enum fault ns_work(struct attempt *attempt)
+{
+    static const struct {
+        const char *member;
+        enum fault (*act)(struct attempt *attempt, const struct reader *reader, const struct json *param);
+    } acts[] = {{"list", list}, {"get", get}, {"set", set}};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    const struct json *param = attempt->call->param;
+    if (!bytes_equal(attempt->call->ns, BYTES("z")))
+        return reply_wrong_argument(attempt->call, attempt->reply, "path",
+                                    "Namespaces are configured in the namespace z: call it there.");
+    enum fault fault = reader_members(&reader, param, "list get set");
+    if (fault)
+        return fault;
+    if (!param || !param->first || param->first->next)
+        return reader_wrong_value(&reader, NULL, "param", "One of list, get, set is expected.");
+    for (size_t i = 0; i < COUNT_OF(acts); i++)
+        if (json_member(param, acts[i].member))
+            return acts[i].act(attempt, &reader, param);
+    return FAULT_BINTERNAL;
+}
+
+/* Tasks that have waited need not wait for the next scan. */
+static enum fault ns_afterwork(struct attempt *attempt)
+{
+    const struct json *wish = find_set(attempt->call), *code = json_member(wish, "ns");
+    if (!wish)
+        return FAULT_NONE;
+    if (json_member(wish, "state"))
+        task_wakeup_ns(attempt->worker_context->settings, code->value, stamp_now());
+    return change_complete_version(attempt);
+}
+
+const struct operation builtin_ns = {
+    .name = "ns", .right = RIGHT_ADMIN, .work = ns_work, .afterwork = ns_afterwork, .is_look = is_look};
