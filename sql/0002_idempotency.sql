@@ -8,7 +8,7 @@ create table stampd.idempotency (
   answer    bytea not null,
   version   bigint not null,
   at        bigint not null,
-  standings text not null default '',
+  versions_after text not null default '',
   primary key (account, key)
 );
 comment on table stampd.idempotency is
@@ -20,7 +20,7 @@ comment on column stampd.idempotency.mime is 'Type of the answer.';
 comment on column stampd.idempotency.answer is 'The result of the operations work; what follows the commit is added anew.';
 comment on column stampd.idempotency.version is 'Version of the commit; 0: nothing was changed.';
 comment on column stampd.idempotency.at is 'Stamp of the moment of the commit, by the clock of the worker: the age of the row.';
-comment on column stampd.idempotency.standings is
+comment on column stampd.idempotency.versions_after is
   'The versions of the documents that the operation read, after the commit: JSON [[class, id, version]…]; null in place of the '
   'version: that of the commit; 0: it does not exist.  Empty: no operation needs it.';
 -- For the rows that are too old; rows are never updated, so no update pays for it.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/settings.h"
-#include "operation/trial.h"
+#include "operation/settings_check.h"
 #include "queue/manager.h"
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
@@ -73,16 +73,16 @@ static struct queue_options read_options(int argc, char **argv)
     return options;
 }
 
-static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
+static void print_finding(void *context UNUSED, enum settings_check_level level, const char *text)
 {
-    if (level != TRIAL_GOOD)
-        fprintf(stderr, "stamp-queue: %s%s\n", level == TRIAL_WARNING ? "warning: " : "", text);
+    if (level != SETTINGS_CHECK_GOOD)
+        fprintf(stderr, "stamp-queue: %s%s\n", level == SETTINGS_CHECK_WARNING ? "warning: " : "", text);
 }
 
 /* Returns the exit status. */
 static int try_settings(const struct settings *settings, const char *path)
 {
-    bool is_good = trial_run(settings, path, false, print_finding, NULL);
+    bool is_good = settings_check_run(settings, path, false, print_finding, NULL);
     if (is_good)
         printf("%s: the settings are good\n", path);
     return is_good ? 0 : 1;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "live/live.h"
-#include "operation/trial.h"
+#include "operation/settings_check.h"
 #include "serve/handover.h"
 #include "serve/master.h"
 
@@ -92,16 +92,16 @@ static struct start_options read_options(int argc, char **argv)
     return options;
 }
 
-static void print_finding(void *context UNUSED, enum trial_level level, const char *text)
+static void print_finding(void *context UNUSED, enum settings_check_level level, const char *text)
 {
-    if (level != TRIAL_GOOD)
-        fprintf(stderr, "stampd: %s%s\n", level == TRIAL_WARNING ? "warning: " : "", text);
+    if (level != SETTINGS_CHECK_GOOD)
+        fprintf(stderr, "stampd: %s%s\n", level == SETTINGS_CHECK_WARNING ? "warning: " : "", text);
 }
 
 /* Returns the exit status. */
 static int try_settings(const struct settings *settings, const char *path)
 {
-    bool is_good = trial_run(settings, path, true, print_finding, NULL);
+    bool is_good = settings_check_run(settings, path, true, print_finding, NULL);
     if (is_good)
         printf("%s: the settings are good\n", path);
     return is_good ? 0 : 1;

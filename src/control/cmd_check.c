@@ -20,7 +20,7 @@
 #include "control/record.h"
 #include "store/statements.h"
 #include "edge/certificate.h"
-#include "operation/trial.h"
+#include "operation/settings_check.h"
 
 enum {
     READ_TIMEOUT_ABOVE_S =
@@ -91,13 +91,13 @@ static void check_folder(struct check *check)
         find(check, true, "run_directory %s", folder);
 }
 
-static void take_finding(void *context, enum trial_level level, const char *text)
+static void take_finding(void *context, enum settings_check_level level, const char *text)
 {
     struct check *check = context;
-    if (level == TRIAL_WARNING)
+    if (level == SETTINGS_CHECK_WARNING)
         warn(check, "%s", text);
     else
-        find(check, level == TRIAL_GOOD, "%s", text);
+        find(check, level == SETTINGS_CHECK_GOOD, "%s", text);
 }
 
 /* Does a process listen at a socket's address? */
@@ -409,7 +409,7 @@ int control_check_config(struct control *control, int argc, char **argv)
          *control->settings.admin_key_sha256 ? "is set" : "is empty: there is no administrator");
     check_folder(&check);
     check.is_well =
-        trial_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;
+        settings_check_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;
     check_queue(&check);
     check_databases(&check);
     if (nginx)

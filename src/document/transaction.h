@@ -57,15 +57,15 @@ const struct match *transaction_match(const struct transaction *transaction);
  * was written. */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
 /* The state, after its commit, of a document that the try fetched. */
-struct standing {
+struct version_after {
     struct document_name name;
     int64_t version; /* 0: it does not exist */
     bool is_written; /* its version is that of the commit, not known yet: `version` is 0 */
 };
 /* Called after the last change: all fetched documents, in the order of their requests.  Contents of older
  * releases are migrated to the newest here, so that a change without effect then counts as none. */
-MUST_USE enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r,
-                                      size_t *count_r);
+MUST_USE enum fault transaction_versions_after(struct transaction *transaction,
+                                               struct version_after **versions_r, size_t *count_r);
 enum { TRANSACTION_REFUSED_PARTS = 7 };
 /* After FAULT_AUNIQUE or FAULT_AFIXED: the unique property or collection, the class and the id of the
  * document.  After FAULT_ACONTENT: class and id of the document, class and key of the item, the place in its

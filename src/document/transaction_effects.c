@@ -125,21 +125,22 @@ static bool is_any_changed(const struct transaction *transaction)
     return false;
 }
 
-static struct standing stand(const struct transaction_entry *entry)
+static struct version_after version_after(const struct transaction_entry *entry)
 {
     const struct header *header = &entry->found.document->header;
-    struct standing standing = {.name = {header->class, header->id}};
+    struct version_after after = {.name = {header->class, header->id}};
     if (draft_is_changed(entry->draft))
-        standing.is_written = draft_exists(entry->draft);
+        after.is_written = draft_exists(entry->draft);
     else if (document_exists(entry->found.document))
-        standing.version = header->version;
-    return standing;
+        after.version = header->version;
+    return after;
 }
 
-enum fault transaction_stand(struct transaction *transaction, struct standing **standings_r, size_t *count_r)
+enum fault transaction_versions_after(struct transaction *transaction, struct version_after **versions_r,
+                                      size_t *count_r)
 {
     struct documents *documents = transaction->documents;
-    *standings_r = NULL;
+    *versions_r = NULL;
     *count_r = 0;
     if (is_any_changed(transaction)) {
         enum fault fault =
@@ -149,9 +150,9 @@ enum fault transaction_stand(struct transaction *transaction, struct standing **
         if (transaction->stood->has_old)
             transaction_mutate(transaction, transaction->stood);
     }
-    *standings_r = ARENA_ARRAY(transaction->arena, struct standing, transaction->fetched);
+    *versions_r = ARENA_ARRAY(transaction->arena, struct version_after, transaction->fetched);
     for (size_t i = 0; i < transaction->count; i++)
         if (transaction->entries[i].draft)
-            (*standings_r)[(*count_r)++] = stand(&transaction->entries[i]);
+            (*versions_r)[(*count_r)++] = version_after(&transaction->entries[i]);
     return FAULT_NONE;
 }

@@ -35,7 +35,7 @@ void live_audience_destroy(struct live_audience *audience);
 MUST_USE bool live_audience_enter(struct live_audience *audience, struct segment *segment);
 void live_audience_forget_number(struct live_audience *audience);
 int live_audience_number(const struct live_audience *audience);
-/* The key that seals ids of events.  False: it cannot be one, and there is none now; so also without data. */
+/* The key that signs ids of events.  False: it cannot be one, and there is none now; so also without data. */
 bool live_audience_set_secret(struct live_audience *audience, struct bytes secret);
 bool live_audience_has_secret(const struct live_audience *audience);
 size_t live_audience_count(const struct live_audience *audience);

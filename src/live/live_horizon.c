@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "live/live_statement.h"
-#include "operation/seal.h"
+#include "operation/signed_text.h"
 
 /* Transaction numbers in xmin wrap around: older ones cannot be compared. */
 enum { REACH = INT32_MAX - 1000000 };
@@ -33,8 +33,8 @@ bool live_horizon_is_within_reach(const struct live_horizon *since, const struct
 
 static void make_question(struct builder *question, struct bytes ns)
 {
-    seal_add_part(question, BYTES("live"));
-    seal_add_part(question, ns);
+    signed_text_add_part(question, BYTES("live"));
+    signed_text_add_part(question, ns);
 }
 
 struct bytes live_horizon_write_id(struct arena *arena, struct bytes secret, struct bytes ns,
@@ -44,7 +44,7 @@ struct bytes live_horizon_write_id(struct arena *arena, struct bytes secret, str
     make_question(&question, ns);
     const char *payload =
         arena_printf(arena, "%" PRId64 ".%" PRId64 ".%" PRId64, known->life, known->horizon, known->floor);
-    struct bytes id = seal_close(arena, secret, builder_bytes(&question), bytes_of(payload));
+    struct bytes id = signed_text_make(arena, secret, builder_bytes(&question), bytes_of(payload));
     builder_free(&question);
     return id;
 }
@@ -65,7 +65,7 @@ bool live_horizon_read_id(struct arena *arena, struct bytes secret, struct bytes
     struct builder question = {0};
     struct bytes payload;
     make_question(&question, ns);
-    bool is_ours = seal_open(arena, secret, builder_bytes(&question), id, &payload);
+    bool is_ours = signed_text_read(arena, secret, builder_bytes(&question), id, &payload);
     builder_free(&question);
     return is_ours && take_number(&payload, '.', &known_r->life) &&
            take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '\0', &known_r->floor) &&

@@ -21,7 +21,7 @@ MUST_USE bool live_horizon_read(const struct pg_result *result, struct live_hori
 MUST_USE bool live_horizon_is_within_reach(const struct live_horizon *since, const struct live_horizon *known,
                                            int64_t next);
 
-/* Writes and reads an event id; `ns` is the code of the namespace, `secret` the key that seals its ids. */
+/* Writes and reads an event id; `ns` is the code of the namespace, `secret` the key that signs its ids. */
 struct bytes live_horizon_write_id(struct arena *arena, struct bytes secret, struct bytes ns,
                                    const struct live_horizon *known);
 MUST_USE bool live_horizon_read_id(struct arena *arena, struct bytes secret, struct bytes ns, struct bytes id,

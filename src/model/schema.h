@@ -15,7 +15,7 @@
 
 struct schema {
     int64_t number;
-    struct bytes secret; /* of the namespace: seals its cursors and tokens; applied schemas only */
+    struct bytes secret; /* of the namespace: signs its cursors and tokens; applied schemas only */
     const struct schema_class *classes;
     size_t class_count;
     bool has_old;      /* some class may have contents of older releases */

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "edge/crypto.h"
-#include "operation/holdings.h"
+#include "operation/client_copies.h"
 #include "operation/reply.h"
 
 /* No item, or one that cannot be read: closed. */
@@ -366,7 +366,7 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
         return FAULT_NONE;
     const struct json *syncs = call->syncs;
     bool is_empty = syncs && syncs->kind == JSON_ARRAY && !syncs->is_shallow && !syncs->count;
-    if ((call->holdings || (syncs && !is_empty)) && !operation->may_grant)
+    if ((call->client_copies || (syncs && !is_empty)) && !operation->may_grant)
         return reply_fault(call, reply, FAULT_SCLOSED,
                            "This operation grants no documents, and the namespace may not be read.", "syncs",
                            NULL);

@@ -22,8 +22,9 @@ struct attempt {
     int ns;
     const struct schema *schema; /* of this try, see classes_schema; NULL: not loaded */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
-    struct standing *standings;  /* in afterwork: its documents' versions (operation/standing.h) */
-    size_t standing_count;
+    struct version_after
+        *versions_after; /* in afterwork: its documents' versions (operation/versions_after.h) */
+    size_t versions_after_count;
     size_t out;                 /* where the operation's own part of reply->body begins */
     bool is_final;              /* the task has requested no further try */
     const struct grant *grants; /* of this try: operation/sync.h */

@@ -86,7 +86,7 @@ struct call {
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
     const struct json *param, *syncs; /* NULL: absent */
     const char *param_at;             /* the pointer to `param`; NULL: /param, or /items of a resource */
-    const struct holdings *holdings;  /* `syncs`, parsed without a tree; NULL: nothing */
+    const struct client_copies *client_copies;             /* `syncs`, parsed without a tree; NULL: nothing */
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const struct call_file *files;
     size_t file_count;

@@ -7,7 +7,7 @@
 #include "operation/attempt.h"
 #include "operation/idempotency.h"
 #include "operation/registry.h"
-#include "operation/standing.h"
+#include "operation/versions_after.h"
 #include "operation/matches.h"
 #include "operation/sync.h"
 #include "operation/tasks/task_wakeup.h"
@@ -20,7 +20,7 @@
 static enum fault complete(struct attempt_commit *commit, struct attempt *attempt)
 {
     struct idempotency *idempotency = commit->context;
-    enum fault fault = attempt->operation->afterwork ? standing_note(attempt) : FAULT_NONE;
+    enum fault fault = attempt->operation->afterwork ? versions_after_note(attempt) : FAULT_NONE;
     return fault || !idempotency ? fault : idempotency_keep(attempt, idempotency);
 }
 
@@ -71,7 +71,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
 {
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
-    const struct holdings *syncs;
+    const struct client_copies *syncs;
     struct idempotency *idempotency = NULL;
     enum fault fault = sync_read(attempt->worker_context, call, reply, &syncs);
     if (!fault)

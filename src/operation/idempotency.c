@@ -7,7 +7,7 @@
 #include "model/stamp.h"
 #include "edge/crypto.h"
 #include "operation/reader.h"
-#include "operation/standing.h"
+#include "operation/versions_after.h"
 #include "store/store_idempotency.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
@@ -205,7 +205,8 @@ static enum fault check_kept(struct attempt *attempt, const struct idempotency *
         return refuse_kept(attempt, "answer");
     if (kept->version < 0 || kept->version > STAMP_MAX)
         return refuse_kept(attempt, "version");
-    return standing_unpack(attempt, kept->standings) ? FAULT_NONE : refuse_kept(attempt, "standings");
+    return versions_after_unpack(attempt, kept->versions_after) ? FAULT_NONE
+                                                                : refuse_kept(attempt, "versions_after");
 }
 
 enum fault idempotency_recall(struct attempt *attempt, const struct idempotency *idempotency, bool *found_r)
@@ -244,7 +245,7 @@ enum fault idempotency_keep(struct attempt *attempt, struct idempotency *idempot
     const struct reader reader = {settings, attempt->call, attempt->reply};
     const struct builder *body = attempt->reply->body;
     idempotency->mime = bytes_of(attempt->reply->mime);
-    idempotency->standings = attempt->standing_count ? standing_pack(attempt) : BYTES("");
+    idempotency->versions_after = attempt->versions_after_count ? versions_after_pack(attempt) : BYTES("");
     idempotency->answer = (struct bytes){body->data + attempt->out, body->size - attempt->out};
     if ((int64_t)idempotency->answer.size > settings->limit_kept_bytes)
         return reader_over(&reader, NULL, "limit_kept_bytes", settings->limit_kept_bytes,

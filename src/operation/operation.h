@@ -31,7 +31,7 @@ struct operation {
     enum fault (*work)(struct attempt *attempt);
     /* After the validation; may be NULL.  Depends only on the call, the version, the body that work left from
      * `out` on, which it completes or replaces, and the versions of the work's documents
-     * (operation/standing.h): a stored answer passes through it again. */
+     * (operation/versions_after.h): a stored answer passes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
     /* Could work accept the call's param?  Reads no document; NULL: only work can decide. */
     enum fault (*check)(struct attempt *attempt);

@@ -6,17 +6,17 @@
 #include "operation/reply.h"
 
 enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
-                     const struct holdings **holdings_r)
+                     const struct client_copies **client_copies_r)
 {
     const struct reader reader = {worker_context->settings, call, reply};
-    *holdings_r = call->holdings;
-    if (call->holdings)
-        return holdings_check(&reader, call->holdings);
+    *client_copies_r = call->client_copies;
+    if (call->client_copies)
+        return client_copies_check(&reader, call->client_copies);
     if (!call->syncs)
         return FAULT_NONE;
-    struct holdings *holdings;
-    enum fault fault = holdings_read(&reader, call->syncs, &holdings);
-    *holdings_r = fault ? NULL : holdings;
+    struct client_copies *client_copies;
+    enum fault fault = client_copies_read(&reader, call->syncs, &client_copies);
+    *client_copies_r = fault ? NULL : client_copies;
     return fault;
 }
 
@@ -74,7 +74,7 @@ struct allowed {
     bool *is_closed; /* by index in the request; NULL: none is */
 };
 
-static struct allowed find_allowed(const struct attempt *attempt, const struct holdings *request)
+static struct allowed find_allowed(const struct attempt *attempt, const struct client_copies *request)
 {
     struct arena *arena = attempt->call->arena;
     struct allowed allowed = {.names = request->names, .count = request->count};
@@ -92,7 +92,7 @@ static struct allowed find_allowed(const struct attempt *attempt, const struct h
     return allowed;
 }
 
-enum fault sync_write(struct attempt *attempt, const struct holdings *request)
+enum fault sync_write(struct attempt *attempt, const struct client_copies *request)
 {
     struct arena *arena = attempt->call->arena;
     struct builder *body = attempt->reply->body;

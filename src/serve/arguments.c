@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "base/percent.h"
-#include "operation/holdings.h"
+#include "operation/client_copies.h"
 #include "serve/multipart.h"
 
 /* The level of an item when the document is a resource; CALL_PARAM_TREE is its level in param. */
@@ -215,18 +215,18 @@ static struct json *read_others(struct argument_reader *reader, struct bytes oth
 
 /* Fast path for a body that begins with synchronisations and cannot exceed the limits of trees; `others_r`
  * NULL: it has nothing else.  False: use the full parser, which reports the error. */
-static bool read_holdings(struct argument_reader *reader, struct bytes body, const struct json_limits *limits,
-                          struct json **others_r)
+static bool read_client_copies(struct argument_reader *reader, struct bytes body,
+                               const struct json_limits *limits, struct json **others_r)
 {
     struct bytes others;
     *others_r = NULL;
-    if (reader->is_resource || reader->arguments->syncs || limits->depth < HOLDINGS_DEPTH ||
+    if (reader->is_resource || reader->arguments->syncs || limits->depth < CLIENT_COPIES_DEPTH ||
         body.size > limits->nodes)
         return false;
-    struct holdings *holdings = holdings_read_fast(reader->arena, body, &others);
-    if (!holdings || (others.size && !(*others_r = read_others(reader, others, limits))))
+    struct client_copies *client_copies = client_copies_read_fast(reader->arena, body, &others);
+    if (!client_copies || (others.size && !(*others_r = read_others(reader, others, limits))))
         return false;
-    reader->arguments->holdings = holdings;
+    reader->arguments->client_copies = client_copies;
     return true;
 }
 
@@ -235,7 +235,7 @@ static enum fault read_json(struct argument_reader *reader, struct bytes body)
     struct json_limits limits = {reader->limits->depth, item_level(reader) + 1, reader->limits->nodes};
     struct json *root;
     enum fault fault = FAULT_NONE;
-    if (!read_holdings(reader, body, &limits, &root))
+    if (!read_client_copies(reader, body, &limits, &root))
         fault = json_read(reader->arena, body, &limits, &root, reader->problem);
     if (fault)
         return refuse_text(reader, fault, "body");

@@ -32,12 +32,12 @@ struct argument_limits {
 };
 
 struct arguments {
-    const struct json *param;      /* an object; NULL: absent */
-    const struct json *syncs;      /* an array; NULL: absent */
-    struct holdings *holdings;     /* replaces `syncs` when the fast path has read the body */
-    const struct json *items;      /* an array; NULL: absent */
-    struct bytes age;              /* NO_BYTES: absent */
-    const struct call_file *files; /* in their order */
+    const struct json *param;            /* an object; NULL: absent */
+    const struct json *syncs;            /* an array; NULL: absent */
+    struct client_copies *client_copies; /* replaces `syncs` when the fast path has read the body */
+    const struct json *items;            /* an array; NULL: absent */
+    struct bytes age;                    /* NO_BYTES: absent */
+    const struct call_file *files;       /* in their order */
     size_t file_count;
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const char *wrong;   /* the argument at fault, or "body", "query" or "limit_parts"; NULL: no fault */

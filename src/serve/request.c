@@ -348,7 +348,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
         return refuse_arguments(settings, call, &arguments, &problem, fault, reply);
     call->param = call->resource ? arguments.items : arguments.param;
     call->syncs = arguments.syncs;
-    call->holdings = arguments.holdings;
+    call->client_copies = arguments.client_copies;
     call->account = arguments.account;
     call->key = arguments.key;
     if (arguments.admin.data)

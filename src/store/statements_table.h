@@ -150,19 +150,21 @@ STATEMENT(
     ") select class from step order by number")
 
 /* The answer stored under an Idempotency-Key: $1 account, $2 key; at $3 or after. */
-STATEMENT(IDEMPOTENCY_FIND, "idempotency_find", 3,
-          "select digest::text, mime::text, answer::bytea, version::bigint, standings::text from idempotency"
-          " where account = $1 and key = $2 and (at >= $3) is not false")
+STATEMENT(
+    IDEMPOTENCY_FIND, "idempotency_find", 3,
+    "select digest::text, mime::text, answer::bytea, version::bigint, versions_after::text from idempotency"
+    " where account = $1 and key = $2 and (at >= $3) is not false")
 
 /* The first statement of its commit: a duplicate request waits here, before it holds any lock.  ST003: an
  * answer is already stored.  An expired one is replaced. $1 account, $2 key, $3 digest, $4 mime, $5 answer,
- * $6 version, $7 at; $8: older ones are too old; $9 standings. */
+ * $6 version, $7 at; $8: older ones are too old; $9 versions_after. */
 STATEMENT(
     IDEMPOTENCY, "idempotency", 9,
-    "with kept as (insert into idempotency as o (account, key, digest, mime, answer, version, at, standings)"
+    "with kept as (insert into idempotency as o (account, key, digest, mime, answer, version, at, "
+    "versions_after)"
     " values ($1, $2, $3, $4, $5, $6, $7, $9) on conflict (account, key) do update"
     " set digest = excluded.digest, mime = excluded.mime, answer = excluded.answer,"
-    " version = excluded.version, at = excluded.at, standings = excluded.standings where o.at < $8 "
+    " version = excluded.version, at = excluded.at, versions_after = excluded.versions_after where o.at < $8 "
     "returning 1)"
     " select case when count(*) = 0 then fail('ST003', 'idempotency') end from kept")
 

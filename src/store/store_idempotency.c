@@ -8,7 +8,7 @@
 #include "store/store_run.h"
 
 /* Columns of IDEMPOTENCY_FIND. */
-enum { DIGEST, MIME, ANSWER, VERSION, STANDINGS };
+enum { DIGEST, MIME, ANSWER, VERSION, VERSIONS_AFTER };
 
 /* Answers stored before this time are too old. */
 static int64_t oldest(const struct store *store, int64_t now)
@@ -38,7 +38,7 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     idempotency->mime = pg_get_text(row, 0, MIME);
     idempotency->answer = pg_get_text(row, 0, ANSWER);
     idempotency->version = pg_get_i64(row, 0, VERSION);
-    idempotency->standings = pg_get_text(row, 0, STANDINGS);
+    idempotency->versions_after = pg_get_text(row, 0, VERSIONS_AFTER);
     *found_r = true;
     return FAULT_NONE;
 }
@@ -59,7 +59,7 @@ static enum fault plan_answer(struct commit_run *run)
     pg_params_add_i64(params, idempotency->version);
     pg_params_add_i64(params, stamp_now());
     pg_params_add_i64(params, oldest(run->store, idempotency->now));
-    pg_params_add_text(params, idempotency->standings.data ? idempotency->standings : BYTES(""));
+    pg_params_add_text(params, idempotency->versions_after.data ? idempotency->versions_after : BYTES(""));
     return FAULT_NONE;
 }
 

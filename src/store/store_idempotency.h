@@ -6,13 +6,13 @@
 
 /* The answer to a request with an Idempotency-Key, a row of the table `idempotency`. */
 struct idempotency {
-    struct bytes account, key; /* its name; account may be empty */
-    struct bytes digest;       /* of the request */
-    struct bytes mime, answer; /* the result of work */
-    int64_t version;           /* of the commit; 0: nothing was changed */
-    struct bytes standings;    /* of its documents: operation/standing.h; may be empty */
-    int64_t now;               /* time of the request, from which the age of answers is counted */
-    int64_t made;              /* when the key was created; 0: unknown */
+    struct bytes account, key;   /* its name; account may be empty */
+    struct bytes digest;         /* of the request */
+    struct bytes mime, answer;   /* the result of work */
+    int64_t version;             /* of the commit; 0: nothing was changed */
+    struct bytes versions_after; /* of its documents: operation/versions_after.h; may be empty */
+    int64_t now;                 /* time of the request, from which the age of answers is counted */
+    int64_t made;                /* when the key was created; 0: unknown */
 };
 /* Finds the answer stored under `account` and `key`, unless it is older than idempotency_s; fills in the
  * rest. */

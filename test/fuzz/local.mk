@@ -7,7 +7,7 @@ fuzz_arguments_sources = test/fuzz/fuzz_arguments.c test/fuzz/fuzz.h
 fuzz_condition_sources = test/fuzz/fuzz_condition.c test/fuzz/fuzz.h
 fuzz_content_sources = test/fuzz/fuzz_content.c test/fuzz/fuzz.h
 fuzz_form_sources = test/fuzz/fuzz_form.c test/fuzz/fuzz.h
-fuzz_holdings_sources = test/fuzz/fuzz_holdings.c test/fuzz/fuzz.h
+fuzz_client_copies_sources = test/fuzz/fuzz_client_copies.c test/fuzz/fuzz.h
 fuzz_json_sources = test/fuzz/fuzz_json.c test/fuzz/fuzz.h test/fuzz/oracle.c test/fuzz/oracle.h
 fuzz_live_sources = test/fuzz/fuzz_live.c test/fuzz/fuzz.h
 fuzz_load_sources = test/fuzz/fuzz_load.c test/fuzz/fuzz.h
@@ -23,7 +23,7 @@ fuzz_words_sources = test/fuzz/fuzz_words.c test/fuzz/fuzz.h
 
 if FUZZERS
 noinst_PROGRAMS = test/fuzz/fuzz_answer test/fuzz/fuzz_arguments test/fuzz/fuzz_condition test/fuzz/fuzz_content test/fuzz/fuzz_form \
-	test/fuzz/fuzz_holdings test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
+	test/fuzz/fuzz_client_copies test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
 	test/fuzz/fuzz_request test/fuzz/fuzz_schema test/fuzz/fuzz_settings test/fuzz/fuzz_wakeup test/fuzz/fuzz_words
 test_fuzz_fuzz_answer_SOURCES = $(fuzz_answer_sources)
 test_fuzz_fuzz_answer_LDADD = $(FUZZ_LDADD)
@@ -40,9 +40,9 @@ test_fuzz_fuzz_content_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_form_SOURCES = $(fuzz_form_sources)
 test_fuzz_fuzz_form_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_form_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-test_fuzz_fuzz_holdings_SOURCES = $(fuzz_holdings_sources)
-test_fuzz_fuzz_holdings_LDADD = $(FUZZ_LDADD)
-test_fuzz_fuzz_holdings_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+test_fuzz_fuzz_client_copies_SOURCES = $(fuzz_client_copies_sources)
+test_fuzz_fuzz_client_copies_LDADD = $(FUZZ_LDADD)
+test_fuzz_fuzz_client_copies_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_json_SOURCES = $(fuzz_json_sources)
 test_fuzz_fuzz_json_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -82,7 +82,7 @@ test_fuzz_fuzz_words_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_words_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 else
 FUZZ_REPLAYS = test/fuzz/replay_answer test/fuzz/replay_arguments test/fuzz/replay_condition test/fuzz/replay_content \
-	test/fuzz/replay_form test/fuzz/replay_holdings test/fuzz/replay_json test/fuzz/replay_live test/fuzz/replay_load test/fuzz/replay_multipart \
+	test/fuzz/replay_form test/fuzz/replay_client_copies test/fuzz/replay_json test/fuzz/replay_live test/fuzz/replay_load test/fuzz/replay_multipart \
 	test/fuzz/replay_mutation test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_schema \
 	test/fuzz/replay_settings test/fuzz/replay_wakeup test/fuzz/replay_words
 check_PROGRAMS += $(FUZZ_REPLAYS)
@@ -97,8 +97,8 @@ test_fuzz_replay_content_SOURCES = test/fuzz/replay.c $(fuzz_content_sources)
 test_fuzz_replay_content_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_form_SOURCES = test/fuzz/replay.c $(fuzz_form_sources)
 test_fuzz_replay_form_LDADD = $(FUZZ_LDADD)
-test_fuzz_replay_holdings_SOURCES = test/fuzz/replay.c $(fuzz_holdings_sources)
-test_fuzz_replay_holdings_LDADD = $(FUZZ_LDADD)
+test_fuzz_replay_client_copies_SOURCES = test/fuzz/replay.c $(fuzz_client_copies_sources)
+test_fuzz_replay_client_copies_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_json_SOURCES = test/fuzz/replay.c $(fuzz_json_sources)
 test_fuzz_replay_json_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_live_SOURCES = test/fuzz/replay.c $(fuzz_live_sources)

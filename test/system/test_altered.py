@@ -104,7 +104,7 @@ def test_a_kept_answer_may_be_anything(stack):
         stack.psql('lab', 'drop table kept')
     assert tried > 250
     for name in requests:
-        for column, code in (('digest', 'AKEYREUSED'), ('mime', 'BCONTENT'), ('answer', 'BCONTENT'), ('version', 'BCONTENT'), ('standings', 'BCONTENT')):
+        for column, code in (('digest', 'AKEYREUSED'), ('mime', 'BCONTENT'), ('answer', 'BCONTENT'), ('version', 'BCONTENT'), ('versions_after', 'BCONTENT')):
             assert (name, column, code) in refused, (name, column)
 
 

@@ -9,7 +9,7 @@ import pytest
 from collected import Collected
 from holder import Copy
 from schema import Schemas
-from seals import open_seal, seal
+from signed_texts import read_signed, sign
 from stack import Problem, wait_until
 
 STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
@@ -455,10 +455,10 @@ def test_forged_tokens_and_cursors_are_refused_or_harm_nobody(lab):
     put(lab, 'forged', {'team': 'forged'})
     true = ask(lab, 'team', 'forged')['token']
     question = ('lab', 'Person', 'team', 'forged')
-    life, number, horizon, minute = map(int, open_seal(lab, 'lab', true, *question).split())
+    life, number, horizon, minute = map(int, read_signed(lab, 'lab', true, *question).split())
 
     def answer(what, *numbers, behind='', of=question):
-        return ask(lab, 'team', 'forged', **{what: seal(lab, 'lab', ' '.join(map(str, numbers)) + ' ' + behind, *of)})
+        return ask(lab, 'team', 'forged', **{what: sign(lab, 'lab', ' '.join(map(str, numbers)) + ' ' + behind, *of)})
 
     assert answer('token', life, number, horizon, minute)['complete'] is False
     wrong = [('token', (life, number, horizon + 10**9, minute)), ('token', (life, number, -1, minute)), ('token', (life, number, horizon, -1)),

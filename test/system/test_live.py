@@ -15,7 +15,7 @@ import pytest
 from listener import Listener
 from push_service import decode
 from schema import Schemas
-from seals import open_seal, seal
+from signed_texts import read_signed, sign
 from stack import PATIENCE_S, Problem, children, name_of, refused, wait_until
 
 KEEPALIVE, STALL, CONNECTIONS, DEFINITIONS = 1, 1, 60, 100
@@ -453,14 +453,14 @@ def test_ids_of_others(lab):
     listener = Listener(lab, 'A')
     last = listener.wait_for_id()
     listener.close()
-    life, horizon, floor = open_seal(lab, 'lab', last, 'live', 'lab').split('.')
+    life, horizon, floor = read_signed(lab, 'lab', last, 'live', 'lab').split('.')
     altered = last[:20] + ('A' if last[20] != 'A' else 'B') + last[21:]
     for wrong in ('x', last[:-1], last + 'A', altered, last[::-1], f'{life}.{horizon}.{floor}'):
         refused('AARG', Listener, lab, 'A', last=wrong)
     refused('AARG', Listener, lab, 'A', ns='demo', last=last)
     # With the secret, which nobody has: of transactions that are still to come, and of another life.
     def made(life, horizon):
-        return seal(lab, 'lab', f'{life}.{horizon}.{floor}', 'live', 'lab')
+        return sign(lab, 'lab', f'{life}.{horizon}.{floor}', 'live', 'lab')
     Listener(lab, 'A', last=made(life, horizon)).close()
     refused('AARG', Listener, lab, 'A', last=made(life, int(horizon) + 10**9))
     other = Listener(lab, 'A', last=made(int(life) + 1, horizon))
@@ -475,7 +475,7 @@ def test_ids_show_nothing_of_what_others_do(lab):
     for listener in listeners:
         listener.close()
     lab.psql('demo', 'select pg_current_xact_id()')
-    horizons = {open_seal(lab, 'lab', id_, 'live', 'lab').split('.')[1] for id_ in ids}
+    horizons = {read_signed(lab, 'lab', id_, 'live', 'lab').split('.')[1] for id_ in ids}
     for id_ in ids:
         assert re.fullmatch('[A-Za-z0-9_-]{60,200}', id_)
         assert not any(horizon in id_ or horizon.encode() in decode(id_) for horizon in horizons)

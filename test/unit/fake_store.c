@@ -55,7 +55,7 @@ void fake_keep(const struct idempotency *kept)
                                                    .mime = copy(kept->mime),
                                                    .answer = copy(kept->answer),
                                                    .version = kept->version,
-                                                   .standings = copy(kept->standings)};
+                                                   .versions_after = copy(kept->versions_after)};
 }
 
 static const struct idempotency *find_kept(struct bytes account, struct bytes key)
@@ -76,7 +76,7 @@ void fake_forget_kept(void)
     while (answer_count) {
         struct idempotency *idempotency = &answers[--answer_count];
         struct bytes texts[] = {idempotency->account, idempotency->key,    idempotency->digest,
-                                idempotency->mime,    idempotency->answer, idempotency->standings};
+                                idempotency->mime,    idempotency->answer, idempotency->versions_after};
         for (size_t i = 0; i < COUNT_OF(texts); i++)
             free((void *)(uintptr_t)texts[i].data);
     }

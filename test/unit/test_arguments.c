@@ -509,7 +509,7 @@ static void synchronisations_that_stand_first_have_no_tree(void **state UNUSED)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(read_json(cases[i].body), cases[i].fault);
-        assert_int_equal(arguments.holdings == NULL, cases[i].has_tree);
+        assert_int_equal(arguments.client_copies == NULL, cases[i].has_tree);
         assert_int_equal(arguments.syncs != NULL, cases[i].has_tree && !cases[i].fault);
         assert_true(bytes_equal(arguments.lang, bytes_of(cases[i].lang ? cases[i].lang : "")));
         if (cases[i].wrong)
@@ -517,7 +517,7 @@ static void synchronisations_that_stand_first_have_no_tree(void **state UNUSED)
     }
     /* The query string's come first. */
     assert_int_equal(read_source(BYTES("syncs=[]"), BYTES("application/json"), cases[0].body), FAULT_NONE);
-    assert_null(arguments.holdings);
+    assert_null(arguments.client_copies);
     assert_int_equal(arguments.syncs->count, 0);
 }
 

@@ -8,7 +8,7 @@
 #include "model/value.h"
 #include "operation/classes.h"
 #include "operation/reply.h"
-#include "operation/seal.h"
+#include "operation/signed_text.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 
@@ -56,10 +56,10 @@ static enum fault read_value(const struct reader *reader, const struct json *par
 static struct bytes make_question(const struct call *call, const struct collection_request *request)
 {
     struct builder text = {0};
-    seal_add_part(&text, call->ns);
-    seal_add_part(&text, request->class);
-    seal_add_part(&text, request->name);
-    seal_add_part(&text, request->value);
+    signed_text_add_part(&text, call->ns);
+    signed_text_add_part(&text, request->class);
+    signed_text_add_part(&text, request->name);
+    signed_text_add_part(&text, request->value);
     struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
     builder_free(&text);
     return question;
@@ -91,7 +91,7 @@ static enum fault read_token(const struct reader *reader, const struct json *par
     enum fault fault = reader_text(reader, param, "token", &token);
     if (fault || !token.data)
         return fault;
-    if (!seal_open(reader->call->arena, request->secret, request->question, token, &payload) ||
+    if (!signed_text_read(reader->call->arena, request->secret, request->question, token, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
         return reader_wrong(reader, param, "token",
                             "The token of an earlier answer about the same collection is expected.");
@@ -112,7 +112,7 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    if (!seal_open(reader->call->arena, request->secret, request->question, cursor, &payload) ||
+    if (!signed_text_read(reader->call->arena, request->secret, request->question, cursor, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
@@ -135,7 +135,8 @@ void collection_request_write_token(const struct call *call, const struct collec
     const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
                                        position->life, position->number, position->horizon, position->minute);
     builder_add_text(body, "\"token\":");
-    json_add_string(body, seal_close(call->arena, request->secret, request->question, bytes_of(payload)));
+    json_add_string(body,
+                    signed_text_make(call->arena, request->secret, request->question, bytes_of(payload)));
 }
 
 void collection_request_write_cursor(const struct call *call, const struct collection_request *request,
@@ -147,7 +148,8 @@ void collection_request_write_cursor(const struct call *call, const struct colle
         position->is_complete, position->life, position->number, position->from, position->horizon,
         position->minute, last->transaction, (int)last->id.size, last->id.data);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, seal_close(call->arena, request->secret, request->question, bytes_of(payload)));
+    json_add_string(body,
+                    signed_text_make(call->arena, request->secret, request->question, bytes_of(payload)));
 }
 
 /* --- the whole ---------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "model/value.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
-#include "operation/seal.h"
+#include "operation/signed_text.h"
 #include "store/store_search.h"
 #include "operation/reply.h"
 
@@ -183,18 +183,18 @@ static enum fault read_conditions(const struct reader *reader, const struct json
 static struct bytes make_question(const struct attempt *attempt, const struct search *search)
 {
     struct builder text = {0};
-    seal_add_part(&text, BYTES("find"));
-    seal_add_part(&text, attempt->call->ns);
-    seal_add_part(&text, search->class->name);
-    seal_add_part(&text, search->item->name);
+    signed_text_add_part(&text, BYTES("find"));
+    signed_text_add_part(&text, attempt->call->ns);
+    signed_text_add_part(&text, search->class->name);
+    signed_text_add_part(&text, search->item->name);
     for (size_t i = 0; i < search->count; i++) {
         const struct search_condition *condition = &search->conditions[i];
-        seal_add_part(&text, condition->field ? condition->field->name : NO_BYTES);
+        signed_text_add_part(&text, condition->field ? condition->field->name : NO_BYTES);
         builder_printf(&text, "%s", tests[condition->test]);
         for (size_t v = 0; v < COUNT_OF(condition->values); v++) {
             builder_printf(&text, ",%lld,%a,", (long long)condition->values[v].integer,
                            condition->values[v].number);
-            seal_add_part(&text, condition->values[v].text);
+            signed_text_add_part(&text, condition->values[v].text);
         }
     }
     builder_printf(&text, "%d", search->wants_items);
@@ -213,8 +213,8 @@ static void write_cursor(const struct attempt *attempt, const struct search *sea
     builder_add_bytes(&text, last->id);
     builder_add_bytes(&text, key);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, seal_close(attempt->call->arena, attempt->schema->secret,
-                                     make_question(attempt, search), builder_bytes(&text)));
+    json_add_string(body, signed_text_make(attempt->call->arena, attempt->schema->secret,
+                                           make_question(attempt, search), builder_bytes(&text)));
     builder_free(&text);
 }
 
@@ -240,8 +240,8 @@ static enum fault read_cursor(const struct attempt *attempt, const struct reader
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    if (!seal_open(attempt->call->arena, attempt->schema->secret, make_question(attempt, search), cursor,
-                   &place) ||
+    if (!signed_text_read(attempt->call->arena, attempt->schema->secret, make_question(attempt, search),
+                          cursor, &place) ||
         !split_place(place, search))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same search is expected.");

@@ -19,7 +19,7 @@
 #include "operation/push/push_key.h"
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
-#include "operation/seal.h"
+#include "operation/signed_text.h"
 #include "operation/tasks/task_ask.h"
 #include "operation/reply.h"
 
@@ -70,9 +70,9 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
 {
     struct builder names = {0};
     char digest[CRYPTO_SHA256_HEX + 1];
-    seal_add_part(&names, pushing->session);
+    signed_text_add_part(&names, pushing->session);
     for (size_t i = 0; with_all && i < pushing->list.count; i++)
-        seal_add_part(&names, pushing->list.matched[i].text);
+        signed_text_add_part(&names, pushing->list.matched[i].text);
     crypto_sha256_hex(builder_bytes(&names), digest);
     builder_free(&names);
     return arena_copy(pushing->arena, digest, TOPIC_BYTES);

@@ -9,7 +9,7 @@
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
 #include "operation/reader.h"
-#include "operation/standing.h"
+#include "operation/versions_after.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -116,7 +116,7 @@ static enum fault put_check(struct attempt *attempt)
     return fault;
 }
 
-static void write_standing(struct builder *body, struct document_name name, int64_t version)
+static void write_version_after(struct builder *body, struct document_name name, int64_t version)
 {
     builder_add_text(body, "{\"c\":");
     json_add_string(body, name.class);
@@ -128,25 +128,25 @@ static void write_standing(struct builder *body, struct document_name name, int6
 }
 
 /* An answer that an earlier release has stored has none. */
-static enum fault write_standings(struct attempt *attempt)
+static enum fault write_versions_after(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct builder *body = attempt->reply->body;
     const struct json *docs = json_member(attempt->call->param, "docs");
-    if (docs->count && !attempt->standing_count)
+    if (docs->count && !attempt->versions_after_count)
         return FAULT_NONE;
     builder_add_text(body, ",\"docs\":[");
     for (const struct json *element = docs->first; element; element = element->next) {
         struct document_name name;
         int64_t version = 0;
         enum fault fault = reader_name(&reader, element, &name);
-        if (!fault && !standing_find(attempt, name, &version))
-            fault = reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "standings", NULL);
+        if (!fault && !versions_after_find(attempt, name, &version))
+            fault = reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "versions_after", NULL);
         if (fault)
             return fault;
         if (element != docs->first)
             builder_add_text(body, ",");
-        write_standing(body, name, version);
+        write_version_after(body, name, version);
     }
     builder_add_text(body, "]");
     return FAULT_NONE;
@@ -158,7 +158,7 @@ static enum fault put_afterwork(struct attempt *attempt)
     if (fault)
         return fault;
     attempt->reply->body->size--; /* the brace */
-    fault = write_standings(attempt);
+    fault = write_versions_after(attempt);
     builder_add_text(attempt->reply->body, "}");
     return fault;
 }

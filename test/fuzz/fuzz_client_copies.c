@@ -1,15 +1,15 @@
-/* fuzz_holdings: what the quick road takes, the tree takes too, and finds the same in it. */
+/* fuzz_client_copies: what the quick road takes, the tree takes too, and finds the same in it. */
 #include "fuzz.h"
 
 #include "edge/json.h"
-#include "operation/holdings.h"
+#include "operation/client_copies.h"
 #include "operation/reply.h"
 
-const char fuzz_target[] = "holdings";
+const char fuzz_target[] = "client_copies";
 
 static const struct settings settings = {.limit_syncs = 1000, .limit_name_bytes = 255};
 
-static void check_same(const struct holdings *plain, const struct holdings *tree)
+static void check_same(const struct client_copies *plain, const struct client_copies *tree)
 {
     assert(plain->count == tree->count);
     for (size_t i = 0; i < tree->count; i++) {
@@ -28,12 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct reply reply = {0};
     const struct reader reader = {&settings, &call, &reply};
     struct bytes others;
-    const struct holdings *plain = holdings_read_fast(arena, body, &others);
+    const struct client_copies *plain = client_copies_read_fast(arena, body, &others);
     if (plain) {
-        const struct json_limits limits = {.depth = HOLDINGS_DEPTH, .tree_depth = HOLDINGS_DEPTH};
+        const struct json_limits limits = {.depth = CLIENT_COPIES_DEPTH, .tree_depth = CLIENT_COPIES_DEPTH};
         struct json *root;
         struct json_problem problem;
-        struct holdings *tree;
+        struct client_copies *tree;
         enum fault fault = json_read(arena, body, &limits, &root, &problem);
         if (fault) { /* for what was not looked at */
             assert(others.size);
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             return 0;
         }
         assert(root->first->next ? others.size && others.data[0] == '"' : !others.size);
-        fault = holdings_read(&reader, root->first, &tree);
-        assert(holdings_check(&reader, plain) == fault && (!fault || fault == FAULT_ALIMIT));
+        fault = client_copies_read(&reader, root->first, &tree);
+        assert(client_copies_check(&reader, plain) == fault && (!fault || fault == FAULT_ALIMIT));
         if (!fault)
             check_same(plain, tree);
     }

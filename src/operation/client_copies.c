@@ -1,5 +1,5 @@
-/* holdings: two paths from JSON to the stamps of a client's copies. */
-#include "operation/holdings.h"
+/* client_copies: two paths from JSON to the stamps of a client's copies. */
+#include "operation/client_copies.h"
 
 #include "model/item.h"
 #include "model/stamp.h"
@@ -98,7 +98,7 @@ static bool is_end(const struct holdings_scan *scan, const char *at, struct byte
     return true;
 }
 
-struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r)
+struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r)
 {
     while (body.size && is_blank(body.data[body.size - 1]))
         body.size--;
@@ -112,15 +112,15 @@ struct holdings *holdings_read_fast(struct arena *arena, struct bytes body, stru
     if (!at || *at != '{')
         return NULL;
     size_t most = body.size / ELEMENT_BYTES_LEAST + 1;
-    struct holdings *holdings = ARENA_NEW(arena, struct holdings);
-    holdings->names = ARENA_ROOM(arena, struct document_name, most);
-    holdings->held = ARENA_ROOM(arena, struct client_copy, most);
+    struct client_copies *client_copies = ARENA_NEW(arena, struct client_copies);
+    client_copies->names = ARENA_ROOM(arena, struct document_name, most);
+    client_copies->held = ARENA_ROOM(arena, struct client_copy, most);
     do {
-        struct document_name *name = &holdings->names[holdings->count];
-        assert(holdings->count < most);
-        at = read_plain_element(&scan, at, name, &holdings->held[holdings->count++]);
+        struct document_name *name = &client_copies->names[client_copies->count];
+        assert(client_copies->count < most);
+        at = read_plain_element(&scan, at, name, &client_copies->held[client_copies->count++]);
     } while (at && *at == ',' && (at = skip_blanks(at + 1)));
-    return is_end(&scan, read_sign(at, ']'), others_r) ? holdings : NULL;
+    return is_end(&scan, read_sign(at, ']'), others_r) ? client_copies : NULL;
 }
 
 /* --- the full parser ----------------------------------------------------------------------------- */
@@ -191,31 +191,32 @@ static enum fault check_count(const struct reader *reader, size_t count)
     return fault;
 }
 
-enum fault holdings_check(const struct reader *reader, const struct holdings *holdings)
+enum fault client_copies_check(const struct reader *reader, const struct client_copies *client_copies)
 {
-    enum fault fault = check_count(reader, holdings->count);
-    for (size_t i = 0; !fault && i < holdings->count; i++) {
-        fault = reader_check_length(reader, NULL, "id", holdings->names[i].id);
+    enum fault fault = check_count(reader, client_copies->count);
+    for (size_t i = 0; !fault && i < client_copies->count; i++) {
+        fault = reader_check_length(reader, NULL, "id", client_copies->names[i].id);
         if (fault)
             reader->reply->at = arena_printf(reader->call->arena, "/syncs/%zu/id", i);
     }
     return fault;
 }
 
-enum fault holdings_read(const struct reader *reader, const struct json *syncs, struct holdings **holdings_r)
+enum fault client_copies_read(const struct reader *reader, const struct json *syncs,
+                              struct client_copies **client_copies_r)
 {
     struct arena *arena = reader->call->arena;
     enum fault fault = check_count(reader, syncs->count);
     if (fault)
         return fault;
-    struct holdings *holdings = ARENA_NEW(arena, struct holdings);
-    holdings->names = ARENA_ROOM(arena, struct document_name, syncs->count);
-    holdings->held = ARENA_ROOM(arena, struct client_copy, syncs->count);
+    struct client_copies *client_copies = ARENA_NEW(arena, struct client_copies);
+    client_copies->names = ARENA_ROOM(arena, struct document_name, syncs->count);
+    client_copies->held = ARENA_ROOM(arena, struct client_copy, syncs->count);
     for (const struct json *element = syncs->first; element && !fault; element = element->next) {
-        fault = read_element(reader, element, &holdings->names[holdings->count],
-                             &holdings->held[holdings->count]);
-        holdings->count++;
+        fault = read_element(reader, element, &client_copies->names[client_copies->count],
+                             &client_copies->held[client_copies->count]);
+        client_copies->count++;
     }
-    *holdings_r = holdings;
+    *client_copies_r = client_copies;
     return fault;
 }

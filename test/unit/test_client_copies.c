@@ -1,4 +1,4 @@
-/* holdings: the quick road takes what programs write, and says what the tree says. */
+/* client_copies: the quick road takes what programs write, and says what the tree says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "edge/json.h"
-#include "operation/holdings.h"
+#include "operation/client_copies.h"
 #include "operation/reply.h"
 
 static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes = 40};
@@ -37,7 +37,7 @@ static struct bytes exact(struct bytes text)
     return (struct bytes){copy, text.size};
 }
 
-static enum fault read_tree(struct bytes body, struct holdings **holdings_r)
+static enum fault read_tree(struct bytes body, struct client_copies **client_copies_r)
 {
     struct call *call = ARENA_NEW(arena, struct call);
     const struct reader reader = {&settings, call, &reply};
@@ -50,29 +50,30 @@ static enum fault read_tree(struct bytes body, struct holdings **holdings_r)
     if (fault)
         return fault;
     const struct json *syncs = json_member(root, "syncs");
-    return syncs && syncs->kind == JSON_ARRAY ? holdings_read(&reader, syncs, holdings_r) : FAULT_AARG;
+    return syncs && syncs->kind == JSON_ARRAY ? client_copies_read(&reader, syncs, client_copies_r)
+                                              : FAULT_AARG;
 }
 
-static struct holdings *read_plain(struct bytes body)
+static struct client_copies *read_plain(struct bytes body)
 {
     struct bytes others;
-    struct holdings *holdings = holdings_read_fast(arena, body, &others);
-    return holdings && !others.size ? holdings : NULL;
+    struct client_copies *client_copies = client_copies_read_fast(arena, body, &others);
+    return client_copies && !others.size ? client_copies : NULL;
 }
 
-static enum fault check(const struct holdings *holdings)
+static enum fault check(const struct client_copies *client_copies)
 {
     struct call *call = ARENA_NEW(arena, struct call);
     const struct reader reader = {&settings, call, &reply};
     call->arena = arena;
     reply = (struct reply){0};
-    return holdings_check(&reader, holdings);
+    return client_copies_check(&reader, client_copies);
 }
 
 /* What the quick road takes, the tree takes too, and finds the same, or refuses it for the same limit. */
 static bool paths_agree(struct bytes body)
 {
-    struct holdings *tree = NULL, *plain = read_plain(body);
+    struct client_copies *tree = NULL, *plain = read_plain(body);
     if (!plain)
         return true;
     enum fault fault = read_tree(body, &tree);
@@ -108,12 +109,12 @@ static void what_programs_write_is_taken(void **state UNUSED)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes body = exact(bytes_of(cases[i].body));
-        const struct holdings *holdings = read_plain(body);
-        assert_non_null(holdings);
-        assert_int_equal(holdings->count, cases[i].count);
+        const struct client_copies *client_copies = read_plain(body);
+        assert_non_null(client_copies);
+        assert_int_equal(client_copies->count, cases[i].count);
         assert_true(paths_agree(body));
     }
-    const struct holdings *one = read_plain(BYTES(WHOLE));
+    const struct client_copies *one = read_plain(BYTES(WHOLE));
     assert_true(bytes_equal(one->names[0].class, BYTES("Doc")) && bytes_equal(one->names[0].id, BYTES("a")));
     assert_int_equal(one->held[0].version, 261121000000001);
     assert_int_equal(one->held[0].ctime, 261121000000000);
@@ -178,14 +179,14 @@ static void what_follows_is_left(void **state UNUSED)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct bytes others;
-        assert_non_null(holdings_read_fast(arena, exact(bytes_of(cases[i].body)), &others));
+        assert_non_null(client_copies_read_fast(arena, exact(bytes_of(cases[i].body)), &others));
         assert_true(bytes_equal(others, bytes_of(cases[i].others)));
     }
     static const char *const wrong[] = {"{\"syncs\":[" ONE "],}", "{\"syncs\":[" ONE "],1}",
                                         "{\"syncs\":[" ONE "]\"x\":1}", "{\"syncs\":[" ONE "]}}"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct bytes others;
-        assert_null(holdings_read_fast(arena, exact(bytes_of(wrong[i])), &others));
+        assert_null(client_copies_read_fast(arena, exact(bytes_of(wrong[i])), &others));
     }
 }
 
@@ -203,7 +204,7 @@ static void limits_are_named_alike(void **state UNUSED)
     for (int i = 0; i < 100; i++)
         builder_add_text(&body, "," ONE);
     builder_add_text(&body, "]}");
-    struct holdings *plain = read_plain(builder_bytes(&body));
+    struct client_copies *plain = read_plain(builder_bytes(&body));
     assert_non_null(plain);
     assert_int_equal(check(plain), FAULT_ALIMIT);
     assert_string_equal(reply.arguments[0], "limit_syncs");

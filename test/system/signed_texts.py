@@ -1,4 +1,4 @@
-"""Opens and makes what the server seals: cursors, tokens, ids of live events; with the secret of the namespace, which clients do not have."""
+"""Opens and makes what the server signs: cursors, tokens, ids of live events; with the secret of the namespace, which clients do not have."""
 import hashlib
 import hmac
 import os
@@ -20,13 +20,13 @@ def cipher(stack, ns, question, nonce):
     return AESGCM(digest[:KEY]), digest[KEY:KEY + NONCE]
 
 
-def seal(stack, ns, payload, *question):
+def sign(stack, ns, payload, *question):
     nonce = os.urandom(NONCE)
     gcm, inner = cipher(stack, ns, question, nonce)
     return encode(nonce + gcm.encrypt(inner, payload.encode(), None))
 
 
-def open_seal(stack, ns, sealed, *question):
-    raw = decode(sealed)
+def read_signed(stack, ns, signed, *question):
+    raw = decode(signed)
     gcm, inner = cipher(stack, ns, question, raw[:NONCE])
     return gcm.decrypt(inner, raw[NONCE:], None).decode()
