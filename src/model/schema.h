@@ -3,7 +3,7 @@
  *
  * A schema is immutable.  It is read from a JSON text, strictly: the first error is reported with the path of
  * its member and the expected value.  schema_write returns the text in one canonical form.  Pure: no I/O.
- * The schema that a namespace has *applied* is a row of its database (store_schema.c); its `number` changes
+ * The schema that a namespace has *applied* is a row of its database (schema_cache.c); its `number` changes
  * with each update, so work planned under one number is never done under another. */
 #ifndef STAMPD_MODEL_SCHEMA_H
 #define STAMPD_MODEL_SCHEMA_H

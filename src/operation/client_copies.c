@@ -11,7 +11,7 @@
 /* Each reader takes the position of its text, and returns the position after it and after the blanks that
  * follow; NULL when the text is not plain.  The text must end with a brace, `last`: no blank and no digit
  * goes past it, strings stop before it, and it is taken only as the end of all. */
-struct holdings_scan {
+struct client_copies_scan {
     const char *last;
 };
 
@@ -36,14 +36,15 @@ static inline const char *read_sign(const char *at, char sign)
 }
 
 /* A name with its quotes, and the colon. */
-ALWAYS_INLINE const char *read_name(const struct holdings_scan *scan, const char *at, struct bytes name)
+ALWAYS_INLINE const char *read_name(const struct client_copies_scan *scan, const char *at, struct bytes name)
 {
     if (!at || (size_t)(scan->last - at) < name.size || memcmp(at, name.data, name.size) != 0)
         return NULL;
     return read_sign(skip_blanks(at + name.size), ':');
 }
 
-static inline const char *read_string(const struct holdings_scan *scan, const char *at, struct bytes *value_r)
+static inline const char *read_string(const struct client_copies_scan *scan, const char *at,
+                                      struct bytes *value_r)
 {
     if (!at || *at != '"')
         return NULL;
@@ -54,7 +55,7 @@ static inline const char *read_string(const struct holdings_scan *scan, const ch
 }
 
 /* The first eight digits, and the seven that follow. */
-static inline const char *read_stamp(const struct holdings_scan *scan, const char *at, int64_t *stamp_r)
+static inline const char *read_stamp(const struct client_copies_scan *scan, const char *at, int64_t *stamp_r)
 {
     if (!at)
         return NULL;
@@ -72,7 +73,7 @@ static inline const char *read_stamp(const struct holdings_scan *scan, const cha
 }
 
 /* Up to its closing brace, which is not the last one. */
-static inline const char *read_plain_element(const struct holdings_scan *scan, const char *at,
+static inline const char *read_plain_element(const struct client_copies_scan *scan, const char *at,
                                              struct document_name *name, struct client_copy *held)
 {
     at = read_name(scan, read_sign(at, '{'), BYTES("\"c\""));
@@ -86,7 +87,7 @@ static inline const char *read_plain_element(const struct holdings_scan *scan, c
 }
 
 /* After the list. */
-static bool is_end(const struct holdings_scan *scan, const char *at, struct bytes *others_r)
+static bool is_end(const struct client_copies_scan *scan, const char *at, struct bytes *others_r)
 {
     *others_r = NO_BYTES;
     if (!at || at == scan->last)
@@ -104,7 +105,7 @@ struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes 
         body.size--;
     if (!body.size || body.data[body.size - 1] != '}' || !bytes_is_utf8(body))
         return NULL;
-    const struct holdings_scan scan = {body.data + body.size - 1};
+    const struct client_copies_scan scan = {body.data + body.size - 1};
     const char *at = skip_blanks(body.data);
     if (at == scan.last || !(at = read_name(&scan, read_sign(at, '{'), BYTES("\"syncs\""))))
         return NULL;
@@ -137,15 +138,15 @@ static enum fault take_stamp(const struct reader *reader, const struct json *obj
 }
 
 /* The members of an element; NULL: absent. */
-struct holdings_element {
+struct client_copies_element {
     const struct json *class, *id, *version, *ctime, *dtime;
     uint32_t count; /* members that are one of these */
 };
 
 /* Visits each member once: a client with many copies sends many of these. */
-static struct holdings_element look_at(const struct json *object)
+static struct client_copies_element look_at(const struct json *object)
 {
-    struct holdings_element element = {0};
+    struct client_copies_element element = {0};
     for (const struct json *member = object->first; member; member = member->next) {
         const char *name = member->name.data;
         const struct json **place = NULL;
@@ -169,7 +170,7 @@ static enum fault read_element(const struct reader *reader, const struct json *o
 {
     if (object->kind != JSON_OBJECT)
         return reader_wrong_value(reader, object, "syncs", "Objects with c, id, v, ct and dt are expected.");
-    struct holdings_element element = look_at(object);
+    struct client_copies_element element = look_at(object);
     enum fault fault =
         element.count < object->count ? reader_members(reader, object, "c id v ct dt") : FAULT_NONE;
     if (!fault)

@@ -1,7 +1,7 @@
 /* store: a worker's sessions with PostgreSQL, one per namespace, opened on first use.  Independent of caches
  * and slot stamps. One header for each idea: store_load.h, store_commit.h, store_list.h, store_search.h,
- * store_collection.h, store_copies.h, store_schema.h, store_idempotency.h, store_subscriptions.h,
- * store_tasks.h, store_cron.h. */
+ * store_collection.h, store_stream.h, store_copies.h, store_schema.h, store_idempotency.h,
+ * store_subscriptions.h, store_tasks.h, store_cron.h. */
 #ifndef STAMPD_STORE_STORE_H
 #define STAMPD_STORE_STORE_H
 
