@@ -161,7 +161,7 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (json_member(param, others[i]))
             return reader_wrong(reader, param, others[i],
-                                "A stream is of the whole collection: it goes without this.");
+                                "A stream returns the whole collection: omit this member.");
     if (!reader->reply->outlet)
         return reader_wrong(reader, param, "stream", "A task cannot stream.");
     return FAULT_NONE;
@@ -178,10 +178,9 @@ static enum fault check_count(const struct reader *reader, const struct schema *
     for (size_t i = 0; class && i < class->collection_count; i++) {
         const struct schema_collection *collection = &class->collections[i];
         if (bytes_equal(collection->name, request->name) && collection->key_count != count)
-            return reader_wrong(reader, reader->call->param, "value",
-                                arena_printf(reader->call->arena,
-                                             "Of this collection %zu values are expected.",
-                                             collection->key_count));
+            return reader_wrong(
+                reader, reader->call->param, "value",
+                arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
     }
     return FAULT_NONE;
 }

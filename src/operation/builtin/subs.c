@@ -61,8 +61,7 @@ static enum fault check_collection(const struct asking *asking, const char *memb
         fault = classes_confirm(asking->attempt, FAULT_NONE);
         return fault ? fault
                      : reader_wrong_value(&asking->reader, element, member,
-                                          arena_printf(asking->arena,
-                                                       "Of this collection %zu values are expected.",
+                                          arena_printf(asking->arena, "Number of values expected: %zu.",
                                                        collection->key_count));
     }
     fault = classes_confirm(asking->attempt, FAULT_NONE);
