@@ -164,6 +164,19 @@ def test_every_worker_obeys_from_the_next_request_on(lab, schemas):
             assert (fault[0] if fault else 200) == expected
 
 
+def test_nothing_is_refused_under_a_schema_that_has_been_replaced(lab, schemas):
+    """Nobody tells the workers: the one that would refuse asks first."""
+    for bound, title in ((30, 'x' * 30), (40, 'x' * 40), (50, 'x' * 50)):
+        schemas.apply('lab', CLASSES)
+        for number in range(12):  # all of them know that one
+            assert by_put(lab, f'r{number}', GOOD) is None
+        main = {**MAIN, 'properties': {**MAIN['properties'], 'title': {'maxLength': bound}}}
+        lab.psql('lab', 'update schema set number = number + 1, content = %s where one',
+                 (json.dumps({'classes': {'Note': {'items': {'Main': {'singleton': True, 'content': main}}}}}),))
+        for number in range(12):
+            assert by_put(lab, f'r{number}', {'title': title}) is None
+
+
 def test_what_was_written_earlier_stays(lab, schemas):
     assert by_put(lab, 'old', GOOD) is None
     strict = {'Note': {'items': {'Main': {'singleton': True, 'content': {**MAIN, 'required': ['title', 'owner'],
@@ -180,9 +193,11 @@ def test_the_newest_form_is_checked(lab, schemas):
     """A client of the release before may go on writing: what its content becomes is checked."""
     schemas.apply('lab', {'Note': {'release': 2, 'items': {'Main': {'singleton': True, 'content': MAIN}},
                                    'mutations': [{'to': 2, 'item': 'Main', 'rename': {'name': 'title'}, 'drop': ['fax']}]}})
-    assert by_put(lab, 'm', {'name': 'bread', 'fax': 1}) is None
-    assert json.loads(stored(lab, 'm')['Main', '']) == {'title': 'bread'}
-    assert by_put(lab, 'm', {'name': ''})[1]['args'][4:6] == ['/title', 'minLength']
+    for way in (by_put, by_resource):
+        id_ = way.__name__
+        assert way(lab, id_, {'name': 'bread', 'fax': 1}) is None
+        assert json.loads(stored(lab, id_)['Main', '']) == {'title': 'bread'}
+        assert way(lab, id_, {'name': ''})[1]['args'][4:6] == ['/title', 'minLength']
 
 
 def test_a_hostile_content_ends_its_request_alone(lab, schemas):
