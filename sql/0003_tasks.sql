@@ -130,6 +130,42 @@ comment on table stampd.task_operation is
   'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param.';
 grant select, insert, update, delete on stampd.task_operation to stampd;
 
+-- --- starts in the past ---
+--
+-- A scan reads no start before the bound that the scan before it has found (doc/explanation/why-tasks-happen-once.md).  The bound
+-- holds for tasks that begin to wait with a start of the last 30 seconds (as in the statement TASK_OLDEST) or later.  Others leave a
+-- mark.  The conditions are those of stamp_of, which each commit that creates a task would have to parse.
+
+create table stampd.task_early (
+  one  boolean primary key default true check (one),
+  mark bigint not null
+);
+comment on table stampd.task_early is
+  'At most one row: scans that know another mark read all that waits.';
+comment on column stampd.task_early.mark is
+  'The last transaction that made a task wait with a start of more than 30 seconds before.';
+grant select, insert, update on stampd.task_early to stampd;
+
+create function stampd.task_early_mark() returns trigger
+  language plpgsql set search_path = stampd, pg_temp as $$
+begin
+  if not exists (select from task_early e where e.mark = pg_current_xact_id()::text::bigint) then
+    insert into task_early as e (mark) values (pg_current_xact_id()::text::bigint)
+      on conflict (one) do update set mark = excluded.mark;
+  end if;
+  return null;
+end $$;
+comment on function stampd.task_early_mark() is 'Trigger: the start lies in the past, scans must not skip it.';
+create trigger task_made_early after insert on stampd.taskqueue
+  for each row when (new.starttime is null and new.startat < to_char(clock_timestamp() at time zone 'UTC' - interval '30 seconds', 'YYMMDDHH24MISSMS')::bigint)
+  execute function stampd.task_early_mark();
+comment on trigger task_made_early on stampd.taskqueue is 'For scans: doc/explanation/why-tasks-happen-once.md.';
+create trigger task_moved_early after update of startat, starttime on stampd.taskqueue
+  for each row when (new.starttime is null and (old.starttime is not null or new.startat < old.startat)
+    and new.startat < to_char(clock_timestamp() at time zone 'UTC' - interval '30 seconds', 'YYMMDDHH24MISSMS')::bigint)
+  execute function stampd.task_early_mark();
+comment on trigger task_moved_early on stampd.taskqueue is 'For scans: doc/explanation/why-tasks-happen-once.md.';
+
 -- --- what is due ---
 --
 -- The plans are index scans whatever the statistics are: a queue fills and empties faster than it is analysed.
@@ -208,24 +244,24 @@ begin
   end loop;
 end $$;
 
-create function stampd.task_levels() returns table (qn smallint, priority smallint)
+create function stampd.task_levels(since bigint default 0) returns table (qn smallint, priority smallint)
   language sql stable rows 10 as $$
   with recursive level(qn, priority) as (
     (select t.qn, t.priority from stampd.taskqueue t
-       where t.starttime is null and t.domain is null and t.startat < 991231235959999
+       where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.startat >= since
        order by t.qn, t.priority limit 1)
     union all
     select n.qn, n.priority from level p cross join lateral (
       select t.qn, t.priority from stampd.taskqueue t
-        where t.starttime is null and t.domain is null and t.startat < 991231235959999
+        where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.startat >= since
           and (t.qn, t.priority) > (p.qn, p.priority)
         order by t.qn, t.priority limit 1) n
   )
   select p.qn, p.priority from level p
 $$;
-comment on function stampd.task_levels() is
-  'The queues and priorities in which tasks without a domain wait, by one step along the index for each.  PostgreSQL makes it a part of the '
-  'query that calls it, whose settings of the planner hold.';
+comment on function stampd.task_levels(bigint) is
+  'The queues and priorities in which tasks without a domain wait, with starts from `since` on, by one step along the index for each.  '
+  'PostgreSQL makes it a part of the query that calls it, whose settings of the planner hold.';
 
 create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0)
   returns setof stampd.task_due
@@ -234,18 +270,19 @@ create function stampd.tasks_due(most int default 1000, before bigint default nu
 declare
   until constant bigint := coalesce(before, stamp_now());
   early task_due[];
+  few   constant int := 100;
 begin
-  -- Nothing that waits has an earlier start than `since`: by starts, so that no row is read that was done before.
+  -- Nothing that waits has an earlier start than `since`: by starts, so that no row is read that was done before.  Of tasks of domains
+  -- that wait for their turns there may be many.
   if since > 0 then
     early := array(
       select row(t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain)::task_due from taskqueue t
         where t.starttime is null and t.startat >= since and t.startat <= until and t.startat < 991231235959999
-          and t.domain is null
-        order by t.startat, t.number limit 2 * most + 1);
-    if cardinality(early) <= 2 * most then
+        order by t.startat, t.number limit few + 1);
+    if cardinality(early) <= few then
       return query
       with due as (
-        select e.* from unnest(early) e
+        select e.* from unnest(early) e where e.domain is null
         union all
         select o.* from tasks_due_of_domains(most, until, since) o
       ), ranked as (
@@ -259,7 +296,7 @@ begin
   -- Many wait: along each queue and priority.
   return query
   with due as (
-    select d.* from task_levels() p cross join lateral (
+    select d.* from task_levels(since) p cross join lateral (
       select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and t.qn = p.qn and t.priority = p.priority and t.startat >= since and t.startat <= until
@@ -425,7 +462,7 @@ comment on function stampd.task_operations(text[], int[], int[], int) is 'For wo
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
-  stampd.task_levels(), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
+  stampd.task_levels(bigint), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
   stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int),
   stampd.task_operations(text[], int[], int[], int) to stampd;

@@ -29,30 +29,54 @@ static bool has_any(const int64_t words[NUMBERS])
     return false;
 }
 
-/* A concurrent commit may add a start earlier by this much; the interval of scans from the beginning. */
-enum { MARGIN_MS = 30000, WHOLE_MS = 600000 };
+/* The interval of scans from the beginning: no error in these words, and no step of the clock, outlives it.
+ */
+enum { WHOLE_MS = 600000 };
 
-int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms)
+struct backlog_scan backlog_begin_scan(struct backlog *backlog, int64_t now_ms)
 {
-    int64_t low = atomic_exchange(&backlog->low, STAMP_MAX);
+    uint64_t before = atomic_fetch_add(&backlog->scans, 1);
     int64_t whole_ms = atomic_load(&backlog->whole_ms);
-    bool is_known = low && low != STAMP_MAX && whole_ms && now_ms - whole_ms < WHOLE_MS;
-    if (!is_known)
-        atomic_store(&backlog->whole_ms, now_ms > 0 ? now_ms : 1);
-    return is_known ? low : 0;
+    const struct backlog_known *known = &backlog->found[before % BACKLOG_SCANS];
+    if (before && atomic_load(&backlog->known) == before && whole_ms && now_ms - whole_ms < WHOLE_MS)
+        return (struct backlog_scan){.number = before + 1,
+                                     .since = atomic_load(&known->low),
+                                     .mark = atomic_load(&known->mark),
+                                     .base = atomic_load(&known->base),
+                                     .next_base = atomic_load(&known->next_base),
+                                     .next_transaction = atomic_load(&known->next_transaction)};
+    atomic_store(&backlog->whole_ms, now_ms > 0 ? now_ms : 1);
+    return (struct backlog_scan){.number = before + 1};
 }
 
-void backlog_lower(struct backlog *backlog, int64_t start)
+/* Transactions that the snapshot did not see are later than that of an earlier scan once that one, and all
+ * before it, have ended: their starts are not before the time of that scan. */
+static void advance(struct backlog_scan *scan, const struct backlog_bound *bound)
 {
-    int64_t low = atomic_load(&backlog->low);
-    while (start < low && !atomic_compare_exchange_weak(&backlog->low, &low, start))
-        ;
+    if (scan->next_transaction && bound->start < scan->next_base) /* a clock was set back */
+        scan->base = 0;
+    else if (scan->next_transaction && bound->running > scan->next_transaction)
+        scan->base = scan->next_base;
+    else if (scan->next_transaction)
+        return;
+    scan->next_base = bound->start;
+    scan->next_transaction = bound->transaction;
 }
 
-void backlog_end_scan(struct backlog *backlog, int64_t oldest)
+void backlog_end_scan(struct backlog *backlog, const struct backlog_scan *scan,
+                      const struct backlog_bound *bound)
 {
-    int64_t latest = stamp_add_ms(stamp_now(), -MARGIN_MS);
-    backlog_lower(backlog, oldest < latest ? oldest : latest);
+    struct backlog_known *known = &backlog->found[scan->number % BACKLOG_SCANS];
+    struct backlog_scan next = *scan;
+    if (atomic_load(&backlog->scans) != scan->number)
+        return;
+    advance(&next, bound);
+    atomic_store(&known->low, bound->oldest < next.base ? bound->oldest : next.base);
+    atomic_store(&known->mark, bound->mark);
+    atomic_store(&known->base, next.base);
+    atomic_store(&known->next_base, next.next_base);
+    atomic_store(&known->next_transaction, next.next_transaction);
+    atomic_store(&backlog->known, scan->number);
 }
 
 static void write_code(struct backlog *backlog, struct bytes code)

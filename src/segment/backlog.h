@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "segment/segment.h"
 
-enum { BACKLOG_QUEUES = 16, BACKLOG_CODE_BYTES = 16 };
+enum { BACKLOG_QUEUES = 16, BACKLOG_CODE_BYTES = 16, BACKLOG_SCANS = 4 };
 
 struct backlog_numbers {
     int64_t due, later, running, parked, failing;
@@ -21,12 +21,18 @@ struct backlog_numbers {
 struct backlog {
     _Alignas(64) _Atomic int64_t looked_ms; /* monotonic; 0: never */
     _Atomic uint64_t code[BACKLOG_CODE_BYTES / 8];
-    _Atomic uint32_t queues_seen; /* a bit for each queue that ever had a task */
-    _Atomic uint32_t wanted;      /* wake-ups to be sent */
-    _Atomic uint64_t lost;        /* wake-ups that a full socket did not take */
-    _Atomic uint64_t expired;     /* parked tasks that were deleted */
-    _Atomic int64_t low;          /* stamp: nothing waits with an earlier start; 0: not known */
-    _Atomic int64_t whole_ms;     /* monotonic: the last scan from the beginning; 0: none */
+    _Atomic uint32_t queues_seen;  /* a bit for each queue that ever had a task */
+    _Atomic uint32_t wanted;       /* wake-ups to be sent */
+    _Atomic uint64_t lost;         /* wake-ups that a full socket did not take */
+    _Atomic uint64_t expired;      /* parked tasks that were deleted */
+    _Atomic uint64_t scans, known; /* scans begun; the last that has ended */
+    struct backlog_known {
+        _Atomic int64_t low;  /* stamp: nothing waits with an earlier start */
+        _Atomic int64_t mark; /* for as long as it is that of table task_early */
+        _Atomic int64_t base; /* stamp: transactions that the scan did not see have later starts */
+        _Atomic int64_t next_base, next_transaction; /* the next base, when all up to this one have ended */
+    } found[BACKLOG_SCANS];                          /* by the number of the scan */
+    _Atomic int64_t whole_ms; /* monotonic: the last scan from the beginning; 0: none */
     _Atomic int64_t numbers[BACKLOG_QUEUES][sizeof(struct backlog_numbers) / sizeof(int64_t)];
 };
 
@@ -37,13 +43,26 @@ void backlog_want(struct backlog *backlog, struct bytes code, enum backlog_whom 
 /* Takes the pending wake-up; false: there is none, or the code is not known yet. */
 bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[BACKLOG_CODE_BYTES + 1]);
 
-/* backlog_begin_scan returns the start from which a scan reads, so that it skips the rows of finished
- * tasks; 0: from the beginning, which happens periodically and whenever nothing is known. backlog_end_scan
- * takes the earliest start that the scan found waiting; STAMP_MAX: none; 0: the scan failed.  The caller
- * that makes a task wait with an earlier start calls backlog_lower. */
-int64_t backlog_begin_scan(struct backlog *backlog, int64_t now_ms);
-void backlog_end_scan(struct backlog *backlog, int64_t oldest);
-void backlog_lower(struct backlog *backlog, int64_t start);
+/* A scan reads tasks from the start `since`, so that it skips the rows of finished tasks, if the database
+ * still has this mark; 0: from the beginning, which happens periodically and whenever nothing is known. Why
+ * it misses none, whichever host creates it: doc/explanation/why-tasks-happen-once.md. */
+struct backlog_scan {
+    uint64_t number;
+    int64_t since, mark, base, next_base, next_transaction; /* as in struct backlog_known */
+};
+/* What a scan has found, all in one snapshot. */
+struct backlog_bound {
+    int64_t oldest;      /* the earliest start that waits; STAMP_MAX: none */
+    int64_t mark;        /* of table task_early; 0: none */
+    int64_t running;     /* the oldest transaction under way */
+    int64_t start;       /* later transactions than `transaction` create no earlier start without a mark */
+    int64_t transaction; /* begun after the snapshot */
+};
+struct backlog_scan backlog_begin_scan(struct backlog *backlog, int64_t now_ms);
+/* Not called after a scan that failed: the next then reads from the beginning, as does one that begins
+ * before the end of another. */
+void backlog_end_scan(struct backlog *backlog, const struct backlog_scan *scan,
+                      const struct backlog_bound *bound);
 
 /* Age of the snapshot; -1: there is none yet. */
 int64_t backlog_age_ms(const struct backlog *backlog, int64_t now_ms);

@@ -68,7 +68,6 @@ static void receive(struct relay *relay, int ns, struct bytes payload)
 static void want_scan(struct relay *relay, int ns)
 {
     struct backlog *backlog = backlog_of(relay->segment, ns);
-    backlog_lower(backlog, 0);
     atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL | BACKLOG_REMOTE);
 }
 

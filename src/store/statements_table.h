@@ -482,13 +482,18 @@ STATEMENT(
     "select (select step from taskqueue where taskid = $1 and starttime = $2 and retry = $3),"
     " exists (select from task_history where taskid = $1 and starttime = $2 and retry = $3 and exc is null)")
 
-/* $1 at most, $2 latest start, $3 earliest. */
-STATEMENT(
-    TASK_DUE, "task_due", 3,
-    "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2, $3)")
+/* $1 at most, $2 latest start, $3 earliest, if $4 is still the mark of early starts. */
+STATEMENT(TASK_DUE, "task_due", 4,
+          "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2,"
+          " coalesce((select $3::bigint from task_early where mark = $4), 0))")
 
-/* $1 earliest start. */
-STATEMENT(TASK_OLDEST, "task_oldest", 1, "select tasks_oldest($1)")
+/* What bounds the next scan (backlog.h). $1 earliest start, if $2 is still the mark of early starts.  now()
+ * is earlier than the snapshot, and the transaction that is begun here later than it. */
+STATEMENT(
+    TASK_OLDEST, "task_oldest", 2,
+    "select tasks_oldest(coalesce((select $1::bigint from task_early where mark = $2), 0)),"
+    " coalesce((select mark from task_early), 0), pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
+    " stamp_of(now() - interval '30 seconds'), pg_current_xact_id()::text::bigint")
 
 /* Tasks with unreported failures: $1 least number of failures, $2 at most.  Marks them as reported: $1
  * taskid, $2 its failures. */

@@ -217,14 +217,15 @@ enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, st
 }
 
 enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
-                           int64_t since, struct task **tasks_r, size_t *count_r)
+                           const struct backlog_scan *scan, struct task **tasks_r, size_t *count_r)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
     pg_params_add_i32(&params, (int32_t)limit);
     pg_params_add_i64(&params, before);
-    pg_params_add_i64(&params, since);
+    pg_params_add_i64(&params, scan->since);
+    pg_params_add_i64(&params, scan->mark);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;
@@ -235,15 +236,24 @@ enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int
     return FAULT_NONE;
 }
 
-enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
-                              int64_t *start_r)
+enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena,
+                              const struct backlog_scan *scan, struct backlog_bound *bound_r)
 {
+    enum { OLDEST, MARK, RUNNING, BOUND, TRANSACTION };
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_params_add_i64(&params, since);
+    pg_params_add_i64(&params, scan->since);
+    pg_params_add_i64(&params, scan->mark);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OLDEST, &params, &row);
-    *start_r = fault || pg_is_null(row, 0, 0) ? STAMP_MAX : pg_get_i64(row, 0, 0);
+    if (!fault)
+        *bound_r = (struct backlog_bound){
+            .oldest = pg_is_null(row, 0, OLDEST) ? STAMP_MAX : pg_get_i64(row, 0, OLDEST),
+            .mark = pg_get_i64(row, 0, MARK),
+            .running = pg_get_i64(row, 0, RUNNING),
+            .start = pg_get_i64(row, 0, BOUND),
+            .transaction = pg_get_i64(row, 0, TRANSACTION),
+        };
     return fault;
 }
 

@@ -5,6 +5,7 @@
 #include "store/statements.h"
 #include "store/store.h"
 #include "model/task.h"
+#include "segment/backlog.h"
 
 enum claim_result {
     CLAIM_DONE,    /* the task belongs to this attempt */
@@ -49,12 +50,15 @@ MUST_USE enum fault store_tasks_next(struct store *store, int ns, struct arena *
                                      struct task *task_r);
 
 /* Tasks that may start at `before`, at most `limit` per queue, by queue, priority, start, except those with
- * a start before `since`.  Of each: id, operation, queue, priority, start, attempt, batch, domain. */
+ * a start before that of the scan.  Of each: id, operation, queue, priority, start, attempt, batch, domain.
+ */
 MUST_USE enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit,
-                                    int64_t before, int64_t since, struct task **tasks_r, size_t *count_r);
-/* The earliest start of a waiting task, from `since` on; STAMP_MAX: none waits. */
-MUST_USE enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
-                                       int64_t *start_r);
+                                    int64_t before, const struct backlog_scan *scan, struct task **tasks_r,
+                                    size_t *count_r);
+/* What bounds the scan that follows: the earliest start of a waiting task, and the snapshot in which it is
+ * the earliest. */
+MUST_USE enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena,
+                                       const struct backlog_scan *scan, struct backlog_bound *bound_r);
 
 /* A task whose failures have not been reported. */
 struct failed_task {

@@ -173,9 +173,9 @@ enum fault store_tasks_next(struct store *store, int ns, struct arena *arena, st
 /* --- scans --- */
 
 enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int64_t limit, int64_t before,
-                           int64_t since, struct task **tasks_r, size_t *count_r)
+                           const struct backlog_scan *scan, struct task **tasks_r, size_t *count_r)
 {
-    (void)store, (void)ns, (void)limit, (void)before, (void)since;
+    (void)store, (void)ns, (void)limit, (void)before, (void)scan;
     *tasks_r = ARENA_ARRAY(arena, struct task, queue.count);
     *count_r = 0;
     for (size_t i = 0; i < queue.count; i++)
@@ -205,11 +205,11 @@ enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *
     return FAULT_NONE;
 }
 
-enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena, int64_t since,
-                              int64_t *start_r)
+enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena,
+                              const struct backlog_scan *scan, struct backlog_bound *bound_r)
 {
-    (void)store, (void)ns, (void)arena, (void)since;
-    *start_r = STAMP_MAX;
+    (void)store, (void)ns, (void)arena, (void)scan;
+    *bound_r = (struct backlog_bound){.oldest = STAMP_MAX};
     return FAULT_NONE;
 }
 

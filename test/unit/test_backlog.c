@@ -76,26 +76,61 @@ static void what_is_begun_is_due_no_more(void **state UNUSED)
     assert_true(backlog_read(backlog, 2, &found) && found.due == 0 && found.oldest == 0);
 }
 
+/* Scans whose snapshots see the transactions `running` and later as unfinished. */
+static int64_t scan(struct backlog *backlog, int64_t now_ms, const struct backlog_bound *bound)
+{
+    const struct backlog_scan begun = backlog_begin_scan(backlog, now_ms);
+    if (bound)
+        backlog_end_scan(backlog, &begun, bound);
+    return begun.since;
+}
+
 static void a_scan_looks_from_where_something_may_wait(void **state UNUSED)
 {
     struct backlog *backlog = fresh();
-    int64_t now = stamp_now(), early = stamp_add_ms(now, -3600000);
-    assert_true(backlog_begin_scan(backlog, 1000) == 0); /* nothing is known */
-    backlog_end_scan(backlog, STAMP_MAX);
-    int64_t since = backlog_begin_scan(backlog, 2000);
-    assert_true(since > early && since < now); /* what is being committed has time */
-    backlog_lower(backlog, early);             /* meanwhile */
-    backlog_end_scan(backlog, STAMP_MAX);
-    assert_true(backlog_begin_scan(backlog, 3000) == early);
-    assert_true(backlog_begin_scan(backlog, 3000) == 0); /* two at once */
-    backlog_end_scan(backlog, early);
-    assert_true(backlog_begin_scan(backlog, 4000) == early);
-    backlog_end_scan(backlog, 0); /* it has failed */
-    assert_true(backlog_begin_scan(backlog, 5000) == 0);
-    backlog_end_scan(backlog, now);
-    assert_true(backlog_begin_scan(backlog, 5000 + 599999) != 0);
-    backlog_end_scan(backlog, now);
-    assert_true(backlog_begin_scan(backlog, 5000 + 600000) == 0); /* now and then from the beginning */
+    const struct backlog_bound first = {STAMP_MAX, 7, 100, 1000, 105}, open = {STAMP_MAX, 7, 105, 2000, 110},
+                               ended = {STAMP_MAX, 7, 106, 3000, 115}, waits = {500, 7, 120, 4000, 120},
+                               none = {STAMP_MAX, 7, 130, 5000, 130};
+    assert_true(scan(backlog, 1000, &first) == 0); /* nothing is known */
+    assert_true(scan(backlog, 1000, &open) == 0);  /* what was under way at the first scan may still be */
+    assert_true(scan(backlog, 1000, &ended) == 0); /* all that was under way then has ended */
+    assert_true(scan(backlog, 1000, &waits) == 1000);
+    assert_true(scan(backlog, 1000, &none) == 500);
+    assert_true(scan(backlog, 1000, &none) == 4000);
+    const struct backlog_scan next = backlog_begin_scan(backlog, 1000);
+    assert_true(next.since == 5000 || next.since == 4000);
+    assert_true(next.mark == 7);
+}
+
+static void a_scan_that_fails_or_is_overtaken_leaves_nothing_known(void **state UNUSED)
+{
+    struct backlog *backlog = fresh();
+    const struct backlog_bound bounds[] = {
+        {STAMP_MAX, 1, 10, 1000, 10}, {STAMP_MAX, 1, 20, 2000, 20}, {STAMP_MAX, 1, 30, 3000, 30}};
+    for (int i = 0; i < 3; i++)
+        scan(backlog, 1, &bounds[i]);
+    assert_true(scan(backlog, 1, NULL) == 2000);
+    assert_true(scan(backlog, 1, &bounds[2]) == 0); /* the one before has failed, or goes on */
+    for (int i = 0; i < 3; i++)
+        scan(backlog, 1, &bounds[i]);
+    const struct backlog_scan one = backlog_begin_scan(backlog, 1), other = backlog_begin_scan(backlog, 1);
+    assert_true(one.since != 0 && other.since == 0);
+    backlog_end_scan(backlog, &other, &(struct backlog_bound){STAMP_MAX, 2, 40, 4000, 40});
+    backlog_end_scan(backlog, &one, &(struct backlog_bound){STAMP_MAX, 1, 40, 9000, 40}); /* too late */
+    assert_true(backlog_begin_scan(backlog, 1).mark == 2);
+}
+
+static void now_and_then_a_scan_begins_at_the_beginning(void **state UNUSED)
+{
+    struct backlog *backlog = fresh();
+    for (int i = 1; i < 5; i++)
+        scan(backlog, 5000, &(struct backlog_bound){STAMP_MAX, 1, 10 * i, 1000 * i, 10 * i});
+    assert_true(scan(backlog, 5000 + 599999, &(struct backlog_bound){STAMP_MAX, 1, 60, 6000, 60}) != 0);
+    assert_true(scan(backlog, 5000 + 600000, &(struct backlog_bound){STAMP_MAX, 1, 70, 7000, 70}) == 0);
+    assert_true(scan(backlog, 5000 + 600000, &(struct backlog_bound){STAMP_MAX, 1, 80, 8000, 80}) == 0);
+    assert_true(scan(backlog, 5000 + 600000, &(struct backlog_bound){STAMP_MAX, 1, 90, 900, 90}) == 7000);
+    assert_true(scan(backlog, 5000 + 600000, &(struct backlog_bound){STAMP_MAX, 1, 95, 950, 95}) ==
+                0); /* a clock */
 }
 
 static void a_wish_to_wake_is_taken_once(void **state UNUSED)
@@ -120,6 +155,8 @@ int main(void)
         cmocka_unit_test(a_queue_that_is_empty_again_is_told),
         cmocka_unit_test(what_is_begun_is_due_no_more),
         cmocka_unit_test(a_scan_looks_from_where_something_may_wait),
+        cmocka_unit_test(a_scan_that_fails_or_is_overtaken_leaves_nothing_known),
+        cmocka_unit_test(now_and_then_a_scan_begins_at_the_beginning),
         cmocka_unit_test(a_wish_to_wake_is_taken_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,6 @@ static enum fault give_up(const struct task_scan *scan, struct lost_task *lost)
         .code = counts ? BYTES("LOST") : BYTES("MORE"),
         .report = report_of(scan, lost),
     };
-    backlog_lower(backlog_of(scan->worker_context->segment, scan->ns), end.start);
     crash_at(CRASH_TASK_LOST);
     enum fault fault = store_tasks_put_back(scan->store, scan->ns, scan->arena, &fence, &end, &lost->start);
     if (!fault && lost->start)
@@ -197,15 +196,15 @@ static enum fault list_due(const struct task_scan *scan, int64_t limit, int64_t 
     struct task *tasks;
     size_t count;
     struct backlog *backlog = backlog_of(scan->worker_context->segment, scan->ns);
-    bool is_alone = scan->worker_context->settings->hosts == HOSTS_ONE;
-    int64_t since = is_alone ? backlog_begin_scan(backlog, clock_monotonic_ms()) : 0, oldest = 0;
+    const struct backlog_scan begun = backlog_begin_scan(backlog, clock_monotonic_ms());
+    struct backlog_bound bound;
     enum fault fault =
-        store_tasks_due(scan->store, scan->ns, scan->arena, limit, before, since, &tasks, &count);
-    if (!fault && is_alone)
-        fault = store_tasks_oldest(scan->store, scan->ns, scan->arena, since, &oldest);
-    backlog_end_scan(backlog, fault ? 0 : oldest);
+        store_tasks_due(scan->store, scan->ns, scan->arena, limit, before, &begun, &tasks, &count);
+    if (!fault)
+        fault = store_tasks_oldest(scan->store, scan->ns, scan->arena, &begun, &bound);
     if (fault)
         return fault;
+    backlog_end_scan(backlog, &begun, &bound);
     builder_add_text(scan->out, ",\"due\":[");
     for (size_t i = 0; i < count; i++) {
         builder_add_bytes(scan->out, i ? BYTES(",{") : BYTES("{"));

@@ -104,8 +104,6 @@ void task_wakeup_tasks(const struct worker_context *worker_context, int number, 
     if (!near)
         return;
     struct backlog *backlog = backlog_of(worker_context->segment, number);
-    for (size_t i = 0; i < count; i++)
-        backlog_lower(backlog, tasks[i].start);
     if (*settings->queue_remotes)
         backlog_want(backlog, ns, BACKLOG_REMOTE);
     if (!settings_wakeup_path(settings, path))
