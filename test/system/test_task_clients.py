@@ -113,6 +113,21 @@ def test_what_strangers_may_not_wish(stack, clients, manager, more, code, args):
     assert rows(stack, '1') == []
 
 
+@pytest.mark.parametrize('item, code, at', [
+    ({'c': 'P', 'k': 'a', 'j': {}}, 'AARG', '/c'), ({'c': 'P', 'k': 'a', 'del': True}, 'AARG', '/c'), ({'c': 'note', 'j': 1}, 'AARG', '/c'),
+    ({'c': 'Note', 'J': 1}, 'AARG', '/J'), ({'c': 'Note'}, 'AARG', ''), ({'c': 'Note', 'k': 'x' * 300, 'j': 1}, 'ALIMIT', '/k')])
+def test_items_that_no_document_may_have_are_refused_with_the_request(stack, clients, manager, item, code, at):
+    put = {'docs': [{'c': 'Doc', 'id': 'a'}, {'c': 'Doc', 'id': 'x', 'items': [{'c': 'Fine', 'j': 1}, item]}]}
+    now = stack.request('POST', '/lab/op/put', json={'param': put}).json()
+    then = stack.request('POST', '/lab/op/task', json={'param': {'op': 'put', 'param': put}}).json()
+    assert (now['code'], now['at']) == (code, f'/param/docs/1/items/1{at}')
+    assert (then['code'], then['at'], then['args']) == (code, f'/param/param/docs/1/items/1{at}', now['args'])
+    twice = {'op': 'task', 'param': {'op': 'put', 'param': put}}
+    nested = stack.request('POST', '/lab/op/task', json={'param': twice}, admin=True).json()
+    assert (nested['code'], nested['at']) == (code, f'/param/param/param/docs/1/items/1{at}')
+    assert rows(stack, '1') == []
+
+
 def test_strangers_do_not_touch_each_others_resources_and_domains(stack, clients, manager):
     param = {'id': 'own'}
     stack.op('lab', 'task', {'op': 'Count', 'param': param, 'resource': 'r', 'delay': 60, 'info': 'admins'}, admin=True)

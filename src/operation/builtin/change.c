@@ -30,40 +30,70 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
     return FAULT_NONE;
 }
 
-static enum fault apply_item(struct attempt *attempt, const struct reader *reader, struct draft *draft,
-                             const struct json *item, bool may_remove)
+/* An item of a request. */
+struct change {
+    struct bytes iclass, key, content;
+    bool is_removal, is_string;
+};
+
+/* All that can be judged without its document. */
+static enum fault read_item(const struct reader *reader, const struct json *item, bool may_remove,
+                            struct change *change_r)
 {
-    struct bytes iclass, key, text = NO_BYTES;
-    bool is_removal = false;
-    enum fault fault = read_item_name(reader, item, &iclass, &key);
+    struct change change = {0};
+    struct bytes text = NO_BYTES;
+    enum fault fault = read_item_name(reader, item, &change.iclass, &change.key);
     if (!fault)
-        fault = reader_boolean(reader, item, "del", &is_removal);
+        fault = reader_boolean(reader, item, "del", &change.is_removal);
     if (!fault)
         fault = reader_text(reader, item, "s", &text);
     if (fault)
         return fault;
     const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
-    if ((json != NULL) + (string != NULL) + is_removal != 1)
+    if ((json != NULL) + (string != NULL) + change.is_removal != 1)
         return reader_wrong_value(reader, item, "items", "Exactly one of j, s and del is expected.");
-    if (is_removal && !may_remove)
+    if (change.is_removal && !may_remove)
         return reader_wrong(reader, item, "del",
                             "These are all the items of the document: leave out what is to go.");
-    if (is_removal || (json ? json->kind : string->kind) == JSON_NULL) {
-        draft_remove_item(draft, iclass, key);
+    change.is_removal = change.is_removal || (json ? json->kind : string->kind) == JSON_NULL;
+    change.is_string = !json;
+    change.content = json ? json->text : text;
+    if (!change.is_removal && (int64_t)change.content.size > reader->settings->limit_content_bytes)
+        return reader_over(reader, json ? json : string, "limit_content_bytes",
+                           reader->settings->limit_content_bytes, (int64_t)change.content.size);
+    *change_r = change;
+    return FAULT_NONE;
+}
+
+static enum fault apply_item(struct attempt *attempt, const struct reader *reader, struct draft *draft,
+                             const struct json *item, bool may_remove)
+{
+    struct change change;
+    const char *refusal;
+    enum fault fault = read_item(reader, item, may_remove, &change);
+    if (fault)
+        return fault;
+    if (change.is_removal) {
+        draft_remove_item(draft, change.iclass, change.key);
         return FAULT_NONE;
     }
-    struct bytes content = json ? json->text : text;
-    if ((int64_t)content.size > reader->settings->limit_content_bytes)
-        return reader_over(reader, json ? json : string, "limit_content_bytes",
-                           reader->settings->limit_content_bytes, (int64_t)content.size);
-    const char *refusal;
-    fault = classes_judge(attempt, draft_base(draft)->header.class, iclass, !key.size, !json, &refusal);
+    fault = classes_judge(attempt, draft_base(draft)->header.class, change.iclass, !change.key.size,
+                          change.is_string, &refusal);
     if (fault)
         return fault;
     if (refusal)
         return reader_wrong_value(reader, item, "items", refusal);
-    draft_set_item(draft, iclass, key, !json, content);
+    draft_set_item(draft, change.iclass, change.key, change.is_string, change.content);
     return FAULT_NONE;
+}
+
+enum fault change_check_items(const struct reader *reader, const struct json *items)
+{
+    enum fault fault = FAULT_NONE;
+    struct change change;
+    for (const struct json *item = items ? items->first : NULL; item && !fault; item = item->next)
+        fault = read_item(reader, item, true, &change);
+    return fault;
 }
 
 enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,

@@ -10,6 +10,9 @@
 MUST_USE enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                                  bool may_remove);
 
+/* Refuses items that change_items, with `may_remove`, would refuse whatever their document is. */
+MUST_USE enum fault change_check_items(const struct reader *reader, const struct json *items);
+
 /* The version that clients see: 0 for a document that does not exist. */
 int64_t change_version(const struct document *document);
 /* For work: makes the answer {"v":version}, the version when nothing is written; for afterwork: replaces it

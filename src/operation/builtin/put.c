@@ -111,8 +111,13 @@ static enum fault put_check(struct attempt *attempt)
     if (!fault)
         fault = reader_array(&reader, attempt->call->param, "docs", "limit_documents",
                              settings->limit_documents, &docs);
-    for (const struct json *element = fault ? NULL : docs->first; element && !fault; element = element->next)
+    for (const struct json *element = fault ? NULL : docs->first; element && !fault;
+         element = element->next) {
+        order = (struct order){0};
         fault = read_order(&reader, element, &order);
+        if (!fault)
+            fault = change_check_items(&reader, order.items);
+    }
     return fault;
 }
 

@@ -93,7 +93,7 @@ static enum fault check_param(struct attempt *attempt, const struct task_request
         return reader_wrong(&reader, attempt->call->param, "param",
                             "JSON that the operation could read is expected.");
     call.param = param;
-    call.param_at = "/param/param";
+    call.param_at = arena_printf(call.arena, "%s/param", call.param_at ? call.param_at : "/param");
     inner.call = &call;
     inner.operation = request->operation;
     return request->operation->check(&inner);
@@ -144,32 +144,51 @@ static void write_task(struct attempt *attempt, bool is_open)
     builder_add_text(body, "}");
 }
 
+static enum fault read_request(struct attempt *attempt, const struct reader *reader, bool is_trusted,
+                               struct task_request *request)
+{
+    const struct json *param = attempt->call->param, *own = json_member(param, "param");
+    enum fault fault =
+        reader_members(reader, param, "op param delay start info priority resource domain order");
+    if (!fault)
+        fault = read_operation(attempt, reader, &request->operation);
+    if (!fault)
+        fault = read_words(reader, param, request);
+    if (!fault)
+        fault = read_start(reader, param, request, is_trusted);
+    if (!fault)
+        fault = read_names(attempt, reader, request, is_trusted);
+    if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
+        fault = reader_wrong(reader, param, "param", "An object is expected.");
+    if (fault)
+        return fault;
+    request->param = own && own->kind == JSON_OBJECT ? own->text : NO_BYTES;
+    return check_param(attempt, request);
+}
+
+/* Without the administrator's key, and not for a client without limits. */
+static bool is_limited(const struct attempt *attempt)
+{
+    return attempt->call->client && !access_is_administrator(attempt->call);
+}
+
+/* Of a task that requests a task. */
+static enum fault task_check(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct task_request request = {0};
+    return read_request(attempt, &reader, !is_limited(attempt), &request);
+}
+
 static enum fault task_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
-    const struct json *param = attempt->call->param, *own = json_member(param, "param");
     struct task_request request = {0};
     struct task_excess excess;
-    bool is_trusted = !attempt->call->client || access_is_administrator(attempt->call);
-    enum fault fault =
-        reader_members(&reader, param, "op param delay start info priority resource domain order");
-    if (!fault)
-        fault = read_operation(attempt, &reader, &request.operation);
-    if (!fault)
-        fault = read_words(&reader, param, &request);
-    if (!fault)
-        fault = read_start(&reader, param, &request, is_trusted);
-    if (!fault)
-        fault = read_names(attempt, &reader, &request, is_trusted);
-    if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
-        fault = reader_wrong(&reader, param, "param", "An object is expected.");
+    enum fault fault = read_request(attempt, &reader, !is_limited(attempt), &request);
     if (fault)
         return fault;
-    request.param = own && own->kind == JSON_OBJECT ? own->text : NO_BYTES;
-    fault = check_param(attempt, &request);
-    if (fault)
-        return fault;
-    if (!is_trusted)
+    if (is_limited(attempt))
         request.requester = (int64_t)(attempt->call->client & INT64_MAX);
     fault = task_ask(attempt, &request, &excess);
     if (fault)
@@ -186,5 +205,8 @@ static enum fault task_afterwork(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-const struct operation builtin_task = {
-    .name = "task", .right = RIGHT_PUBLIC, .work = task_work, .afterwork = task_afterwork};
+const struct operation builtin_task = {.name = "task",
+                                       .right = RIGHT_PUBLIC,
+                                       .work = task_work,
+                                       .check = task_check,
+                                       .afterwork = task_afterwork};
