@@ -49,10 +49,14 @@ static void add_return(struct builder *builder, const struct refusal *refusal)
     builder_add_text(builder, "}';\n");
 }
 
-static const char *retry_of(const struct refusal *refusal)
+/* Headers of one status. */
+static const char *header_of(const struct refusal *refusal)
 {
+    if (refusal->status == 405)
+        return "            add_header Allow $stampd_methods always;\n";
     if (refusal->status == 403)
-        return "            add_header Retry-After $stampd_judged_retry always;\n";
+        return "            add_header Retry-After $stampd_judged_retry always;\n"
+               "            add_header Allow $stampd_judged_methods always;\n";
     if (refusal->status == 502)
         return "            add_header Retry-After $stampd_unreached always;\n";
     return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
@@ -111,7 +115,7 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
                    "            add_header X-Request-Id $stampd_request_id always;\n"
                    "%s%s"
                    "            default_type application/problem+json;\n",
-                   refusal->status, hsts, retry_of(refusal));
+                   refusal->status, hsts, header_of(refusal));
     if (refusal->status == 403)
         add_judged(builder, settings);
     if (refusal->status == 502)

@@ -88,6 +88,28 @@ def test_nginx_speaks_as_the_server_does(door, status):
     judge(provoke(door), status, code, args)
 
 
+@pytest.mark.parametrize('path, methods', [
+    ('/ping', 'GET, HEAD'), ('/lab/op/put?x=1', 'GET, HEAD, POST, OPTIONS'), ('/lab/doc/Note/x', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'),
+    ('/lab/od', 'POST, OPTIONS'), ('/lab/od/1', 'POST, OPTIONS'), ('/lab/live', 'GET, POST, OPTIONS')])
+def test_405_names_the_methods_of_its_path(door, path, methods):
+    answer = ask(door, method='TRACE', path=path)
+    judge(answer, 405, 'AMETHOD')
+    assert answer.headers['allow'] == methods
+
+
+@pytest.mark.parametrize('method, path', [('DELETE', '/lab/op/put'), ('POST', '/lab/doc/Note/x'), ('PUT', '/lab/live'), ('PUT', '/lab/od')])
+def test_405_names_what_the_server_would(door, method, path):
+    """A large body is refused by nginx after a judgement of the server, a small one by the server."""
+    large, small = [ask(door, f'Content-Length: {size}', 'Authorization: Bearer wrong', method=method, path=path, body=b'{}'[:size]) for size in (9999999, 2)]
+    assert small.status == 405 and small.headers['allow']
+    assert large.status != 405 or large.headers['allow'] == small.headers['allow']
+
+
+@pytest.mark.parametrize('status', [status for status in REFUSALS if status != 405])
+def test_no_other_refusal_names_methods(door, status):
+    assert 'allow' not in REFUSALS[status][1](door).headers
+
+
 def test_429_when_an_address_asks_too_much(door):
     answers = [ask(door, path='/rationed') for _ in range(4)]
     assert [answer.status for answer in answers] == [404, 404, 429, 429]
