@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static const char *program_name = "stampd";
 static enum log_level wanted_level = LOG_LEVEL_INFO;
 static bool use_syslog;
@@ -124,6 +126,74 @@ void log_info(const char *format, ...)
 void log_debug(const char *format, ...)
 {
     LOG_AT(LOG_LEVEL_DEBUG);
+}
+
+/* --- lines that may be many --- */
+
+enum { KINDS_MOST = 32, OFTEN_MS = 60000 };
+
+/* The last one: all kinds for which there was no room. */
+static struct often {
+    const char *format; /* NULL: free */
+    char kind[80], line[160];
+    enum log_level level;
+    int64_t until_ms;
+    uint64_t more;
+} often[KINDS_MOST + 1];
+
+static struct often *find_often(const char *format, const char *kind)
+{
+    struct often *found = NULL;
+    for (size_t i = 0; i < KINDS_MOST; i++) {
+        if (often[i].format == format && strncmp(often[i].kind, kind, sizeof often[i].kind - 1) == 0)
+            return &often[i];
+        if (!found && !often[i].format)
+            found = &often[i];
+    }
+    return found ? found : &often[KINDS_MOST];
+}
+
+static void write_at(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
+static void write_at(enum log_level level, const char *format, ...)
+{
+    LOG_AT(level);
+}
+
+void log_flush(int64_t now_ms)
+{
+    const char *present_id = request_id;
+    request_id = NULL; /* the lines were of many requests */
+    for (size_t i = 0; i < COUNT_OF(often); i++) {
+        if (!often[i].format || now_ms < often[i].until_ms)
+            continue;
+        if (often[i].more)
+            write_at(often[i].level, "repeated times=%llu seconds=%d: %s", (unsigned long long)often[i].more,
+                     OFTEN_MS / 1000, i < KINDS_MOST ? often[i].line : "and others");
+        often[i].format = NULL;
+    }
+    request_id = present_id;
+}
+
+void log_often(enum log_level level, const char *kind, const char *format, ...)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (level > wanted_level)
+        return;
+    log_flush(now_ms);
+    struct often *place = find_often(format, kind);
+    if (place->format) {
+        place->more++;
+        return;
+    }
+    va_list arguments, copy;
+    va_start(arguments, format);
+    va_copy(copy, arguments);
+    *place = (struct often){.format = format, .level = level, .until_ms = now_ms + OFTEN_MS};
+    snprintf(place->kind, sizeof place->kind, "%s", kind);
+    vsnprintf(place->line, sizeof place->line, format, copy);
+    emit(level, format, arguments);
+    va_end(copy);
+    va_end(arguments);
 }
 
 void log_fatal(const char *format, ...)

@@ -18,6 +18,12 @@ void log_error(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_warning(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_info(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
+/* For lines that clients can cause as often as they like.  Of one `kind` (with the format) the process writes
+ * one line a minute; log_flush then writes how many more there were.  Too many kinds at once are one kind. */
+void log_often(enum log_level level, const char *kind, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Called by processes that log so, now and then: writes the counts of the minutes that are over at `now_ms`
+ * (monotonic); INT64_MAX: of all. */
+void log_flush(int64_t now_ms);
 /* Logs an error and ends the process with status 1. */
 void log_fatal(const char *format, ...) PRINTF_LIKE(1, 2) NORETURN;
 

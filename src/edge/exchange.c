@@ -65,7 +65,7 @@ static void on_request(struct evhttp_request *request, void *context)
 static void on_accept_failed(struct evconnlistener *listener, void *context)
 {
     struct exchange_endpoint *endpoint = context;
-    log_warning("cannot accept a connection: %m");
+    log_often(LOG_LEVEL_WARNING, "", "cannot accept a connection: %m");
     (void)evconnlistener_disable(listener);
     events_timer_start(endpoint->pause, ACCEPT_PAUSE_MS);
 }

@@ -235,7 +235,8 @@ static void drop_connection(struct fcgi_request *request, int fd)
 
 static void pause_accepting(struct fcgi *fcgi)
 {
-    log_warning("accept paused: out of file descriptors or memory connections=%zu: %m", fcgi->connections);
+    log_often(LOG_LEVEL_WARNING, "", "accept paused: out of file descriptors or memory connections=%zu: %m",
+              fcgi->connections);
     fcgi->pause_until_ms = clock_monotonic_ms() + PAUSE_MS;
     watch(fcgi, fcgi->options.listener, &fcgi->options.listener, 0, EPOLL_CTL_MOD);
 }

@@ -140,6 +140,17 @@ static void keep_message(struct pg *pg, const char *text)
     pg->message[strcspn(pg->message, "\n")] = '\0';
 }
 
+/* Statements of searches are numbered: all are one kind. */
+static void log_refusal(const struct pg *pg, const char *what, const char *sqlstate)
+{
+    char kind[128];
+    snprintf(kind, sizeof kind, "%s %.*s %s", sqlstate, (int)strcspn(what, "0123456789"), what,
+             PQdb(pg->connection));
+    log_often(strncmp(sqlstate, "ST", 2) == 0 ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, kind,
+              "postgresql error database=%s statement=%s sqlstate=%s: %s", PQdb(pg->connection), what,
+              sqlstate, pg->message);
+}
+
 /* Errors raised by our own functions (ST…) are expected and logged at level debug only. */
 enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what)
 {
@@ -156,9 +167,7 @@ enum fault pg_note_error(struct pg *pg, const PGresult *result, const char *what
     const char *position = PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION);
     if (!position || !bytes_to_i64(bytes_of(position), &pg->position))
         pg->position = 0;
-    (strncmp(sqlstate, "ST", 2) == 0 ? log_debug : log_warning)(
-        "postgresql error database=%s statement=%s sqlstate=%s: %s", PQdb(pg->connection), what, sqlstate,
-        pg->message);
+    log_refusal(pg, what, sqlstate);
     const char *detail =
         strncmp(sqlstate, "ST", 2) == 0 ? PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL) : NULL;
     snprintf(pg->detail, sizeof pg->detail, "%s", detail ? detail : "");
@@ -189,7 +198,8 @@ enum fault pg_note_silence(struct pg *pg, const char *what)
 {
     pg->is_broken = true;
     keep_message(pg, "no answer in time");
-    log_warning("postgresql does not answer database=%s statement=%s", PQdb(pg->connection), what);
+    log_often(LOG_LEVEL_WARNING, what, "postgresql does not answer database=%s statement=%s",
+              PQdb(pg->connection), what);
     return FAULT_XTIME;
 }
 

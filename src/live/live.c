@@ -71,6 +71,7 @@ static void on_tick(void *context)
     struct live *live = context;
     live_namespaces_receive(live->namespaces);
     live_namespaces_tick(live->namespaces, clock_monotonic_ms());
+    log_flush(clock_monotonic_ms());
     live_listener_keep_alive(live->audiences);
     events_timer_start(live->tick, TICK_MS);
 }

@@ -360,7 +360,8 @@ void live_catch_up_take(struct live_catch_up *catch_up, const struct pg_result *
 
 void live_catch_up_fail(struct live_catch_up *catch_up, enum fault fault)
 {
-    log_warning("live database=%s: %s, querying what has changed", catch_up->database, fault_code(fault));
+    log_often(LOG_LEVEL_WARNING, catch_up->database, "live database=%s: %s, querying what has changed",
+              catch_up->database, fault_code(fault));
     live_catch_up_drop(catch_up);
     reset_all(catch_up);
 }

@@ -94,7 +94,7 @@ void live_link_destroy(struct live_link *link)
 
 void live_link_fail(struct live_link *link, enum fault fault)
 {
-    log_warning("live database=%s: %s", link->database, fault_code(fault));
+    log_often(LOG_LEVEL_WARNING, link->database, "live database=%s: %s", link->database, fault_code(fault));
     drop(link);
     link->retry_ms = clock_monotonic_ms() + session_pause_ms(++link->failures);
     link->owner->failed(link->owner->context, fault);

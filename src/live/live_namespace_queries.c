@@ -251,7 +251,8 @@ static void round_take(void *context, const struct pg_result *result)
 static void round_failed(void *context, enum fault fault)
 {
     const struct live_namespace *ns = context;
-    log_warning("live database=%s: %s, querying a horizon", ns->database, fault_code(fault));
+    log_often(LOG_LEVEL_WARNING, ns->database, "live database=%s: %s, querying a horizon", ns->database,
+              fault_code(fault));
     live_round_rest(ns->round);
     live_round_wake(ns->round);
 }

@@ -179,7 +179,8 @@ enum fault idempotency_open(struct worker_context *worker_context, struct call *
 /* The row has changed since it was written: by hand, or by a fault of the machine. */
 static enum fault refuse_kept(struct attempt *attempt, const char *column)
 {
-    log_error("a row of the table idempotency is not as it was written column=%s", column);
+    log_often(LOG_LEVEL_ERROR, column, "a row of the table idempotency is not as it was written column=%s",
+              column);
     reply_enter(attempt->reply, PHASE_AFTERWORK); /* the request was executed */
     return reply_fault(
         attempt->call, attempt->reply, FAULT_BCONTENT,

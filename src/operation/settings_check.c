@@ -66,6 +66,9 @@ static void check_names(struct settings_check *check)
         bool is_group = getgrnam(settings->socket_group) != NULL;
         tell(check, is_group ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "socket_group = %s%s",
              settings->socket_group, is_group ? "" : ": there is no such group");
+    } else {
+        tell(check, SETTINGS_CHECK_WARNING,
+             "socket_group is empty: only the user of stampd may connect to the workers");
     }
     if (strcmp(settings->zone, "UTC") != 0) {
         bool is_zone = cron_set_zone(settings->zone);

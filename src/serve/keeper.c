@@ -239,6 +239,7 @@ void keeper_run(const struct settings *settings, struct segment *segment)
     int64_t interval_ms = settings->keep_interval_s ? settings->keep_interval_s * 1000 : NEVER_MS;
     while (wait_ms(&keeper, interval_ms)) {
         keep_all(&keeper);
+        log_flush(clock_monotonic_ms());
         arena_reset(keeper.arena);
     }
     ends_destroy(keeper.ends);

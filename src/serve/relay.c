@@ -181,6 +181,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
         int wait_ms = connect_due(&relay, count, &turn);
         report_health(&relay, count);
         task_wakeup_again(settings, segment);
+        log_flush(clock_monotonic_ms());
         struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
         for (int i = 0; i < count; i++)
             first[i] = (struct pollfd){.fd = relay.sessions[i].pg ? pg_socket(relay.sessions[i].pg) : -1,

@@ -328,6 +328,7 @@ static void check_clock(struct worker *worker)
             log_info("worker keeps too much memory, replacing it");
             recycle(worker);
         }
+        log_flush(now_ms);
         worker->rest_at_ms = now_ms + REST_MS;
     }
     if (worker->leave_at_ms && now_ms >= worker->leave_at_ms)
@@ -401,6 +402,7 @@ int worker_run(const struct heritage *heritage)
         log_info("worker exits with open connections=%zu", fcgi_connections(worker.fcgi));
     module_stop_worker();
     close_worker(&worker);
+    log_flush(INT64_MAX);
     return 0;
 }
 

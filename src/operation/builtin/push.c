@@ -155,7 +155,7 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     if (!refusal)
         refusal = push_send_refuse_service(settings, target.origin);
     if (refusal) {
-        log_warning("push address dropped: %s", refusal);
+        log_often(LOG_LEVEL_WARNING, refusal, "push address dropped: %s", refusal);
         return end_address(pushing, &target);
     }
     enum fault fault = push_key_fetch(settings, &key);

@@ -196,7 +196,8 @@ static struct bytes mutate(void *whose, struct arena *arena, struct bytes item_c
     free(text);
     if (!json_read(arena, made, &limits, &root, &problem))
         return made;
-    log_error("the mutation of class %s returned invalid JSON: the content is left as it was", class->name);
+    log_often(LOG_LEVEL_ERROR, class->name,
+              "the mutation of class %s returned invalid JSON: the content is left as it was", class->name);
     return content;
 }
 

@@ -104,7 +104,7 @@ static void log_misuse(struct stampd_call *call, const char *detail, const char 
     const char *line = arena_printf(module_try_arena(call), "operation=%s: %s%s%s", call->operation->name,
                                     detail, argument ? " " : "", argument ? argument : "");
     if (!request->misuse || strcmp(request->misuse, line) != 0)
-        log_warning("%s", line);
+        log_often(LOG_LEVEL_WARNING, line, "%s", line);
     request->misuse = line;
 }
 

@@ -1,0 +1,119 @@
+/* log: lines that may be many are limited by their kind, and counted. */
+#include "base/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+static int errors;       /* the former standard error */
+static FILE *written;    /* the present one */
+static char text[65536]; /* what was written since the last call */
+
+static const char *log_text(void)
+{
+    size_t size = fread(text, 1, sizeof text - 1, written);
+    clearerr(written);
+    text[size] = '\0';
+    return text;
+}
+
+static size_t count_of(const char *words)
+{
+    size_t count = 0;
+    for (const char *found = text; (found = strstr(found, words)); found += strlen(words))
+        count++;
+    return count;
+}
+
+static int catch_lines(void **state UNUSED)
+{
+    char path[] = "/tmp/stampd-log-XXXXXX";
+    int file = mkstemp(path);
+    errors = dup(STDERR_FILENO);
+    written = fopen(path, "r");
+    return file < 0 || !written || unlink(path) || dup2(file, STDERR_FILENO) < 0 || close(file);
+}
+
+static int release_lines(void **state UNUSED)
+{
+    fclose(written);
+    return dup2(errors, STDERR_FILENO) < 0 || close(errors);
+}
+
+static void complain(const char *kind, int number)
+{
+    log_often(LOG_LEVEL_WARNING, kind, "it is slow kind=%s number=%d", kind, number);
+}
+
+static void a_minute_later(void)
+{
+    log_flush(clock_monotonic_ms() + 60000);
+}
+
+static void one_line_at_once_and_a_count_after_the_minute(void **state UNUSED)
+{
+    for (int i = 0; i < 1000; i++)
+        complain("a", i);
+    complain("b", 7);
+    log_flush(clock_monotonic_ms());
+    log_text();
+    assert_int_equal(count_of("\n"), 2);
+    assert_non_null(strstr(text, "warning: it is slow kind=a number=0\n"));
+    log_set_request_id("of-another");
+    a_minute_later();
+    log_set_request_id(NULL);
+    log_text();
+    assert_int_equal(count_of("\n"), 1); /* what came once is not repeated */
+    assert_non_null(strstr(text, "warning: repeated times=999 seconds=60: it is slow kind=a number=0\n"));
+    complain("a", 5);
+    assert_non_null(strstr(log_text(), "kind=a number=5\n"));
+    a_minute_later();
+    assert_string_equal(log_text(), "");
+}
+
+static void formats_and_levels_are_kinds_too(void **state UNUSED)
+{
+    complain("a", 1);
+    log_often(LOG_LEVEL_ERROR, "a", "it is gone");
+    log_often(LOG_LEVEL_ERROR, "a", "it is gone");
+    log_often(LOG_LEVEL_DEBUG, "a", "not wanted");
+    log_text();
+    assert_int_equal(count_of("\n"), 2);
+    log_flush(INT64_MAX);
+    assert_non_null(strstr(log_text(), "error: repeated times=1 seconds=60: it is gone\n"));
+}
+
+/* However a client varies its requests. */
+static void too_many_kinds_are_one(void **state UNUSED)
+{
+    char kind[16];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(kind, sizeof kind, "k%d", i);
+        complain(kind, i);
+    }
+    log_text();
+    assert_int_equal(count_of("\n"), 33);
+    a_minute_later();
+    log_text();
+    assert_int_equal(count_of("\n"), 1);
+    assert_non_null(strstr(text, "repeated times=4967 seconds=60: and others\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_line_at_once_and_a_count_after_the_minute),
+        cmocka_unit_test(formats_and_levels_are_kinds_too),
+        cmocka_unit_test(too_many_kinds_are_one),
+    };
+    return cmocka_run_group_tests(tests, catch_lines, release_lines);
+}
