@@ -32,6 +32,14 @@ STATEMENT(
 /* Sent before a long read, in its pipeline, in effect as long as that: $1 milliseconds. */
 STATEMENT(READ_LIMIT, "read_limit", 1, "select set_config('statement_timeout', $1, true)")
 
+/* The same for all statements that follow together: READ_LEFT is sent before each of them. */
+STATEMENT(READ_UNTIL, "read_until", 1,
+          "select set_config('stampd.read_until', (extract(epoch from clock_timestamp()) * 1000 + "
+          "$1::bigint)::bigint::text, true)")
+STATEMENT(READ_LEFT, "read_left", 0,
+          "select set_config('statement_timeout', greatest(1, current_setting('stampd.read_until')::bigint"
+          " - (extract(epoch from clock_timestamp()) * 1000)::bigint)::text, true)")
+
 /* Bytes of documents, 0 for absent ones, in order: $1 class[], $2 id[]. */
 STATEMENT(SIZES, "sizes", 2,
           "select coalesce(d.v1, 0) from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"

@@ -132,7 +132,7 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
         count++;
     }
     if (!has_header) {
-        log_error("table namespace has no row");
+        log_often(LOG_LEVEL_ERROR, "", "table namespace has no row");
         return FAULT_XDATABASE;
     }
     if (schema != schema_cache_get(store, ns)->number) {
@@ -140,12 +140,14 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
         return FAULT_STALE;
     }
     if (!is_sound(&header)) {
-        log_error("a row of the table doc is corrupt class=%.*s", (int)header.class.size, header.class.data);
+        log_often(LOG_LEVEL_ERROR, arena_copy(arena, header.class.data, header.class.size),
+                  "a row of the table doc is corrupt class=%.*s", (int)header.class.size, header.class.data);
         return FAULT_BCONTENT;
     }
     if (header.ctime == 0 && count) {
-        log_warning("items without a document class=%.*s items=%zu", (int)header.class.size,
-                    header.class.data, count);
+        log_often(LOG_LEVEL_WARNING, arena_copy(arena, header.class.data, header.class.size),
+                  "items without a document class=%.*s items=%zu", (int)header.class.size, header.class.data,
+                  count);
         count = 0;
     }
     if (!is_sorted)
@@ -209,26 +211,41 @@ struct round {
     bool is_long;
 };
 
+/* The results of a round, without those of its limits, which precede each. */
+static struct pg_result **without_limits(struct arena *arena, struct pg_result **results, size_t count)
+{
+    struct pg_result **kept = ARENA_ARRAY(arena, struct pg_result *, count);
+    for (size_t i = 0; i < count; i++)
+        kept[i] = results[2 + 2 * i];
+    return kept;
+}
+
 static enum fault send_round(struct store *store, int ns, struct arena *arena, const struct round *round,
                              int64_t limit_ms, struct pg_result ***results_r)
 {
     struct pg_verdict verdict;
-    enum fault fault = pg_pipeline_begin(store_pg(store, ns), arena);
+    struct pg *pg = store_pg(store, ns);
+    size_t wanted = round->count + (round->ahead != 0);
+    enum fault fault = pg_pipeline_begin(pg, arena);
     if (fault)
         return fault;
     if (limit_ms)
-        store_long_add_limit(store_pg(store, ns), arena, limit_ms);
+        store_long_add_limit_of_all(pg, arena, limit_ms);
     for (size_t i = 0; i < round->count; i++) {
         struct pg_params params;
+        if (limit_ms)
+            store_long_add_left(pg, arena);
         const struct pg_statement *statement = statement_of(store, ns, &round->loads[i], &params, arena);
-        pg_pipeline_add(store_pg(store, ns), statement, &params);
+        pg_pipeline_add(pg, statement, &params);
     }
+    if (round->ahead && limit_ms)
+        store_long_add_left(pg, arena);
     if (round->ahead)
         add_sizes(store, ns, arena, round->loads + round->count, round->ahead);
-    pg_pipeline_run(store_pg(store, ns), store_pipeline_ms(store), &verdict);
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
-    *results_r = verdict.results + (limit_ms ? 1 : 0);
+    *results_r = limit_ms ? without_limits(arena, verdict.results, wanted) : verdict.results;
     return FAULT_NONE;
 }
 

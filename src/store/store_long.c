@@ -157,6 +157,21 @@ void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms)
     pg_pipeline_add(pg, &statements[STATEMENT_READ_LIMIT], &params);
 }
 
+void store_long_add_limit_of_all(struct pg *pg, struct arena *arena, int64_t limit_ms)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_params_add_i64(&params, limit_ms);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_UNTIL], &params);
+}
+
+void store_long_add_left(struct pg *pg, struct arena *arena)
+{
+    struct pg_params none;
+    pg_params_start(&none, arena);
+    pg_pipeline_add(pg, &statements[STATEMENT_READ_LEFT], &none);
+}
+
 enum fault store_long_run_limited(struct pg *pg, int64_t limit_ms, int64_t answer_ms,
                                   const struct pg_statement *statement, const struct pg_params *params,
                                   struct pg_result **result_r)

@@ -28,6 +28,9 @@ MUST_USE bool store_long_end(struct store *store, int ns, const struct long_read
 bool store_long_count_loads(struct store *store, size_t count);
 /* Adds to a pipeline the time limit of each of the statements that follow in it. */
 void store_long_add_limit(struct pg *pg, struct arena *arena, int64_t limit_ms);
+/* Adds a time limit of all the statements that follow; store_long_add_left is called before each of them. */
+void store_long_add_limit_of_all(struct pg *pg, struct arena *arena, int64_t limit_ms);
+void store_long_add_left(struct pg *pg, struct arena *arena);
 /* Runs one statement with a time limit of `limit_ms` (FAULT_XTIME); 0: the general limit. */
 MUST_USE enum fault store_long_run_limited(struct pg *pg, int64_t limit_ms, int64_t answer_ms,
                                            const struct pg_statement *statement,

@@ -3,6 +3,7 @@ that what reads them waits for as long as a test wants: nothing depends on how f
 import contextlib
 import itertools
 import os
+import re
 import shutil
 import signal
 import threading
@@ -154,6 +155,46 @@ def test_documents_that_are_loaded_one_by_one_are_a_long_read(trusted):
     finally:
         trusted.set(limit_read_ms=1000)
     assert set(few) == {'ok'} and set(results) == {('XTIME', 'limit_read_ms', '10')}, 'a thousand queries take more than 10 ms'
+
+
+@pytest.fixture
+def slow(words):
+    """A database in which each document takes 20 ms to load, and whose documents nobody has loaded."""
+    documents = [{'c': 'Slow', 'id': f's{n}', 'items': [{'c': 'Line', 'j': n}]} for n in range(200)]
+    for first in range(0, len(documents), 32):
+        words.op('lab', 'put', {'docs': documents[first:first + 32]}, admin=True)
+    words.step('stampd', 'stop', 'now')
+    words.psql('lab', "alter table doc enable row level security; create policy slow on doc using (class <> 'Slow' or pg_sleep(0.02) is not null)")
+    words.step('stampd', 'start')
+    yield words
+    words.psql('lab', 'drop policy slow on doc; alter table doc disable row level security')
+    words.restart_stampd()
+
+
+def test_documents_that_are_loaded_together_share_one_limit(slow):
+    """Each statement of a round had the whole limit for itself: 256 of them might take 256 times as long."""
+    with Client(slow, ATTACKER) as client:
+        results = [outcome(client.op('lab', 'sync', syncs=[{'c': 'Slow', 'id': f's{n}'} for n in range(200)])) for _ in range(2)]
+        few = outcome(client.op('lab', 'sync', syncs=[{'c': 'Slow', 'id': 's0'}]))
+    assert (results, few) == ([TIMED_OUT] * 2, 'ok')
+
+
+def test_statements_that_are_ended_do_not_fill_the_log(trusted):
+    """Each wrote a line: one client wrote as many as it sent requests."""
+    trusted.set(limit_read_ms=50)
+    try:
+        before, size = refused(trusted, 'limit_read_ms'), len(trusted.log())
+        with Client(trusted, ATTACKER) as client, locked(trusted, 'x_Word_Main'):
+            results = [find(client) for _ in range(60)]
+        ended = results.count(('XTIME', 'limit_read_ms', '50'))
+        counted = refused(trusted, 'limit_read_ms') - before
+    finally:
+        trusted.set(limit_read_ms=1000)  # the workers write their counts when they end
+    log = trusted.log()[size:]
+    lines = [line for line in log.splitlines() if 'sqlstate=57014' in line and 'repeated' not in line]
+    repeated = sum(map(int, re.findall(r'repeated times=(\d+) seconds=60: postgresql error .*sqlstate=57014', log)))
+    assert counted == ended >= 20, 'each counts'
+    assert 1 <= len(lines) <= STACK['workers'] and len(lines) + repeated >= ended
 
 
 def test_documents_that_are_cached_are_none(trusted):

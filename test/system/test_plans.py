@@ -29,7 +29,8 @@ pytestmark = pytest.mark.once
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
     'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
-    'SIZES': 30, 'READ_LIMIT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
+    'SIZES': 280,  # of the 62 documents that follow the first of 70
+    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
     'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 32, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
     'IDEMPOTENCY_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
@@ -181,8 +182,8 @@ def exercise(stack, ids):
     assert len(stack.op('lab', 'list', {'c': CLASS, 'prefix': 'd05', 'limit': 10})['out']['docs']) == 10
     assert len(stack.op('lab', 'list', {'c': CLASS, 'cursor': 'd0600000', 'limit': 10})['out']['docs']) == 10
     assert CLASS in str(stack.op('lab', 'list', {})['out'])
-    many = [{'c': CLASS, 'id': f'd{int(one[1:]) + 1000 + number:07}'} for number in range(10)]
-    assert len(stack.op('lab', 'sync', syncs=many)['syncs']) == 10
+    many = [{'c': CLASS, 'id': f'd{int(one[1:]) + 1000 + number:07}'} for number in range(70)]
+    assert len(stack.op('lab', 'sync', syncs=many)['syncs']) == 70
     with pytest.raises(Problem):
         stack.op('lab', 'find', {'c': CLASS, 'i': 'Sta'})
 
