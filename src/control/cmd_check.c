@@ -89,6 +89,10 @@ static void check_folder(struct check *check)
         find(check, false, "run_directory %s: too long for the address of a socket", folder);
     else
         find(check, true, "run_directory %s", folder);
+    const char *path = arena_printf(check->control->arena, "%s/worker-0.sock", folder);
+    if (stat(path, &status) == 0 && (status.st_mode & S_IWOTH))
+        find(check, false, "%s: everybody may connect (mode %03o): socket_group names who may", path,
+             (unsigned)status.st_mode & 0777);
 }
 
 static void take_finding(void *context, enum settings_check_level level, const char *text)
@@ -299,6 +303,41 @@ static void check_listen(struct check *check, struct bytes text)
         warn(check, "nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
 }
 
+static bool is_loopback(struct bytes value)
+{
+    static const struct bytes addresses[] = {BYTES("127."), BYTES("[::1]"), BYTES("localhost"),
+                                             BYTES("unix:")};
+    for (size_t i = 0; i < COUNT_OF(addresses); i++)
+        if (value.size >= addresses[i].size && memcmp(value.data, addresses[i].data, addresses[i].size) == 0)
+            return true;
+    return false;
+}
+
+static bool has_word(struct check *check, struct bytes value, const char *word)
+{
+    return strstr(arena_copy(check->control->arena, value.data, value.size), word) != NULL;
+}
+
+/* A public server for HTTPS wants one for plain HTTP, which redirects to it and answers ACME, and HSTS. */
+static void check_plain(struct check *check, struct bytes text)
+{
+    struct bytes value;
+    bool has_tls = false, has_plain = false, has_hsts = false;
+    for (size_t position = 0; directive_next(text, "listen", &position, &value);)
+        if (has_word(check, value, " ssl"))
+            has_tls = true;
+        else
+            has_plain |= !is_loopback(value);
+    for (size_t position = 0; directive_next(text, "add_header", &position, &value);)
+        has_hsts |= has_word(check, value, "Strict-Transport-Security");
+    if (has_tls && !has_plain)
+        warn(check,
+             "nginx: it does not listen for plain HTTP: addresses without https:// fail, and ACME cannot "
+             "renew a certificate (stampctl nginx --http 80 --acme FOLDER)");
+    if (has_tls && !has_hsts)
+        warn(check, "nginx: no HSTS: browsers may be led to plain HTTP (stampctl nginx --hsts 31536000)");
+}
+
 static void check_access_log(struct check *check, struct bytes text)
 {
     struct bytes value;
@@ -373,6 +412,7 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
     check_sockets(check, text);
     check_map(check, map_file);
     check_listen(check, text);
+    check_plain(check, text);
     check_access_log(check, text);
     check_temporary(check, text);
     check_certificate(check, text);

@@ -183,11 +183,11 @@ def test_statements_that_are_ended_do_not_fill_the_log(trusted):
     """Each wrote a line: one client wrote as many as it sent requests."""
     trusted.set(limit_read_ms=50)
     try:
-        before, size = refused(trusted, 'limit_read_ms'), len(trusted.log())
+        before, size = trusted.refusals('limit_read_ms'), len(trusted.log())
         with Client(trusted, ATTACKER) as client, locked(trusted, 'x_Word_Main'):
             results = [find(client) for _ in range(60)]
         ended = results.count(('XTIME', 'limit_read_ms', '50'))
-        counted = refused(trusted, 'limit_read_ms') - before
+        counted = trusted.refusals('limit_read_ms') - before
     finally:
         trusted.set(limit_read_ms=1000)  # the workers write their counts when they end
     log = trusted.log()[size:]

@@ -1,4 +1,5 @@
 """What an administrator relies on: checks that find what is missing, namespaces that come and go by one command."""
+import grp
 import os
 import re
 import signal
@@ -128,6 +129,47 @@ def test_check_config_looks_where_temporary_files_are(stack, tmp_path):
         changed.write_text(re.sub(r'client_body_temp_path .*;', f'client_body_temp_path {folder}/body;', nginx))
         said = ask_stampctl(stack, 'check-config', '--nginx', changed, prefix=WORKER)
         assert ('temporary files are in memory' in said) == is_told, said
+
+
+NO_PLAIN, NO_HSTS, NO_GROUP = 'nginx: it does not listen for plain HTTP', 'nginx: no HSTS', 'socket_group is empty'
+
+
+@pytest.mark.parametrize('options, missing', [
+    ((), {NO_PLAIN, NO_HSTS}), (('--http', '80'), {NO_HSTS}), (('--hsts', '86400'), {NO_PLAIN}), (('--http', '[::]:8080', '--hsts', '86400'), set()),
+    (('--http', '127.0.0.1:80', '--hsts', '86400'), {NO_PLAIN}), (('--acme', '/srv/acme', '--hsts', '86400'), set())])
+def test_check_config_looks_for_plain_http_and_hsts(stack, tmp_path, options, missing):
+    written = tmp_path / 'nginx.conf'
+    written.write_text(ask_stampctl(stack, 'nginx', '--certificate', stack.path / 'etc/certificate.pem', '--key', stack.path / 'etc/certificate.key', *options))
+    said = ask_stampctl(stack, 'check-config', '--nginx', written, prefix=WORKER)
+    assert {words for words in (NO_PLAIN, NO_HSTS) if re.search(rf'^WARN +{words}', said, re.M)} == missing, said
+
+
+def test_check_config_asks_for_nothing_of_https_without_it(stack, tmp_path):
+    changed = tmp_path / 'nginx.conf'
+    changed.write_text((stack.path / 'etc/nginx.conf').read_text().replace(' ssl', ''))
+    said = ask_stampctl(stack, 'check-config', '--nginx', changed, prefix=WORKER)
+    assert NO_PLAIN not in said and NO_HSTS not in said, said
+
+
+def test_check_config_looks_who_may_connect_to_the_workers(stack):
+    conf, path = stack.path / 'etc/stampd.conf', stack.path / 'run/stampd/worker-0.sock'
+    kept, mode = conf.read_text(), path.stat().st_mode
+    path.chmod(0o666)
+    try:
+        conf.write_text(re.sub('^socket_group.*\n', '', kept, flags=re.M))
+        assert re.search(rf'^WARN +{NO_GROUP}', check(stack, status=1), re.M)
+        conf.write_text(kept)
+        assert NO_GROUP not in check(stack, status=1) or 'socket_group' not in kept
+        assert re.search(r'^FAIL +.*worker-0.sock: everybody may connect \(mode 666\)', check(stack, status=1), re.M)
+    finally:
+        conf.write_text(kept)
+        path.chmod(mode & 0o777)
+
+
+def test_the_trial_tells_that_no_group_may_connect(settings):
+    assert NO_GROUP in settings.test().stderr
+    group = grp.getgrgid(os.getegid()).gr_name
+    assert NO_GROUP not in settings.test(socket_group=group).stderr
 
 
 def test_check_config_looks_at_the_certificate(stack):
