@@ -234,7 +234,7 @@ def test_a_reload_that_fails_is_told(stack, admin):
     text = conf.read_text()
     conf.write_text(re.sub(r'(?m)^nginx_reload = .*\n(  .*\n)*', 'nginx_reload = exit 3\n', text))
     try:
-        assert 'nginx_reload = exit 3: it failed (status 3)' in admin('ns', 'create', 'failing', status=1)
+        assert 'nginx_reload = exit 3: failed (status 3)' in admin('ns', 'create', 'failing', status=1)
     finally:
         conf.write_text(text)
         admin('ns', 'drop', 'failing', '--yes')
