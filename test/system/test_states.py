@@ -183,7 +183,7 @@ def test_tasks_live_events_and_ping_obey(demo, own, z):
     # Tasks: they wait, and nothing is noted of them.
     wanted = refusal(own, z, True, False)
     row = demo.psql('demo', 'select * from taskqueue where taskid = %s', (task,))
-    for answer in (manager.post(task), manager.post(param={'run': [task]}), manager.post(param={'scan': {}}), manager.post(param={'told': []})):
+    for answer in (manager.post(task), manager.post(param={'run': [task]}), manager.post(param={'scan': {}}), manager.post(param={'reported': []})):
         assert code_of(answer) == wanted, answer.text
     if wanted:
         assert demo.psql('demo', 'select * from taskqueue where taskid = %s', (task,)) == row
