@@ -1,6 +1,8 @@
 /* content_check: applies a compiled schema to the tree of a content. */
 #include "model/content/content_check.h"
 
+#include "model/content/content_place.h"
+
 /* --- any value ----------------------------------------------------------------------------------- */
 
 static unsigned types_of(const struct json *value)

@@ -2,7 +2,7 @@
 #ifndef STAMPD_MODEL_CONTENT_CONTENT_CHECK_H
 #define STAMPD_MODEL_CONTENT_CONTENT_CHECK_H
 
-#include "model/content/content_private.h"
+#include "model/content/content_node.h"
 
 struct content_seen;
 

@@ -1,6 +1,8 @@
 /* content_check_parts: the rules of arrays, objects, and of subschemas that are combined. */
 #include "model/content/content_check.h"
 
+#include "model/content/content_place.h"
+
 static void note_seen(struct content_seen *seen, size_t place)
 {
     if (seen)

@@ -1,7 +1,10 @@
 /* content_compile: reads a schema's tree into nodes; content_read_*.c read each keyword. */
-#include "model/content/content_private.h"
+#include "model/content/content_keyword.h"
 
 #include "base/names.h"
+#include "model/content/content_place.h"
+#include "model/content/content_read.h"
+#include "model/content/content_references.h"
 
 static bool refuse_unknown(struct content_compiling *compiling, const struct content_node *node,
                            struct bytes name)
@@ -20,12 +23,12 @@ static bool refuse_unknown(struct content_compiling *compiling, const struct con
     const char *keyword = arena_copy(compiling->arena, name.data, shown);
     for (size_t i = 0; i < COUNT_OF(elsewhere) && !compiling->is_raw; i++)
         if (bytes_equal(name, bytes_of(elsewhere[i][0])))
-            return content_refuse(compiling, node, keyword, elsewhere[i][1]);
+            return content_place_refuse(compiling, node, keyword, elsewhere[i][1]);
     struct builder words = {0};
     names_explain(content_keyword_names(compiling->is_raw), "keyword", name, &words);
     const char *expected = arena_copy(compiling->arena, words.data, words.size);
     builder_free(&words);
-    return content_refuse(compiling, node, keyword, expected);
+    return content_place_refuse(compiling, node, keyword, expected);
 }
 
 static bool read_keywords(struct content_compiling *compiling, struct content_node *node)
@@ -37,7 +40,7 @@ static bool read_keywords(struct content_compiling *compiling, struct content_no
         if (!read(compiling, node, member))
             return false;
     }
-    content_join_names(node);
+    content_read_join_names(node);
     return true;
 }
 
@@ -48,7 +51,7 @@ static struct content_node *compile_node(struct content_compiling *compiling, co
     struct content_node *node = ARENA_NEW(compiling->arena, struct content_node);
     *node = (struct content_node){.outer = outer, .keyword = keyword, .name = name, .source = source};
     if (compiling->count == CONTENT_SUBSCHEMAS_MOST) {
-        (void)content_refuse(
+        (void)content_place_refuse(
             compiling, node, NULL,
             arena_printf(compiling->arena, "At most %d subschemas are expected.", CONTENT_SUBSCHEMAS_MOST));
         return NULL;
@@ -60,11 +63,11 @@ static struct content_node *compile_node(struct content_compiling *compiling, co
         return node;
     }
     if (source->kind != JSON_OBJECT) {
-        (void)content_refuse(compiling, node, NULL, "A schema is expected: an object, true or false.");
+        (void)content_place_refuse(compiling, node, NULL, "A schema is expected: an object, true or false.");
         return NULL;
     }
     if (source->is_shallow) {
-        (void)content_refuse(compiling, node, NULL, "A schema that is nested less deep is expected.");
+        (void)content_place_refuse(compiling, node, NULL, "A schema that is nested less deep is expected.");
         return NULL;
     }
     return read_keywords(compiling, node) ? node : NULL;
@@ -87,7 +90,7 @@ bool content_compile(struct arena *arena, const struct json *text, bool is_raw,
         return false;
     }
     struct content_node *root = compile_node(&compiling, text, NULL, "", NO_BYTES);
-    if (!root || !content_resolve(&compiling))
+    if (!root || !content_references_resolve(&compiling))
         return false;
     struct content_schema *schema = ARENA_NEW(arena, struct content_schema);
     *schema = (struct content_schema){.root = root, .is_raw = is_raw};

@@ -1,6 +1,9 @@
 /* content_keyword: the table of the keywords. */
 #include "model/content/content_keyword.h"
 
+#include "model/content/content_keyword_table.h"
+#include "model/content/content_read.h"
+
 static const struct {
     const char *name;
     content_keyword *read;

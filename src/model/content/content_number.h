@@ -34,4 +34,16 @@ uint64_t content_number_hash(const struct content_number *number);
 bool content_number_to_divisor(const struct content_number *number, struct content_divisor *divisor_r);
 bool content_number_is_multiple(const struct content_number *number, const struct content_divisor *divisor);
 
+/* A bound as the schema has it, and all of a schema that concerns numbers. */
+struct content_bound {
+    const struct json *source; /* NULL: none */
+    struct content_number number;
+};
+
+struct content_number_rules {
+    struct content_bound minimum, maximum, above, below;
+    const struct json *multiple; /* NULL: none */
+    struct content_divisor divisor;
+};
+
 #endif

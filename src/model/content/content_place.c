@@ -1,20 +1,20 @@
 /* content_place: where a subschema stands, and refusals that name it. */
-#include "model/content/content_private.h"
+#include "model/content/content_place.h"
 
-void content_add_place(struct builder *text, const struct content_node *node)
+void content_place_add(struct builder *text, const struct content_node *node)
 {
     if (!node->outer)
         return;
-    content_add_place(text, node->outer);
+    content_place_add(text, node->outer);
     json_add_pointer_name(text, bytes_of(node->keyword));
     if (node->name.data)
         json_add_pointer_name(text, node->name);
 }
 
-const char *content_rule_place(struct arena *arena, const struct content_node *node, const char *keyword)
+const char *content_place_of_rule(struct arena *arena, const struct content_node *node, const char *keyword)
 {
     struct builder text = {0};
-    content_add_place(&text, node);
+    content_place_add(&text, node);
     if (keyword)
         json_add_pointer_name(&text, bytes_of(keyword));
     const char *place = arena_copy(arena, text.size ? text.data : "", text.size);
@@ -22,10 +22,10 @@ const char *content_rule_place(struct arena *arena, const struct content_node *n
     return place;
 }
 
-bool content_refuse(struct content_compiling *compiling, const struct content_node *node, const char *keyword,
-                    const char *expected)
+bool content_place_refuse(struct content_compiling *compiling, const struct content_node *node,
+                          const char *keyword, const char *expected)
 {
-    const char *place = content_rule_place(compiling->arena, node, keyword);
+    const char *place = content_place_of_rule(compiling->arena, node, keyword);
     *compiling->problem = (struct content_problem){.place = place, .expected = expected};
     return false;
 }

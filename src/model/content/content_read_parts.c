@@ -1,68 +1,73 @@
 /* content_read_parts: keywords about elements and members, and those that combine subschemas. */
-#include "model/content/content_keyword.h"
+#include "model/content/content_read.h"
 
 #include <stdlib.h>
+
+#include "model/content/content_place.h"
+#include "model/content/content_take.h"
 
 /* --- arrays -------------------------------------------------------------------------------------- */
 
 bool content_read_prefix(struct content_compiling *compiling, struct content_node *node,
                          const struct json *value)
 {
-    return content_take_list(compiling, node, value, false, &content_array_rules_of(compiling, node)->prefix);
+    return content_take_list(compiling, node, value, false,
+                             &content_take_array_rules(compiling, node)->prefix);
 }
 
 bool content_read_items(struct content_compiling *compiling, struct content_node *node,
                         const struct json *value)
 {
     if (value->kind == JSON_ARRAY)
-        return content_refuse_value(
+        return content_take_refuse(
             compiling, node, value,
             "One schema is expected: schemas for the first elements stand in prefixItems.");
-    return content_take_schema(compiling, node, value, &content_array_rules_of(compiling, node)->items);
+    return content_take_schema(compiling, node, value, &content_take_array_rules(compiling, node)->items);
 }
 
 bool content_read_contains(struct content_compiling *compiling, struct content_node *node,
                            const struct json *value)
 {
-    return content_take_schema(compiling, node, value, &content_array_rules_of(compiling, node)->contains);
+    return content_take_schema(compiling, node, value, &content_take_array_rules(compiling, node)->contains);
 }
 
 bool content_read_unevaluated_items(struct content_compiling *compiling, struct content_node *node,
                                     const struct json *value)
 {
-    return content_take_schema(compiling, node, value, &content_array_rules_of(compiling, node)->unevaluated);
+    return content_take_schema(compiling, node, value,
+                               &content_take_array_rules(compiling, node)->unevaluated);
 }
 
 bool content_read_least_items(struct content_compiling *compiling, struct content_node *node,
                               const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_array_rules_of(compiling, node)->least);
+    return content_take_size(compiling, node, value, &content_take_array_rules(compiling, node)->least);
 }
 
 bool content_read_most_items(struct content_compiling *compiling, struct content_node *node,
                              const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_array_rules_of(compiling, node)->most);
+    return content_take_size(compiling, node, value, &content_take_array_rules(compiling, node)->most);
 }
 
 bool content_read_least_contained(struct content_compiling *compiling, struct content_node *node,
                                   const struct json *value)
 {
     return content_take_size(compiling, node, value,
-                             &content_array_rules_of(compiling, node)->least_contained);
+                             &content_take_array_rules(compiling, node)->least_contained);
 }
 
 bool content_read_most_contained(struct content_compiling *compiling, struct content_node *node,
                                  const struct json *value)
 {
     return content_take_size(compiling, node, value,
-                             &content_array_rules_of(compiling, node)->most_contained);
+                             &content_take_array_rules(compiling, node)->most_contained);
 }
 
 bool content_read_unique(struct content_compiling *compiling, struct content_node *node,
                          const struct json *value)
 {
-    return content_take_flag(compiling, node, value, &content_array_rules_of(compiling, node)->is_unique);
+    return content_take_flag(compiling, node, value, &content_take_array_rules(compiling, node)->is_unique);
 }
 
 /* --- objects ------------------------------------------------------------------------------------- */
@@ -70,7 +75,7 @@ bool content_read_unique(struct content_compiling *compiling, struct content_nod
 static struct content_name *add_name(struct content_compiling *compiling, struct content_node *node,
                                      struct bytes name)
 {
-    struct content_object_rules *rules = content_object_rules_of(compiling, node);
+    struct content_object_rules *rules = content_take_object_rules(compiling, node);
     ARENA_GROW(compiling->arena, rules->names, rules->name_count, rules->name_capacity);
     struct content_name *entry = &rules->names[rules->name_count++];
     *entry = (struct content_name){.name = name};
@@ -80,7 +85,7 @@ static struct content_name *add_name(struct content_compiling *compiling, struct
 bool content_read_properties(struct content_compiling *compiling, struct content_node *node,
                              const struct json *value)
 {
-    if (!content_is_object(compiling, node, value, "An object of names and schemas is expected."))
+    if (!content_take_object(compiling, node, value, "An object of names and schemas is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next) {
         const struct content_node *schema = compiling->compile(compiling, one, node, "properties", one->name);
@@ -94,7 +99,7 @@ bool content_read_properties(struct content_compiling *compiling, struct content
 bool content_read_dependent_schemas(struct content_compiling *compiling, struct content_node *node,
                                     const struct json *value)
 {
-    if (!content_is_object(compiling, node, value, "An object of names and schemas is expected."))
+    if (!content_take_object(compiling, node, value, "An object of names and schemas is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next) {
         const struct content_node *schema =
@@ -102,7 +107,7 @@ bool content_read_dependent_schemas(struct content_compiling *compiling, struct 
         if (!schema)
             return false;
         add_name(compiling, node, one->name)->dependent = schema;
-        content_add_node(compiling, &node->in_place, schema);
+        content_take_add(compiling, &node->in_place, schema);
     }
     return true;
 }
@@ -110,10 +115,10 @@ bool content_read_dependent_schemas(struct content_compiling *compiling, struct 
 bool content_read_dependent_required(struct content_compiling *compiling, struct content_node *node,
                                      const struct json *value)
 {
-    if (!content_is_object(compiling, node, value, "An object of names and lists of names is expected."))
+    if (!content_take_object(compiling, node, value, "An object of names and lists of names is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next) {
-        if (!content_is_list_of_names(compiling, node, value, one))
+        if (!content_take_names(compiling, node, value, one))
             return false;
         add_name(compiling, node, one->name)->needed = one;
     }
@@ -123,7 +128,7 @@ bool content_read_dependent_required(struct content_compiling *compiling, struct
 bool content_read_required(struct content_compiling *compiling, struct content_node *node,
                            const struct json *value)
 {
-    if (!content_is_list_of_names(compiling, node, value, value))
+    if (!content_take_names(compiling, node, value, value))
         return false;
     for (const struct json *one = value->first; one; one = one->next)
         add_name(compiling, node, one->value)->is_required = true;
@@ -133,9 +138,9 @@ bool content_read_required(struct content_compiling *compiling, struct content_n
 bool content_read_pattern_properties(struct content_compiling *compiling, struct content_node *node,
                                      const struct json *value)
 {
-    struct content_object_rules *rules = content_object_rules_of(compiling, node);
-    if (!content_is_object(compiling, node, value,
-                           "An object of regular expressions and schemas is expected."))
+    struct content_object_rules *rules = content_take_object_rules(compiling, node);
+    if (!content_take_object(compiling, node, value,
+                             "An object of regular expressions and schemas is expected."))
         return false;
     rules->matching = ARENA_ARRAY(compiling->arena, struct content_matching, value->count + 1);
     for (const struct json *one = value->first; one; one = one->next) {
@@ -153,33 +158,34 @@ bool content_read_pattern_properties(struct content_compiling *compiling, struct
 bool content_read_additional(struct content_compiling *compiling, struct content_node *node,
                              const struct json *value)
 {
-    return content_take_schema(compiling, node, value, &content_object_rules_of(compiling, node)->additional);
+    return content_take_schema(compiling, node, value,
+                               &content_take_object_rules(compiling, node)->additional);
 }
 
 bool content_read_property_names(struct content_compiling *compiling, struct content_node *node,
                                  const struct json *value)
 {
     return content_take_schema(compiling, node, value,
-                               &content_object_rules_of(compiling, node)->property_names);
+                               &content_take_object_rules(compiling, node)->property_names);
 }
 
 bool content_read_unevaluated_properties(struct content_compiling *compiling, struct content_node *node,
                                          const struct json *value)
 {
     return content_take_schema(compiling, node, value,
-                               &content_object_rules_of(compiling, node)->unevaluated);
+                               &content_take_object_rules(compiling, node)->unevaluated);
 }
 
 bool content_read_least_properties(struct content_compiling *compiling, struct content_node *node,
                                    const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_object_rules_of(compiling, node)->least);
+    return content_take_size(compiling, node, value, &content_take_object_rules(compiling, node)->least);
 }
 
 bool content_read_most_properties(struct content_compiling *compiling, struct content_node *node,
                                   const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_object_rules_of(compiling, node)->most);
+    return content_take_size(compiling, node, value, &content_take_object_rules(compiling, node)->most);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -188,7 +194,7 @@ static int compare_names(const void *a, const void *b)
     return bytes_compare(one->name, other->name);
 }
 
-void content_join_names(struct content_node *node)
+void content_read_join_names(struct content_node *node)
 {
     struct content_object_rules *rules = node->object;
     size_t kept = 0;
@@ -217,47 +223,47 @@ void content_join_names(struct content_node *node)
 bool content_read_all(struct content_compiling *compiling, struct content_node *node,
                       const struct json *value)
 {
-    return content_take_list(compiling, node, value, true, &content_logic_of(compiling, node)->all);
+    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->all);
 }
 
 bool content_read_any(struct content_compiling *compiling, struct content_node *node,
                       const struct json *value)
 {
-    return content_take_list(compiling, node, value, true, &content_logic_of(compiling, node)->any);
+    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->any);
 }
 
 bool content_read_one(struct content_compiling *compiling, struct content_node *node,
                       const struct json *value)
 {
-    return content_take_list(compiling, node, value, true, &content_logic_of(compiling, node)->one);
+    return content_take_list(compiling, node, value, true, &content_take_logic(compiling, node)->one);
 }
 
 bool content_read_not(struct content_compiling *compiling, struct content_node *node,
                       const struct json *value)
 {
-    return content_take_in_place(compiling, node, value, &content_logic_of(compiling, node)->not );
+    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->not );
 }
 
 bool content_read_if(struct content_compiling *compiling, struct content_node *node, const struct json *value)
 {
-    return content_take_in_place(compiling, node, value, &content_logic_of(compiling, node)->condition);
+    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->condition);
 }
 
 bool content_read_then(struct content_compiling *compiling, struct content_node *node,
                        const struct json *value)
 {
-    return content_take_in_place(compiling, node, value, &content_logic_of(compiling, node)->then);
+    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->then);
 }
 
 bool content_read_else(struct content_compiling *compiling, struct content_node *node,
                        const struct json *value)
 {
-    return content_take_in_place(compiling, node, value, &content_logic_of(compiling, node)->otherwise);
+    return content_take_in_place(compiling, node, value, &content_take_logic(compiling, node)->otherwise);
 }
 
 bool content_read_reference(struct content_compiling *compiling, struct content_node *node,
                             const struct json *value)
 {
-    content_logic_of(compiling, node)->reference = value;
-    return content_is_string(compiling, node, value);
+    content_take_logic(compiling, node)->reference = value;
+    return content_take_string(compiling, node, value);
 }

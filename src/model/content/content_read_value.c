@@ -1,7 +1,10 @@
 /* content_read_value: keywords about one value: types, choices, numbers, strings; and annotations. */
-#include "model/content/content_keyword.h"
+#include "model/content/content_read.h"
 
 #include <stdlib.h>
+
+#include "model/content/content_place.h"
+#include "model/content/content_take.h"
 
 /* --- any value ----------------------------------------------------------------------------------- */
 
@@ -25,9 +28,9 @@ bool content_read_type(struct content_compiling *compiling, struct content_node 
         node->types |= type;
     }
     return is_type ||
-           content_refuse_value(compiling, node, value,
-                                "A type or a list of different types is expected: null, boolean, number, "
-                                "integer, string, array or object.");
+           content_take_refuse(compiling, node, value,
+                               "A type or a list of different types is expected: null, boolean, number, "
+                               "integer, string, array or object.");
 }
 
 static int compare_options(const void *a, const void *b)
@@ -53,7 +56,7 @@ bool content_read_enum(struct content_compiling *compiling, struct content_node 
                        const struct json *value)
 {
     if (value->kind != JSON_ARRAY || !value->count)
-        return content_refuse_value(compiling, node, value, "A list of one or more values is expected.");
+        return content_take_refuse(compiling, node, value, "A list of one or more values is expected.");
     node->choice = read_choice(compiling, "enum", value, value->first, value->count);
     return true;
 }
@@ -71,7 +74,7 @@ static bool read_bound(struct content_compiling *compiling, struct content_node 
                        const struct json *value, struct content_bound *bound)
 {
     if (value->kind != JSON_NUMBER)
-        return content_refuse_value(compiling, node, value, "A number is expected.");
+        return content_take_refuse(compiling, node, value, "A number is expected.");
     *bound = (struct content_bound){value, content_number_read(value->value)};
     return true;
 }
@@ -79,36 +82,36 @@ static bool read_bound(struct content_compiling *compiling, struct content_node 
 bool content_read_minimum(struct content_compiling *compiling, struct content_node *node,
                           const struct json *value)
 {
-    return read_bound(compiling, node, value, &content_number_rules_of(compiling, node)->minimum);
+    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->minimum);
 }
 
 bool content_read_maximum(struct content_compiling *compiling, struct content_node *node,
                           const struct json *value)
 {
-    return read_bound(compiling, node, value, &content_number_rules_of(compiling, node)->maximum);
+    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->maximum);
 }
 
 bool content_read_above(struct content_compiling *compiling, struct content_node *node,
                         const struct json *value)
 {
-    return read_bound(compiling, node, value, &content_number_rules_of(compiling, node)->above);
+    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->above);
 }
 
 bool content_read_below(struct content_compiling *compiling, struct content_node *node,
                         const struct json *value)
 {
-    return read_bound(compiling, node, value, &content_number_rules_of(compiling, node)->below);
+    return read_bound(compiling, node, value, &content_take_number_rules(compiling, node)->below);
 }
 
 bool content_read_multiple(struct content_compiling *compiling, struct content_node *node,
                            const struct json *value)
 {
-    struct content_number_rules *rules = content_number_rules_of(compiling, node);
+    struct content_number_rules *rules = content_take_number_rules(compiling, node);
     struct content_number number =
         value->kind == JSON_NUMBER ? content_number_read(value->value) : (struct content_number){0};
     if (!content_number_to_divisor(&number, &rules->divisor))
-        return content_refuse_value(compiling, node, value,
-                                    "A number above 0 of at most 18 digits is expected.");
+        return content_take_refuse(compiling, node, value,
+                                   "A number above 0 of at most 18 digits is expected.");
     rules->multiple = value;
     return true;
 }
@@ -118,20 +121,20 @@ bool content_read_multiple(struct content_compiling *compiling, struct content_n
 bool content_read_least_length(struct content_compiling *compiling, struct content_node *node,
                                const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_string_rules_of(compiling, node)->least);
+    return content_take_size(compiling, node, value, &content_take_string_rules(compiling, node)->least);
 }
 
 bool content_read_most_length(struct content_compiling *compiling, struct content_node *node,
                               const struct json *value)
 {
-    return content_take_size(compiling, node, value, &content_string_rules_of(compiling, node)->most);
+    return content_take_size(compiling, node, value, &content_take_string_rules(compiling, node)->most);
 }
 
 bool content_read_pattern(struct content_compiling *compiling, struct content_node *node,
                           const struct json *value)
 {
-    struct content_string_rules *rules = content_string_rules_of(compiling, node);
-    if (!content_is_string(compiling, node, value))
+    struct content_string_rules *rules = content_take_string_rules(compiling, node);
+    if (!content_take_string(compiling, node, value))
         return false;
     rules->pattern_text = value->value;
     rules->pattern = content_take_pattern(compiling, node, "pattern", value->value);
@@ -141,11 +144,11 @@ bool content_read_pattern(struct content_compiling *compiling, struct content_no
 bool content_read_format(struct content_compiling *compiling, struct content_node *node,
                          const struct json *value)
 {
-    struct content_string_rules *rules = content_string_rules_of(compiling, node);
+    struct content_string_rules *rules = content_take_string_rules(compiling, node);
     rules->format = value->kind == JSON_STRING ? content_format_find(value->value) : NULL;
     rules->format_name = value->value;
     return rules->format ||
-           content_refuse_value(
+           content_take_refuse(
                compiling, node, value,
                "A format that is supported is expected: date-time, date, time, email, uri, uuid, ipv4 or "
                "ipv6.");
@@ -156,7 +159,7 @@ bool content_read_format(struct content_compiling *compiling, struct content_nod
 bool content_read_definitions(struct content_compiling *compiling, struct content_node *node,
                               const struct json *value)
 {
-    if (!content_is_object(compiling, node, value, "An object of names and schemas is expected."))
+    if (!content_take_object(compiling, node, value, "An object of names and schemas is expected."))
         return false;
     for (const struct json *one = value->first; one; one = one->next)
         if (!compiling->compile(compiling, one, node, "$defs", one->name))
@@ -176,7 +179,7 @@ bool content_read_anchor(struct content_compiling *compiling, struct content_nod
         is_name = is_letter || (i && ((c >= '0' && c <= '9') || c == '-' || c == '.'));
     }
     node->anchor = name;
-    return is_name || content_refuse_value(
+    return is_name || content_take_refuse(
                           compiling, node, value,
                           "A letter or \"_\", then letters, digits, \"-\", \"_\" and \".\" are expected.");
 }
@@ -189,23 +192,23 @@ bool content_read_dialect(struct content_compiling *compiling, struct content_no
                     (bytes_equal(value->value, bytes_of(dialect)) ||
                      bytes_equal(value->value, BYTES("https://json-schema.org/draft/2020-12/schema#")));
     return is_known ||
-           content_refuse_value(compiling, node, value,
-                                "\"https://json-schema.org/draft/2020-12/schema\" is expected, at the root.");
+           content_take_refuse(compiling, node, value,
+                               "\"https://json-schema.org/draft/2020-12/schema\" is expected, at the root.");
 }
 
 bool content_read_identifier(struct content_compiling *compiling, struct content_node *node,
                              const struct json *value)
 {
     if (node->outer)
-        return content_refuse_value(compiling, node, value,
-                                    "$id is expected at the root alone; $anchor names a subschema.");
-    return content_is_string(compiling, node, value);
+        return content_take_refuse(compiling, node, value,
+                                   "$id is expected at the root alone; $anchor names a subschema.");
+    return content_take_string(compiling, node, value);
 }
 
 bool content_read_text(struct content_compiling *compiling, struct content_node *node,
                        const struct json *value)
 {
-    return content_is_string(compiling, node, value);
+    return content_take_string(compiling, node, value);
 }
 
 bool content_read_marker(struct content_compiling *compiling, struct content_node *node,
@@ -218,7 +221,7 @@ bool content_read_examples(struct content_compiling *compiling, struct content_n
                            const struct json *value)
 {
     return value->kind == JSON_ARRAY ||
-           content_refuse_value(compiling, node, value, "A list of values is expected.");
+           content_take_refuse(compiling, node, value, "A list of values is expected.");
 }
 
 bool content_read_anything(struct content_compiling *compiling UNUSED, struct content_node *node UNUSED,

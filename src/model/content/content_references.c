@@ -1,7 +1,8 @@
 /* content_references: resolves $ref: "#", "#/$defs/name", any pointer to a subschema, "#anchor". */
-#include "model/content/content_private.h"
+#include "model/content/content_references.h"
 
 #include "base/percent.h"
+#include "model/content/content_place.h"
 
 /* The child that a piece of a pointer names; NULL: there is none. */
 static const struct json *find_child(const struct json *value, struct bytes piece)
@@ -75,15 +76,16 @@ static bool resolve(struct content_compiling *compiling, struct content_node *no
     struct bytes reference = logic->reference->value, fragment;
     const char *what;
     if (!reference.size || reference.data[0] != '#')
-        return content_refuse(compiling, node, "$ref",
-                              "A reference into this schema is expected: \"#/$defs/name\" or \"#anchor\".");
+        return content_place_refuse(
+            compiling, node, "$ref",
+            "A reference into this schema is expected: \"#/$defs/name\" or \"#anchor\".");
     reference = (struct bytes){reference.data + 1, reference.size - 1};
     if (percent_decode(compiling->arena, reference, false, &fragment, &what))
-        return content_refuse(compiling, node, "$ref", "A reference with valid escapes is expected.");
+        return content_place_refuse(compiling, node, "$ref", "A reference with valid escapes is expected.");
     logic->target = find_target(compiling, fragment);
     if (!logic->target)
-        return content_refuse(compiling, node, "$ref",
-                              "A reference to a subschema or an anchor of this schema is expected.");
+        return content_place_refuse(compiling, node, "$ref",
+                                    "A reference to a subschema or an anchor of this schema is expected.");
     struct content_nodes *places = &node->in_place;
     ARENA_GROW(compiling->arena, places->list, places->count, places->capacity);
     places->list[places->count++] = logic->target;
@@ -94,9 +96,10 @@ static bool resolve(struct content_compiling *compiling, struct content_node *no
 static bool search_cycle(struct content_compiling *compiling, struct content_node *node)
 {
     if (node->mark == MARK_OPEN)
-        return content_refuse(compiling, node, NULL,
-                              "A subschema that does not apply to the same value without end is expected: "
-                              "references lead back to it.");
+        return content_place_refuse(
+            compiling, node, NULL,
+            "A subschema that does not apply to the same value without end is expected: "
+            "references lead back to it.");
     if (node->mark == MARK_DONE)
         return true;
     node->mark = MARK_OPEN;
@@ -113,12 +116,12 @@ static bool has_own_anchors(struct content_compiling *compiling)
         for (size_t k = 0; k < i && compiling->nodes[i]->anchor.data; k++)
             if (compiling->nodes[k]->anchor.data &&
                 bytes_equal(compiling->nodes[k]->anchor, compiling->nodes[i]->anchor))
-                return content_refuse(compiling, compiling->nodes[i], "$anchor",
-                                      "An anchor that no other subschema has is expected.");
+                return content_place_refuse(compiling, compiling->nodes[i], "$anchor",
+                                            "An anchor that no other subschema has is expected.");
     return true;
 }
 
-bool content_resolve(struct content_compiling *compiling)
+bool content_references_resolve(struct content_compiling *compiling)
 {
     if (!has_own_anchors(compiling))
         return false;

@@ -1,5 +1,7 @@
 /* content_take: the kinds of values that keywords have. */
-#include "model/content/content_keyword.h"
+#include "model/content/content_take.h"
+
+#include "model/content/content_place.h"
 
 static const int64_t size_most = INT64_C(1000000000000);
 
@@ -8,41 +10,41 @@ static const int64_t size_most = INT64_C(1000000000000);
              : ((place) = ARENA_NEW((compiling)->arena, __typeof__(*(place))),                               \
                 *(place) = (__typeof__(*(place))){__VA_ARGS__}, (place)))
 
-struct content_number_rules *content_number_rules_of(struct content_compiling *compiling,
-                                                     struct content_node *node)
+struct content_number_rules *content_take_number_rules(struct content_compiling *compiling,
+                                                       struct content_node *node)
 {
     return GROUP(compiling, node->number, .multiple = NULL);
 }
 
-struct content_string_rules *content_string_rules_of(struct content_compiling *compiling,
-                                                     struct content_node *node)
+struct content_string_rules *content_take_string_rules(struct content_compiling *compiling,
+                                                       struct content_node *node)
 {
     return GROUP(compiling, node->string, .least = 0, .most = NO_LIMIT);
 }
 
-struct content_array_rules *content_array_rules_of(struct content_compiling *compiling,
-                                                   struct content_node *node)
+struct content_array_rules *content_take_array_rules(struct content_compiling *compiling,
+                                                     struct content_node *node)
 {
     return GROUP(compiling, node->array, .least = 0, .most = NO_LIMIT, .least_contained = 1,
                  .most_contained = NO_LIMIT);
 }
 
-struct content_object_rules *content_object_rules_of(struct content_compiling *compiling,
-                                                     struct content_node *node)
+struct content_object_rules *content_take_object_rules(struct content_compiling *compiling,
+                                                       struct content_node *node)
 {
     return GROUP(compiling, node->object, .least = 0, .most = NO_LIMIT);
 }
 
-struct content_logic *content_logic_of(struct content_compiling *compiling, struct content_node *node)
+struct content_logic *content_take_logic(struct content_compiling *compiling, struct content_node *node)
 {
     return GROUP(compiling, node->logic, .reference = NULL);
 }
 
-bool content_refuse_value(struct content_compiling *compiling, const struct content_node *node,
-                          const struct json *value, const char *expected)
+bool content_take_refuse(struct content_compiling *compiling, const struct content_node *node,
+                         const struct json *value, const char *expected)
 {
-    return content_refuse(compiling, node, arena_copy(compiling->arena, value->name.data, value->name.size),
-                          expected);
+    return content_place_refuse(compiling, node,
+                                arena_copy(compiling->arena, value->name.data, value->name.size), expected);
 }
 
 bool content_take_size(struct content_compiling *compiling, struct content_node *node,
@@ -65,7 +67,7 @@ bool content_take_size(struct content_compiling *compiling, struct content_node 
                 return true;
         }
     }
-    return content_refuse_value(compiling, node, value, "An integer from 0 to 1000000000000 is expected.");
+    return content_take_refuse(compiling, node, value, "An integer from 0 to 1000000000000 is expected.");
 }
 
 bool content_take_flag(struct content_compiling *compiling, struct content_node *node,
@@ -73,26 +75,25 @@ bool content_take_flag(struct content_compiling *compiling, struct content_node 
 {
     *flag_r = value->kind == JSON_TRUE;
     return *flag_r || value->kind == JSON_FALSE ||
-           content_refuse_value(compiling, node, value, "true or false is expected.");
+           content_take_refuse(compiling, node, value, "true or false is expected.");
 }
 
-bool content_is_list_of_names(struct content_compiling *compiling, struct content_node *node,
-                              const struct json *keyword, const struct json *list)
+bool content_take_names(struct content_compiling *compiling, struct content_node *node,
+                        const struct json *keyword, const struct json *list)
 {
     const struct json *twin;
     bool is_list = list->kind == JSON_ARRAY;
     for (const struct json *one = is_list ? list->first : NULL; one; one = one->next)
         is_list = is_list && one->kind == JSON_STRING;
     if (!is_list || content_value_find_twin(compiling->arena, list, &compiling->budget, &twin))
-        return content_refuse_value(compiling, node, keyword, "A list of names is expected, each once.");
+        return content_take_refuse(compiling, node, keyword, "A list of names is expected, each once.");
     return true;
 }
 
-bool content_is_string(struct content_compiling *compiling, struct content_node *node,
-                       const struct json *value)
+bool content_take_string(struct content_compiling *compiling, struct content_node *node,
+                         const struct json *value)
 {
-    return value->kind == JSON_STRING ||
-           content_refuse_value(compiling, node, value, "A string is expected.");
+    return value->kind == JSON_STRING || content_take_refuse(compiling, node, value, "A string is expected.");
 }
 
 /* A subschema as the keyword's value. */
@@ -104,7 +105,7 @@ bool content_take_schema(struct content_compiling *compiling, struct content_nod
     return *schema_r != NULL;
 }
 
-void content_add_node(struct content_compiling *compiling, struct content_nodes *nodes,
+void content_take_add(struct content_compiling *compiling, struct content_nodes *nodes,
                       const struct content_node *node)
 {
     ARENA_GROW(compiling->arena, nodes->list, nodes->count, nodes->capacity);
@@ -116,7 +117,7 @@ bool content_take_in_place(struct content_compiling *compiling, struct content_n
 {
     if (!content_take_schema(compiling, node, value, schema_r))
         return false;
-    content_add_node(compiling, &node->in_place, *schema_r);
+    content_take_add(compiling, &node->in_place, *schema_r);
     return true;
 }
 
@@ -126,24 +127,24 @@ bool content_take_list(struct content_compiling *compiling, struct content_node 
 {
     const char *keyword = arena_copy(compiling->arena, value->name.data, value->name.size);
     if (value->kind != JSON_ARRAY || !value->count)
-        return content_refuse_value(compiling, node, value, "A list of one or more schemas is expected.");
+        return content_take_refuse(compiling, node, value, "A list of one or more schemas is expected.");
     for (const struct json *one = value->first; one; one = one->next) {
         const char *number = arena_printf(compiling->arena, "%zu", nodes->count);
         const struct content_node *schema =
             compiling->compile(compiling, one, node, keyword, bytes_of(number));
         if (!schema)
             return false;
-        content_add_node(compiling, nodes, schema);
+        content_take_add(compiling, nodes, schema);
         if (in_place)
-            content_add_node(compiling, &node->in_place, schema);
+            content_take_add(compiling, &node->in_place, schema);
     }
     return true;
 }
 
-bool content_is_object(struct content_compiling *compiling, struct content_node *node,
-                       const struct json *value, const char *expected)
+bool content_take_object(struct content_compiling *compiling, struct content_node *node,
+                         const struct json *value, const char *expected)
 {
-    return value->kind == JSON_OBJECT || content_refuse_value(compiling, node, value, expected);
+    return value->kind == JSON_OBJECT || content_take_refuse(compiling, node, value, expected);
 }
 
 const struct pattern *content_take_pattern(struct content_compiling *compiling,
@@ -154,9 +155,9 @@ const struct pattern *content_take_pattern(struct content_compiling *compiling,
     const struct pattern *pattern;
     if (pattern_compile(compiling->arena, text, &pattern, &problem))
         return pattern;
-    (void)content_refuse(compiling, node, keyword,
-                         arena_printf(compiling->arena,
-                                      "A regular expression that is supported is expected: %s at byte %zu.",
-                                      problem.what, problem.offset));
+    (void)content_place_refuse(
+        compiling, node, keyword,
+        arena_printf(compiling->arena, "A regular expression that is supported is expected: %s at byte %zu.",
+                     problem.what, problem.offset));
     return NULL;
 }

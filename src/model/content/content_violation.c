@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "model/content/content_place.h"
+
 enum { EXCERPT_MOST = 120 };
 
 static const char *place_of(const struct content_checking *checking, const struct json *value)
@@ -22,7 +24,7 @@ void content_report(struct content_checking *checking, const struct content_node
     *checking->violation = (struct content_violation){
         .place = place_of(checking, value),
         .keyword = keyword ? keyword : node->keyword,
-        .rule = content_rule_place(checking->arena, node, keyword),
+        .rule = content_place_of_rule(checking->arena, node, keyword),
         .expected = expected,
     };
 }

@@ -1,9 +1,9 @@
-/* content_private: the compiled form of a schema, shared by its compiler and its check.
+/* content_node: the compiled form of a schema, which its compiler makes and its check reads.
  *
  * A node is a subschema.  Its rules are grouped by the type of value that they concern; a group without
  * rules is NULL. */
-#ifndef STAMPD_MODEL_CONTENT_CONTENT_PRIVATE_H
-#define STAMPD_MODEL_CONTENT_CONTENT_PRIVATE_H
+#ifndef STAMPD_MODEL_CONTENT_CONTENT_NODE_H
+#define STAMPD_MODEL_CONTENT_CONTENT_NODE_H
 
 #include "edge/pattern.h"
 #include "model/content/content.h"
@@ -19,7 +19,7 @@ enum content_type {
     TYPE_INTEGER = 8,
     TYPE_STRING = 16,
     TYPE_ARRAY = 32,
-    TYPE_OBJECT = 64,
+    TYPE_OBJECT = 64
 };
 
 enum { NO_LIMIT = -1 };
@@ -38,17 +38,6 @@ struct content_choice {
         const struct json *value;
     } * options;
     size_t count;
-};
-
-struct content_bound {
-    const struct json *source; /* NULL: none */
-    struct content_number number;
-};
-
-struct content_number_rules {
-    struct content_bound minimum, maximum, above, below;
-    const struct json *multiple; /* NULL: none */
-    struct content_divisor divisor;
 };
 
 struct content_string_rules {
@@ -122,39 +111,5 @@ struct content_schema {
     struct content_node *root;
     bool is_raw;
 };
-
-/* Appends the JSON pointer of the subschema. */
-void content_add_place(struct builder *text, const struct content_node *node);
-/* That of a keyword in it, in the arena. */
-const char *content_rule_place(struct arena *arena, const struct content_node *node, const char *keyword);
-
-/* The state of a compilation. */
-struct content_compiling {
-    struct arena *arena;
-    struct content_problem *problem;
-    const struct json *root;
-    struct content_node **nodes; /* all of them */
-    size_t count, capacity;
-    bool is_raw;
-    struct content_budget budget;
-    /* Compiles the subschema `source`; NULL: refused. */
-    struct content_node *(*compile)(struct content_compiling *compiling, const struct json *source,
-                                    const struct content_node *outer, const char *keyword, struct bytes name);
-};
-
-/* Reports the problem at this keyword (NULL: the subschema itself), and returns false. */
-bool content_refuse(struct content_compiling *compiling, const struct content_node *node, const char *keyword,
-                    const char *expected);
-/* Reads one keyword of a node into its rules. */
-typedef bool content_keyword(struct content_compiling *compiling, struct content_node *node,
-                             const struct json *value);
-/* NULL: not known. */
-content_keyword *content_keyword_find(struct bytes name, bool is_raw);
-/* All known keywords, separated by blanks. */
-const char *content_keyword_names(bool is_raw);
-/* Sorts what a node has of names, when all its keywords are read. */
-void content_join_names(struct content_node *node);
-/* Resolves all $ref and refuses cycles that never leave the value. */
-bool content_resolve(struct content_compiling *compiling);
 
 #endif
