@@ -14,7 +14,7 @@ from manager import Manager
 from schema import Schemas
 from stack import BUILD, Problem, Stack, wait_until
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open'}, 'settings': {'keep_interval_s': 1}}
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open'}, 'settings': {'keep_interval_s': 1, 'limit_anonymous_body_bytes': 65536}}
 ON, READONLY, OFF, GONE = range(4)
 STATES = [ON, READONLY, OFF, GONE]
 SESSION = 'a-session-of-somebody'
