@@ -160,7 +160,7 @@ def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, 
 ])
 def test_a_large_body_is_refused_as_a_small_one_is(door, path, headers):
     if path.startswith('/rest'):
-        door.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'off': 'closed'}}]}, admin=True)
+        door.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'state': 2}}]}, admin=True)
     small = door.http.post(f'{door.url}{path}', json=doc('x'), headers=headers, timeout=PATIENCE_S)
     status, problem, fields = refused_without_body(door, path, headers)
     assert (status, problem['code']) == (small.status_code, small.json()['code'])

@@ -505,7 +505,7 @@ def test_a_value_has_one_part_for_each_property(lab):
         with pytest.raises(Problem) as caught:
             ask()
         body = caught.value.body
-        assert (caught.value.code, body.get('at')) == ('AARG', at) and f'{count} values' in body['message'], body
+        assert (caught.value.code, body.get('at')) == ('AARG', at) and f'expected: {count}.' in body['message'], body
 
     put(lab, 'counted', {'team': 'red', 'town': 'x', 'street': 'y'})
     for collection, right, count in (('team', ['red'], 1), ('place', ['x', 'y'], 2)):

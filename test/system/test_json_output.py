@@ -22,7 +22,7 @@ def ask(stack):
 def test_namespaces_and_their_origins(stack, ask):
     listed = {one['code']: one for one in ask('ns', 'list')}
     assert sorted(listed) == ['demo', 'lab', 'z']
-    assert listed['demo']['access'] == 'read' and listed['demo']['exists'] and listed['demo']['off'] is None
+    assert listed['demo']['access'] == 'read' and listed['demo']['exists'] and (listed['demo']['state'], listed['demo']['message']) == ('on', None)
     assert listed['lab']['bytes'] > 1_000_000 and listed['lab']['documents'] >= 0 and listed['lab']['schema'] > 0
     assert listed['z']['database'] == 'stampd_z'
     assert ask('ns', 'origins', 'lab') == []

@@ -252,7 +252,7 @@ def test_what_no_manager_asks_is_refused(manager, param):
 
 def test_a_closed_namespace_runs_nothing(stack, manager):
     task = ask(stack, 'Count', {'id': 'x'})
-    stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\",\"off\":\"soon\"}')")
+    stack.psql('z', "select put_item('Namespace', 'demo', 'Conf', '', '{\"database\":\"stampd_demo\",\"access\":\"read\",\"state\":2,\"message\":\"soon\"}')")
     try:
         # Stamps are shared: when one worker has heard of it, all have.
         wait_until(lambda: manager.post(param={'scan': {}}).status_code == 503, what='the namespace closed')
