@@ -1,4 +1,5 @@
 """Applications as modules, built outside the tree against what `make install` gives."""
+import atexit
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ class Kit:
 
     def __init__(self):
         self.path = Path(tempfile.mkdtemp(prefix='stampd-kit-', dir=ROOM))
+        atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         self.path.chmod(0o755)  # the server's user must be able to read modules
         root = self.path / 'root'
         subprocess.run(['make', '-C', BUILD, 'install-includeHEADERS', 'install-pkgconfigDATA', f'DESTDIR={root}'],
