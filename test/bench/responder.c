@@ -59,9 +59,10 @@ int responder_main(int argc, char **argv, bool blocking,
     char problem[256];
     const char *processes = getenv("STAMPD_BENCH_PROCESSES");
     struct responder_answer answer = read_answer();
-    if (argc != 3 || strcmp(argv[1], "--config") != 0 ||
+    bool is_usage = argc == 3 || (argc == 5 && strcmp(argv[3], "--pidfile") == 0); /* no file is written */
+    if (!is_usage || strcmp(argv[1], "--config") != 0 ||
         !settings_load(&settings, argv[2], problem, sizeof problem)) {
-        fprintf(stderr, "responder: --config FILE is wanted, the settings of stampd\n");
+        fprintf(stderr, "usage: responder --config FILE [--pidfile FILE], as stampd\n");
         return EXIT_FAILURE;
     }
     signal(SIGPIPE, SIG_IGN);
