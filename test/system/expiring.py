@@ -1,4 +1,4 @@
-"""Notes that expire, the sessions that are woken for them, and what was told of them."""
+"""Notes that expire, the sessions that are woken for them, and what was sent about them."""
 import os
 import secrets
 import signal

@@ -12,7 +12,7 @@ What a page shows is typed, block by block, as it stands there:
     ```js, ```c     code, not replayed
 
 A stamp in an answer stands for one stamp of the answers, the same wherever it comes again, and a later one for a later one.  A request
-takes the stamps that were given before.  `…` stands for any value; in ```text for any text of its line.
+takes the stamps that were received before.  `…` stands for any value; in ```text for any text of its line.
 
 A request that cannot be replayed has a reason in the line above it: *Not replayed: it needs a browser.*
 """
@@ -43,8 +43,8 @@ SECONDS = 60
 class Example:
     """A command of a page, with the answer behind it, or None."""
 
-    def __init__(self, page, line, kind, request, answer_kind, told):
-        self.where, self.kind, self.request, self.answer_kind, self.told = f'{page}:{line}', kind, request, answer_kind, told
+    def __init__(self, page, line, kind, request, answer_kind, shown):
+        self.where, self.kind, self.request, self.answer_kind, self.shown = f'{page}:{line}', kind, request, answer_kind, shown
 
 
 def read_page(page, text=None):
@@ -86,26 +86,26 @@ def compact(text):
     return STRING_OR_BLANKS.sub(lambda match: match[1] or '', text)
 
 
-def learn(told, given, stamps):
-    """Compares an answer with what is told of it; `stamps` grows by those told here first.  Returns what is wrong."""
-    told, at, end = compact(told), 0, 0
-    for match in STAMP_OR_ANY.finditer(told):
-        literal, name = told[at:match.start()], match[0]
-        if not given.startswith(literal, end):
+def learn(shown, received, stamps):
+    """Compares an answer with the one that the page shows; `stamps` grows by those shown here first.  Returns what is wrong."""
+    shown, at, end = compact(shown), 0, 0
+    for match in STAMP_OR_ANY.finditer(shown):
+        literal, name = shown[at:match.start()], match[0]
+        if not received.startswith(literal, end):
             break
         if name == '…':
-            at, end = match.end(), re.compile(r'[^",}\]]*').match(given, end + len(literal)).end()
+            at, end = match.end(), re.compile(r'[^",}\]]*').match(received, end + len(literal)).end()
             continue
-        found = STAMP.match(given, end + len(literal))
+        found = STAMP.match(received, end + len(literal))
         if not found:
-            return f'a stamp is told for {given[end + len(literal):][:40]!r}'
+            return f'a stamp is shown for {received[end + len(literal):][:40]!r}'
         at, end = match.end(), found.end()
         if not literal.endswith(PRESENT) and stamps.setdefault(name, found[0]) != found[0]:
-            return f'{name} stood for {stamps[name]}, {found[0]} is given'
-    rest = told[at:]
-    if given[end:] != rest:
-        same = len(os.path.commonprefix([rest, given[end:]]))
-        return f'{rest[same:][:60]!r} is told, {given[end + same:][:60]!r} is given behind {given[:end + same][-60:]!r}'
+            return f'{name} stood for {stamps[name]}, {found[0]} is received'
+    rest = shown[at:]
+    if received[end:] != rest:
+        same = len(os.path.commonprefix([rest, received[end:]]))
+        return f'{rest[same:][:60]!r} is shown, {received[end + same:][:60]!r} is received after {received[:end + same][-60:]!r}'
     return None
 
 
@@ -113,11 +113,11 @@ def lines_of(text):
     return [re.sub(r'-{3,}', '---', re.sub(r'\s+', ' ', line)).strip() for line in text.strip().splitlines() if line.strip()]
 
 
-def is_printed(told, printed, whole=True):
+def is_printed(shown, printed, whole=True):
     """Are the lines of the page those that are printed, or (`whole` False) among them, one behind the other?"""
-    pattern = '\n'.join(STAMP.sub(r'\\d{15}', re.escape(line).replace('…', '.*')) for line in lines_of(told))
-    given = '\n'.join(lines_of(printed))
-    return re.fullmatch(pattern, given) if whole else re.search(rf'^{pattern}$', given, re.M)
+    pattern = '\n'.join(STAMP.sub(r'\\d{15}', re.escape(line).replace('…', '.*')) for line in lines_of(shown))
+    received = '\n'.join(lines_of(printed))
+    return re.fullmatch(pattern, received) if whole else re.search(rf'^{pattern}$', received, re.M)
 
 
 class Replay:
@@ -147,8 +147,8 @@ class Replay:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         order = sorted(self.stamps, key=self.stamps.get)
-        assert order == sorted(self.stamps), f'{page}: the stamps told are in another order than those given'
-        assert len(set(self.stamps.values())) == len(self.stamps), f'{page}: two stamps are told for one'
+        assert order == sorted(self.stamps), f'{page}: the stamps shown are in another order than those received'
+        assert len(set(self.stamps.values())) == len(self.stamps), f'{page}: two stamps are shown for one'
 
     def command(self, example):
         return STAMP.sub(lambda match: self.stamps.get(match[0], match[0]), example.request).replace(DEMONSTRATION, '$URL')
@@ -169,9 +169,9 @@ class Replay:
         what = f'{example.where}:\n{command[-1]}\n{done.stdout}{done.stderr or ""}'
         assert done.returncode == 0 or example.answer_kind == 'text', what
         if example.answer_kind == 'text':
-            assert is_printed(example.told, done.stdout), what
-        elif example.told:
-            wrong = learn(example.told, done.stdout.replace('\n', ''), self.stamps)
+            assert is_printed(example.shown, done.stdout), what
+        elif example.shown:
+            wrong = learn(example.shown, done.stdout.replace('\n', ''), self.stamps)
             assert not wrong, f'{wrong}\n{what}'
 
     def terminal(self, example):
@@ -179,11 +179,11 @@ class Replay:
         self.beside.append((subprocess.Popen(['bash', '-ec', self.command(example)], cwd=self.folder / 'work', env=self.environment,
                                              start_new_session=True, stdin=subprocess.DEVNULL, stdout=output.open('w'),
                                              stderr=subprocess.STDOUT), output))
-        if example.told:
+        if example.shown:
             self.awaited(example)
 
     def awaited(self, example):
         output, end = self.beside[-1][1], time.monotonic() + SECONDS
-        while not is_printed(example.told, output.read_text(), whole=False):
+        while not is_printed(example.shown, output.read_text(), whole=False):
             assert time.monotonic() < end, f'{example.where}: the terminal shows:\n{output.read_text()}'
             time.sleep(0.1)

@@ -289,7 +289,7 @@ class Stack:
         return int(pid)
 
     def worker_pids(self):
-        """The processes that listen for requests, by number of worker; and the relay.  The two others cannot be told from a worker before
+        """The processes that listen for requests, by number of worker; and the relay.  The two others look like a worker until
         they have taken their names."""
         end = time.monotonic() + 5
         while True:

@@ -53,7 +53,7 @@ def test_a_request_is_replayed_or_has_a_reason():
 def test_every_operation_has_a_request_and_an_answer():
     listed = stampctl('operations', '-c', '/dev/null').out.splitlines()
     operations = {line.split()[0] for line in listed if line.split()[1] == 'operation'} - OWN_TASKS
-    shown = {name for example in read_page(PROTOCOL) if example.told for name in re.findall(r'/op/([a-z]+)', example.request)}
+    shown = {name for example in read_page(PROTOCOL) if example.shown for name in re.findall(r'/op/([a-z]+)', example.request)}
     assert operations <= shown, operations - shown
 
 
@@ -73,7 +73,7 @@ def push_key(path):
 @pytest.mark.parametrize('page', PAGES)
 def test_examples(page, tmp_path):
     examples = read_page(page)
-    compared = sum(1 for example in examples if example.told)
+    compared = sum(1 for example in examples if example.shown)
     assert compared >= 3 or page not in WITH_EXAMPLES
     if not examples:
         pytest.skip('no request is shown')
