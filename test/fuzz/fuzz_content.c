@@ -72,12 +72,10 @@ static void check_wrapped(struct arena *arena, struct bytes text, struct bytes c
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
-    if (!end)
+    struct bytes text, content;
+    if (!fuzz_divide(data, size, &text, &content))
         return 0;
     struct arena *arena = arena_create("fuzz");
-    struct bytes text = {(const char *)data, (size_t)(end - data)},
-                 content = {(const char *)end + 1, size - text.size - 1};
     const struct content_schema *schema = compile(arena, text, false), *raw = compile(arena, text, true);
     bool is_final;
     if (schema) {

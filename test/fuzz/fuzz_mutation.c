@@ -25,23 +25,21 @@ static void check_item(struct arena *arena, const struct schema_class *class, st
                        struct bytes content, enum json_kind kind)
 {
     enum json_kind newer;
-    struct bytes idempotency = mutation_apply(arena, class, item_class, content);
+    struct bytes applied = mutation_apply(arena, class, item_class, content);
     if (kind != JSON_OBJECT)
-        assert(idempotency.data == content.data && idempotency.size == content.size);
-    bool is_read = is_json(arena, idempotency, &newer);
+        assert(applied.data == content.data && applied.size == content.size);
+    bool is_read = is_json(arena, applied, &newer);
     assert(is_read && newer == kind);
-    struct bytes twice = mutation_apply(arena, class, item_class, idempotency);
-    assert(bytes_equal(idempotency, twice));
+    struct bytes twice = mutation_apply(arena, class, item_class, applied);
+    assert(bytes_equal(applied, twice));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
-    if (!end)
+    struct bytes text, content;
+    if (!fuzz_divide(data, size, &text, &content))
         return 0;
     struct arena *arena = arena_create("fuzz");
-    struct bytes text = {(const char *)data, (size_t)(end - data)},
-                 content = {(const char *)end + 1, size - text.size - 1};
     struct schema *schema;
     struct schema_problem problem;
     enum json_kind kind;
