@@ -7,6 +7,7 @@
 #include "edge/json_fast.h"
 
 #include "base/swar.h"
+#include "edge/json_blank.h"
 #include "edge/json_string.h"
 
 enum { NODES_LEAST = 16, NODES_MOST = 256 };
@@ -46,18 +47,6 @@ static inline struct json *take_node(struct scan *scan)
     scan->spare_count--;
     scan->spare = node + 1;
     return node;
-}
-
-static inline bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
-}
-
-static inline const char *skip_blanks(const char *at)
-{
-    while ((unsigned char)*at <= ' ' && is_blank(*at))
-        at++;
-    return at;
 }
 
 /* --- scalars ------------------------------------------------------------------------------------ */
@@ -130,7 +119,7 @@ static const char *open_group(struct scan *scan, const char *at, struct group *g
     *group = (struct group){.node = node, .tail = node && !is_shallow ? &node->first : NULL};
     if (node)
         node->is_shallow = is_shallow;
-    return skip_blanks(at + 1);
+    return json_blank_skip(at + 1);
 }
 
 /* At the bracket that should close the group. */
@@ -206,7 +195,7 @@ ALWAYS_INLINE const char *read_child(struct scan *scan, const char *at, struct g
     }
     group->count++;
     at = read_value(scan, at, child);
-    return at ? skip_blanks(at) : NULL;
+    return at ? json_blank_skip(at) : NULL;
 }
 
 static const char *read_array(struct scan *scan, const char *at, struct json *node)
@@ -216,7 +205,7 @@ static const char *read_array(struct scan *scan, const char *at, struct json *no
     if (!at || *at == ']')
         return at ? close_group(scan, at, &group, ']') : NULL;
     while ((at = read_child(scan, at, &group, NO_BYTES)) && *at == ',')
-        at = skip_blanks(at + 1);
+        at = json_blank_skip(at + 1);
     return at ? close_group(scan, at, &group, ']') : NULL;
 }
 
@@ -272,19 +261,19 @@ static const char *read_object(struct scan *scan, const char *at, struct json *n
         struct bytes name;
         if (*at != '"' || !(at = read_string(scan, at, &name)) || !add_name(scan, &names, group.count, name))
             return NULL;
-        at = skip_blanks(at);
+        at = json_blank_skip(at);
         if (*at != ':')
             return NULL;
-        at = read_child(scan, skip_blanks(at + 1), &group, name);
+        at = read_child(scan, json_blank_skip(at + 1), &group, name);
         if (!at || *at != ',')
             return at ? close_group(scan, at, &group, '}') : NULL;
-        at = skip_blanks(at + 1);
+        at = json_blank_skip(at + 1);
     }
 }
 
 struct json *json_fast_read(struct arena *arena, struct bytes text, const struct json_limits *limits)
 {
-    while (text.size && is_blank(text.data[text.size - 1]))
+    while (text.size && json_blank_is(text.data[text.size - 1]))
         text.size--;
     if (!text.size || (text.data[text.size - 1] != '}' && text.data[text.size - 1] != ']'))
         return NULL;
@@ -294,6 +283,6 @@ struct json *json_fast_read(struct arena *arena, struct bytes text, const struct
                         .left = limits->nodes ? limits->nodes - 1 : SIZE_MAX};
     struct json *root = take_node(&scan);
     *root = (struct json){.name = NO_BYTES};
-    const char *at = read_value(&scan, skip_blanks(text.data), root);
+    const char *at = read_value(&scan, json_blank_skip(text.data), root);
     return at && at == scan.last + 1 ? root : NULL;
 }

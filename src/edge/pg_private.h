@@ -63,4 +63,9 @@ extern const int pg_formats[PG_PARAMETERS_MAX];
 /* Prepares a statement of the table on its first use; does nothing for others.  Not inside a pipeline. */
 MUST_USE enum fault pg_pipeline_prepare_used(struct pg *pg, const struct pg_statement *statement);
 
+/* --- single statements (pg_run.c) --- */
+/* Sends a prepared statement, whose results are to be read. */
+MUST_USE enum fault pg_run_send(struct pg *pg, const struct pg_statement *statement,
+                                const struct pg_params *params);
+
 #endif

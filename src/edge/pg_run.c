@@ -37,12 +37,9 @@ static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
     }
 }
 
-enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
-                  struct pg_result **result_r)
+enum fault pg_run_send(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
 {
     assert(!pg_is_busy(pg) && statement->parameters == params->count);
-    if (result_r)
-        *result_r = NULL;
     pg_clear_error(pg);
     if (!pg_is_connected(pg))
         return FAULT_XAWAY;
@@ -54,6 +51,17 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
     if (!PQsendQueryPrepared(pg_connection(pg), statement->name, params->count, params->values,
                              params->lengths, pg_formats, 1))
         return pg_note_loss(pg, statement->name);
+    return FAULT_NONE;
+}
+
+enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
+                  struct pg_result **result_r)
+{
+    if (result_r)
+        *result_r = NULL;
+    enum fault fault = pg_run_send(pg, statement, params);
+    if (fault)
+        return fault;
     PGresult *result;
     fault = collect(pg, statement->name, &result);
     if (!fault && !result)

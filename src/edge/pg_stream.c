@@ -25,18 +25,10 @@ static struct stream *stream_of(struct pg *pg)
 enum fault pg_stream_begin(struct pg *pg, const struct pg_statement *statement,
                            const struct pg_params *params)
 {
-    assert(!pg_is_busy(pg) && statement->parameters == params->count);
-    pg_clear_error(pg);
-    if (!pg_is_connected(pg))
-        return FAULT_XAWAY;
-    if (!pg_params_fit(params))
-        return FAULT_ALIMIT;
-    enum fault fault = pg_pipeline_prepare_used(pg, statement);
+    enum fault fault = pg_run_send(pg, statement, params);
     if (fault)
         return fault;
-    if (!PQsendQueryPrepared(pg_connection(pg), statement->name, params->count, params->values,
-                             params->lengths, pg_formats, 1) ||
-        !PQsetSingleRowMode(pg_connection(pg)))
+    if (!PQsetSingleRowMode(pg_connection(pg)))
         return pg_note_loss(pg, statement->name);
     stream_of(pg)->statement = statement->name;
     pg_set_busy(pg, true);

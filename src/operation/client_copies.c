@@ -3,6 +3,7 @@
 
 #include "model/item.h"
 #include "model/stamp.h"
+#include "edge/json_blank.h"
 #include "edge/json_string.h"
 #include "operation/reply.h"
 
@@ -17,22 +18,10 @@ struct client_copies_scan {
 
 enum { ELEMENT_BYTES_LEAST = sizeof "{\"c\":\"C\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}" };
 
-static inline bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
-}
-
-static inline const char *skip_blanks(const char *at)
-{
-    while ((unsigned char)*at <= ' ' && is_blank(*at))
-        at++;
-    return at;
-}
-
 /* Does not take the last brace. */
 static inline const char *read_sign(const char *at, char sign)
 {
-    return at && *at == sign ? skip_blanks(at + 1) : NULL;
+    return at && *at == sign ? json_blank_skip(at + 1) : NULL;
 }
 
 /* A name with its quotes, and the colon. */
@@ -40,7 +29,7 @@ ALWAYS_INLINE const char *read_name(const struct client_copies_scan *scan, const
 {
     if (!at || (size_t)(scan->last - at) < name.size || memcmp(at, name.data, name.size) != 0)
         return NULL;
-    return read_sign(skip_blanks(at + name.size), ':');
+    return read_sign(json_blank_skip(at + name.size), ':');
 }
 
 static inline const char *read_string(const struct client_copies_scan *scan, const char *at,
@@ -51,7 +40,7 @@ static inline const char *read_string(const struct client_copies_scan *scan, con
     const char *start = at + 1;
     size_t size = json_fast_size(start, (size_t)(scan->last - start));
     *value_r = (struct bytes){start, size};
-    return start[size] == '"' ? skip_blanks(start + size + 1) : NULL;
+    return start[size] == '"' ? json_blank_skip(start + size + 1) : NULL;
 }
 
 /* The first eight digits, and the seven that follow. */
@@ -61,7 +50,7 @@ static inline const char *read_stamp(const struct client_copies_scan *scan, cons
         return NULL;
     *stamp_r = 0;
     if (*at == '0')
-        return skip_blanks(at + 1);
+        return json_blank_skip(at + 1);
     if (scan->last - at < STAMP_DIGITS)
         return NULL;
     uint64_t first = swar_load(at), second = swar_load(at + 7);
@@ -69,7 +58,7 @@ static inline const char *read_stamp(const struct client_copies_scan *scan, cons
         return NULL;
     second = (second & ~UINT64_C(0xff)) | '0';
     *stamp_r = (int64_t)(swar_digits(first) * 10000000 + swar_digits(second));
-    return *stamp_r <= STAMP_MAX ? skip_blanks(at + STAMP_DIGITS) : NULL;
+    return *stamp_r <= STAMP_MAX ? json_blank_skip(at + STAMP_DIGITS) : NULL;
 }
 
 /* Up to its closing brace, which is not the last one. */
@@ -101,12 +90,12 @@ static bool is_end(const struct client_copies_scan *scan, const char *at, struct
 
 struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r)
 {
-    while (body.size && is_blank(body.data[body.size - 1]))
+    while (body.size && json_blank_is(body.data[body.size - 1]))
         body.size--;
     if (!body.size || body.data[body.size - 1] != '}' || !bytes_is_utf8(body))
         return NULL;
     const struct client_copies_scan scan = {body.data + body.size - 1};
-    const char *at = skip_blanks(body.data);
+    const char *at = json_blank_skip(body.data);
     if (at == scan.last || !(at = read_name(&scan, read_sign(at, '{'), BYTES("\"syncs\""))))
         return NULL;
     at = read_sign(at, '[');
@@ -120,7 +109,7 @@ struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes 
         struct document_name *name = &client_copies->names[client_copies->count];
         assert(client_copies->count < most);
         at = read_plain_element(&scan, at, name, &client_copies->held[client_copies->count++]);
-    } while (at && *at == ',' && (at = skip_blanks(at + 1)));
+    } while (at && *at == ',' && (at = json_blank_skip(at + 1)));
     return is_end(&scan, read_sign(at, ']'), others_r) ? client_copies : NULL;
 }
 
