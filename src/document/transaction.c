@@ -529,6 +529,15 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     return fault;
 }
 
+const struct draft *transaction_draft(const struct transaction *transaction, size_t place)
+{
+    size_t drafts = 0;
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->entries[i].draft && drafts++ == place)
+            return transaction->entries[i].draft;
+    return NULL;
+}
+
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)
 {
     *version_r = 0;

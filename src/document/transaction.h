@@ -62,6 +62,8 @@ struct version_after {
     int64_t version; /* 0: it does not exist */
     bool is_written; /* its version is that of the commit, not known yet: `version` is 0 */
 };
+/* The drafts of the fetched documents, in the order of their requests; NULL past the last. */
+const struct draft *transaction_draft(const struct transaction *transaction, size_t place);
 /* Called after the last change: all fetched documents, in the order of their requests.  Contents of older
  * releases are migrated to the newest here, so that a change without effect then counts as none. */
 MUST_USE enum fault transaction_versions_after(struct transaction *transaction,

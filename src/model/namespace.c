@@ -7,7 +7,7 @@ enum { ORIGIN_MAX = 255 };
 
 static const char *const reserved_codes[] = {"ping", "live", "ready", "metrics", "console", "doc"};
 static const char *const access_words[] = {
-    [ACCESS_CLOSED] = "closed", [ACCESS_READ] = "read", [ACCESS_OPEN] = "open"};
+    [ACCESS_CLOSED] = "closed", [ACCESS_READ] = "read", [ACCESS_OPEN] = "open", [ACCESS_RULES] = "rules"};
 static const char *const state_words[] = {
     [NS_ON] = "on", [NS_READONLY] = "readonly", [NS_OFF] = "off", [NS_GONE] = "gone"};
 

@@ -4,7 +4,7 @@
  * | member | value | absent |
  * | --- | --- | --- |
  * | database | name of a database | the namespace does not exist |
- * | access | closed, read or open | closed |
+ * | access | closed, read, open or rules | closed |
  * | state | an integer from 0 to 3, see enum ns_state | 0 |
  * | message | text for callers about the state | none |
  * | origins | array of CORS origins | none |
@@ -29,7 +29,7 @@ enum {
     NAMESPACE_ORIGINS_MOST = 32
 };
 
-enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN };
+enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN, ACCESS_RULES };
 
 /* What is served.  The effective state is the highest of a namespace's own and that of z. */
 enum ns_state {

@@ -16,6 +16,21 @@ static struct ns_conf read_conf(struct arena *arena, const struct document *docu
     return namespace_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
 }
 
+/* No item, or one that cannot be read: nothing is allowed. */
+static struct rules *read_rules(struct arena *arena, const struct document *document)
+{
+    const struct item *item = document_find_item(document, BYTES("Rules"), BYTES(""));
+    struct rules *rules;
+    struct rules_problem problem;
+    bool is_there = item && !item_is_tombstone(item) && !item->raw;
+    if (is_there && rules_read(arena, item->content, &rules, &problem)) {
+        log_warning("document Namespace/%.*s: its item Rules is malformed at %s: %s",
+                    (int)document->header.id.size, document->header.id.data, problem.path, problem.expected);
+        is_there = false;
+    }
+    return is_there || !rules_read(arena, BYTES("{}"), &rules, &problem) ? rules : NULL;
+}
+
 /* A configuration, as parsed from one snapshot of its document. */
 struct known_conf {
     char code[NAMESPACE_CODE_MOST];
@@ -25,6 +40,7 @@ struct known_conf {
     int64_t version;     /* of the document that was parsed last */
     struct arena *arena; /* of the texts of `conf` */
     struct ns_conf conf;
+    struct rules *rules;
 };
 
 enum { KNOWN_CONFS = 64 };
@@ -100,6 +116,7 @@ static void keep(struct known_conf *known, struct bytes code, const struct docum
     known->code_size = is_short ? code.size : SIZE_MAX;
     memcpy(known->code, code.data, is_short ? code.size : 0);
     known->conf = read_conf(known->arena, document);
+    known->rules = read_rules(known->arena, document);
     if (known->conf.wrong && reported != known->version)
         log_warning("document Namespace/%.*s: its item Conf is malformed member=%s", (int)code.size,
                     code.data, *known->conf.wrong ? known->conf.wrong : "all");
@@ -151,6 +168,12 @@ enum fault access_configuration(struct worker_context *worker_context, struct ca
     return FAULT_NONE;
 }
 
+/* Valid until the next call of access_configuration. */
+static const struct rules *rules_of(const struct worker_context *worker_context, const struct call *call)
+{
+    return place_of(worker_context->access, call->ns)->rules;
+}
+
 /* --- the decision --- */
 
 static bool is_database_of_z(const struct settings *settings, struct bytes database)
@@ -200,6 +223,12 @@ static enum access_level level_needed(const struct operation *operation)
         break;
     }
     return LEVEL_EVERYTHING;
+}
+
+/* May the caller run it, as far as its level or the rules that it obeys decide? */
+static bool may_run(const struct call *call, const struct operation *operation)
+{
+    return call->level >= level_needed(operation) || (call->rules && operation->obeys_rules);
 }
 
 /* --- a call --- */
@@ -276,6 +305,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     struct ns_conf conf;
     bool has_key;
     call->level = LEVEL_NOTHING;
+    call->rules = NULL;
     call->is_read_only = false;
     call->message = NULL;
     call->is_entered = false;
@@ -296,6 +326,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
         conf.state == NS_READONLY && !is_database_of_z(worker_context->settings, call->database);
     call->message = message;
     call->level = access_level(worker_context->settings, &conf, call->database, has_key);
+    call->rules = conf.mode == ACCESS_RULES && !has_key ? rules_of(worker_context, call) : NULL;
     call->is_foreign = is_foreign(&call->browser, &conf);
     call->is_entered = true;
     return FAULT_NONE;
@@ -319,12 +350,9 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
     if (fault && fault != FAULT_OOFF && fault != FAULT_OGONE)
         return fault;
     reply->fault = FAULT_NONE;
-    enum access_level needed = operation ? level_needed(operation) : LEVEL_READ;
+    bool is_allowed = operation ? may_run(call, operation) : call->level >= LEVEL_READ;
     bool is_refused = call->is_read_only && operation && !operation->is_safe && !operation->is_look;
-    call->barred = fault                  ? fault
-                   : call->level < needed ? FAULT_SCLOSED
-                   : is_refused           ? FAULT_OREADONLY
-                                          : FAULT_NONE;
+    call->barred = fault ? fault : !is_allowed ? FAULT_SCLOSED : is_refused ? FAULT_OREADONLY : FAULT_NONE;
     call->body_most = !call->barred && operation && takes_much(call, operation)
                           ? settings->limit_body_bytes
                           : settings_anonymous_body(settings);
@@ -366,7 +394,7 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
         return FAULT_NONE;
     const struct json *syncs = call->syncs;
     bool is_empty = syncs && syncs->kind == JSON_ARRAY && !syncs->is_shallow && !syncs->count;
-    if ((call->client_copies || (syncs && !is_empty)) && !operation->may_grant)
+    if ((call->client_copies || (syncs && !is_empty)) && !operation->may_grant && !call->rules)
         return reply_fault(call, reply, FAULT_SCLOSED,
                            "This operation grants no documents, and the namespace may not be read.", "syncs",
                            NULL);
@@ -389,7 +417,7 @@ static enum fault refuse_change(struct call *call, struct reply *reply)
 
 enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation)
 {
-    if (call->level < level_needed(operation))
+    if (!may_run(call, operation))
         return refuse(call, reply, operation->name);
     if (call->is_read_only && may_change(call, operation))
         return refuse_change(call, reply);

@@ -10,13 +10,16 @@
  * process that can connect to a socket cannot pair the rights of one namespace with the data of another, and
  * a name that is not a namespace never enters a shared table.
  *
- * | level | closed | read | open | z | with the administrator's key |
+ * | level | closed, rules | read | open | z | with the administrator's key |
  * | --- | --- | --- | --- | --- | --- |
  * | nothing | | | | x | |
  * | public operations | x | x | x | | x |
  * | read: read operations, resources, syncs, session, live | | x | x | | x |
  * | write | | | x | | x |
  * | everything | | | | | x |
+ *
+ * With the access "rules", a caller without the key may also run the operations that obey rules
+ * (operation.h), and synchronise: what it reads and changes there is decided for each document (judge.h).
  *
  * The state of the namespace, the highest of its own and that of z, limits everybody, by the same functions:
  *

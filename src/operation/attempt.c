@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "store/store_commit.h"
+#include "operation/judge.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -106,6 +107,8 @@ static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
     enum fault fault = attempt->operation->work ? attempt->operation->work(attempt) : FAULT_NONE;
     if (!fault && is_late(attempt))
         fault = FAULT_XTIME;
+    if (!fault)
+        fault = judge_changes(attempt);
     if (!fault && commit->complete)
         fault = commit->complete(commit, attempt);
     return fault;

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "model/rules.h"
 #include "model/task.h"
 #include "edge/json.h"
 
@@ -97,7 +98,10 @@ struct call {
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
-    bool is_read_only;            /* the namespace is; set by access_enter */
+    const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set
+                                  by access_enter */
+    struct rules_caller caller; /* who it is; set by access_enter */
+    bool is_read_only;          /* the namespace is; set by access_enter */
     const char
         *message;    /* of the administrator, about the namespace's state; NULL: none; set by access_enter */
     bool is_foreign; /* the page that sends it has none of the namespace's origins; set by access_enter */

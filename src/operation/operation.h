@@ -40,9 +40,10 @@ struct operation {
     /* Does this call change nothing at all, as if the operation were safe?  NULL: it may change something,
      * unless is_safe. */
     bool (*is_look)(const struct call *call);
-    bool is_safe;    /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
-    bool may_grant;  /* its work may grant documents to be synchronised beside it (operation/sync.h) */
-    int64_t limit_s; /* 0: limit_operation_s */
+    bool is_safe;     /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
+    bool obeys_rules; /* may be called where rules decide, since its work applies them (operation/judge.h) */
+    bool may_grant;   /* its work may grant documents to be synchronised beside it (operation/sync.h) */
+    int64_t limit_s;  /* 0: limit_operation_s */
     struct task_traits task;
     const void *application; /* a module's own; NULL: built in */
 };
