@@ -25,7 +25,7 @@ CROWDS = {
 
 
 def manage(server, op):
-    """What stamp-queue answers at its door."""
+    """What stamp-queue answers at its socket."""
     answer = server.request('POST', '/qm/op', form={'key': server.queue_key, 'op': op})
     if answer.status_code != 200:
         raise BenchError(f'stamp-queue, {op}: {answer.status_code} {answer.text}')

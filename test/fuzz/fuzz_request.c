@@ -1,8 +1,8 @@
 /* fuzz_request: the whole road of a request, from FastCGI parameters and body to head and body of the answer;
- * rows are in memory (fake_store).  The first byte chooses the method, the second the namespace and its door,
- * the third what the store answers; then come lines: the address, the content type, headers as "a value"
- * (their first letters), an empty line, the body.  Every answer has a well-formed head; its JSON is JSON; a
- * fault's code is in the table, and nothing was committed. */
+ * rows are in memory (fake_store).  The first byte chooses the method, the second the namespace and its
+ * access, the third what the store answers; then come lines: the address, the content type, headers as "a
+ * value" (their first letters), an empty line, the body.  Every answer has a well-formed head; its JSON is
+ * JSON; a fault's code is in the table, and nothing was committed. */
 #include "fuzz.h"
 
 #include <stdio.h>

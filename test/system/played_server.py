@@ -158,13 +158,13 @@ class Manager:
                     'run_directory': self.run_directory, 'queue_socket': self.socket, 'log_level': 'debug', 'task_wakeup_s': 3600, **SERVER_USER,
                     **settings}
         self.path.write_text(''.join(f'{name} = {value}\n' for name, value in settings.items()))
-        self.door_path = self.run_directory / f'{name}.sock'
+        self.socket_path = self.run_directory / f'{name}.sock'
         self.process = None
 
     def start(self):
         with self.log_path.open('ab') as log:
             self.process = subprocess.Popen([BUILD / 'src/stamp-queue', '--config', self.path], stdin=subprocess.DEVNULL, stderr=log)
-        wait_until(lambda: self.door_path.exists() or self.process.poll() is not None, what='the door')
+        wait_until(lambda: self.socket_path.exists() or self.process.poll() is not None, what='the socket')
         assert self.process.poll() is None, self.log
         return self
 
@@ -183,8 +183,8 @@ class Manager:
 
     def ask(self, op, param=None, key=KEY, **more):
         body = json.dumps({'op': op, 'key': key, **({'param': param} if param is not None else {})}).encode()
-        with contextlib.closing(Connection(self.door_path)) as door:
-            return door.ask('/qm/op', **{'method': 'POST', 'CONTENT_TYPE': 'application/json', 'body': body, **more})
+        with contextlib.closing(Connection(self.socket_path)) as connection:
+            return connection.ask('/qm/op', **{'method': 'POST', 'CONTENT_TYPE': 'application/json', 'body': body, **more})
 
     def out(self, op, param=None):
         answer = self.ask(op, param)

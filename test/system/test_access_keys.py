@@ -15,7 +15,7 @@ LARGE = 2_000_000
 
 
 @pytest.fixture(scope='module')
-def door(stack):
+def entry(stack):
     for ns in STACK['namespaces']:
         stack.put(ns, {'c': 'Secret', 'id': 'one', 'items': [{'c': 'Main', 'j': SECRET}]}, admin=True)
     return stack
@@ -35,58 +35,58 @@ def exists(stack, ns, id_, class_='Doc'):
 
 # --- the key in the header ---
 
-def test_the_key_in_the_header(door):
+def test_the_key_in_the_header(entry):
     for ns in STACK['namespaces']:
-        answer = door.request('POST', f'/{ns}/op/get', json={'param': {'docs': [{'c': 'Secret', 'id': 'one'}]}}, headers=bearer(door.key))
+        answer = entry.request('POST', f'/{ns}/op/get', json={'param': {'docs': [{'c': 'Secret', 'id': 'one'}]}}, headers=bearer(entry.key))
         assert SECRET in answer.text
-        answer = door.request('GET', f'/{ns}/doc/Secret/one', headers=bearer(door.key, 'bearer'))
+        answer = entry.request('GET', f'/{ns}/doc/Secret/one', headers=bearer(entry.key, 'bearer'))
         assert SECRET in answer.text and answer.headers['ETag']
-        again = door.request('GET', f'/{ns}/doc/Secret/one', headers={**bearer(door.key), 'If-None-Match': answer.headers['ETag']})
+        again = entry.request('GET', f'/{ns}/doc/Secret/one', headers={**bearer(entry.key), 'If-None-Match': answer.headers['ETag']})
         assert again.status_code == 304
-        assert door.request('PUT', f'/{ns}/doc/Doc/put', json={'items': []}, headers=bearer(door.key)).status_code in (200, 201, 204)
-    with door.http.get(f'{door.url}/shut/live', params={'def': 'Secret'}, headers=bearer(door.key), stream=True, timeout=PATIENCE_S) as answer:
+        assert entry.request('PUT', f'/{ns}/doc/Doc/put', json={'items': []}, headers=bearer(entry.key)).status_code in (200, 201, 204)
+    with entry.http.get(f'{entry.url}/shut/live', params={'def': 'Secret'}, headers=bearer(entry.key), stream=True, timeout=PATIENCE_S) as answer:
         assert answer.status_code == 200 and answer.headers['Content-Type'].startswith('text/event-stream')
 
 
 @pytest.mark.parametrize('key', ['wrong', '', ' ', 'x' * 4000])
-def test_a_wrong_key_in_the_header(door, key):
+def test_a_wrong_key_in_the_header(entry, key):
     """It is refused where none is needed too, and beside the right one in the body."""
     for ns in STACK['namespaces']:
         for method, path, body in (('POST', 'op/get', {}), ('GET', 'op/list', None), ('GET', 'doc/Secret/one', None), ('GET', 'live?def=Secret', None),
-                                   ('POST', 'op/get', {'admin': door.key}), ('POST', 'od', {'param': {'scan': {}}})):
-            answer = door.request(method, f'/{ns}/{path}', json=body, headers=bearer(key))
+                                   ('POST', 'op/get', {'admin': entry.key}), ('POST', 'od', {'param': {'scan': {}}})):
+            answer = entry.request(method, f'/{ns}/{path}', json=body, headers=bearer(key))
             assert answer.json()['code'] == 'SKEY', (ns, path, answer.text)
             assert answer.json()['args'] == ['Authorization'] or not path.startswith('op'), answer.text
-    answer = door.request('POST', '/shut/op/get', json={'admin': 'wrong'}, headers=bearer(door.key))
+    answer = entry.request('POST', '/shut/op/get', json={'admin': 'wrong'}, headers=bearer(entry.key))
     assert answer.json()['code'] == 'SKEY' and answer.json()['args'] == ['admin']
-    assert door.request('GET', '/demo/doc/Secret/one', headers={'Authorization': 'Basic eDp5'}).status_code == 200, 'another scheme is not ours'
+    assert entry.request('GET', '/demo/doc/Secret/one', headers={'Authorization': 'Basic eDp5'}).status_code == 200, 'another scheme is not ours'
 
 
-def test_no_key_is_in_a_log(door):
-    door.request('POST', '/shut/op/nothing', json={}, headers=bearer('a-key-that-is-wrong-and-long'))
+def test_no_key_is_in_a_log(entry):
+    entry.request('POST', '/shut/op/nothing', json={}, headers=bearer('a-key-that-is-wrong-and-long'))
     for part in ('stampd', 'nginx', 'postgres'):
-        assert door.key not in door.log(part) and 'a-key-that-is-wrong' not in door.log(part)
+        assert entry.key not in entry.log(part) and 'a-key-that-is-wrong' not in entry.log(part)
 
 
 # --- methods ---
 
-def test_get_and_head_never_write(door):
+def test_get_and_head_never_write(entry):
     for method in ('GET', 'HEAD'):
-        for ns, key in (('lab', {}), ('lab', bearer(door.key)), ('shut', bearer(door.key))):
+        for ns, key in (('lab', {}), ('lab', bearer(entry.key)), ('shut', bearer(entry.key))):
             for operation, param in (('put', doc(method)['param']), ('subs', {'defs': ['Doc']}), ('task', {'op': 'put', 'param': doc(method)['param']}),
                                      ('tasks', {'list': {}})):
                 if operation == 'tasks' and not key:
                     continue
-                answer = door.request(method, f'/{ns}/op/{operation}', query={'param': json.dumps(param), 'session': 'session-of-the-test'}, headers=key)
+                answer = entry.request(method, f'/{ns}/op/{operation}', query={'param': json.dumps(param), 'session': 'session-of-the-test'}, headers=key)
                 assert answer.status_code == 405 and answer.headers['Allow'] == 'POST, OPTIONS', (ns, operation, answer.text)
-        assert not exists(door, 'lab', method) and not exists(door, 'shut', method)
-    assert door.psql('lab', 'select count(*) from subscription')[0][0] == 0
-    answer = door.request('GET', '/lab/op/put', query={'param': '{"docs":[]}'})
+        assert not exists(entry, 'lab', method) and not exists(entry, 'shut', method)
+    assert entry.psql('lab', 'select count(*) from subscription')[0][0] == 0
+    answer = entry.request('GET', '/lab/op/put', query={'param': '{"docs":[]}'})
     assert answer.json()['code'] == 'AMETHOD' and answer.json()['args'] == ['GET']
     for operation, param in (('get', {'docs': [{'c': 'Secret', 'id': 'one'}]}), ('list', {'c': 'Secret'}), ('sync', {})):
-        answer = door.request('GET', f'/demo/op/{operation}', query={'param': json.dumps(param)})
+        answer = entry.request('GET', f'/demo/op/{operation}', query={'param': json.dumps(param)})
         assert answer.status_code == 200
-        assert door.request('HEAD', f'/demo/op/{operation}', query={'param': json.dumps(param)}).status_code == 200
+        assert entry.request('HEAD', f'/demo/op/{operation}', query={'param': json.dumps(param)}).status_code == 200
 
 
 # --- pages of other origins ---
@@ -109,19 +109,19 @@ FORM = {'param': '{"docs":[{"c":"Doc","id":"page"}]}'}
     ({'Origin': 'SELF'}, False),
     ({'Origin': 'SELF', 'Sec-Fetch-Site': 'same-origin'}, False),
 ])
-def test_pages_of_other_origins_do_not_write(door, headers, is_foreign):
+def test_pages_of_other_origins_do_not_write(entry, headers, is_foreign):
     """A form needs no preflight, so the server looks at what the browser tells of the page."""
     conf = {'database': 'stampd_lab', 'access': 'open', 'origins': ['https://app.example']}
-    door.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf}]}, admin=True)
-    wait_until(lambda: door.request('GET', '/lab/op/list', headers={'Origin': 'https://app.example'}).headers.get('Access-Control-Allow-Origin'),
+    entry.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf}]}, admin=True)
+    wait_until(lambda: entry.request('GET', '/lab/op/list', headers={'Origin': 'https://app.example'}).headers.get('Access-Control-Allow-Origin'),
                what='the origin')
-    headers = {name: value.replace('SELF', door.url) for name, value in headers.items()}
-    answers = [door.request('POST', '/lab/op/put', form=FORM, headers=headers), door.request('POST', '/lab/op/put', json=doc('page'), headers=headers),
-               door.request('PUT', '/lab/doc/Doc/page', json={'items': []}, headers=headers),
-               door.request('POST', '/lab/op/put', json=doc('page'), headers={**headers, **bearer(door.key)})]
+    headers = {name: value.replace('SELF', entry.url) for name, value in headers.items()}
+    answers = [entry.request('POST', '/lab/op/put', form=FORM, headers=headers), entry.request('POST', '/lab/op/put', json=doc('page'), headers=headers),
+               entry.request('PUT', '/lab/doc/Doc/page', json={'items': []}, headers=headers),
+               entry.request('POST', '/lab/op/put', json=doc('page'), headers={**headers, **bearer(entry.key)})]
     for answer in answers:
         assert (answer.status_code, answer.json().get('code')) == (403, 'SORIGIN') if is_foreign else answer.status_code < 300, answer.text
-    assert door.request('POST', '/lab/op/get', json={'param': {'docs': []}}, headers=headers).status_code == 200, 'reading is for CORS to judge'
+    assert entry.request('POST', '/lab/op/get', json={'param': {'docs': []}}, headers=headers).status_code == 200, 'reading is for CORS to judge'
 
 
 # --- bodies ---
@@ -129,12 +129,12 @@ def test_pages_of_other_origins_do_not_write(door, headers, is_foreign):
 def refused_without_body(stack, path, headers, size=LARGE):
     """The answer to a request whose body is announced and never sent: nginx decides by its head alone."""
     context = ssl.create_default_context(cafile=str(stack.path / 'etc/certificate.pem'))
-    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as door:
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as plain, context.wrap_socket(plain, server_hostname='127.0.0.1') as entry:
         lines = [f'POST {path} HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', f'Content-Length: {size}', 'Connection: close',
                  *(f'{name}: {value}' for name, value in headers.items())]
-        door.sendall('\r\n'.join([*lines, '', '']).encode())
+        entry.sendall('\r\n'.join([*lines, '', '']).encode())
         answer = b''
-        while more := door.recv(65536):
+        while more := entry.recv(65536):
             answer += more
     head, _, body = answer.partition(b'\r\n\r\n')
     fields = dict(line.split(': ', 1) for line in head.decode().lower().split('\r\n')[1:])
@@ -148,8 +148,8 @@ def refused_without_body(stack, path, headers, size=LARGE):
     ('/shut/op/put', {'Authorization': 'Bearer wrong'}, 403, 'SKEY'), ('/shut/doc/Doc/x', {}, 405, 'AMETHOD'),
     ('/nowhere/op/put', {}, 404, 'NNAMESPACE'), ('/demo/od', {}, 413, 'ALIMIT'),
 ])
-def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, code):
-    answer = refused_without_body(door, path, headers)
+def test_a_large_body_is_refused_before_it_is_sent(entry, path, headers, status, code):
+    answer = refused_without_body(entry, path, headers)
     assert answer[0] == answer[1]['status'] == status and answer[1]['code'] == code, answer
     assert answer[2].get('www-authenticate') == ('bearer realm="stampd"' if status == 401 else None)
 
@@ -158,50 +158,50 @@ def test_a_large_body_is_refused_before_it_is_sent(door, path, headers, status, 
     ('/shut/op/put', {}), ('/demo/op/put', {}), ('/z/op/put', {}), ('/shut/op/nothing', {}), ('/shut/op/put', {'Authorization': 'Bearer wrong'}),
     ('/lab/op/put', {'Authorization': 'Bearer wrong'}), ('/nowhere/op/put', {}), ('/rest/op/put', {}), ('/shut/doc/Doc/x', {}),
 ])
-def test_a_large_body_is_refused_as_a_small_one_is(door, path, headers):
+def test_a_large_body_is_refused_as_a_small_one_is(entry, path, headers):
     if path.startswith('/rest'):
-        door.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'state': 2}}]}, admin=True)
-    small = door.http.post(f'{door.url}{path}', json=doc('x'), headers=headers, timeout=PATIENCE_S)
-    status, problem, fields = refused_without_body(door, path, headers)
+        entry.put('z', {'c': 'Namespace', 'id': 'rest', 'items': [{'c': 'Conf', 'j': {'access': 'open', 'database': 'stampd_rest', 'state': 2}}]}, admin=True)
+    small = entry.http.post(f'{entry.url}{path}', json=doc('x'), headers=headers, timeout=PATIENCE_S)
+    status, problem, fields = refused_without_body(entry, path, headers)
     assert (status, problem['code']) == (small.status_code, small.json()['code'])
     assert fields.get('www-authenticate') == (small.headers.get('WWW-Authenticate') or '').lower() or status != 401
     assert ('retry-after' in fields) == ('Retry-After' in small.headers)
 
 
-def test_large_bodies_of_those_who_may_write(door):
+def test_large_bodies_of_those_who_may_write(entry):
     content = 'x' * 900_000
     items = [{'c': 'Line', 'k': str(i), 'j': content} for i in range(2)]
     big = doc('big', items=items)
-    assert door.request('POST', '/lab/op/put', json=big).status_code == 200
-    assert door.request('PUT', '/lab/doc/Doc/put-big', json={'items': items}).status_code in (200, 201, 204)
+    assert entry.request('POST', '/lab/op/put', json=big).status_code == 200
+    assert entry.request('PUT', '/lab/doc/Doc/put-big', json={'items': items}).status_code in (200, 201, 204)
     for ns in ('shut', 'demo', 'z'):
-        assert door.request('POST', f'/{ns}/op/put', json=big, headers=bearer(door.key)).status_code == 200
-        assert door.request('POST', f'/{ns}/op/put', json=big, admin=True).json()['code'] == 'SCLOSED', 'the key stands in a body that is too large'
+        assert entry.request('POST', f'/{ns}/op/put', json=big, headers=bearer(entry.key)).status_code == 200
+        assert entry.request('POST', f'/{ns}/op/put', json=big, admin=True).json()['code'] == 'SCLOSED', 'the key stands in a body that is too large'
         chunks = json.dumps(big).encode()
-        sent = door.http.post(f'{door.url}/{ns}/op/put', data=iter([chunks[:100], chunks[100:]]), timeout=PATIENCE_S,
-                              headers={'Content-Type': 'application/json', **bearer(door.key)})
+        sent = entry.http.post(f'{entry.url}/{ns}/op/put', data=iter([chunks[:100], chunks[100:]]), timeout=PATIENCE_S,
+                              headers={'Content-Type': 'application/json', **bearer(entry.key)})
         assert sent.status_code == 200, sent.text
-    small = door.http.post(f'{door.url}/demo/op/get', data=iter([b'{"param":', b'{"docs":[]}}']), headers={'Content-Type': 'application/json'}, timeout=PATIENCE_S)
+    small = entry.http.post(f'{entry.url}/demo/op/get', data=iter([b'{"param":', b'{"docs":[]}}']), headers={'Content-Type': 'application/json'}, timeout=PATIENCE_S)
     assert small.status_code == 200, 'a small body of unknown length needs no key'
 
 
-def test_between_the_limits(door):
+def test_between_the_limits(entry):
     """Up to limit_anonymous_body_bytes the key may stand in the body."""
     padded = doc('padded', items=[{'c': 'Line', 'k': '1', 'j': 'x' * 200_000}])
-    assert door.request('POST', '/shut/op/put', json=padded, admin=True).status_code == 200
-    assert door.request('POST', '/shut/op/put', json=padded).json()['code'] == 'SCLOSED'
+    assert entry.request('POST', '/shut/op/put', json=padded, admin=True).status_code == 200
+    assert entry.request('POST', '/shut/op/put', json=padded).json()['code'] == 'SCLOSED'
     held = [{'c': 'Doc', 'id': f'{i:0100}', 'v': 261121103000123, 'ct': 261121103000123, 'dt': 261121103000123} for i in range(1000)]
-    assert len(door.op('demo', 'sync', syncs=held)['syncs']) == 1000
+    assert len(entry.op('demo', 'sync', syncs=held)['syncs']) == 1000
 
 
-def test_a_worker_judges_before_it_reads(door):
+def test_a_worker_judges_before_it_reads(entry):
     """At its own socket, where nginx does not stand before it."""
     for ns, operation, status in (('shut', 'put', 401), ('demo', 'put', 401), ('z', 'put', 401), ('lab', 'get', 413), ('lab', 'put', 200)):
-        with Connection(door.path / 'run/stampd/worker-0.sock') as worker:
+        with Connection(entry.path / 'run/stampd/worker-0.sock') as worker:
             body = json.dumps(doc('direct', items=[{'c': 'Line', 'k': '1', 'j': 'x' * 500_000}])).encode()
             answer = worker.ask(f'/{ns}/op/{operation}', method='POST', body=body, CONTENT_TYPE='application/json', STAMPD_NS=ns, STAMPD_DATABASE=f'stampd_{ns}')
             assert answer.status == status, answer.body
             if status == 413:
                 assert json.loads(answer.body)['args'][:2] == ['limit_anonymous_body_bytes', '262144']
     with pytest.raises(Problem):
-        door.op('shut', 'get')
+        entry.op('shut', 'get')

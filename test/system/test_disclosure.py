@@ -56,9 +56,9 @@ def test_a_manager_that_is_not_there(stack):
     try:
         wait_until(lambda: stack.request('POST', '/qm/op', json={}).status_code != 404, what='the manager')
         for body in ({}, {'key': 'wrong'}, {'key': 'wrong', 'param': {'list': {}}}):
-            manager, door = stack.request('POST', '/qm/op', json=body), stack.request('POST', '/lab/od', json=body)
-            assert manager.json()['code'] == door.json()['code'] == 'SKEY', (manager.text, door.text)
-            assert manager.status_code == door.status_code, (manager.text, door.text)
+            manager, entry = stack.request('POST', '/qm/op', json=body), stack.request('POST', '/lab/od', json=body)
+            assert manager.json()['code'] == entry.json()['code'] == 'SKEY', (manager.text, entry.text)
+            assert manager.status_code == entry.status_code, (manager.text, entry.text)
         assert stack.request('POST', '/qmx/op', json={}).json()['code'] == 'NPATH'
     finally:
         stack.step('queue', 'stop')

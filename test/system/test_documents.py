@@ -1,4 +1,4 @@
-"""Documents through the front door: HTTPS, nginx, a worker, PostgreSQL, and back."""
+"""Documents through the front entry: HTTPS, nginx, a worker, PostgreSQL, and back."""
 import itertools
 import json
 import time
@@ -364,7 +364,7 @@ def test_text_that_is_not_utf8_is_refused(stack):
 
 
 def test_without_a_build_none_is_compared(stack):
-    """Where the setting `build` is empty, there is nothing to compare with; test_door.py sets it."""
+    """Where the setting `build` is empty, there is nothing to compare with; test_nginx_faults.py sets it."""
     answer = stack.request('POST', '/lab/op/sync', json={'syncs': []}, headers={'X-Stampd-Build': 'another'})
     assert answer.status_code == 200
 

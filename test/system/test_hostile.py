@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostile import LIMITS, TELLTALE, TIMEOUT_S, addresses, forms, json_texts, limits, put_text, request, resources, searches, subscriptions, wire
-from hostile.door import Door
+from hostile.entry import Entry
 from stack import BUILD
 
 STACK = {'workers': 3, 'settings': {**LIMITS, 'cache_mb': 8, 'build': 'of-today'}}
@@ -20,16 +20,16 @@ TABLES = {'json': json_texts, 'limits': limits, 'addresses': addresses, 'forms':
 CASES = [(table, case) for table, module in TABLES.items() for case in module.cases()]
 HAS_SANITIZERS = b'__asan_init' in (BUILD / 'src/stampd').read_bytes()
 QUIET = {'class': 'Where', 'id': 'am-i'}
-OTHERS_ARE_SERVED = 3  # times at least while all slow clients hang on the door
+OTHERS_ARE_SERVED = 3  # times at least while all slow clients hang on the server
 MEMORY_KB = 128 << 10  # a body of 16 MiB, its tree, and the cache: of one request, not of all together
 CODE = re.compile(r'[ANDOS][A-Z0-9]{2,}|DBUILD')
 
 
 class Siege:
-    """The stack, its door, and how it was before."""
+    """The stack, its entry (hostile/entry.py), and how it was before."""
 
     def __init__(self, stack):
-        self.stack, self.door = stack, Door(stack)
+        self.stack, self.entry = stack, Entry(stack)
         hasten(stack)
         for ns in ('lab', 'z'):
             document = {'c': 'Where', 'id': 'am-i', 'items': [{'c': 'In', 'j': f'in {ns}'}]}
@@ -49,12 +49,12 @@ class Siege:
         return [*(thread for _, thread in self.slow), self.reader]
 
     def run_slow(self, case):
-        self.slow_answers[case.name] = case.send(self.door)
+        self.slow_answers[case.name] = case.send(self.entry)
 
     def read_on(self):
         while not self.is_over:
             slow = self.hanging()
-            answer = self.door.ask(request(target='/lab/op/get', body=wire.READ))
+            answer = self.entry.ask(request(target='/lab/op/get', body=wire.READ))
             self.beside += slow == self.hanging() == len(self.slow)  # began and ended beside them
             if b'in lab' not in answer.body:
                 self.failures.append(answer)
@@ -112,17 +112,17 @@ def judge(case, answer):
 
 @pytest.mark.parametrize('case', [pytest.param(case, id=f'{table}: {case.name}') for table, case in CASES])
 def test_case(siege, case):
-    answer = case.send(siege.door) if callable(case.send) else siege.door.ask(case.send)
+    answer = case.send(siege.entry) if callable(case.send) else siege.entry.ask(case.send)
     judge(case, answer)
     if callable(case.back):
         assert case.back(answer.body), answer
     elif case.back:
-        comes_back(siege.door, *case.back)
+        comes_back(siege.entry, *case.back)
 
 
-def comes_back(door, id_, key, kind, content):
+def comes_back(entry, id_, key, kind, content):
     body = json.dumps({'param': {'docs': [{'c': 'Kept', 'id': id_}]}})
-    answer = door.ask(request(target='/lab/op/get', body=body))
+    answer = entry.ask(request(target='/lab/op/get', body=body))
     document, = json.loads(answer.body)['out']['docs']
     item, = [item for item in document['items'] if item['c'] != 'Mark']
     assert document['id'] == id_ and item.get('k') == (key and json.loads(key))
@@ -180,4 +180,4 @@ def test_logs_tell_no_contents_no_key_no_statement(siege):
 def test_a_request_is_still_answered_at_once(siege):
     siege.end()
     assert siege.stack.get('lab', ('Where', 'am-i'))['items'][0]['j'] == 'in lab'
-    assert siege.door.ask(request(body=put_text(class_=b'"Kept"', id_=b'"last"'))).status == 200
+    assert siege.entry.ask(request(body=put_text(class_=b'"Kept"', id_=b'"last"'))).status == 200

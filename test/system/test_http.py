@@ -30,11 +30,11 @@ def raw(stack, request):
     """Head and JSON body of what is answered to these bytes."""
     context = ssl.create_default_context(cafile=stack.http.verify)
     context.check_hostname = False
-    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as line, context.wrap_socket(line) as door:
-        door.sendall(request)
+    with socket.create_connection(('127.0.0.1', stack.port), timeout=PATIENCE_S) as line, context.wrap_socket(line) as entry:
+        entry.sendall(request)
         answer = b''
         while not answer.endswith(b'}'):
-            more = door.recv(65536)
+            more = entry.recv(65536)
             assert more, answer
             answer += more
     head, _, body = answer.decode().partition('\r\n\r\n')

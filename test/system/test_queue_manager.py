@@ -269,7 +269,7 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     found = metrics(manager)
     assert {name: found[f'stampd_queue_{name}{{qm="qm"}}'] for name in ('suspended', 'tasks_due', 'tasks_running', 'requests_failed_total', 'failures_unreported')} == {
         'suspended': '0', 'tasks_due': '0', 'tasks_running': '0', 'requests_failed_total': '0', 'failures_unreported': '0'}
-    assert [found[f'stampd_queue_places{{qm="qm",queue="{queue}"}}'] for queue in (0, 1)] == ['2', '1']
+    assert [found[f'stampd_queue_slots{{qm="qm",queue="{queue}"}}'] for queue in (0, 1)] == ['2', '1']
     server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
     manager.out('suspend')
     for number in (1, 2, 3):
@@ -277,9 +277,9 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     wait(lambda: metrics(manager)['stampd_queue_tasks_due{qm="qm"}'] == '3', 'three that wait')
     assert metrics(manager)['stampd_queue_suspended{qm="qm"}'] == '1' and metrics(manager)['stampd_queue_namespace_tasks{qm="qm",ns="lab"}'] == '3'
     manager.out('restart')
-    wait(lambda: metrics(manager)['stampd_queue_places_taken{qm="qm",queue="0"}'] == '2', 'two that run')
+    wait(lambda: metrics(manager)['stampd_queue_slots_used{qm="qm",queue="0"}'] == '2', 'two that run')
     gate.set()
-    wait(lambda: metrics(manager)['stampd_queue_places_taken{qm="qm",queue="0"}'] == '0' and not server.tasks, 'the end')
+    wait(lambda: metrics(manager)['stampd_queue_slots_used{qm="qm",queue="0"}'] == '0' and not server.tasks, 'the end')
     assert all(line.split()[-1] in ('gauge', 'counter') for line in manager.ask(
         'list', STAMPD_ENDPOINT='probe', method='GET', body=b'').body.decode().splitlines() if line.startswith('# TYPE'))
 
@@ -320,7 +320,7 @@ def test_sigterm_awaits_what_runs_and_starts_nothing(server, start):
     gate.set()
     assert manager.process.wait(PATIENCE_S) == 0
     assert len(server.runs) == 2 and len(server.tasks) == 4
-    assert not manager.door_path.exists() and not manager.socket.exists()
+    assert not manager.socket_path.exists() and not manager.socket.exists()
 
 
 def test_a_second_signal_does_not_wait(server, start):
@@ -340,7 +340,7 @@ def test_one_that_was_killed_is_replaced(server, start):
     manager = start()
     wait(lambda: server.scans, 'the first scan')
     manager.stop(signal.SIGKILL)
-    assert manager.door_path.exists() and manager.socket.exists()
+    assert manager.socket_path.exists() and manager.socket.exists()
     server.add(1)
     start()  # at the same places
     wait(lambda: not server.tasks, 'the task')

@@ -17,7 +17,7 @@ TIMEOUT_S = 2  # of a head and of a body, in the configuration of nginx that the
 
 
 class Case:
-    """`send` are bytes for a connection of its own, or a function that is given the door and returns an answer.
+    """`send` are bytes for a connection of its own, or a function that is given the entry and returns an answer.
     `status` may be several; 0: the connection is closed without an answer.  `code` of a refusal; '': none is told.
     `back`: id of a document, text of its item's key, kind and text of the content, which must come back; or a function
     that is given the answer's body."""

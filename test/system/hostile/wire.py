@@ -92,15 +92,15 @@ def imitations():
     """Headers and arguments that bear the names of what nginx tells the workers: lab is read, whatever headers say; arguments are refused."""
     def in_lab(body):
         return b'in lab' in body and b'in z' not in body
-    for name in ('STAMPD_NS', 'STAMPD-NS', 'Stampd-Ns', 'STAMPD_DATABASE', 'STAMPD-DATABASE', 'HTTP_STAMPD_NS', 'HTTP_STAMPD_DATABASE', 'STAMPD_ENDPOINT', 'Stampd-Door', 'REQUEST_METHOD', 'Request-Method',
+    for name in ('STAMPD_NS', 'STAMPD-NS', 'Stampd-Ns', 'STAMPD_DATABASE', 'STAMPD-DATABASE', 'HTTP_STAMPD_NS', 'HTTP_STAMPD_DATABASE', 'STAMPD_ENDPOINT', 'Stampd-Entry', 'REQUEST_METHOD', 'Request-Method',
                  'REQUEST_URI', 'Request-Uri', 'QUERY_STRING', 'Query-String', 'CONTENT_LENGTH', 'HTTP_CONTENT_LENGTH', 'CONTENT_TYPE', 'Script-Name', 'Script-Filename', 'PATH_INFO', 'Proxy', 'X-Original-URL',
                  'X-Rewrite-URL', 'X-Forwarded-Prefix', 'X-Forwarded-For', 'X-Accel-Redirect', 'X-Request-Id', 'STAMPD_REQUEST_ID', 'FCGI_ROLE', 'PHP_VALUE', 'Http-Accept', 'X-Stampd-Ns', 'X-Stampd-Database'):
         for value in ('z', 'stampd_z', 'probe', '/z/op/get'):
             if value == 'z' or name.upper().replace('-', '_').endswith({'stampd_z': 'DATABASE', 'probe': 'DOOR', '/z/op/get': 'URI'}[value]):
                 yield Case(f'header {name}: {value}', request(target='/lab/op/get', body=READ, headers=[f'{name}: {value}']), 200, back=in_lab)
-    for door in ('STAMPD_ENDPOINT', 'Stampd-Door', 'HTTP_STAMPD_ENDPOINT', 'X-Stampd-Door'):
+    for entry in ('STAMPD_ENDPOINT', 'Stampd-Entry', 'HTTP_STAMPD_ENDPOINT', 'X-Stampd-Entry'):
         for path in ('/live', '/ready', '/metrics'):
-            yield Case(f'{path} with {door}', request(method='GET', target=path, headers=[f'{door}: probe']), 404, 'NPATH')
+            yield Case(f'{path} with {entry}', request(method='GET', target=path, headers=[f'{entry}: probe']), 404, 'NPATH')
     for query in ('ns=z', 'STAMPD_NS=z', 'stampd_ns=z', 'database=stampd_z', 'STAMPD_DATABASE=stampd_z', 'lab=z', 'ns=lab&ns=z', '/z/op/get', 'x=/../../z/op/get'):
         yield Case(f'query {query}', request(target='/lab/op/get?' + query, body=READ), 400, 'AARG')
     for query in ('account=z', 'lang=/../../z/op/get'):
@@ -116,8 +116,8 @@ def imitations():
 # --- clients that leave, and slow ones ---
 
 def leaving(what, text=b'', tls=True, harsh=False):
-    def run(door):
-        client = door.connect() if tls else door.plain()
+    def run(entry):
+        client = entry.connect() if tls else entry.plain()
         try:
             if text:
                 client.sendall(text)
@@ -151,8 +151,8 @@ def leavers():
 
 def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S + 3):
     """Sends `first`, then pieces, until an answer comes or the time is over."""
-    def run(door):
-        client = door.connect()
+    def run(entry):
+        client = entry.connect()
         client.sendall(first)
         client.settimeout(every_s)
         end = time.monotonic() + lasting_s
@@ -170,7 +170,7 @@ def slow(what, first, piece, status, code=None, every_s=0.1, lasting_s=TIMEOUT_S
             except OSError:
                 break
         client.close()
-        return door.parse(answer)
+        return entry.parse(answer)
     return Case(f'slow: {what}', run, status, code)
 
 

@@ -1,4 +1,4 @@
-"""The door of a stack, for requests that no library would send: TLS by hand, answers read as they come."""
+"""The entry of a stack, for requests that no library would send: TLS by hand, answers read as they come."""
 import json
 import socket
 import ssl
@@ -17,7 +17,7 @@ class Answer:
         return f'{self.status} {self.body[:300]!r}'
 
 
-class Door:
+class Entry:
     def __init__(self, stack):
         self.port, self.key = stack.port, stack.key.encode()
         assert len(self.key) == len(ADMIN)

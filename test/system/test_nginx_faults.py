@@ -1,4 +1,4 @@
-"""What nginx says by itself at the public door, each code provoked: in the form of the server's own faults.  And header lines
+"""What nginx says by itself at the public address, each code provoked: in the form of the server's own faults.  And header lines
 that come twice, or try to be two."""
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from hostile.door import Door
+from hostile.entry import Entry
 from stack import wait_until
 
 STACK = {'workers': 2, 'settings': {'build': 'seven', 'exempt_clients': ''}}
@@ -32,7 +32,7 @@ ADDED = '''
 
 
 @pytest.fixture(scope='module')
-def door(stack):
+def entry(stack):
     """nginx with a rate of requests at one address only, and with ADDED."""
     path = stack.path / 'etc/nginx.conf'
     text = path.read_text()
@@ -43,12 +43,12 @@ def door(stack):
     path.write_text(text)
     stack.step('nginx', 'stop')
     stack.step('nginx', 'start')
-    return Door(stack)
+    return Entry(stack)
 
 
-def ask(door, *lines, method='GET', path='/ping', body=b''):
+def ask(entry, *lines, method='GET', path='/ping', body=b''):
     head = [f'{method} {path} HTTP/1.1'.encode(), b'Host: localhost', *(line if isinstance(line, bytes) else line.encode() for line in lines)]
-    return door.ask(b'\r\n'.join(head) + b'\r\n\r\n' + body)
+    return entry.ask(b'\r\n'.join(head) + b'\r\n\r\n' + body)
 
 
 def judge(answer, status, code, args=()):
@@ -69,76 +69,76 @@ def judge(answer, status, code, args=()):
 # --- nginx's own refusals ---
 
 REFUSALS = {
-    400: ('AARG', lambda door: ask(door, 'Host: other')),
-    401: ('SCLOSED', lambda door: ask(door, 'Content-Length: 9999999', method='POST', path='/demo/op/put')),
-    403: ('SKEY', lambda door: ask(door, 'Content-Length: 9999999', 'Authorization: Bearer wrong', method='POST', path='/lab/op/put'), 'Authorization'),
-    404: ('NPATH', lambda door: ask(door, path='/nothing/here')),
-    405: ('AMETHOD', lambda door: ask(door, method='TRACE')),
-    413: ('ALIMIT', lambda door: ask(door, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
-    414: ('ALIMIT', lambda door: ask(door, path='/ping?' + 'x' * 17000)),
-    431: ('ALIMIT', lambda door: ask(door, 'X-Long: ' + 'x' * 17000)),
-    500: ('XINTERNAL', lambda door: ask(door, path='/broken')),
-    503: ('OSTOPPING', lambda door: ask(door, path='/closed')),
+    400: ('AARG', lambda entry: ask(entry, 'Host: other')),
+    401: ('SCLOSED', lambda entry: ask(entry, 'Content-Length: 9999999', method='POST', path='/demo/op/put')),
+    403: ('SKEY', lambda entry: ask(entry, 'Content-Length: 9999999', 'Authorization: Bearer wrong', method='POST', path='/lab/op/put'), 'Authorization'),
+    404: ('NPATH', lambda entry: ask(entry, path='/nothing/here')),
+    405: ('AMETHOD', lambda entry: ask(entry, method='TRACE')),
+    413: ('ALIMIT', lambda entry: ask(entry, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
+    414: ('ALIMIT', lambda entry: ask(entry, path='/ping?' + 'x' * 17000)),
+    431: ('ALIMIT', lambda entry: ask(entry, 'X-Long: ' + 'x' * 17000)),
+    500: ('XINTERNAL', lambda entry: ask(entry, path='/broken')),
+    503: ('OSTOPPING', lambda entry: ask(entry, path='/closed')),
 }
 
 
 @pytest.mark.parametrize('status', REFUSALS)
-def test_nginx_speaks_as_the_server_does(door, status):
+def test_nginx_speaks_as_the_server_does(entry, status):
     code, provoke, *args = REFUSALS[status]
-    judge(provoke(door), status, code, args)
+    judge(provoke(entry), status, code, args)
 
 
 @pytest.mark.parametrize('path, methods', [
     ('/ping', 'GET, HEAD'), ('/lab/op/put?x=1', 'GET, HEAD, POST, OPTIONS'), ('/lab/doc/Note/x', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'),
     ('/lab/od', 'POST, OPTIONS'), ('/lab/od/1', 'POST, OPTIONS'), ('/lab/live', 'GET, POST, OPTIONS')])
-def test_405_names_the_methods_of_its_path(door, path, methods):
-    answer = ask(door, method='TRACE', path=path)
+def test_405_names_the_methods_of_its_path(entry, path, methods):
+    answer = ask(entry, method='TRACE', path=path)
     judge(answer, 405, 'AMETHOD')
     assert answer.headers['allow'] == methods
 
 
 @pytest.mark.parametrize('method, path', [('DELETE', '/lab/op/put'), ('POST', '/lab/doc/Note/x'), ('PUT', '/lab/live'), ('PUT', '/lab/od')])
-def test_405_names_what_the_server_would(door, method, path):
+def test_405_names_what_the_server_would(entry, method, path):
     """A large body is refused by nginx after a judgement of the server, a small one by the server."""
-    large, small = [ask(door, f'Content-Length: {size}', 'Authorization: Bearer wrong', method=method, path=path, body=b'{}'[:size]) for size in (9999999, 2)]
+    large, small = [ask(entry, f'Content-Length: {size}', 'Authorization: Bearer wrong', method=method, path=path, body=b'{}'[:size]) for size in (9999999, 2)]
     assert small.status == 405 and small.headers['allow']
     assert large.status != 405 or large.headers['allow'] == small.headers['allow']
 
 
 @pytest.mark.parametrize('status', [status for status in REFUSALS if status != 405])
-def test_no_other_refusal_names_methods(door, status):
-    assert 'allow' not in REFUSALS[status][1](door).headers
+def test_no_other_refusal_names_methods(entry, status):
+    assert 'allow' not in REFUSALS[status][1](entry).headers
 
 
-def test_429_when_an_address_asks_too_much(door):
-    answers = [ask(door, path='/rationed') for _ in range(4)]
+def test_429_when_an_address_asks_too_much(entry):
+    answers = [ask(entry, path='/rationed') for _ in range(4)]
     assert [answer.status for answer in answers] == [404, 404, 429, 429]
     judge(answers[-1], 429, 'XBUSY', ('limit_client_requests', '200'))
 
 
-def test_503_when_nobody_listens(stack, door):
+def test_503_when_nobody_listens(stack, entry):
     """Nothing was reached, so nothing was done."""
     stack.step('stampd', 'stop', 'now')
     try:
-        problem = judge(ask(door, 'X-Request-Id: mine'), 503, 'OSTOPPING')
+        problem = judge(ask(entry, 'X-Request-Id: mine'), 503, 'OSTOPPING')
         assert problem['detail']
     finally:
         stack.step('stampd', 'start')
 
 
-def test_504_when_nobody_answers_in_time(stack, door):
+def test_504_when_nobody_answers_in_time(stack, entry):
     workers = stack.worker_pids()
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        judge(ask(door, path='/impatient'), 504, 'XUNKNOWN')
+        judge(ask(entry, path='/impatient'), 504, 'XUNKNOWN')
     finally:
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
-    wait_until(lambda: ask(door, path='/impatient').status == 404, what='an answer')
+    wait_until(lambda: ask(entry, path='/impatient').status == 404, what='an answer')
 
 
-def test_over_http_2_it_is_the_same(stack, door):
+def test_over_http_2_it_is_the_same(stack, entry):
     def curl(*words):
         done = subprocess.run(['curl', '-sk', '--http2', '-o', '-', '-w', '\n%{http_code} %{http_version}', *words], capture_output=True,
                               text=True, timeout=60, check=True)
@@ -152,11 +152,11 @@ def test_over_http_2_it_is_the_same(stack, door):
 
 
 def test_every_refusal_of_the_configuration_is_provoked(stack):
-    """A new line of error_page wants a new case here; 408 never reaches a client of this door."""
+    """A new line of error_page wants a new case here; 408 never reaches a client of this entry."""
     text = (stack.path / 'etc/nginx.conf').read_text()
     assert {int(status) for status in re.findall(r'/\.stampd/(\d+);', text)} == {*REFUSALS, 408, 429, 502, 504}
     pages = (stack.path / 'etc/nginx.conf').read_text().count('location = /.stampd/') - 2  # large and may, which refuse nothing by themselves
-    assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both doors have them all'
+    assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both entries have them all'
 
 
 # --- lines that come twice ---
@@ -165,30 +165,30 @@ def note(stack, id_, value):
     return stack.put('lab', {'c': 'Note', 'id': id_, 'items': [{'c': 'Head', 'j': value}]})
 
 
-def change(door, id_, *lines):
+def change(entry, id_, *lines):
     body = b'{"items":[{"c":"Head","j":"changed"}]}'
-    return ask(door, *lines, 'Content-Type: application/json', f'Content-Length: {len(body)}', method='PUT', path=f'/lab/doc/Note/{id_}', body=body)
+    return ask(entry, *lines, 'Content-Type: application/json', f'Content-Length: {len(body)}', method='PUT', path=f'/lab/doc/Note/{id_}', body=body)
 
 
-def test_repeated_conditions_are_all_heeded_or_refused(stack, door):
+def test_repeated_conditions_are_all_heeded_or_refused(stack, entry):
     """A list in two lines is one list (RFC 9110).  Whether nginx joins the lines or refuses them: no condition is left out."""
     version = note(stack, 'twice', 'first')
     for lines in (('If-None-Match: "1"', 'If-None-Match: *'), ('If-None-Match: "1"', f'If-None-Match: "{version}"'),
                   ('If-Match: "1"', 'If-Match: "2"')):
-        answer = change(door, 'twice', *lines)
+        answer = change(entry, 'twice', *lines)
         assert (answer.status, answer.problem()['code']) in ((400, 'AARG'), (412, 'AVERSION')), lines
         assert stack.get('lab', ('Note', 'twice'))['v'] == version
-    answer = ask(door, 'If-None-Match: "1"', f'If-None-Match: "{version}"', path='/lab/doc/Note/twice')
+    answer = ask(entry, 'If-None-Match: "1"', f'If-None-Match: "{version}"', path='/lab/doc/Note/twice')
     assert answer.status in (304, 400)
-    answer = change(door, 'twice', 'If-Match: "1"', f'If-Match: "{version}"')
+    answer = change(entry, 'twice', 'If-Match: "1"', f'If-Match: "{version}"')
     assert answer.status in (200, 400)
-    assert change(door, 'twice', f'If-Match: "1", "{stack.get("lab", ("Note", "twice"))["v"]}"').status == 200
+    assert change(entry, 'twice', f'If-Match: "1", "{stack.get("lab", ("Note", "twice"))["v"]}"').status == 200
 
 
-def test_one_of_two_keys_counts_or_none(stack, door):
+def test_one_of_two_keys_counts_or_none(stack, entry):
     """Never a third one that both make."""
     lines = ('Idempotency-Key: one', 'Idempotency-Key: two')
-    answers = [change(door, 'keys', *lines) for _ in range(2)]
+    answers = [change(entry, 'keys', *lines) for _ in range(2)]
     if answers[0].status == 201:
         assert answers[1].headers['idempotency-replayed'] == 'true'
         assert stack.psql('lab', "select key from idempotency where key <> 'one'") == []
@@ -196,15 +196,15 @@ def test_one_of_two_keys_counts_or_none(stack, door):
         assert answers[0].problem()['args'] == ['Idempotency-Key'] and stack.get('lab', ('Note', 'keys'))['v'] == 0
 
 
-def test_the_build_of_a_client(stack, door):
+def test_the_build_of_a_client(stack, entry):
     for path in ('/lab/op/sync', '/lab/doc/Note/none'):
-        problem = ask(door, 'X-Stampd-Build: six', path=path).problem()
+        problem = ask(entry, 'X-Stampd-Build: six', path=path).problem()
         assert (problem['code'], problem['args']) == ('DBUILD', ['six', 'seven'])
         for lines in ((), ('X-Stampd-Build: seven',), ('X-Stampd-Build:',)):
-            answer = ask(door, *lines, path=path)
+            answer = ask(entry, *lines, path=path)
             assert answer.headers['x-stampd-build'] == 'seven'
             assert answer.status == 200 or answer.problem()['code'] == 'NDOCUMENT'
-    assert ask(door, 'X-Stampd-Build: six').status == 200, 'a ping tells the build to whoever asks'
+    assert ask(entry, 'X-Stampd-Build: six').status == 200, 'a ping tells the build to whoever asks'
 
 
 # --- lines that try to be two ---
@@ -214,14 +214,14 @@ def test_the_build_of_a_client(stack, door):
                                   b'X-Request-Id: a\xe5\x98\x8aSet-Cookie: b', b'X-Request-Id: a\x85b', b'X-Request-Id: a"b;c', b'X-Request-Id: $pid',
                                   b'X-Request-Id: a\nSet-Cookie: b=c', b'X_Request_Id: mine'])
 @pytest.mark.parametrize('path', ['/ping', '/nothing', '/lab/op/none'])
-def test_the_name_of_a_request_splits_no_header(door, line, path):
-    answer = ask(door, line, path=path)
+def test_the_name_of_a_request_splits_no_header(entry, line, path):
+    answer = ask(entry, line, path=path)
     assert answer.status in (200, 400, 404)
     assert 'set-cookie' not in answer.headers
     given = answer.headers['x-request-id']
     assert re.fullmatch('[0-9a-f]{32}', given) or given == 'a' and b'\n' in line  # a line end is one: then it was two lines
 
 
-def test_of_two_names_one_counts(door):
-    given = ask(door, 'X-Request-Id: one', 'X-Request-Id: two').headers['x-request-id']
+def test_of_two_names_one_counts(entry):
+    given = ask(entry, 'X-Request-Id: one', 'X-Request-Id: two').headers['x-request-id']
     assert given == 'one' or re.fullmatch('[0-9a-f]{32}', given)

@@ -16,7 +16,7 @@ STRANGE = ['stampd_none', 'postgres', 'template1', 'dbname=stampd_shut host=127.
 
 
 @pytest.fixture(scope='module')
-def door(stack):
+def entry(stack):
     for ns in STACK['namespaces']:
         stack.put(ns, {'c': 'Secret', 'id': 'one', 'items': [{'c': 'Main', 'j': SECRET}]}, admin=True)
     return stack
@@ -44,37 +44,37 @@ def paths(ns):
     yield 'POST', f'/{ns}/od/0000000000000', {}
 
 
-def test_pairs_that_do_not_belong_together(door):
+def test_pairs_that_do_not_belong_together(entry):
     """The rights of one namespace never meet the data of another; with the administrator's key neither."""
     pairs = [(ns, database) for ns, database in itertools.product(DATABASES, DATABASES.values()) if database != DATABASES[ns]]
     for ns, database in pairs:
         for method, uri, body in paths(ns):
-            for key in (None, door.key):
+            for key in (None, entry.key):
                 is_task = '/od' in uri
                 if key and (body is None or is_task):
                     continue
-                answer = ask(door, uri, ns, database, body if key is None else {**body, 'admin': key}, method)
+                answer = ask(entry, uri, ns, database, body if key is None else {**body, 'admin': key}, method)
                 assert SECRET.encode() not in answer.body
                 code = json.loads(answer.body)['code']
                 assert code == 'NNAMESPACE' or (is_task and code == 'SKEY'), (ns, database, uri, answer.body)
     for ns in DATABASES:
-        assert door.get(ns, ('Secret', 'one'), admin=True)['items'][0]['j'] == SECRET
+        assert entry.get(ns, ('Secret', 'one'), admin=True)['items'][0]['j'] == SECRET
 
 
-def test_z_is_the_administrators_by_every_name(door):
+def test_z_is_the_administrators_by_every_name(entry):
     for ns in ('z', 'lab', 'shut', 'other'):
         for method, uri, body in paths(ns):
-            answer = ask(door, uri, ns, 'stampd_z', body, method)
+            answer = ask(entry, uri, ns, 'stampd_z', body, method)
             assert SECRET.encode() not in answer.body
             if not uri.endswith('/ping'):
                 assert json.loads(answer.body)['code'] in ('SCLOSED', 'NNAMESPACE', 'SKEY'), (uri, answer.body)
-    assert ask(door, '/z/op/get', 'z', 'stampd_z', {'param': {'docs': []}, 'admin': door.key}).status == 200
+    assert ask(entry, '/z/op/get', 'z', 'stampd_z', {'param': {'docs': []}, 'admin': entry.key}).status == 200
 
 
-def test_names_that_are_no_namespaces_leave_nothing_behind(door):
+def test_names_that_are_no_namespaces_leave_nothing_behind(entry):
     """300 of them, more than the shared table holds: the relay looks for none, and the others are served as before."""
-    before = len(door.log())
-    with connect(door) as worker:
+    before = len(entry.log())
+    with connect(entry) as worker:
         for number in range(300):
             name = STRANGE[number % len(STRANGE)] + (str(number) if number >= len(STRANGE) else '')
             for ns in ('lab', 'none'):
@@ -82,9 +82,9 @@ def test_names_that_are_no_namespaces_leave_nothing_behind(door):
                     answer = worker.ask(f'/{ns}/{path}', method=method, STAMPD_NS=ns, STAMPD_DATABASE=name)
                     assert json.loads(answer.body)['code'] == 'NNAMESPACE', (name, answer.body)
     for name in STRANGE:
-        assert listen(door, 'lab', name).startswith(b'HTTP/1.1 404')
-    door.op('lab', 'get', {'docs': [{'c': 'Secret', 'id': 'one'}]})
-    lines = door.log()[before:]
+        assert listen(entry, 'lab', name).startswith(b'HTTP/1.1 404')
+    entry.op('lab', 'get', {'docs': [{'c': 'Secret', 'id': 'one'}]})
+    lines = entry.log()[before:]
     assert 'relay cannot' not in lines and not any(name in lines for name in ('stampd_none', 'dbname=', 'template1')), lines
 
 
@@ -97,9 +97,9 @@ def listen(stack, ns, database):
         return live.recv(4096)
 
 
-def test_live_events_of_pairs_that_do_not_belong_together(door):
+def test_live_events_of_pairs_that_do_not_belong_together(entry):
     for ns, database in itertools.product([*DATABASES, 'none'], DATABASES.values()):
-        head = listen(door, ns, database)
+        head = listen(entry, ns, database)
         if DATABASES.get(ns) != database:
             assert head.startswith(b'HTTP/1.1 404') and b'NNAMESPACE' in head, (ns, database, head)
         elif ns == 'lab':
@@ -108,10 +108,10 @@ def test_live_events_of_pairs_that_do_not_belong_together(door):
             assert b'SCLOSED' in head, head
 
 
-def test_a_namespace_that_is_dropped_is_none(door):
+def test_a_namespace_that_is_dropped_is_none(entry):
     """Its configuration has gone; what nginx still passes does not matter."""
-    assert ask(door, '/lab/op/get', 'lab', 'stampd_lab', {'param': {'docs': []}}).status == 200
-    door.psql('z', "select stampd.delete_document('Namespace', 'lab')")
-    wait_until(lambda: json.loads(ask(door, '/lab/op/get', 'lab', 'stampd_lab', {'param': {'docs': []}}).body).get('code') == 'NNAMESPACE',
+    assert ask(entry, '/lab/op/get', 'lab', 'stampd_lab', {'param': {'docs': []}}).status == 200
+    entry.psql('z', "select stampd.delete_document('Namespace', 'lab')")
+    wait_until(lambda: json.loads(ask(entry, '/lab/op/get', 'lab', 'stampd_lab', {'param': {'docs': []}}).body).get('code') == 'NNAMESPACE',
                what='the end of the namespace')
-    wait_until(lambda: b'NNAMESPACE' in listen(door, 'lab', 'stampd_lab'), what='the same for those who listen')
+    wait_until(lambda: b'NNAMESPACE' in listen(entry, 'lab', 'stampd_lab'), what='the same for those who listen')
