@@ -81,7 +81,7 @@ static struct start_options read_options(int argc, char **argv)
             print_help();
             options.status = 0;
             break;
-        default: /* getopt has said what is wrong */
+        default: /* getopt has reported the error */
             options.status = 2;
         }
     }

@@ -85,7 +85,7 @@ static bool ping(struct pinger *pinger, const char *ns)
                                    .timeout_ms = pinger->timeout_ms};
     struct http_result result;
     int64_t start_us = clock_monotonic_us();
-    http_ask(pinger->http, &request, &result);
+    http_run(pinger->http, &request, &result);
     int64_t spent_us = clock_monotonic_us() - start_us;
     const char *trouble = judge(arena, &result, *ns);
     (pinger->is_json ? write_answer : print_answer)(path, trouble, &result, spent_us);

@@ -77,7 +77,7 @@ static void on_pause_over(void *context)
         (void)evconnlistener_enable(evhttp_bound_socket_get_listener(endpoint->bound));
 }
 
-static void hear_of_failures(struct exchange_endpoint *endpoint, struct events *events)
+static void note_failures(struct exchange_endpoint *endpoint, struct events *events)
 {
     endpoint->pause = events_timer_create(events, on_pause_over, endpoint);
     struct evconnlistener *listener = evhttp_bound_socket_get_listener(endpoint->bound);
@@ -103,7 +103,7 @@ struct exchange_endpoint *exchange_endpoint_open(struct events *events,
     if (flags < 0 || fcntl(options->listener, F_SETFL, flags | O_NONBLOCK) ||
         !(endpoint->bound = evhttp_accept_socket_with_handle(endpoint->http, options->listener)))
         log_fatal("cannot listen for requests: %m");
-    hear_of_failures(endpoint, events);
+    note_failures(endpoint, events);
     return endpoint;
 }
 

@@ -285,7 +285,7 @@ bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result
     return http_receive_or(http, wait_ms, NULL, 0, result_r);
 }
 
-void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r)
+void http_run(struct http *http, const struct http_request *request, struct http_result *result_r)
 {
     assert(!http->in_flight);
     http_send(http, request);

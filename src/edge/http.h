@@ -64,7 +64,7 @@ bool http_receive(struct http *http, int64_t wait_ms, struct http_result *result
 bool http_receive_or(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count,
                      struct http_result *result_r);
 /* Runs one request from start to end, when no other is in flight. */
-void http_ask(struct http *http, const struct http_request *request, struct http_result *result_r);
+void http_run(struct http *http, const struct http_request *request, struct http_result *result_r);
 
 /* --- mail --- */
 struct http_mail {

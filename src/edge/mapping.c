@@ -31,7 +31,7 @@ enum { OTHER_STARTERS_MS = 15000, PAUSE_LEAST_MS = 2, PAUSE_SPREAD_MS = 16 };
 _Static_assert(sizeof(struct mapping_head) == 64, "the head is one cache line and part of the layout");
 
 /* The caller's requirements, and where to report errors. */
-struct wish {
+struct mapping_request {
     const char *path;
     uint64_t magic;
     uint32_t layout;
@@ -42,13 +42,13 @@ struct wish {
 
 enum step { STEP_DONE, STEP_AGAIN, STEP_REFUSED };
 
-PRINTF_LIKE(2, 3) static enum step refuse(const struct wish *wish, const char *format, ...)
+PRINTF_LIKE(2, 3) static enum step refuse(const struct mapping_request *request, const char *format, ...)
 {
-    int used = snprintf(wish->problem, wish->problem_size, "segment %s: ", wish->path);
-    if (used > 0 && (size_t)used < wish->problem_size) {
+    int used = snprintf(request->problem, request->problem_size, "segment %s: ", request->path);
+    if (used > 0 && (size_t)used < request->problem_size) {
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(wish->problem + used, wish->problem_size - (size_t)used, format, arguments);
+        vsnprintf(request->problem + used, request->problem_size - (size_t)used, format, arguments);
         va_end(arguments);
     }
     return STEP_REFUSED;
@@ -94,103 +94,103 @@ static int take_room(int fd, size_t size)
 }
 
 /* Under EX: creates a new generation, with zeros after its head. */
-static enum step make(const struct wish *wish, int fd, uint64_t *generation_r)
+static enum step make(const struct mapping_request *request, int fd, uint64_t *generation_r)
 {
     struct mapping_head head;
     struct stat status;
     if (fstat(fd, &status) || !read_head(fd, &head))
-        return refuse(wish, "%s", strerror(errno));
-    if (!is_blank(&head, &status) && head.magic != wish->magic)
-        return refuse(wish, "the file holds something else; it is left as it is");
-    if (head.magic != wish->magic || head.installation >> 24 != MAPPING_INSTALLATION_MARK)
+        return refuse(request, "%s", strerror(errno));
+    if (!is_blank(&head, &status) && head.magic != request->magic)
+        return refuse(request, "the file holds something else; it is left as it is");
+    if (head.magic != request->magic || head.installation >> 24 != MAPPING_INSTALLATION_MARK)
         head.installation = draw_installation();
     head = (struct mapping_head){
-        .magic = wish->magic, .installation = head.installation, .generation = head.generation + 1};
+        .magic = request->magic, .installation = head.installation, .generation = head.generation + 1};
     crypto_random(&head.seed, sizeof head.seed);
     /* The number must survive a power failure: it identifies former database sessions. */
     if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
-        return refuse(wish, "%s", strerror(errno));
+        return refuse(request, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_NUMBERED);
-    int error = take_room(fd, wish->size);
+    int error = take_room(fd, request->size);
     if (error) {
         if (ftruncate(fd, sizeof head))
-            return refuse(wish, "%s", strerror(errno));
-        return refuse(wish, "no room for %zu bytes: %s", wish->size, strerror(error));
+            return refuse(request, "%s", strerror(errno));
+        return refuse(request, "no room for %zu bytes: %s", request->size, strerror(error));
     }
-    head.layout = wish->layout;
-    head.size = wish->size;
+    head.layout = request->layout;
+    head.size = request->size;
     if (!write_head(fd, &head))
-        return refuse(wish, "%s", strerror(errno));
+        return refuse(request, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_MADE);
     *generation_r = head.generation;
     return STEP_DONE;
 }
 
 /* Under SH: is it a complete segment as required, and still the file at the path? */
-static enum step examine(const struct wish *wish, int fd, struct mapping_head *head_r)
+static enum step examine(const struct mapping_request *request, int fd, struct mapping_head *head_r)
 {
     struct stat status, named;
     if (fstat(fd, &status) || !read_head(fd, head_r))
-        return refuse(wish, "%s", strerror(errno));
-    if (stat(wish->path, &named) || named.st_ino != status.st_ino || named.st_dev != status.st_dev)
+        return refuse(request, "%s", strerror(errno));
+    if (stat(request->path, &named) || named.st_ino != status.st_ino || named.st_dev != status.st_dev)
         return STEP_AGAIN;
-    if (is_blank(head_r, &status) || (head_r->magic == wish->magic && head_r->layout == 0))
+    if (is_blank(head_r, &status) || (head_r->magic == request->magic && head_r->layout == 0))
         return STEP_AGAIN;
-    if (head_r->magic != wish->magic)
-        return refuse(wish, "the file holds something else; it is left as it is");
-    if (head_r->layout != wish->layout)
-        return refuse(wish, "in use by another release (layout %u, here %u): stop its instances first",
-                      head_r->layout, wish->layout);
-    if (head_r->size != wish->size)
+    if (head_r->magic != request->magic)
+        return refuse(request, "the file holds something else; it is left as it is");
+    if (head_r->layout != request->layout)
+        return refuse(request, "in use by another release (layout %u, here %u): stop its instances first",
+                      head_r->layout, request->layout);
+    if (head_r->size != request->size)
         return refuse(
-            wish,
+            request,
             "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb must be the same in all "
             "instances",
-            (unsigned long long)head_r->size, wish->size);
+            (unsigned long long)head_r->size, request->size);
     if ((uint64_t)status.st_size != head_r->size)
-        return refuse(wish, "the file was cut to %lld bytes: stop its instances first",
+        return refuse(request, "the file was cut to %lld bytes: stop its instances first",
                       (long long)status.st_size);
     return STEP_DONE;
 }
 
-static enum step map(const struct wish *wish, int fd, bool is_new, struct mapping *mapping_r)
+static enum step map(const struct mapping_request *request, int fd, bool is_new, struct mapping *mapping_r)
 {
-    void *memory = mmap(NULL, wish->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *memory = mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
-        return refuse(wish, "%s", strerror(errno));
-    *mapping_r = (struct mapping){.memory = memory, .size = wish->size, .fd = fd, .is_new = is_new};
+        return refuse(request, "%s", strerror(errno));
+    *mapping_r = (struct mapping){.memory = memory, .size = request->size, .fd = fd, .is_new = is_new};
     return STEP_DONE;
 }
 
 /* Takes EX if there are no live users, and creates; then SH, examines, maps. */
-static enum step lock_and_map(const struct wish *wish, int fd, struct mapping *mapping_r)
+static enum step lock_and_map(const struct mapping_request *request, int fd, struct mapping *mapping_r)
 {
     uint64_t made = 0; /* the generation that we created; 0: none */
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        enum step step = make(wish, fd, &made);
+        enum step step = make(request, fd, &made);
         if (step != STEP_DONE)
             return step;
     } else if (errno != EWOULDBLOCK) {
-        return refuse(wish, "%s", strerror(errno));
+        return refuse(request, "%s", strerror(errno));
     }
     if (flock(fd, LOCK_SH | LOCK_NB))
-        return errno == EWOULDBLOCK ? STEP_AGAIN : refuse(wish, "%s", strerror(errno));
+        return errno == EWOULDBLOCK ? STEP_AGAIN : refuse(request, "%s", strerror(errno));
     struct mapping_head head;
-    enum step step = examine(wish, fd, &head);
-    return step == STEP_DONE ? map(wish, fd, head.generation == made, mapping_r) : step;
+    enum step step = examine(request, fd, &head);
+    return step == STEP_DONE ? map(request, fd, head.generation == made, mapping_r) : step;
 }
 
-static enum step try_once(const struct wish *wish, struct mapping *mapping_r)
+static enum step try_once(const struct mapping_request *request, struct mapping *mapping_r)
 {
-    int fd = open(wish->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    int fd = open(request->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
-        return refuse(wish, "%s", strerror(errno));
+        return refuse(request, "%s", strerror(errno));
     struct stat status;
     enum step step;
     if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-        step = refuse(wish, "not a plain file");
+        step = refuse(request, "not a plain file");
     else
-        step = lock_and_map(wish, fd, mapping_r);
+        step = lock_and_map(request, fd, mapping_r);
     if (step != STEP_DONE)
         close(fd);
     return step;
@@ -200,14 +200,15 @@ bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uin
                   char *problem, size_t problem_size)
 {
     assert(magic && layout && size >= sizeof(struct mapping_head));
-    struct wish wish = {path, magic, layout, size, problem, problem_size};
+    struct mapping_request request = {path, magic, layout, size, problem, problem_size};
     int64_t deadline_ms = clock_monotonic_ms() + OTHER_STARTERS_MS;
     for (;;) {
-        enum step step = try_once(&wish, mapping);
+        enum step step = try_once(&request, mapping);
         if (step != STEP_AGAIN)
             return step == STEP_DONE;
         if (clock_monotonic_ms() >= deadline_ms) {
-            refuse(&wish, "another process has been making it for more than %d s", OTHER_STARTERS_MS / 1000);
+            refuse(&request, "another process has been making it for more than %d s",
+                   OTHER_STARTERS_MS / 1000);
             return false;
         }
         uint8_t chance; /* random, so that competing starters do not stay in step */

@@ -61,7 +61,7 @@ static void unwrap(struct builder *body, size_t out)
 }
 
 /* Sends wake-ups for the tasks that the commit has created. */
-static void tell_of_tasks(const struct attempt *attempt)
+static void wake_managers(const struct attempt *attempt)
 {
     if (attempt->transaction)
         task_wakeup_commit(attempt->worker_context, attempt->ns, attempt->call->ns, attempt->transaction);
@@ -83,7 +83,7 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
     attempt->out = reply->body->size;
     fault = attempt_operation(attempt, idempotency);
     if (!fault)
-        tell_of_tasks(attempt);
+        wake_managers(attempt);
     if (!fault && operation->afterwork) {
         reply_enter(reply, PHASE_AFTERWORK);
         fault = operation->afterwork(attempt);

@@ -30,14 +30,14 @@ enum {
 struct settings_check {
     const struct settings *settings;
     bool with_modules;
-    settings_check_listener *tell;
+    settings_check_listener *report;
     void *context;
     bool is_good;
 };
 
-static void tell(struct settings_check *check, enum settings_check_level level, const char *format, ...)
+static void report(struct settings_check *check, enum settings_check_level level, const char *format, ...)
     PRINTF_LIKE(3, 4);
-static void tell(struct settings_check *check, enum settings_check_level level, const char *format, ...)
+static void report(struct settings_check *check, enum settings_check_level level, const char *format, ...)
 {
     char text[LINE_BYTES];
     va_list arguments;
@@ -45,7 +45,7 @@ static void tell(struct settings_check *check, enum settings_check_level level, 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     check->is_good = check->is_good && level != SETTINGS_CHECK_WRONG;
-    check->tell(check->context, level, text);
+    check->report(check->context, level, text);
 }
 
 /* --- names --- */
@@ -56,24 +56,24 @@ static void check_names(struct settings_check *check)
     char problem[PROBLEM_BYTES];
     if (*settings->user) {
         bool is_user = identity_find_user(settings, problem, sizeof problem) != NULL;
-        tell(check, is_user ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_user ? "user = %s" : "%s",
-             is_user ? settings->user : problem);
+        report(check, is_user ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_user ? "user = %s" : "%s",
+               is_user ? settings->user : problem);
     } else if (geteuid() == 0) {
-        tell(check, SETTINGS_CHECK_WARNING,
-             "user is not set: started as root the server refuses, a unit must name its User");
+        report(check, SETTINGS_CHECK_WARNING,
+               "user is not set: started as root the server refuses, a unit must name its User");
     }
     if (*settings->socket_group) {
         bool is_group = getgrnam(settings->socket_group) != NULL;
-        tell(check, is_group ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "socket_group = %s%s",
-             settings->socket_group, is_group ? "" : ": there is no such group");
+        report(check, is_group ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "socket_group = %s%s",
+               settings->socket_group, is_group ? "" : ": there is no such group");
     } else {
-        tell(check, SETTINGS_CHECK_WARNING,
-             "socket_group is empty: only the user of stampd may connect to the workers");
+        report(check, SETTINGS_CHECK_WARNING,
+               "socket_group is empty: only the user of stampd may connect to the workers");
     }
     if (strcmp(settings->zone, "UTC") != 0) {
         bool is_zone = cron_set_zone(settings->zone);
-        tell(check, is_zone ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "zone = %s%s", settings->zone,
-             is_zone ? "" : ": there is no such time zone");
+        report(check, is_zone ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "zone = %s%s", settings->zone,
+               is_zone ? "" : ": there is no such time zone");
     }
 }
 
@@ -92,12 +92,12 @@ static void check_settings_file(struct settings_check *check, const char *path)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     if (status.st_mode & S_IWOTH)
-        tell(check, SETTINGS_CHECK_WRONG, "%s: any user may write it (mode %03o)", path,
-             (unsigned)status.st_mode & 0777);
+        report(check, SETTINGS_CHECK_WRONG, "%s: any user may write it (mode %03o)", path,
+               (unsigned)status.st_mode & 0777);
     else if (has_password(check->settings->database) && (status.st_mode & S_IROTH))
-        tell(check, SETTINGS_CHECK_WRONG,
-             "%s: holds a password, and any user may read it (mode %03o): chmod 640", path,
-             (unsigned)status.st_mode & 0777);
+        report(check, SETTINGS_CHECK_WRONG,
+               "%s: holds a password, and any user may read it (mode %03o): chmod 640", path,
+               (unsigned)status.st_mode & 0777);
 }
 
 static void check_secret(struct settings_check *check, const char *setting, const char *path)
@@ -116,9 +116,9 @@ static void check_secret(struct settings_check *check, const char *setting, cons
     }
     secret_erase(&secret);
     if (is_good)
-        tell(check, SETTINGS_CHECK_GOOD, "%s = %s", setting, path);
+        report(check, SETTINGS_CHECK_GOOD, "%s = %s", setting, path);
     else
-        tell(check, SETTINGS_CHECK_WRONG, "%s", problem);
+        report(check, SETTINGS_CHECK_WRONG, "%s", problem);
 }
 
 static void check_push_key(struct settings_check *check)
@@ -135,15 +135,15 @@ static void check_push_key(struct settings_check *check)
         is_good = false;
         snprintf(problem, sizeof problem, "push_key_file = %s: any user may read or write it", path);
     }
-    tell(check, is_good ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s%s",
-         is_good ? "push_key_file = " : problem, is_good ? path : "");
+    report(check, is_good ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s%s",
+           is_good ? "push_key_file = " : problem, is_good ? path : "");
 }
 
 static void check_file(struct settings_check *check, const char *setting, const char *path)
 {
     if (*path)
-        tell(check, access(path, R_OK) == 0 ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s = %s%s",
-             setting, path, access(path, R_OK) == 0 ? "" : ": cannot be read");
+        report(check, access(path, R_OK) == 0 ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s = %s%s",
+               setting, path, access(path, R_OK) == 0 ? "" : ": cannot be read");
 }
 
 /* stamp-queue reads these two before it gives up root, if it is started as root. */
@@ -156,8 +156,8 @@ static void check_secrets(struct settings_check *check)
 static void check_owner(struct settings_check *check, const char *setting, const char *path)
 {
     if (*path && access(path, R_OK) != 0 && errno == EACCES)
-        tell(check, SETTINGS_CHECK_WARNING,
-             "%s = %s: this user cannot read it: stamp-queue will not start but as root", setting, path);
+        report(check, SETTINGS_CHECK_WARNING,
+               "%s = %s: this user cannot read it: stamp-queue will not start but as root", setting, path);
 }
 
 static void check_files(struct settings_check *check)
@@ -178,15 +178,15 @@ static void check_modules(struct settings_check *check)
     if (!check->with_modules || !*check->settings->modules)
         return;
     if (geteuid() == 0) {
-        tell(check, SETTINGS_CHECK_WARNING,
-             "modules: not tried as root; with the setting user they would be, as that user");
+        report(check, SETTINGS_CHECK_WARNING,
+               "modules: not tried as root; with the setting user they would be, as that user");
         return;
     }
     alarm(MODULE_SECONDS);
     bool is_loaded = module_load_all(check->settings, problem, sizeof problem);
     alarm(0);
-    tell(check, is_loaded ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_loaded ? "modules = %s" : "%s",
-         is_loaded ? check->settings->modules : problem);
+    report(check, is_loaded ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_loaded ? "modules = %s" : "%s",
+           is_loaded ? check->settings->modules : problem);
 }
 
 /* --- the child --- */
@@ -203,13 +203,13 @@ static void become_user(struct settings_check *check)
                                     ? identity_find_user(check->settings, problem, sizeof problem)
                                     : NULL;
     if (user && (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) || setuid(user->pw_uid)))
-        tell(check, SETTINGS_CHECK_WRONG, "user = %s: cannot become it: %m", user->pw_name);
+        report(check, SETTINGS_CHECK_WRONG, "user = %s: cannot become it: %m", user->pw_name);
 }
 
 static void NORETURN run_child(const struct settings_check *parent, int out)
 {
     struct settings_check check = *parent;
-    check.tell = write_line;
+    check.report = write_line;
     check.context = &out;
     log_set_level(LOG_LEVEL_ERROR);
     become_user(&check);
@@ -224,7 +224,7 @@ static void read_child(struct settings_check *check, FILE *in)
     while (fgets(line, sizeof line, in)) {
         line[strcspn(line, "\n")] = '\0';
         if (*line >= '0' && *line <= '2')
-            tell(check, (enum settings_check_level)(*line - '0'), "%s", line + 1);
+            report(check, (enum settings_check_level)(*line - '0'), "%s", line + 1);
     }
 }
 
@@ -248,11 +248,11 @@ static void check_as_user(struct settings_check *check)
     read_child(check, in);
     fclose(in);
     if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-        tell(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process by signal %d (%s)",
-             check->settings->modules, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        report(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process by signal %d (%s)",
+               check->settings->modules, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status))
-        tell(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process with status %d",
-             check->settings->modules, WEXITSTATUS(status));
+        report(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process with status %d",
+               check->settings->modules, WEXITSTATUS(status));
 }
 
 bool settings_check_run(const struct settings *settings, const char *path, bool with_modules,

@@ -15,6 +15,6 @@ typedef void settings_check_listener(void *context, enum settings_check_level le
  * the child runs as the setting `user`; if that is empty, the modules' code is not run, and they are only
  * checked as files.  Returns whether nothing was wrong. */
 MUST_USE bool settings_check_run(const struct settings *settings, const char *path, bool with_modules,
-                                 settings_check_listener *tell, void *context);
+                                 settings_check_listener *report, void *context);
 
 #endif

@@ -63,9 +63,8 @@ static void add_namespaces(const struct manager *manager, struct builder *out, c
 void metrics_write(const struct manager *manager, struct builder *out)
 {
     add_singles(manager, out);
-    add_slots(manager, out, "places", "Requests of the queue that may run at once: queue_concurrency.",
-              false);
-    add_slots(manager, out, "places_taken", "In-flight requests with tasks of the queue.", true);
+    add_slots(manager, out, "slots", "Requests of the queue that may run at once: queue_concurrency.", false);
+    add_slots(manager, out, "slots_used", "In-flight requests with tasks of the queue.", true);
     add_namespaces(manager, out, "namespace_tasks", "Waiting tasks of the namespace in memory.", true);
     add_namespaces(manager, out, "namespace_failures",
                    "Requests in a row that no worker answered; the manager backs off from the namespace.",

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "edge/json.h"
 
-/* What is still allowed of the work on one content; below 0: too much was asked for. */
+/* What is still allowed of the work on one content; below 0: the limit is exceeded. */
 struct content_budget {
     int64_t steps;
 };

@@ -20,7 +20,7 @@
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
 #include "operation/signed_text.h"
-#include "operation/tasks/task_ask.h"
+#include "operation/tasks/task_request.h"
 #include "operation/reply.h"
 
 enum {
@@ -100,7 +100,7 @@ static enum fault run_again(const struct pushing *pushing, int64_t delay_ms)
         .priority = TASK_PRIORITY,
     };
     builder_free(&param);
-    return task_ask(pushing->attempt, &request, &excess);
+    return task_request_add(pushing->attempt, &request, &excess);
 }
 
 /* The subscription has ended, unless the page has declared another address meanwhile: then the message is

@@ -22,7 +22,7 @@ enum {
     CONTEXT_MOST = 2048,
 };
 
-struct asking {
+struct subs_request {
     struct attempt *attempt;
     struct reader reader;
     struct arena *arena;
@@ -44,11 +44,11 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* Is there such a collection, of so many properties? */
-static enum fault check_collection(const struct asking *asking, const char *member,
+static enum fault check_collection(const struct subs_request *request, const char *member,
                                    const struct json *element, const struct definition *definition)
 {
     const struct schema *schema;
-    enum fault fault = classes_schema(asking->attempt, &schema);
+    enum fault fault = classes_schema(request->attempt, &schema);
     if (fault)
         return fault;
     const struct schema_class *class = schema_find_class(schema, definition->class);
@@ -58,67 +58,67 @@ static enum fault check_collection(const struct asking *asking, const char *memb
             continue;
         if (collection->key_count == (size_t)definition->value_count)
             return FAULT_NONE;
-        fault = classes_confirm(asking->attempt, FAULT_NONE);
+        fault = classes_confirm(request->attempt, FAULT_NONE);
         return fault ? fault
-                     : reader_wrong_value(&asking->reader, element, member,
-                                          arena_printf(asking->arena, "Number of values expected: %zu.",
+                     : reader_wrong_value(&request->reader, element, member,
+                                          arena_printf(request->arena, "Number of values expected: %zu.",
                                                        collection->key_count));
     }
-    fault = classes_confirm(asking->attempt, FAULT_NONE);
+    fault = classes_confirm(request->attempt, FAULT_NONE);
     if (fault)
         return fault;
-    return reply_fault(asking->reader.call, asking->reader.reply, FAULT_NCOLLECTION, NULL,
-                       arena_copy(asking->arena, definition->class.data, definition->class.size),
-                       arena_copy(asking->arena, definition->collection.data, definition->collection.size),
+    return reply_fault(request->reader.call, request->reader.reply, FAULT_NCOLLECTION, NULL,
+                       arena_copy(request->arena, definition->class.data, definition->class.size),
+                       arena_copy(request->arena, definition->collection.data, definition->collection.size),
                        NULL);
 }
 
-static enum fault read_definition(const struct asking *asking, const char *member, const struct json *element,
-                                  bool is_checked, struct keyed *keyed_r)
+static enum fault read_definition(const struct subs_request *request, const char *member,
+                                  const struct json *element, bool is_checked, struct keyed *keyed_r)
 {
     struct definition definition;
-    int64_t most = asking->reader.settings->limit_definition_bytes;
+    int64_t most = request->reader.settings->limit_definition_bytes;
     if (element->kind == JSON_STRING && element->value.size > (size_t)most)
-        return reader_over(&asking->reader, element, "limit_definition_bytes", most,
+        return reader_over(&request->reader, element, "limit_definition_bytes", most,
                            (int64_t)element->value.size);
-    if (element->kind != JSON_STRING || !definition_read(asking->arena, element->value, &definition))
-        return reader_wrong_value(&asking->reader, element, member,
+    if (element->kind != JSON_STRING || !definition_read(request->arena, element->value, &definition))
+        return reader_wrong_value(&request->reader, element, member,
                                   "Class, Class/id or Class/collection@value is expected.");
     if (is_checked && definition.collection.data) {
-        enum fault fault = check_collection(asking, member, element, &definition);
+        enum fault fault = check_collection(request, member, element, &definition);
         if (fault)
             return fault;
     }
     struct builder key = {0};
     definition_add_key(&definition, &key);
-    *keyed_r = (struct keyed){.key = {arena_copy(asking->arena, key.data, key.size), key.size},
+    *keyed_r = (struct keyed){.key = {arena_copy(request->arena, key.data, key.size), key.size},
                               .text = definition.text};
     builder_free(&key);
     return FAULT_NONE;
 }
 
 /* A list of definitions, each once, in the order of their keys; absent: none. */
-static enum fault read_definitions(const struct asking *asking, const char *member, bool is_checked,
+static enum fault read_definitions(const struct subs_request *request, const char *member, bool is_checked,
                                    struct bytes **keys_r, struct bytes **texts_r, size_t *count_r)
 {
     const struct json *list;
     *count_r = 0;
-    if (!json_member(asking->param, member))
+    if (!json_member(request->param, member))
         return FAULT_NONE;
-    enum fault fault = reader_array(&asking->reader, asking->param, member, "limit_definitions",
-                                    asking->reader.settings->limit_definitions, &list);
+    enum fault fault = reader_array(&request->reader, request->param, member, "limit_definitions",
+                                    request->reader.settings->limit_definitions, &list);
     if (fault)
         return fault;
-    struct keyed *keyed = ARENA_ARRAY(asking->arena, struct keyed, list->count);
+    struct keyed *keyed = ARENA_ARRAY(request->arena, struct keyed, list->count);
     size_t number = 0, count = 0;
     for (const struct json *element = list->first; element; element = element->next, number++) {
-        fault = read_definition(asking, member, element, is_checked, &keyed[number]);
+        fault = read_definition(request, member, element, is_checked, &keyed[number]);
         if (fault)
             return fault;
     }
     qsort(keyed, number, sizeof *keyed, compare_keys);
-    *keys_r = ARENA_ARRAY(asking->arena, struct bytes, number);
-    *texts_r = ARENA_ARRAY(asking->arena, struct bytes, number);
+    *keys_r = ARENA_ARRAY(request->arena, struct bytes, number);
+    *texts_r = ARENA_ARRAY(request->arena, struct bytes, number);
     for (size_t i = 0; i < number; i++) {
         if (count && bytes_equal(keyed[i].key, (*keys_r)[count - 1]))
             continue;
@@ -129,19 +129,19 @@ static enum fault read_definitions(const struct asking *asking, const char *memb
     return FAULT_NONE;
 }
 
-static enum fault read_lists(struct asking *asking)
+static enum fault read_lists(struct subs_request *request)
 {
-    struct subscription_change *change = &asking->change;
+    struct subscription_change *change = &request->change;
     struct bytes *keys = NULL, *texts = NULL, *drops = NULL, *unused = NULL;
-    change->is_whole = json_member(asking->param, "defs") != NULL;
-    change->may_create = change->is_whole || json_member(asking->param, "add");
-    if (change->is_whole && (json_member(asking->param, "add") || json_member(asking->param, "drop")))
-        return reader_wrong(&asking->reader, asking->param, "defs",
+    change->is_whole = json_member(request->param, "defs") != NULL;
+    change->may_create = change->is_whole || json_member(request->param, "add");
+    if (change->is_whole && (json_member(request->param, "add") || json_member(request->param, "drop")))
+        return reader_wrong(&request->reader, request->param, "defs",
                             "Either defs is expected, or add and drop.");
     enum fault fault =
-        read_definitions(asking, change->is_whole ? "defs" : "add", true, &keys, &texts, &change->count);
+        read_definitions(request, change->is_whole ? "defs" : "add", true, &keys, &texts, &change->count);
     if (!fault)
-        fault = read_definitions(asking, "drop", false, &drops, &unused, &change->drop_count);
+        fault = read_definitions(request, "drop", false, &drops, &unused, &change->drop_count);
     change->keys = keys;
     change->texts = texts;
     change->drops = drops;
@@ -151,13 +151,13 @@ static enum fault read_lists(struct asking *asking)
 /* --- the rest of a change ------------------------------------------------------------------------ */
 
 /* The keys stand beside the endpoint or, as PushSubscription.toJSON() has it, in `keys`. */
-static enum fault read_push(struct asking *asking)
+static enum fault read_push(struct subs_request *request)
 {
-    const struct reader *reader = &asking->reader;
-    const struct json *push = json_member(asking->param, "push");
+    const struct reader *reader = &request->reader;
+    const struct json *push = json_member(request->param, "push");
     if (!push)
         return FAULT_NONE;
-    asking->change.push = &asking->push;
+    request->change.push = &request->push;
     if (push->kind == JSON_NULL)
         return FAULT_NONE;
     if (push->kind != JSON_OBJECT || push->is_shallow)
@@ -171,16 +171,16 @@ static enum fault read_push(struct asking *asking)
     if (!keys)
         keys = push;
     if (!fault)
-        fault = reader_text(reader, push, "endpoint", &asking->push.endpoint);
+        fault = reader_text(reader, push, "endpoint", &request->push.endpoint);
     if (!fault)
-        fault = reader_text(reader, keys, "p256dh", &asking->push.p256dh);
+        fault = reader_text(reader, keys, "p256dh", &request->push.p256dh);
     if (!fault)
-        fault = reader_text(reader, keys, "auth", &asking->push.auth);
+        fault = reader_text(reader, keys, "auth", &request->push.auth);
     if (fault)
         return fault;
     struct webpush_target target;
     const char *refusal =
-        webpush_read_target(asking->arena, asking->push.endpoint, asking->push.p256dh, asking->push.auth,
+        webpush_read_target(request->arena, request->push.endpoint, request->push.p256dh, request->push.auth,
                             push_send_may_be_local(reader->settings), &target);
     if (!refusal)
         refusal = push_send_refuse_service(reader->settings, target.origin);
@@ -189,43 +189,43 @@ static enum fault read_push(struct asking *asking)
     return FAULT_NONE;
 }
 
-static enum fault read_life(struct asking *asking)
+static enum fault read_life(struct subs_request *request)
 {
-    int64_t most = asking->reader.settings->limit_subscription_days * MINUTES_A_DAY, life;
-    enum fault fault = reader_integer(&asking->reader, asking->param, "life", 1, INT32_MAX, 0, &life);
+    int64_t most = request->reader.settings->limit_subscription_days * MINUTES_A_DAY, life;
+    enum fault fault = reader_integer(&request->reader, request->param, "life", 1, INT32_MAX, 0, &life);
     if (fault)
         return fault;
     if (life > most)
-        return reader_over(&asking->reader, json_member(asking->param, "life"), "limit_subscription_days",
-                           asking->reader.settings->limit_subscription_days,
+        return reader_over(&request->reader, json_member(request->param, "life"), "limit_subscription_days",
+                           request->reader.settings->limit_subscription_days,
                            (life + MINUTES_A_DAY - 1) / MINUTES_A_DAY);
-    asking->change.life = life ? life : most < LIFE_STANDARD ? -most : -LIFE_STANDARD;
+    request->change.life = life ? life : most < LIFE_STANDARD ? -most : -LIFE_STANDARD;
     return FAULT_NONE;
 }
 
-static enum fault read_context(struct asking *asking)
+static enum fault read_context(struct subs_request *request)
 {
-    if (!json_member(asking->param, "context"))
+    if (!json_member(request->param, "context"))
         return FAULT_NONE;
-    enum fault fault = reader_text(&asking->reader, asking->param, "context", &asking->context);
-    if (!fault && asking->context.size > CONTEXT_MOST)
-        fault = reader_wrong(&asking->reader, asking->param, "context",
+    enum fault fault = reader_text(&request->reader, request->param, "context", &request->context);
+    if (!fault && request->context.size > CONTEXT_MOST)
+        fault = reader_wrong(&request->reader, request->param, "context",
                              "A text of up to 2048 bytes is expected.");
-    asking->change.context = &asking->context;
+    request->change.context = &request->context;
     return fault;
 }
 
-static enum fault read_change(struct asking *asking)
+static enum fault read_change(struct subs_request *request)
 {
-    enum fault fault = read_lists(asking);
+    enum fault fault = read_lists(request);
     if (!fault)
-        fault = read_life(asking);
+        fault = read_life(request);
     if (!fault)
-        fault = read_push(asking);
-    asking->change.is_vouched = access_is_administrator(asking->attempt->call);
-    if (!asking->change.is_vouched)
-        asking->change.client = asking->attempt->call->client;
-    return fault ? fault : read_context(asking);
+        fault = read_push(request);
+    request->change.is_vouched = access_is_administrator(request->attempt->call);
+    if (!request->change.is_vouched)
+        request->change.client = request->attempt->call->client;
+    return fault ? fault : read_context(request);
 }
 
 /* --- the operation ------------------------------------------------------------------------------- */
@@ -249,9 +249,9 @@ static void write_subscription(struct builder *body, const struct subscription *
     builder_add_text(body, "}");
 }
 
-static enum fault refuse_one_more(const struct asking *asking, const char *limit)
+static enum fault refuse_one_more(const struct subs_request *request, const char *limit)
 {
-    const struct settings *settings = asking->reader.settings;
+    const struct settings *settings = request->reader.settings;
     const struct {
         const char *name;
         int64_t most;
@@ -269,8 +269,8 @@ static enum fault refuse_one_more(const struct asking *asking, const char *limit
     while (i + 1 < COUNT_OF(limits) && strcmp(limits[i].name, limit) != 0)
         i++;
     return limits[i].is_share
-               ? reader_busy(&asking->reader, limits[i].name, limits[i].most)
-               : reader_over(&asking->reader, NULL, limits[i].name, limits[i].most, limits[i].most + 1);
+               ? reader_busy(&request->reader, limits[i].name, limits[i].most)
+               : reader_over(&request->reader, NULL, limits[i].name, limits[i].most, limits[i].most + 1);
 }
 
 static struct pulse *pulse_of(const struct attempt *attempt)
@@ -279,26 +279,26 @@ static struct pulse *pulse_of(const struct attempt *attempt)
     return metrics_pulse(segment, segment_index(segment));
 }
 
-static enum fault look_or_change(struct asking *asking)
+static enum fault look_or_change(struct subs_request *request)
 {
-    struct attempt *attempt = asking->attempt;
+    struct attempt *attempt = request->attempt;
     struct store *store = documents_store(attempt->worker_context->documents);
     struct subscription subscription;
     const char *limit = NULL;
     bool is_there;
-    enum fault fault = asking->param && asking->param->first ? read_change(asking) : FAULT_NONE;
+    enum fault fault = request->param && request->param->first ? read_change(request) : FAULT_NONE;
     if (fault)
         return fault;
-    if (asking->param && asking->param->first)
+    if (request->param && request->param->first)
         atomic_store(&pulse_of(attempt)->may_have_changed, 1);
-    if (asking->param && asking->param->first)
-        fault = store_subscriptions_change(store, attempt->ns, asking->arena, attempt->call->session,
-                                           &asking->change, &subscription, &is_there, &limit);
+    if (request->param && request->param->first)
+        fault = store_subscriptions_change(store, attempt->ns, request->arena, attempt->call->session,
+                                           &request->change, &subscription, &is_there, &limit);
     else
-        fault = store_subscriptions_read(store, attempt->ns, asking->arena, attempt->call->session,
+        fault = store_subscriptions_read(store, attempt->ns, request->arena, attempt->call->session,
                                          !attempt->call->is_read_only, &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
-        return refuse_one_more(asking, limit);
+        return refuse_one_more(request, limit);
     if (!fault && !is_there)
         fault = reply_fault(attempt->call, attempt->reply, FAULT_NSUBSCRIPTION, NULL, NULL);
     if (!fault)
@@ -306,14 +306,14 @@ static enum fault look_or_change(struct asking *asking)
     return fault;
 }
 
-static enum fault check_members(const struct asking *asking, bool *is_drop_r)
+static enum fault check_members(const struct subs_request *request, bool *is_drop_r)
 {
-    const struct json *param = asking->param;
-    enum fault fault = reader_members(&asking->reader, param, "add context defs delete drop life push");
+    const struct json *param = request->param;
+    enum fault fault = reader_members(&request->reader, param, "add context defs delete drop life push");
     if (!fault)
-        fault = reader_boolean(&asking->reader, param, "delete", is_drop_r);
+        fault = reader_boolean(&request->reader, param, "delete", is_drop_r);
     if (!fault && *is_drop_r && param->count > 1)
-        fault = reader_wrong(&asking->reader, param, "delete", "It must be the only member.");
+        fault = reader_wrong(&request->reader, param, "delete", "It must be the only member.");
     return fault;
 }
 
@@ -324,20 +324,21 @@ static bool is_look(const struct call *call)
 
 static enum fault subs_work(struct attempt *attempt)
 {
-    struct asking asking = {.attempt = attempt,
-                            .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
-                            .arena = attempt->call->arena,
-                            .param = attempt->call->param};
+    struct subs_request request = {
+        .attempt = attempt,
+        .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
+        .arena = attempt->call->arena,
+        .param = attempt->call->param};
     bool is_drop = false;
     if (!attempt->call->session.data)
         return reply_wrong_argument(attempt->call, attempt->reply, "session",
                                     "The name of the session is expected.");
-    enum fault fault = check_members(&asking, &is_drop);
+    enum fault fault = check_members(&request, &is_drop);
     if (fault || !is_drop)
-        return fault ? fault : look_or_change(&asking);
+        return fault ? fault : look_or_change(&request);
     atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     return store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    asking.arena, attempt->call->session);
+                                    request.arena, attempt->call->session);
 }
 
 const struct operation builtin_subs = {

@@ -11,7 +11,7 @@
 #include "operation/access.h"
 #include "operation/reader.h"
 #include "operation/registry.h"
-#include "operation/tasks/task_ask.h"
+#include "operation/tasks/task_request.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -190,7 +190,7 @@ static enum fault task_work(struct attempt *attempt)
         return fault;
     if (is_limited(attempt))
         request.requester = (int64_t)(attempt->call->client & INT64_MAX);
-    fault = task_ask(attempt, &request, &excess);
+    fault = task_request_add(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);
     write_task(attempt, request.resource.data != NULL);

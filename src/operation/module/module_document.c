@@ -51,7 +51,7 @@ static bool judge_name(struct stampd_call *call, const char *document_class, con
 {
     size_t size = strlen(id);
     if (module_try_is_afterwork(call))
-        module_try_fail(call, FAULT_BMODULE, "Documents cannot be asked for in afterwork.", document_class);
+        module_try_fail(call, FAULT_BMODULE, "Afterwork cannot fetch documents.", document_class);
     else if (!item_is_class_name(bytes_of(document_class)))
         module_try_fail(call, FAULT_BMODULE, "This is no name of a class.", document_class);
     else if (!size || !bytes_is_utf8(bytes_of(id)))
@@ -230,8 +230,8 @@ static struct bytes key_of(const char *key)
     return key ? bytes_of(key) : BYTES("");
 }
 
-static void tell_item(const struct stampd_document *document, const struct item *item,
-                      struct stampd_item *item_r)
+static void return_item(const struct stampd_document *document, const struct item *item,
+                        struct stampd_item *item_r)
 {
     struct arena *arena = module_try_arena(document->call);
     *item_r = (struct stampd_item){
@@ -255,7 +255,7 @@ bool stampd_find_item(const struct stampd_document *document, const char *item_c
 {
     const struct item *item = find_item(document, item_class, key);
     if (item && item_r)
-        tell_item(document, item, item_r);
+        return_item(document, item, item_r);
     else if (item_r)
         *item_r = (struct stampd_item){0};
     return item != NULL;
@@ -284,7 +284,7 @@ bool stampd_next_item(const struct stampd_document *document, const char *item_c
         next = draft_next_item(document->draft, wanted, BYTES(""));
     if (!next || (item_class && !bytes_equal(next->iclass, wanted)))
         return false;
-    tell_item(document, next, item);
+    return_item(document, next, item);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "operation/module/module_try.h"
 #include "model/cron.h"
 #include "operation/registry.h"
-#include "operation/tasks/task_ask.h"
+#include "operation/tasks/task_request.h"
 #include "document/transaction.h"
 
 /* The upper limit, a century in seconds. */
@@ -20,26 +20,26 @@ static bool is_text(const char *text)
 static const char *wrong_with(const struct stampd_task *task, const struct operation *operation)
 {
     if (!operation)
-        return "A task was asked for, of an operation that there is not:";
+        return "Invalid task request: unknown operation:";
     if (task->start && (task->delay_s || !stamp_is_valid(task->start)))
-        return "A task was asked for, with a start that is none:";
+        return "Invalid task request: the start is no stamp:";
     if (task->delay_s < 0 || task->delay_s > delay_most_s)
-        return "A task was asked for, with a delay that is none:";
+        return "Invalid task request: the delay is out of range:";
     if (task->priority < STAMPD_FIRST || task->priority > TASK_PRIORITY_MOST)
-        return "A task was asked for, with a priority that is none:";
+        return "Invalid task request: the priority is out of range:";
     if (!is_text(task->info) || !is_text(task->resource) || !is_text(task->domain))
-        return "A task was asked for, with words that are no UTF-8:";
+        return "Invalid task request: a text is not UTF-8:";
     if (task->resource && *task->resource == '~')
-        return "A task was asked for, with a resource that begins as those of clients do:";
+        return "Invalid task request: the resource begins with ~, which is reserved for clients:";
     if (task->domain && *task->domain == '~')
-        return "A task was asked for, with a domain that begins as those of clients do:";
+        return "Invalid task request: the domain begins with ~, which is reserved for clients:";
     if (task->order && (strcmp(task->order, "strict") != 0 || !task->domain))
-        return "A task was asked for, with an order that is none, or without a domain:";
+        return "Invalid task request: the order is unknown, or there is no domain:";
     if (task->longest_wait_s < 0 || task->longest_wait_s > delay_most_s)
-        return "A task was asked for, with a longest wait that is none:";
+        return "Invalid task request: the longest wait is out of range:";
     for (size_t i = 0; i < COUNT_OF(task->reserved); i++)
         if (task->reserved[i])
-            return "A task was asked for, with a reserved member:";
+            return "Invalid task request: a reserved member is set:";
     return NULL;
 }
 
@@ -69,12 +69,12 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
     const char *wrong = wrong_with(task, operation);
     if (wrong || module_try_is_afterwork(call))
         return module_try_fail(call, FAULT_BMODULE,
-                               wrong ? wrong : "A task was asked for in afterwork:", name);
+                               wrong ? wrong : "Invalid task request: it comes in afterwork:", name);
     if (module_try_operation(call)->is_read_only)
         return module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
     if (!is_param(call, bytes_from(task->param)))
         return module_try_fail(call, FAULT_BMODULE,
-                               "A task was asked for, with a param that is no JSON object:", name);
+                               "Invalid task request: param is not a JSON object:", name);
     const struct task_request request = {.operation = operation,
                                          .param = bytes_from(task->param),
                                          .info = bytes_of(task->info),
@@ -85,7 +85,7 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
                                          .longest_ms = task->longest_wait_s * 1000,
                                          .is_strict = task->order != NULL,
                                          .priority = priority_of(task)};
-    if (task_ask(module_try_attempt(call), &request, &excess))
+    if (task_request_add(module_try_attempt(call), &request, &excess))
         module_try_fail_limit(call, excess.limit, excess.most, excess.value);
 }
 

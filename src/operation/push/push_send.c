@@ -224,7 +224,7 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
         .timeout_ms = TIMEOUT_MS,
     };
     struct http_result result;
-    http_ask(get_client(settings), &request, &result);
+    http_run(get_client(settings), &request, &result);
     note(&service, result.status || result.is_out_of_reach);
     *outcome_r = (struct push_outcome){
         .verdict = verdict_of(&result),

@@ -192,7 +192,7 @@ static void begin_try(const struct run *run, const struct work *work)
     documents_begin_request(run->worker_context->documents, work->call.deadline_ms);
 }
 
-static void tell_of_new(const struct run *run, const struct transaction *transaction)
+static void wake_managers(const struct run *run, const struct transaction *transaction)
 {
     task_wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
 }
@@ -203,7 +203,7 @@ static enum cycle finish_cycle(struct run *run, struct work *work)
 {
     const struct transaction *transaction = work->attempt.transaction;
     struct bytes checkpoint = transaction_checkpoint(transaction);
-    tell_of_new(run, transaction);
+    wake_managers(run, transaction);
     if (!checkpoint.data) {
         work->outcome->next = *transaction_next_task(transaction);
         return CYCLE_DONE;
@@ -365,7 +365,7 @@ static enum attempt_next settle_together(struct attempt_commit *commit, enum fau
     struct run *run = commit->context;
     run->scratch->size = 0;
     if (!*fault)
-        tell_of_new(run, commit->attempts[0]->transaction);
+        wake_managers(run, commit->attempts[0]->transaction);
     for (size_t i = 0; i < commit->count && !*fault; i++)
         end(work_of(commit->attempts[i]), "done");
     for (size_t i = 0; i < commit->count && *fault == FAULT_XUNKNOWN && is_cut_off(run); i++)
@@ -525,7 +525,7 @@ static const char *word_of(enum claim_result result)
     return words[result];
 }
 
-static void tell_unclaimed(const struct task_claim *claim, struct task_outcome *outcome)
+static void report_unclaimed(const struct task_claim *claim, struct task_outcome *outcome)
 {
     outcome->result = word_of(claim->result);
     if (claim->result == CLAIM_WAITING)
@@ -561,7 +561,7 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
         if (claims[i].result == CLAIM_DONE)
             prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);
         else
-            tell_unclaimed(&claims[i], &outcomes[i]);
+            report_unclaimed(&claims[i], &outcomes[i]);
     }
     if (!fault && claimed > 1)
         run_batches(&run, works, claimed);

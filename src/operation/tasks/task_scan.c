@@ -52,7 +52,7 @@ static const struct cause {
     [LOSS_TIME] = {"time", "It exceeded its time limit, and its worker was killed."},
     [LOSS_STOP] = {"stop", "The server was stopped before it had ended."},
     [LOSS_EXIT] = {"exit", "Its worker ended by itself; the log says why."},
-    [LOSS_OUTCOME] = {"outcome", "The database could not be asked whether its commit has happened."},
+    [LOSS_OUTCOME] = {"outcome", "Whether its commit has happened could not be determined."},
     [LOSS_UNRECORDED] = {"unrecorded",
                          "The attempt ended, but the database could not be reached to record how."},
 };

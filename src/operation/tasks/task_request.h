@@ -1,6 +1,7 @@
-/* task_ask: the task that an operation requests, checked and completed.  The operation's commit writes it. */
-#ifndef STAMPD_OPERATION_TASKS_TASK_ASK_H
-#define STAMPD_OPERATION_TASKS_TASK_ASK_H
+/* task_request: the task that an operation requests, checked and completed.  The operation's commit writes
+ * it. */
+#ifndef STAMPD_OPERATION_TASKS_TASK_REQUEST_H
+#define STAMPD_OPERATION_TASKS_TASK_REQUEST_H
 
 #include "operation/attempt.h"
 
@@ -23,7 +24,7 @@ struct task_excess {
 };
 
 /* Schedules it in the attempt's transaction.  FAULT_ALIMIT: over the limit in `excess_r`. */
-MUST_USE enum fault task_ask(struct attempt *attempt, const struct task_request *request,
-                             struct task_excess *excess_r);
+MUST_USE enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
+                                     struct task_excess *excess_r);
 
 #endif

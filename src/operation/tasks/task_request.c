@@ -1,5 +1,5 @@
-/* task_ask: limits, queue, start of a new task. */
-#include "operation/tasks/task_ask.h"
+/* task_request: limits, queue, start of a new task. */
+#include "operation/tasks/task_request.h"
 
 #include "base/schedule.h"
 #include "document/transaction.h"
@@ -33,7 +33,8 @@ static enum fault check_limits(const struct settings *settings, const struct att
     return FAULT_NONE;
 }
 
-enum fault task_ask(struct attempt *attempt, const struct task_request *request, struct task_excess *excess_r)
+enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
+                            struct task_excess *excess_r)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct operation *operation = request->operation;
