@@ -104,7 +104,7 @@ NUMBER(recycle_requests, 1000000, 0, 1000000000, "requests", "A worker is replac
 NUMBER(restart_young_ms, 1000, 0, 3600000, "ms", "A process that ends younger than this is restarted with a delay, from 100 ms to 30 s, that doubles each time; 0: at once.")
 TEXT(run_directory, "/run/stampd", "Folder of the sockets, the instance files and the shared segment.")
 TEXT(segment, "", "Path of the shared segment, which several instances of one host may share; empty: `segment` in run_directory.")
-NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Slots of the shared segment, a power of two; 64 bytes each.")
+NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Slots of the shared segment, a power of two; 72 bytes each, 8 of them for the counters of rates.")
 CHOICE(server_timing, "off", "off on", "on: answers have a header Server-Timing with the duration of each phase; off: nothing is measured.")
 NUMBER(shared_cache_mb, 32, 0, 65536, "MiB", "Memory of the shared segment for copies of documents that workers share; 0: none.")
 TEXT(socket_group, "", "Group that may connect to the workers' sockets (nginx's); empty: the owner only.")

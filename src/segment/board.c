@@ -3,6 +3,7 @@
 
 #include "segment/backlog.h"
 #include "segment/feed.h"
+#include "segment/limiter.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
@@ -28,6 +29,7 @@ static const struct tenant {
     {purge_counts_size, purge_counts_init, NULL},
     {reads_size, reads_init, NULL},
     {refusals_size, refusals_init, NULL},
+    {limiter_size, limiter_init, NULL},
     {slots_size, slots_init, NULL}, /* marks: slots_sweep */
     {writer_queue_size, writer_queue_init, writer_queue_recover},
     {shared_cache_size, shared_cache_init, shared_cache_recover_index},

@@ -13,6 +13,7 @@
 
 struct backlog;
 struct feed_board;
+struct limiter_board;
 struct losses;
 struct namespace_record;
 struct process;
@@ -40,6 +41,8 @@ struct segment {
     struct purge_counts *kept;
     struct reads_board *reads;
     struct refusals_board *refusals;
+    struct limiter_board *limiter;
+    uint32_t limiter_lines; /* a power of two */
     struct shared_cache *shared_cache;
     struct mapping mapping;
 };
