@@ -118,6 +118,10 @@ static void a_scan_that_fails_or_is_overtaken_leaves_nothing_known(void **state 
     backlog_end_scan(backlog, &other, &(struct backlog_bound){STAMP_MAX, 2, 40, 4000, 40});
     backlog_end_scan(backlog, &one, &(struct backlog_bound){STAMP_MAX, 1, 40, 9000, 40}); /* too late */
     assert_true(backlog_begin_scan(backlog, 1).mark == 2);
+    for (int i = 1; i <= 2 * BACKLOG_SCANS; i++) /* what each place holds is of an earlier scan now */
+        scan(backlog, 1, &(struct backlog_bound){STAMP_MAX, 1, 50 + 10 * i, 1000 * i, 50 + 10 * i});
+    assert_true(scan(backlog, 1, NULL) != 0);
+    assert_true(scan(backlog, 1, NULL) == 0);
 }
 
 static void now_and_then_a_scan_begins_at_the_beginning(void **state UNUSED)
