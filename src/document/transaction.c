@@ -233,6 +233,24 @@ enum fault transaction_fetch(struct transaction *transaction, struct document_na
     return transaction_fetch_many(transaction, &name, 1, draft_r);
 }
 
+enum fault transaction_consult(struct transaction *transaction, struct document_name name,
+                               const struct document **document_r)
+{
+    struct transaction_entry *entry = find_entry(transaction, hash_of(transaction, name), name);
+    struct found found;
+    enum fault fault = FAULT_NONE;
+    if (entry && !entry->draft)
+        fault = promote(transaction, entry);
+    if (!entry && !(fault = find_newest(transaction, &name, 1, &found))) {
+        entry = add_entry(transaction, &found);
+        entry->draft = draft_open(transaction->arena, found.document);
+        transaction->fetched++;
+    }
+    if (!fault)
+        *document_r = entry->found.document;
+    return fault;
+}
+
 enum fault transaction_read(struct transaction *transaction, struct document_name name, int64_t tolerance_s,
                             const struct document **document_r)
 {

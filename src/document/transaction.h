@@ -21,7 +21,11 @@ MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct do
 /* The same for a list: missing documents are loaded in one round trip. */
 MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct document_name *names,
                                            size_t count, struct draft **drafts_r);
-/* From now on, either call returns FAULT_ALIMIT if the documents that it must load take more memory. */
+/* A document that a decision depends on, for reading: the newest, verified at validation like those that are
+ * fetched, so that the decision holds when the commit does.  It does not count in limit_documents. */
+MUST_USE enum fault transaction_consult(struct transaction *transaction, struct document_name name,
+                                        const struct document **document_r);
+/* From now on, either fetch returns FAULT_ALIMIT if the documents that it must load take more memory. */
 void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most);
 /* Tolerance above 0: a copy at most that old, for reading.  If the same document is fetched at 0 later, the
  * copy is promoted if it is still the newest (else FAULT_STALE: the operation runs again); a document

@@ -282,21 +282,28 @@ static void mutate_changes(struct draft *draft, const struct draft_change *tree,
     put(draft, &wanted);
 }
 
-static const struct item *find_changed(const struct draft_change *tree,
+static const struct item *find_written(const struct draft_change *tree, bool is_live_wanted,
                                        bool (*is_wanted)(void *whose, const struct item *item), void *whose)
 {
     if (!tree)
         return NULL;
-    const struct item *found = find_changed(tree->left, is_wanted, whose);
-    if (!found && tree->differs && is_live(&tree->item) && is_wanted(whose, &tree->item))
+    const struct item *found = find_written(tree->left, is_live_wanted, is_wanted, whose);
+    bool is_one = tree->differs && (!is_live_wanted || is_live(&tree->item));
+    if (!found && is_one && is_wanted(whose, &tree->item))
         found = &tree->item;
-    return found ? found : find_changed(tree->right, is_wanted, whose);
+    return found ? found : find_written(tree->right, is_live_wanted, is_wanted, whose);
 }
 
 const struct item *draft_find_changed(const struct draft *draft,
                                       bool (*is_wanted)(void *whose, const struct item *item), void *whose)
 {
-    return find_changed(draft->changes, is_wanted, whose);
+    return find_written(draft->changes, true, is_wanted, whose);
+}
+
+const struct item *draft_find_written(const struct draft *draft,
+                                      bool (*is_wanted)(void *whose, const struct item *item), void *whose)
+{
+    return find_written(draft->changes, false, is_wanted, whose);
 }
 
 void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const struct item *item),

@@ -46,6 +46,10 @@ void draft_mutate(struct draft *draft, struct bytes (*mutate)(void *whose, const
  * NULL: none. */
 const struct item *draft_find_changed(const struct draft *draft,
                                       bool (*is_wanted)(void *whose, const struct item *item), void *whose);
+/* The same among all items that the commit writes or removes; a removed one has no content.  Items that end
+ * with their document are not among them. */
+const struct item *draft_find_written(const struct draft *draft,
+                                      bool (*is_wanted)(void *whose, const struct item *item), void *whose);
 /* Removes an item if there is one (the document is not created). */
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key);
 

@@ -138,8 +138,10 @@ static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
     if (fault)
         return fault;
     struct task_fence *fences = fence(commit, transaction);
-    for (size_t i = 0; i < commit->count; i++)
+    for (size_t i = 0; i < commit->count; i++) {
         commit->attempts[i]->transaction = transaction;
+        commit->attempts[i]->is_open = true;
+    }
     for (size_t i = 0; i < commit->count && !fault; i++) {
         fault = work(commit, commit->attempts[i]);
         if (fault)
@@ -148,6 +150,8 @@ static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
     if (!fault)
         fault = validate(commit, transaction);
     transaction_end(transaction);
+    for (size_t i = 0; i < commit->count; i++)
+        commit->attempts[i]->is_open = false;
     note_lost(commit, fences);
     return fault;
 }

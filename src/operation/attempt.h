@@ -19,6 +19,7 @@ struct attempt {
     struct call *call;
     struct reply *reply;
     struct transaction *transaction;
+    bool is_open; /* the transaction has not ended: documents can be fetched */
     int ns;
     const struct schema *schema; /* of this try, see classes_schema; NULL: not loaded */
     int64_t version;             /* in afterwork: of the commit; 0: nothing was written */

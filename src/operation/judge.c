@@ -7,6 +7,8 @@ static enum fault load(void *context, struct bytes class, struct bytes id, const
 {
     struct attempt *attempt = context;
     const struct document_name name = {class, id};
+    if (attempt->is_open)
+        return transaction_consult(attempt->transaction, name, document_r);
     return documents_newest(attempt->worker_context->documents, attempt->ns, attempt->call->arena, &name, 1,
                             document_r);
 }
@@ -42,6 +44,17 @@ enum fault judge_list(struct attempt *attempt, const struct document *document, 
         return FAULT_NONE;
     struct rules_question question = ask(attempt);
     *may_r = rules_may_list(&question, document, view_r);
+    return question.fault;
+}
+
+enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct bytes item_class,
+                      bool *may_r)
+{
+    *may_r = true;
+    if (!attempt->call->rules)
+        return FAULT_NONE;
+    struct rules_question question = ask(attempt);
+    *may_r = rules_may_name(&question, draft, item_class);
     return question.fault;
 }
 
