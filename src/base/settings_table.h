@@ -5,6 +5,7 @@
  * NUMBER(name, default, least, most, unit, description) */
 /* clang-format off */
 TEXT(admin_key_sha256, "", "SHA-256 of the administrator's key, 64 hexadecimal digits; empty: there is no administrator.")
+NUMBER(argon2_share, 50, 1, 100, "%", "Workers that may compute digests of passwords at the same time, in percent of the workers; at least one.")
 TEXT(build, "", "Name of the build that clients are compared with; empty: no comparison, and answers name no build.")
 NUMBER(cache_age_s, 7200, 1, 864000, "s", "A cached document that has not been used for this long is dropped.")
 NUMBER(cache_mb, 64, 1, 65536, "MiB", "Memory that the documents cached by one worker may take.")

@@ -1,4 +1,4 @@
-/* cmd_ns: `stampctl ns migrate, restored, purge, push, access, origins, state, off, on,
+/* cmd_ns: `stampctl ns migrate, restored, purge, push, access, accounts, origins, state, off, on,
  * map`. */
 #include "control/cmd_ns.h"
 
@@ -256,6 +256,11 @@ static bool change(struct control *control, const char *code, const struct setti
             return false;
         text = namespace_set_json(control->arena, text, settings[i].member, settings[i].value);
     }
+    const char *refusal = namespace_refuse_change(control->arena, conf->text, text);
+    if (refusal) {
+        message_print("accounts: %s", refusal);
+        return false;
+    }
     return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
 }
 
@@ -288,6 +293,40 @@ static int ns_access(struct control *control, int argc, char **argv)
     }
     const struct setting setting = {"access", json_of(control->arena, words[1])};
     return change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* Prints the member as it is written; nothing: the namespace has no accounts. */
+static bool print_accounts(struct control *control, const char *code)
+{
+    struct namespace_list registry;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
+    if (!conf)
+        return false;
+    const struct ns_conf read = namespace_read(control->arena, conf->text);
+    if (read.accounts_text.size)
+        printf("%.*s\n", (int)read.accounts_text.size, read.accounts_text.data);
+    return true;
+}
+
+static int ns_accounts(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "ns accounts",
+        "CODE [JSON]",
+        1,
+        2,
+        "Give a namespace accounts, or change how; without JSON, print it.",
+        "JSON is an object: \"registration\" (closed, invitation or open), \"anonymous\" (true or false),\n"
+        "\"session_days\" (30), \"sessions_most\" (32).  The access must be rules or closed.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    const struct setting setting = {"accounts", bytes_of(words[1])};
+    bool is_done = words[1] ? change(control, words[0], &setting, 1) : print_accounts(control, words[0]);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static void print_origin(struct bytes origin, bool is_json)
@@ -469,6 +508,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"purge", "Delete expired documents and purge old deletions.", ns_purge},
         {"push", "Turn Web Push notifications on or off.", ns_push},
         {"access", "Set who may call without a key.", ns_access},
+        {"accounts", "Give a namespace accounts.", ns_accounts},
         {"origins", "Set or list the allowed CORS origins.", ns_origins},
         {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},

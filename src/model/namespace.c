@@ -183,11 +183,67 @@ static bool read_database(struct arena *arena, const struct json *value, struct 
     return is_one;
 }
 
+/* --- the member accounts --- */
+
+static bool read_registration(const struct json *value, struct ns_accounts *accounts)
+{
+    static const char *const words[] = {[REGISTRATION_CLOSED] = "closed",
+                                        [REGISTRATION_INVITATION] = "invitation",
+                                        [REGISTRATION_OPEN] = "open"};
+    size_t place;
+    bool is_one = value->kind == JSON_STRING && find_word(words, COUNT_OF(words), value->value, &place);
+    if (is_one)
+        accounts->registration = (enum ns_registration)place;
+    return is_one;
+}
+
+static bool read_number(const struct json *value, int64_t most, int64_t *number_r)
+{
+    return json_is_i64(value, number_r) && *number_r >= 1 && *number_r <= most;
+}
+
+static bool read_accounts_member(const struct json *member, struct ns_accounts *accounts)
+{
+    if (bytes_equal(member->name, BYTES("registration")))
+        return read_registration(member, accounts);
+    if (bytes_equal(member->name, BYTES("session_days")))
+        return read_number(member, NAMESPACE_SESSION_DAYS_MOST, &accounts->session_days);
+    if (bytes_equal(member->name, BYTES("sessions_most")))
+        return read_number(member, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
+    accounts->has_anonymous = member->kind == JSON_TRUE;
+    return bytes_equal(member->name, BYTES("anonymous")) &&
+           (member->kind == JSON_TRUE || member->kind == JSON_FALSE);
+}
+
+static bool read_accounts(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    struct ns_accounts accounts = {.is_on = true, .session_days = 30, .sessions_most = 32};
+    if (value->kind != JSON_OBJECT || value->is_shallow)
+        return false;
+    for (const struct json *member = value->first; member; member = member->next)
+        if (!read_accounts_member(member, &accounts))
+            return false;
+    conf->accounts = accounts;
+    conf->accounts_text = value->text;
+    return true;
+}
+
+static bool is_public(enum access_mode mode)
+{
+    return mode == ACCESS_READ || mode == ACCESS_OPEN;
+}
+
+/* --- all members --- */
+
 static const struct ns_member {
     const char *name, *expected;
     reader *read;
 } members[] = {
     {"access", "One of closed, read, open is expected.", read_access},
+    {"accounts",
+     "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
+     "sessions_most.",
+     read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},
     {"options", "An object of at most 4096 bytes and 16 levels is expected.", read_options},
@@ -224,6 +280,10 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
         if (value && !members[i].read(arena, value, &result) && !result.wrong)
             result.wrong = members[i].name;
     }
+    if (json_member(object, "accounts") && is_public(result.mode)) { /* also a malformed one */
+        result.mode = ACCESS_CLOSED;
+        result.wrong = result.wrong ? result.wrong : "accounts";
+    }
     return result;
 }
 
@@ -235,6 +295,19 @@ static const struct json *read_object(struct arena *arena, struct bytes text)
     if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
         return NULL;
     return root;
+}
+
+const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after)
+{
+    struct ns_conf conf = {0};
+    const struct json *old = before.data ? read_object(arena, before) : NULL;
+    const struct json *new = after.data ? read_object(arena, after) : NULL;
+    const struct json *access = json_member(new, "access");
+    if (json_member(old, "accounts") && !json_member(new, "accounts"))
+        return "The member cannot be removed while there may be accounts: close the registration.";
+    if (json_member(new, "accounts") && access && read_access(arena, access, &conf) && is_public(conf.mode))
+        return "A namespace with accounts needs the access rules or closed.";
+    return NULL;
 }
 
 static void add_member(struct builder *builder, struct bytes name, struct bytes value)

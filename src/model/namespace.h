@@ -10,6 +10,10 @@
  * | origins | array of CORS origins | none |
  * | label, theme | texts for clients | none |
  * | options | object for clients | none |
+ * | accounts | object, see struct ns_accounts | the namespace has no accounts |
+ *
+ * Accounts need the access rules or closed.  With any other access, `accounts` counts as malformed and the
+ * access as closed, so that no change of the access discloses the documents of accounts.
  *
  * Other members are allowed and ignored. */
 #ifndef STAMPD_MODEL_NAMESPACE_H
@@ -26,7 +30,9 @@ enum {
     NAMESPACE_THEME_MOST = 64,
     NAMESPACE_OPTIONS_MOST = 4096,
     NAMESPACE_OPTIONS_DEPTH = 16,
-    NAMESPACE_ORIGINS_MOST = 32
+    NAMESPACE_ORIGINS_MOST = 32,
+    NAMESPACE_SESSION_DAYS_MOST = 3650,
+    NAMESPACE_SESSIONS_MOST = 100 /* of one account */
 };
 
 enum access_mode { ACCESS_CLOSED, ACCESS_READ, ACCESS_OPEN, ACCESS_RULES };
@@ -39,6 +45,18 @@ enum ns_state {
     NS_GONE      /* nothing is served */
 };
 
+/* Who may make an account by the operation `register`. */
+enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATION_OPEN };
+
+/* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32}, with
+ * these defaults. */
+struct ns_accounts {
+    bool is_on; /* the namespace has accounts */
+    enum ns_registration registration;
+    bool has_anonymous; /* accounts without a name may be made, whatever the registration */
+    int64_t session_days, sessions_most;
+};
+
 struct ns_conf {
     enum access_mode mode;
     enum ns_state state;        /* NS_OFF: also if the member is malformed */
@@ -47,6 +65,8 @@ struct ns_conf {
     struct bytes label, theme;  /* for clients */
     struct bytes options;       /* as written; empty: none */
     const struct json *origins; /* an array: origins whose pages may read answers; NULL: none */
+    struct ns_accounts accounts;
+    struct bytes accounts_text; /* as written; empty: none */
     const char *wrong;          /* the first malformed member; "": the text is no object; NULL: none */
 };
 
@@ -56,8 +76,11 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content);
 /* What is expected of a member that may be changed while the namespace is in use: all but `database`; NULL:
  * the value is valid. */
 const char *namespace_refuse_member(struct arena *arena, struct bytes name, const struct json *value);
+/* What is wrong with a change of the whole configuration, each member of which is valid: one sentence about
+ * the member `accounts`; NULL: nothing.  `before` may be NO_BYTES. */
+const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after);
 /* The names of these members, for messages. */
-#define NAMESPACE_MEMBERS "access label message options origins state theme"
+#define NAMESPACE_MEMBERS "access accounts label message options origins state theme"
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);

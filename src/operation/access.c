@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "edge/crypto.h"
+#include "operation/caller.h"
 #include "operation/client_copies.h"
 #include "operation/reply.h"
 
@@ -267,11 +268,11 @@ enum fault access_check_keys(const struct worker_context *worker_context, struct
     return FAULT_NONE;
 }
 
-static bool is_listed(const struct json *origins, struct bytes origin)
+static bool is_listed(const struct json *origins, struct bytes origin, bool may_be_any)
 {
     for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
         if (one->kind == JSON_STRING &&
-            (bytes_equal(one->value, origin) || bytes_equal(one->value, BYTES("*"))))
+            (bytes_equal(one->value, origin) || (may_be_any && bytes_equal(one->value, BYTES("*")))))
             return true;
     return false;
 }
@@ -289,15 +290,16 @@ static bool is_own_origin(const struct browser *browser)
                        browser->host);
 }
 
-static bool is_foreign(const struct browser *browser, const struct ns_conf *conf)
+/* A cookie is sent whatever the page: its origin must then be known, and be listed by its name. */
+static bool is_foreign(const struct browser *browser, const struct ns_conf *conf, bool is_by_cookie)
 {
     if (bytes_equal(browser->site, BYTES("same-origin")) || bytes_equal(browser->site, BYTES("none")))
         return false;
     if (!browser->origin.size)
-        return browser->site.size > 0;
+        return browser->site.size > 0 || is_by_cookie;
     if (!browser->site.size && is_own_origin(browser))
         return false;
-    return !is_listed(conf->origins, browser->origin);
+    return !is_listed(conf->origins, browser->origin, !is_by_cookie);
 }
 
 enum fault access_enter(struct worker_context *worker_context, struct call *call, struct reply *reply)
@@ -327,7 +329,11 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     call->message = message;
     call->level = access_level(worker_context->settings, &conf, call->database, has_key);
     call->rules = conf.mode == ACCESS_RULES && !has_key ? rules_of(worker_context, call) : NULL;
-    call->is_foreign = is_foreign(&call->browser, &conf);
+    call->accounts = conf.accounts;
+    fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
+    if (fault)
+        return fault;
+    call->is_foreign = is_foreign(&call->browser, &conf, call->is_by_cookie);
     call->is_entered = true;
     return FAULT_NONE;
 }
@@ -339,6 +345,8 @@ static bool takes_much(const struct call *call, const struct operation *operatio
         return true;
     if (operation->right == RIGHT_PUBLIC && operation->application)
         return call->level >= LEVEL_PUBLIC;
+    if (call->rules && operation->obeys_rules && call->caller.account.data)
+        return !operation->is_safe;
     return operation->right != RIGHT_ADMIN && !operation->is_safe && call->level >= LEVEL_WRITE;
 }
 

@@ -56,6 +56,7 @@ static void clear(struct attempt *attempt)
     reply->body->size = attempt->out;
     reply->fault = FAULT_NONE;
     reply->mime = MIME_JSON;
+    reply->cookie = NULL;
     attempt->schema = NULL;
     attempt->grants = NULL;
     attempt->is_final = false;

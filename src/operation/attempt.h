@@ -30,6 +30,7 @@ struct attempt {
     bool is_final;              /* the task has requested no further try */
     const struct grant *grants; /* of this try: operation/sync.h */
     int64_t retry_after_s;      /* a failed task is not retried sooner; 0: as in the settings */
+    void *kept;                 /* what work keeps for the next try, in the arena; NULL at the first */
     struct task_fence *fence;   /* the task that the commit ends; NULL: a request */
 };
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "model/namespace.h"
 #include "model/rules.h"
 #include "model/task.h"
 #include "edge/json.h"
@@ -93,15 +94,20 @@ struct call {
     size_t file_count;
     struct bytes build;           /* X-Stampd-Build; NO_BYTES: absent */
     struct bytes idempotency_key; /* Idempotency-Key; NO_BYTES: absent */
-    struct bytes bearer;          /* the key of the header Authorization; NO_BYTES: absent */
+    struct bytes bearer;          /* the key of the header Authorization; NO_BYTES: absent, or a token */
+    struct bytes token;           /* the token of an account in the header Authorization; NO_BYTES: absent */
+    struct bytes cookies;         /* the header Cookie; empty: absent */
     enum call_method method;      /* of CALL_OPERATION */
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
     const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set
                                   by access_enter */
-    struct rules_caller caller; /* who it is; set by access_enter */
-    bool is_read_only;          /* the namespace is; set by access_enter */
+    struct rules_caller caller;  /* its account; set by access_enter */
+    struct bytes caller_session; /* key of the account's item Sess that the credential is; NO_BYTES: none */
+    bool is_by_cookie;           /* the credential was sent by a browser without the page's doing */
+    struct ns_accounts accounts; /* of the namespace; set by access_enter */
+    bool is_read_only;           /* the namespace is; set by access_enter */
     const char
         *message;    /* of the administrator, about the namespace's state; NULL: none; set by access_enter */
     bool is_foreign; /* the page that sends it has none of the namespace's origins; set by access_enter */

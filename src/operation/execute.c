@@ -142,7 +142,9 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
         return reply_fault(call, reply, FAULT_DBUILD, NULL,
                            arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
     const struct operation *operation = find_operation(call);
-    bool is_judged = call->is_entered && (!call->admin.data || call->admin.data == call->bearer.data);
+    bool has_arguments = call->accounts.is_on && (call->key.data || call->account.data);
+    bool is_judged =
+        call->is_entered && !has_arguments && (!call->admin.data || call->admin.data == call->bearer.data);
     enum fault fault = is_judged ? FAULT_NONE : access_enter(worker_context, call, reply);
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);

@@ -159,11 +159,18 @@ enum fault idempotency_open(struct worker_context *worker_context, struct call *
                            "Idempotency-Key", NULL);
     if (operation->right == RIGHT_READ || operation->only_reads)
         return FAULT_NONE;
+    if (operation->is_secret)
+        return reply_fault(call, reply, FAULT_AARG,
+                           "The request or its answer contains a secret, which is not stored: send it "
+                           "without this header.",
+                           "Idempotency-Key", NULL);
     if ((int64_t)call->account.size > worker_context->settings->limit_name_bytes)
         return reader_over(&reader, NULL, "limit_name_bytes", worker_context->settings->limit_name_bytes,
                            (int64_t)call->account.size);
     struct idempotency *idempotency = ARENA_NEW(call->arena, struct idempotency);
-    idempotency->account = call->account.data ? call->account : BYTES("");
+    idempotency->account = call->caller.account.data ? call->caller.account
+                           : call->account.data      ? call->account
+                                                     : BYTES("");
     idempotency->key = call->idempotency_key;
     idempotency->digest = digest_of(call);
     idempotency->now = stamp_now();

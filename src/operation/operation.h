@@ -42,6 +42,7 @@ struct operation {
     bool (*is_look)(const struct call *call);
     bool is_safe;     /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
     bool obeys_rules; /* may be called where rules decide, since its work applies them (operation/judge.h) */
+    bool is_secret;   /* neither its param nor its answer is ever stored: no Idempotency-Key is accepted */
     bool may_grant;   /* its work may grant documents to be synchronised beside it (operation/sync.h) */
     int64_t limit_s;  /* 0: limit_operation_s */
     struct task_traits task;

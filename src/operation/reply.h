@@ -45,7 +45,8 @@ struct reply {
     int fault_status;    /* of HTTP with a fault, instead of the fault's own; 0: the fault's own */
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
     bool is_post_only;   /* of FAULT_AMETHOD: POST would be accepted */
-    int64_t etag;        /* version of the document that the answer is about; 0: none */
+    const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
+    int64_t etag;          /* version of the document that the answer is about; 0: none */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
     struct builder *body;  /* cleared by the caller before; kept across requests */

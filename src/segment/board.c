@@ -3,6 +3,7 @@
 
 #include "segment/backlog.h"
 #include "segment/feed.h"
+#include "segment/hashers.h"
 #include "segment/limiter.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
@@ -28,6 +29,7 @@ static const struct tenant {
     {feed_size, feed_init, NULL},
     {purge_counts_size, purge_counts_init, NULL},
     {reads_size, reads_init, NULL},
+    {hashers_size, hashers_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {slots_size, slots_init, NULL}, /* marks: slots_sweep */

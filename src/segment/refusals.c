@@ -19,8 +19,8 @@ _Static_assert(COUNT_OF(names) <= OTHERS, "each setting has its counter");
 
 static bool is_limit(const char *name)
 {
-    return strncmp(name, "limit_", 6) == 0 || strcmp(name, "live_connections") == 0 ||
-           strcmp(name, "live_memory_mb") == 0;
+    return strncmp(name, "limit_", 6) == 0 || strcmp(name, "argon2_share") == 0 ||
+           strcmp(name, "live_connections") == 0 || strcmp(name, "live_memory_mb") == 0;
 }
 
 static bool names_limit(enum fault fault)

@@ -13,6 +13,7 @@
 
 struct backlog;
 struct feed_board;
+struct hashers_board;
 struct limiter_board;
 struct losses;
 struct namespace_record;
@@ -40,6 +41,7 @@ struct segment {
     struct feed_board *feed;
     struct purge_counts *kept;
     struct reads_board *reads;
+    struct hashers_board *hashers;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
     uint32_t limiter_lines; /* a power of two */

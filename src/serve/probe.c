@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "segment/feed.h"
+#include "segment/hashers.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -137,6 +138,8 @@ static void write_metrics(struct segment *segment, const struct instance *instan
     add_metric(out, "gauge", "long_reads",
                "Workers at searches, lists and collections without the administrator's key.",
                (uint64_t)reads_count(segment));
+    add_metric(out, "gauge", "password_digests", "Workers at the digest of a password.",
+               (uint64_t)hashers_count(segment));
     add_refusals(out, segment);
     latency_write(segment, instance, out);
     add_live(out, segment);

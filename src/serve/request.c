@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/log.h"
+#include "model/account.h"
 #include "serve/arguments.h"
 #include "serve/path.h"
 #include "serve/condition.h"
@@ -363,10 +364,15 @@ static enum fault read_arguments(const struct settings *settings, const struct r
 
 /* --- before the body --- */
 
-/* Reads the key, and the origin of the page. */
+/* Reads the credentials, and the origin of the page. */
 static void read_asker(const struct request_source *source, struct call *call)
 {
     call->bearer = secret_bearer(parameter(source, "HTTP_AUTHORIZATION"));
+    call->cookies = parameter(source, "HTTP_COOKIE");
+    if (call->route != CALL_TASKS && account_is_token(call->bearer)) {
+        call->token = call->bearer;
+        call->bearer = NO_BYTES;
+    }
     call->browser = (struct browser){.origin = parameter(source, "HTTP_ORIGIN"),
                                      .site = parameter(source, "HTTP_SEC_FETCH_SITE"),
                                      .host = parameter(source, "STAMPD_HOST")};

@@ -55,7 +55,7 @@ int response_status(const struct response_form *form, const struct reply *reply)
         return fault_few_status(reply->fault);
     if (reply->fault == FAULT_RAISED)
         return fault_status_of_code(reply_code(reply));
-    if (reply->fault == FAULT_SCLOSED && !form->has_credentials)
+    if ((reply->fault == FAULT_SCLOSED || reply->fault == FAULT_SRULE) && !form->has_credentials)
         return 401;
     return fault_status(reply->fault, !is_operation);
 }
@@ -313,6 +313,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)
         add_header(head, "Idempotency-Replayed", "true");
+    if (reply->cookie && (!reply->fault || reply->fault == FAULT_SKEY))
+        add_header(head, "Set-Cookie", reply->cookie);
     add_advice(form, reply, status, head);
     add_origin(form, reply, status, head);
     add_timing(reply, head);

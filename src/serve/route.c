@@ -141,6 +141,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->status = 0;
     reply->fault_status = 0;
     reply->members = NULL;
+    reply->cookie = NULL;
     reply->etag = 0;
     reply->is_post_only = false;
     documents_begin_request(worker_context->documents, call->deadline_ms);

@@ -236,6 +236,7 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
 {
     struct worker *worker = context;
     log_set_request_id(call->request_id);
+    call->is_visitor = is_visitor(worker, worker->streaming.fcgi);
     return route_admit(&worker->worker_context, call, reply);
 }
 
@@ -288,7 +289,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         refusals_count(heritage->segment, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
     }
     const struct call *call = &request.call;
-    request.form.has_credentials = call->admin.size || call->key.size || call->account.size;
+    request.form.has_credentials =
+        call->admin.size || call->key.size || call->account.size || call->caller.account.size;
     if (send_answer(worker, fcgi, &request, &reply)) {
         in_flight_end(heritage->in_flight, heritage->index);
     } else if (fcgi_has_left(worker->fcgi)) {

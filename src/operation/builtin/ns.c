@@ -72,6 +72,8 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         builder_printf(body, ",\"origins\":%.*s", (int)conf.origins->text.size, conf.origins->text.data);
     if (conf.options.size)
         builder_printf(body, ",\"options\":%.*s", (int)conf.options.size, conf.options.data);
+    if (conf.accounts_text.size)
+        builder_printf(body, ",\"accounts\":%.*s", (int)conf.accounts_text.size, conf.accounts_text.data);
     if (conf.wrong)
         add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
     builder_add_text(body, "}");
@@ -201,8 +203,12 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     }
     if (!fault)
         fault = find_present(attempt, reader, wish, code, draft, &text);
+    struct bytes before = fault ? NO_BYTES : text;
     if (!fault)
         fault = change_members(reader, wish, &text);
+    const char *refusal = fault ? NULL : namespace_refuse_change(attempt->call->arena, before, text);
+    if (refusal)
+        fault = reader_wrong(reader, wish, "accounts", refusal);
     if (fault)
         return fault;
     draft_create(draft);

@@ -1,0 +1,117 @@
+/* caller: credentials are found, then compared with the account's sessions. */
+#include "operation/caller.h"
+
+#include "base/clock.h"
+#include "edge/crypto.h"
+#include "model/account.h"
+#include "store/store.h"
+
+struct credential {
+    const char *where; /* the header or argument; NULL: there is none */
+    struct bytes text;
+};
+
+static struct credential find_credential(struct call *call, const struct ns_accounts *accounts, bool has_key)
+{
+    if (call->token.data)
+        return (struct credential){"Authorization", call->token};
+    if (!accounts->is_on)
+        return (struct credential){0}; /* the arguments belong to the application */
+    if (call->key.data)
+        return (struct credential){"key", call->key};
+    struct bytes cookie = has_key ? NO_BYTES : account_find_cookie(call->cookies, call->ns);
+    if (!cookie.data)
+        return (struct credential){0};
+    call->is_by_cookie = true;
+    return (struct credential){"Cookie", cookie};
+}
+
+const char *caller_cookie(struct call *call, struct bytes token, int64_t seconds)
+{
+    return arena_printf(call->arena,
+                        ACCOUNT_COOKIE "%.*s=%.*s; Path=/; Max-Age=%lld; Secure; HttpOnly; SameSite=Lax",
+                        (int)call->ns.size, call->ns.data, (int)token.size, token.data, (long long)seconds);
+}
+
+enum fault caller_refuse(const struct worker_context *worker_context, struct call *call, struct reply *reply,
+                         const char *where, const char *detail)
+{
+    enum fault fault = reply_fault(call, reply, FAULT_SKEY, detail, where, NULL);
+    bool has_few_statuses = worker_context->settings->fault_status == FAULT_STATUS_FEW && !call->resource;
+    reply->fault_status = has_few_statuses ? 0 : 401;
+    reply->cookie = call->is_by_cookie ? caller_cookie(call, BYTES(""), 0) : NULL;
+    return fault;
+}
+
+/* Every session is compared in full: the time tells nothing about their digests. */
+static const struct item *find_session(const struct document *account, struct bytes secret)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    const struct item *found = NULL;
+    crypto_sha256_hex(secret, digest);
+    for (size_t i = 0; i < account->item_count; i++) {
+        const struct item *item = &account->items[i];
+        if (bytes_equal(item->iclass, BYTES("Sess")) && crypto_equal(item->key, bytes_of(digest)) &&
+            !item_is_tombstone(item))
+            found = item;
+    }
+    return found;
+}
+
+/* Sets the caller; false: the token is not valid now. */
+static bool accept(struct call *call, const struct document *document, const struct account_token *token)
+{
+    struct account account;
+    struct account_session session;
+    const struct item *item = document_exists(document) ? find_session(document, token->secret) : NULL;
+    if (!item || !account_read_session(call->arena, item->content, &session) ||
+        session.is_service != token->is_service || account_is_over(session.expires, clock_present_minute()) ||
+        !account_read(call->arena, account_find(document, BYTES("Self"), BYTES("")),
+                      account_find(document, BYTES("Roles"), BYTES("")), &account) ||
+        account.is_disabled)
+        return false;
+    call->caller = (struct rules_caller){
+        .account = document->header.id, .roles = account.roles, .role_count = account.role_count};
+    call->caller_session = item->key;
+    return true;
+}
+
+static enum fault check(const struct worker_context *worker_context, struct call *call,
+                        const struct credential *credential, struct reply *reply)
+{
+    static const char wrong[] = "The session has ended, or the key is wrong.";
+    struct account_token token;
+    const struct document *document;
+    if (!account_read_token(credential->text, &token))
+        return caller_refuse(worker_context, call, reply, credential->where, wrong);
+    int ns = documents_ns(worker_context->documents, call->database);
+    if (ns < 0)
+        return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    if (call->is_visitor)
+        store_set_visitor(documents_store(worker_context->documents), ns);
+    const struct document_name name = {BYTES("Account"), token.account};
+    enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, &document);
+    if (fault)
+        return fault;
+    return accept(call, document, &token)
+               ? FAULT_NONE
+               : caller_refuse(worker_context, call, reply, credential->where, wrong);
+}
+
+enum fault caller_find(const struct worker_context *worker_context, struct call *call,
+                       const struct ns_accounts *accounts, bool has_key, struct reply *reply)
+{
+    call->caller = (struct rules_caller){0};
+    call->caller_session = NO_BYTES;
+    call->is_by_cookie = false;
+    if (call->route == CALL_TASKS)
+        return FAULT_NONE; /* its key is that of queue managers */
+    struct credential credential = find_credential(call, accounts, has_key);
+    if (credential.where && !accounts->is_on)
+        return caller_refuse(worker_context, call, reply, credential.where, "The namespace has no accounts.");
+    enum fault fault = credential.where ? check(worker_context, call, &credential, reply) : FAULT_NONE;
+    if (fault || !accounts->is_on || !call->account.data || bytes_equal(call->account, call->caller.account))
+        return fault;
+    return caller_refuse(worker_context, call, reply, "account",
+                         "The key of this account is expected in `key`.");
+}

@@ -1,0 +1,30 @@
+/* caller: which account calls: checks the session or service key of a call (model/account.h), once for each
+ * request.
+ *
+ * The credential is, in this order: a token in `Authorization: Bearer`; in a namespace with accounts, the
+ * argument `key`, or the cookie __Host-stampd-<code>.  A wrong, expired or revoked one is refused; the call
+ * is never continued as an anonymous one.  The argument `account`, if given, must be the credential's
+ * account.
+ *
+ * This reads one document, Account/<id>, proven newest by the shared segment: logging out, disabling an
+ * account and changing its roles are commits, and take effect at the next request of every worker. */
+#ifndef STAMPD_OPERATION_CALLER_H
+#define STAMPD_OPERATION_CALLER_H
+
+#include "model/namespace.h"
+#include "operation/reply.h"
+#include "operation/worker_context.h"
+
+/* Sets call->caller, caller_session and is_by_cookie.  `has_key`: the call carries the administrator's key,
+ * and a cookie is ignored.  FAULT_SKEY, with status 401, recorded in the reply. */
+MUST_USE enum fault caller_find(const struct worker_context *worker_context, struct call *call,
+                                const struct ns_accounts *accounts, bool has_key, struct reply *reply);
+
+/* FAULT_SKEY with status 401: `where` names the argument or header. */
+enum fault caller_refuse(const struct worker_context *worker_context, struct call *call, struct reply *reply,
+                         const char *where, const char *detail);
+
+/* The header Set-Cookie of the namespace's cookie, in the arena; `token` empty: the cookie is removed. */
+const char *caller_cookie(struct call *call, struct bytes token, int64_t seconds);
+
+#endif
