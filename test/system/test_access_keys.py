@@ -126,6 +126,15 @@ def test_pages_of_other_origins_do_not_write(entry, headers, is_foreign):
 
 # --- bodies ---
 
+def fields_of(head):
+    return dict(line.split(': ', 1) for line in head.decode().lower().split('\r\n')[1:])
+
+
+def is_whole(answer):
+    head, end, body = answer.partition(b'\r\n\r\n')
+    return end and len(body) >= int(fields_of(head)['content-length'])
+
+
 def refused_without_body(stack, path, headers, size=LARGE):
     """The answer to a request whose body is announced and never sent: nginx decides by its head alone."""
     context = ssl.create_default_context(cafile=str(stack.path / 'etc/certificate.pem'))
@@ -134,11 +143,12 @@ def refused_without_body(stack, path, headers, size=LARGE):
                  *(f'{name}: {value}' for name, value in headers.items())]
         entry.sendall('\r\n'.join([*lines, '', '']).encode())
         answer = b''
-        while more := entry.recv(65536):
+        while not is_whole(answer):  # nginx then waits for some seconds for the body, and closes
+            more = entry.recv(65536)
+            assert more, answer
             answer += more
     head, _, body = answer.partition(b'\r\n\r\n')
-    fields = dict(line.split(': ', 1) for line in head.decode().lower().split('\r\n')[1:])
-    return int(head.split()[1]), json.loads(body), fields
+    return int(head.split()[1]), json.loads(body), fields_of(head)
 
 
 @pytest.mark.parametrize('path, headers, status, code', [
