@@ -1,5 +1,5 @@
 /* cmd_ns: `stampctl ns migrate, restored, purge, push, access, accounts, origins, state, off, on,
- * map`. */
+ * map`; the others have files of their own. */
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
@@ -264,6 +264,22 @@ static bool change(struct control *control, const char *code, const struct setti
     return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
 }
 
+bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value)
+{
+    const struct setting setting = {member, value};
+    return change(control, code, &setting, 1);
+}
+
+bool cmd_ns_read(struct control *control, const char *code, struct bytes *text_r)
+{
+    struct namespace_list registry;
+    const struct namespace_conf *conf =
+        open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
+    if (conf)
+        *text_r = conf->text;
+    return conf;
+}
+
 static struct bytes json_of(struct arena *arena, const char *text)
 {
     struct builder json = {0};
@@ -510,6 +526,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"access", "Set who may call without a key.", ns_access},
         {"accounts", "Give a namespace accounts.", ns_accounts},
         {"origins", "Set or list the allowed CORS origins.", ns_origins},
+        {"quotas", "Set or print the quotas of callers.", cmd_ns_quotas},
         {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},
         {"on", "Reopen a namespace.", ns_on},

@@ -19,5 +19,12 @@
 int cmd_ns_create(struct control *control, int argc, char **argv);
 int cmd_ns_drop(struct control *control, int argc, char **argv);
 int cmd_ns_list(struct control *control, int argc, char **argv);
+int cmd_ns_quotas(struct control *control, int argc, char **argv);
+
+/* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
+ * reported. */
+MUST_USE bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value);
+/* The text of a namespace's configuration; false: failed, and reported. */
+MUST_USE bool cmd_ns_read(struct control *control, const char *code, struct bytes *text_r);
 
 #endif

@@ -75,6 +75,7 @@ bool live_audience_enter(struct live_audience *audience, struct segment *segment
 {
     if (audience->number < 0)
         audience->number = namespaces_find(segment, bytes_of(audience->database));
+    audience->segment = segment;
     return audience->number >= 0;
 }
 

@@ -27,6 +27,7 @@ struct live_audience {
     const char *code, *database;
     const struct live_rules *rules;
     int number;
+    struct segment *segment; /* NULL: not entered */
     char secret[LIVE_SECRET_BYTES];
     struct live_index *index;
     struct live_listener *listeners, *first_waiting, *last_waiting;

@@ -11,8 +11,10 @@
 #include "edge/json.h"
 #include "live/live_audience_private.h"
 #include "live/live_opening.h"
+#include "operation/quota.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
+#include "segment/refusals.h"
 
 enum {
     BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */
@@ -116,8 +118,10 @@ static void answer_later(struct reply *reply)
     enum fault fault = reply->fault;
     reply->fault = FAULT_NONE;
     reply->mime = "text/event-stream";
-    builder_printf(reply->body, "retry: %lld\n",
-                   (long long)choose_retry() * (is_later(fault) ? RETRY_LATER : 1));
+    int64_t retry_ms = choose_retry() * (is_later(fault) ? RETRY_LATER : 1);
+    if (retry_ms < reply->retry_after_s * 1000)
+        retry_ms = reply->retry_after_s * 1000;
+    builder_printf(reply->body, "retry: %lld\n", (long long)retry_ms);
     write_closed(reply->body, fault, reply->detail);
 }
 
@@ -203,6 +207,24 @@ static enum fault judge(const struct live_listener *listener)
                                                              : fault;
 }
 
+/* Counts the connection against the quotas; a refusal is recorded in the reply of the opening. */
+static enum fault count_opening(struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    struct call call = {.arena = listener->opening->arena,
+                        .ns = bytes_of(audience->code),
+                        .client = listener->share ? listener->share->client : 0,
+                        .quotas = listener->is_administrator ? NULL : live_rules_quotas(audience->rules)};
+    listener->opening->reply = (struct reply){0};
+    enum fault fault =
+        quota_take(audience->segment, &call, &listener->opening->reply, audience->number, QUOTA_LIVE);
+    if (fault) {
+        pulse_count(&feed_subscriber_slot(audience->all->subscriber)->refused, 1);
+        refusals_count(audience->segment, fault, listener->opening->reply.arguments[0]);
+    }
+    return fault;
+}
+
 void live_listener_judge(struct live_listener *listener)
 {
     if (listener->opening && listener->opening->is_settled) {
@@ -218,6 +240,8 @@ void live_listener_judge(struct live_listener *listener)
                              fault == FAULT_OOFF || fault == FAULT_OGONE
                                  ? live_rules_message(listener->audience->rules)
                                  : NULL);
+    } else if (listener->state == LIVE_WAITS_FOR_RULES && count_opening(listener)) {
+        answer(listener);
     } else if (listener->state == LIVE_WAITS_FOR_RULES) {
         listener->state = LIVE_WAITS_FOR_HORIZON;
         listener->audience->admitted_count++;

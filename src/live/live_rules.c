@@ -81,6 +81,8 @@ void live_rules_take(struct live_rules *rules, struct bytes content, struct byte
     rules->conf = read_conf(rules->arena, content);
     const struct ns_conf conf_of_z = read_conf(rules->arena, z);
     access_add_state_of_z(&rules->conf, &conf_of_z);
+    if (!rules->conf.quotas)
+        rules->conf.quotas = conf_of_z.quotas;
     struct bytes message = rules->conf.message;
     rules->message = message.size ? arena_copy(rules->arena, message.data, message.size) : NULL;
     rules->is_known = true;
@@ -103,6 +105,11 @@ enum fault live_rules_judge(const struct live_rules *rules, const struct setting
     if (fault)
         return fault;
     return access_level(settings, conf, database, is_administrator) < LEVEL_READ ? FAULT_SCLOSED : FAULT_NONE;
+}
+
+const struct quotas *live_rules_quotas(const struct live_rules *rules)
+{
+    return rules->conf.quotas;
 }
 
 const char *live_rules_message(const struct live_rules *rules)

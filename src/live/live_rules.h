@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 #include "base/settings.h"
+#include "model/quotas.h"
 
 struct live_rules;
 
@@ -35,6 +36,9 @@ MUST_USE bool live_rules_are_of(const struct live_rules *rules, const struct set
  * listened to. */
 MUST_USE enum fault live_rules_judge(const struct live_rules *rules, const struct settings *settings,
                                      struct bytes code, struct bytes database, bool is_administrator);
+/* What callers may do, with the quotas of z where the namespace has none; NULL: no limit.  Valid until the
+ * rules are read again. */
+const struct quotas *live_rules_quotas(const struct live_rules *rules);
 /* The administrator's text for OOFF and OGONE; NULL: none.  Valid until the rules are read again. */
 const char *live_rules_message(const struct live_rules *rules);
 /* Are there rules about origins?  If so, finds what to answer to this one; NULL: nothing. */

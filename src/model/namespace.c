@@ -174,6 +174,11 @@ static bool read_origins(struct arena *arena, const struct json *value, struct n
     return true;
 }
 
+static bool read_quotas(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    return quotas_read(arena, value, &conf->quotas);
+}
+
 static bool read_database(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
     bool is_one = value->kind == JSON_STRING &&
@@ -249,6 +254,7 @@ static const struct ns_member {
     {"options", "An object of at most 4096 bytes and 16 levels is expected.", read_options},
     {"origins", "An array of at most 32 origins is expected, each * or like https://host:port.",
      read_origins},
+    {"quotas", QUOTAS_EXPECTED, read_quotas},
     {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
     {"theme", "A text of at most 64 bytes is expected.", read_theme},
     {"database", NULL, read_database}, /* only stampctl changes it */

@@ -10,6 +10,7 @@
  * | origins | array of CORS origins | none |
  * | label, theme | texts for clients | none |
  * | options | object for clients | none |
+ * | quotas | see model/quotas.h | those of z |
  * | accounts | object, see struct ns_accounts | the namespace has no accounts |
  *
  * Accounts need the access rules or closed.  With any other access, `accounts` counts as malformed and the
@@ -22,6 +23,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "edge/json.h"
+#include "model/quotas.h"
 
 enum {
     NAMESPACE_CODE_MOST = 16,
@@ -59,12 +61,13 @@ struct ns_accounts {
 
 struct ns_conf {
     enum access_mode mode;
-    enum ns_state state;        /* NS_OFF: also if the member is malformed */
-    struct bytes database;      /* empty: no configuration, or none that can be read */
-    struct bytes message;       /* empty: none; so are label and theme */
-    struct bytes label, theme;  /* for clients */
-    struct bytes options;       /* as written; empty: none */
-    const struct json *origins; /* an array: origins whose pages may read answers; NULL: none */
+    enum ns_state state;         /* NS_OFF: also if the member is malformed */
+    struct bytes database;       /* empty: no configuration, or none that can be read */
+    struct bytes message;        /* empty: none; so are label and theme */
+    struct bytes label, theme;   /* for clients */
+    struct bytes options;        /* as written; empty: none */
+    const struct json *origins;  /* an array: origins whose pages may read answers; NULL: none */
+    const struct quotas *quotas; /* NULL: none */
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
     const char *wrong;          /* the first malformed member; "": the text is no object; NULL: none */
@@ -80,7 +83,7 @@ const char *namespace_refuse_member(struct arena *arena, struct bytes name, cons
  * the member `accounts`; NULL: nothing.  `before` may be NO_BYTES. */
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after);
 /* The names of these members, for messages. */
-#define NAMESPACE_MEMBERS "access accounts label message options origins state theme"
+#define NAMESPACE_MEMBERS "access accounts label message options origins quotas state theme"
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);

@@ -166,6 +166,8 @@ enum fault access_configuration(struct worker_context *worker_context, struct ca
     *conf_r = own->conf;
     if (own != z)
         access_add_state_of_z(conf_r, &z->conf);
+    if (!conf_r->quotas)
+        conf_r->quotas = z->conf.quotas;
     return FAULT_NONE;
 }
 
@@ -308,6 +310,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     bool has_key;
     call->level = LEVEL_NOTHING;
     call->rules = NULL;
+    call->quotas = NULL;
     call->is_read_only = false;
     call->message = NULL;
     call->is_entered = false;
@@ -329,6 +332,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     call->message = message;
     call->level = access_level(worker_context->settings, &conf, call->database, has_key);
     call->rules = conf.mode == ACCESS_RULES && !has_key ? rules_of(worker_context, call) : NULL;
+    call->quotas = has_key ? NULL : conf.quotas;
     call->accounts = conf.accounts;
     fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
     if (fault)
@@ -412,8 +416,7 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
     return FAULT_NONE;
 }
 
-/* Could this call change something?  Not only documents: tasks and subscriptions too. */
-static bool may_change(const struct call *call, const struct operation *operation)
+bool access_may_change(const struct call *call, const struct operation *operation)
 {
     return !operation->is_safe && !(operation->is_look && operation->is_look(call));
 }
@@ -427,7 +430,7 @@ enum fault access_check(struct call *call, struct reply *reply, const struct ope
 {
     if (!may_run(call, operation))
         return refuse(call, reply, operation->name);
-    if (call->is_read_only && may_change(call, operation))
+    if (call->is_read_only && access_may_change(call, operation))
         return refuse_change(call, reply);
     return check_beside(call, reply, operation);
 }

@@ -83,6 +83,8 @@ MUST_USE enum fault access_check_method(struct worker_context *worker_context, s
  * beside it: synchronisations, a session; FAULT_OREADONLY: it may change something.  Recorded in the reply.
  */
 MUST_USE enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation);
+/* Could this call change something?  Not only documents: tasks and subscriptions too. */
+bool access_may_change(const struct call *call, const struct operation *operation);
 /* The fault for an unknown operation: a caller that may not read gets the same fault as for a closed one.
  * Recorded in the reply. */
 enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct bytes operation);

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 #include "model/namespace.h"
+#include "model/quotas.h"
 #include "model/rules.h"
 #include "model/task.h"
 #include "edge/json.h"
@@ -107,6 +108,7 @@ struct call {
     struct bytes caller_session; /* key of the account's item Sess that the credential is; NO_BYTES: none */
     bool is_by_cookie;           /* the credential was sent by a browser without the page's doing */
     struct ns_accounts accounts; /* of the namespace; set by access_enter */
+    const struct quotas *quotas; /* of the namespace; NULL: none, or the administrator; set by access_enter */
     bool is_read_only;           /* the namespace is; set by access_enter */
     const char
         *message;    /* of the administrator, about the namespace's state; NULL: none; set by access_enter */

@@ -9,6 +9,7 @@
 #include "operation/registry.h"
 #include "operation/versions_after.h"
 #include "operation/matches.h"
+#include "operation/quota.h"
 #include "operation/sync.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_idempotency.h"
@@ -146,6 +147,11 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     bool is_judged =
         call->is_entered && !has_arguments && (!call->admin.data || call->admin.data == call->bearer.data);
     enum fault fault = is_judged ? FAULT_NONE : access_enter(worker_context, call, reply);
+    int ns = fault ? -1 : documents_ns(worker_context->documents, call->database);
+    if (!fault && ns < 0)
+        fault = reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    if (!fault)
+        fault = quota_enter(worker_context->segment, call, reply, ns, operation);
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);
     if (!fault)
@@ -159,10 +165,7 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     if (fault)
         return fault;
     struct attempt attempt = {
-        .operation = operation, .worker_context = worker_context, .call = call, .reply = reply};
-    attempt.ns = documents_ns(worker_context->documents, call->database);
-    if (attempt.ns < 0)
-        return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+        .operation = operation, .worker_context = worker_context, .call = call, .reply = reply, .ns = ns};
     limit_time(worker_context, call, operation);
     if (call->is_visitor)
         store_set_visitor(documents_store(worker_context->documents), attempt.ns);

@@ -44,7 +44,10 @@ struct operation {
     bool obeys_rules; /* may be called where rules decide, since its work applies them (operation/judge.h) */
     bool is_secret;   /* neither its param nor its answer is ever stored: no Idempotency-Key is accepted */
     bool may_grant;   /* its work may grant documents to be synchronised beside it (operation/sync.h) */
-    int64_t limit_s;  /* 0: limit_operation_s */
+    /* The quota that the call uses beside those of requests and writes: its kind (model/quotas.h); -1: none.
+     * NULL: none. */
+    int (*quota)(const struct call *call);
+    int64_t limit_s; /* 0: limit_operation_s */
     struct task_traits task;
     const void *application; /* a module's own; NULL: built in */
 };

@@ -46,6 +46,7 @@ struct reply {
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
     bool is_post_only;   /* of FAULT_AMETHOD: POST would be accepted */
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
+    int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */

@@ -14,8 +14,9 @@ static const char *const names[] = {
 #undef CHOICE
 #undef NUMBER
 
-enum { OTHERS = REFUSALS_MOST - 1 };
-_Static_assert(COUNT_OF(names) <= OTHERS, "each setting has its counter");
+enum { OTHERS = REFUSALS_MOST - 1, QUOTAS = OTHERS - 1 };
+static const char quota_prefix[] = "quotas.";
+_Static_assert(COUNT_OF(names) <= QUOTAS, "each setting has its counter");
 
 static bool is_limit(const char *name)
 {
@@ -33,6 +34,10 @@ void refusals_count(struct segment *segment, enum fault fault, const char *limit
     size_t counter = 0;
     if (!names_limit(fault) || !limit)
         return;
+    if (strncmp(limit, quota_prefix, strlen(quota_prefix)) == 0) {
+        atomic_fetch_add(&segment->refusals->counts[QUOTAS], 1);
+        return;
+    }
     while (counter < COUNT_OF(names) && (!is_limit(names[counter]) || strcmp(names[counter], limit) != 0))
         counter++;
     atomic_fetch_add(&segment->refusals->counts[counter < COUNT_OF(names) ? counter : OTHERS], 1);
@@ -43,7 +48,31 @@ const char *refusals_read(const struct segment *segment, int counter, uint64_t *
     *count_r = atomic_load(&segment->refusals->counts[counter]);
     if (counter == OTHERS)
         return "other";
+    if (counter == QUOTAS)
+        return "quotas";
     return (size_t)counter < COUNT_OF(names) && is_limit(names[counter]) ? names[counter] : NULL;
+}
+
+void refusals_count_quota(struct segment *segment, int ns, struct bytes code, int kind)
+{
+    struct refusals_of_quotas *of = &segment->refusals->quotas[ns];
+    uint64_t words[COUNT_OF(of->code)] = {0};
+    memcpy(words, code.data, code.size < sizeof words ? code.size : sizeof words);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        atomic_store(&of->code[i], words[i]);
+    atomic_fetch_add(&of->counts[kind], 1);
+}
+
+uint64_t refusals_read_quota(const struct segment *segment, int ns, int kind,
+                             char code_r[REFUSALS_CODE_BYTES + 1])
+{
+    const struct refusals_of_quotas *of = &segment->refusals->quotas[ns];
+    uint64_t words[COUNT_OF(of->code)];
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        words[i] = atomic_load(&of->code[i]);
+    memcpy(code_r, words, sizeof words);
+    code_r[sizeof words] = '\0';
+    return atomic_load(&of->counts[kind]);
 }
 
 size_t refusals_size(const struct board_sizes *sizes UNUSED)

@@ -4,11 +4,17 @@
 #define STAMPD_SEGMENT_REFUSALS_H
 
 #include "base/base.h"
+#include "base/bytes.h"
 #include "base/fault.h"
+#include "segment/namespaces.h"
 #include "segment/segment.h"
 
-enum { REFUSALS_MOST = 128 };
+enum { REFUSALS_MOST = 128, REFUSALS_QUOTAS = 32, REFUSALS_CODE_BYTES = 16 };
 struct refusals_board {
+    struct refusals_of_quotas {
+        _Alignas(64) _Atomic uint64_t code[REFUSALS_CODE_BYTES / 8];
+        _Atomic uint64_t counts[REFUSALS_QUOTAS];
+    } quotas[NAMESPACES_MOST];
     _Alignas(
         64) _Atomic uint64_t counts[REFUSALS_MOST]; /* in the order of the settings; the last: all others */
 };
@@ -19,6 +25,14 @@ void refusals_count(struct segment *segment, enum fault fault, const char *limit
 /* Name and count of a counter, from 0; NULL: there is no such counter, or it belongs to no limit.
  * REFUSALS_MOST is the end. */
 const char *refusals_read(const struct segment *segment, int counter, uint64_t *count_r);
+
+/* --- quotas --- */
+
+/* Counts a refusal by the quota `kind` (limiter.h) of a namespace with this code. */
+void refusals_count_quota(struct segment *segment, int ns, struct bytes code, int kind);
+/* The refusals by a quota of a namespace; 0: none.  `code_r`: the namespace's. */
+uint64_t refusals_read_quota(const struct segment *segment, int ns, int kind,
+                             char code_r[REFUSALS_CODE_BYTES + 1]);
 
 /* For board.c. */
 size_t refusals_size(const struct board_sizes *sizes);

@@ -3,8 +3,10 @@
 #include "serve/probe.h"
 
 #include "base/clock.h"
+#include "model/quotas.h"
 #include "segment/feed.h"
 #include "segment/hashers.h"
+#include "segment/limiter.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -109,6 +111,28 @@ static void add_refusals(struct builder *out, const struct segment *segment)
     }
 }
 
+/* Only quotas that have refused something: each namespace could have all of them. */
+static void add_quotas(struct builder *out, const struct segment *segment, int64_t now_ms)
+{
+    struct limiter_use use = limiter_use(segment, now_ms);
+    char code[REFUSALS_CODE_BYTES + 1];
+    builder_add_text(out, "# HELP stampd_quota_refused_total Requests that a quota has refused.\n"
+                          "# TYPE stampd_quota_refused_total counter\n");
+    for (int ns = 0; ns < namespaces_count(segment); ns++)
+        for (int kind = 0; kind < QUOTA_SUBJECTS * QUOTA_KINDS; kind++) {
+            uint64_t count = refusals_read_quota(segment, ns, kind, code);
+            if (count)
+                builder_printf(out, "stampd_quota_refused_total{ns=\"%s\",quota=\"%s\"} %llu\n", code,
+                               quotas_name(kind / QUOTA_KINDS, kind % QUOTA_KINDS),
+                               (unsigned long long)count);
+        }
+    add_metric(out, "gauge", "rate_counters", "Counters of rates in use.", use.used);
+    add_metric(out, "gauge", "rate_counters_most", "Counters of rates that there are.", use.most);
+    add_metric(out, "counter", "rate_counters_evicted_total",
+               "Counters of rates that were given to another subject too early, since none was free.",
+               use.evicted);
+}
+
 static void write_metrics(struct segment *segment, const struct instance *instance, struct builder *out)
 {
     struct sums sums = {0};
@@ -141,6 +165,7 @@ static void write_metrics(struct segment *segment, const struct instance *instan
     add_metric(out, "gauge", "password_digests", "Workers at the digest of a password.",
                (uint64_t)hashers_count(segment));
     add_refusals(out, segment);
+    add_quotas(out, segment, now_ms);
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);

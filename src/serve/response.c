@@ -260,7 +260,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     if (status == 401)
         add_header(head, "WWW-Authenticate", "Bearer realm=\"stampd\"");
     if (status == 503 || status == 429)
-        add_number_header(head, "Retry-After", RETRY_AFTER_S);
+        add_number_header(head, "Retry-After", reply->retry_after_s ? reply->retry_after_s : RETRY_AFTER_S);
     if (reply->etag && !reply->fault) {
         builder_add_text(head, "ETag: \"");
         builder_add_i64(head, reply->etag);

@@ -119,7 +119,8 @@ static void malformed_members(void **state UNUSED)
                  {"{\"options\":[]}", "options"},
                  {"{\"options\":{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}}", "options"},
                  {"{\"origins\":[\"https://a/\"]}", "origins"},
-                 {"{\"origins\":\"*\"}", "origins"}};
+                 {"{\"origins\":\"*\"}", "origins"},
+                 {"{\"quotas\":{\"address\":{\"requests\":\"few\"}}}", "quotas"}};
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         const struct ns_conf conf = namespace_read(
             arena, bytes_of(arena_printf(arena, "{\"database\":\"d\",\"state\":%s}", states[i])));
@@ -134,11 +135,29 @@ static void malformed_members(void **state UNUSED)
         assert_int_equal(conf.mode, ACCESS_CLOSED);
         assert_true(!conf.label.size && !conf.theme.size && !conf.message.size && !conf.options.size);
         assert_null(conf.origins);
+        assert_null(conf.quotas);
     }
     assert_int_equal(namespace_read(arena, BYTES("{")).state, NS_OFF);
     assert_int_equal(namespace_read(arena, BYTES("[]")).state, NS_OFF);
     assert_int_equal(namespace_read(arena, NO_BYTES).state, NS_ON);
     assert_null(namespace_read(arena, NO_BYTES).wrong);
+}
+
+static void rates_of_quotas(void **state UNUSED)
+{
+    const struct ns_conf conf = namespace_read(
+        arena,
+        BYTES(
+            "{\"quotas\":{\"account\":{\"writes\":\"60/min, burst 9\"},\"namespace\":{\"live\":\"5/d\"}}}"));
+    const struct quota_rate *writes = &conf.quotas->rates[QUOTA_ACCOUNT][QUOTA_WRITES];
+    const struct quota_rate *live = &conf.quotas->rates[QUOTA_NAMESPACE][QUOTA_LIVE];
+    assert_null(conf.wrong);
+    assert_true(writes->count == 60 && writes->period_ms == 60000 && writes->burst == 9);
+    assert_string_equal(writes->text, "60/min, burst 9");
+    assert_true(live->count == 5 && live->period_ms == 86400000 && live->burst == 5);
+    assert_int_equal(conf.quotas->kinds, 1 << QUOTA_WRITES | 1 << QUOTA_LIVE);
+    assert_false(conf.quotas->rates[QUOTA_ADDRESS][QUOTA_WRITES].count);
+    assert_string_equal(quotas_name(QUOTA_ACCOUNT, QUOTA_STREAMS), "account.streams");
 }
 
 static void sizes_of_members(void **state UNUSED)
@@ -195,6 +214,7 @@ int main(void)
         cmocka_unit_test(database_names),
         cmocka_unit_test(origins),
         cmocka_unit_test(malformed_members),
+        cmocka_unit_test(rates_of_quotas),
         cmocka_unit_test(sizes_of_members),
         cmocka_unit_test(members_change_and_the_others_stay),
     };

@@ -169,8 +169,15 @@ static enum fault collection_work(struct attempt *attempt)
     return fault;
 }
 
+static int quota(const struct call *call)
+{
+    const struct json *stream = json_member(call->param, "stream");
+    return stream && stream->kind == JSON_TRUE ? QUOTA_STREAMS : -1;
+}
+
 const struct operation builtin_collection = {.name = "collection",
                                              .right = RIGHT_READ,
                                              .is_safe = true,
+                                             .quota = quota,
                                              .work = collection_work,
                                              .afterwork = collection_stream};

@@ -74,6 +74,8 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         builder_printf(body, ",\"options\":%.*s", (int)conf.options.size, conf.options.data);
     if (conf.accounts_text.size)
         builder_printf(body, ",\"accounts\":%.*s", (int)conf.accounts_text.size, conf.accounts_text.data);
+    if (conf.quotas)
+        builder_printf(body, ",\"quotas\":%.*s", (int)conf.quotas->text.size, conf.quotas->text.data);
     if (conf.wrong)
         add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
     builder_add_text(body, "}");

@@ -341,5 +341,10 @@ static enum fault subs_work(struct attempt *attempt)
                                     request.arena, attempt->call->session);
 }
 
+static int quota(const struct call *call)
+{
+    return is_look(call) ? -1 : QUOTA_SUBSCRIPTIONS;
+}
+
 const struct operation builtin_subs = {
-    .name = "subs", .right = RIGHT_READ, .work = subs_work, .is_look = is_look};
+    .name = "subs", .right = RIGHT_READ, .work = subs_work, .is_look = is_look, .quota = quota};

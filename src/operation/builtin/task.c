@@ -205,8 +205,14 @@ static enum fault task_afterwork(struct attempt *attempt)
     return FAULT_NONE;
 }
 
+static int quota(const struct call *call UNUSED)
+{
+    return QUOTA_TASKS;
+}
+
 const struct operation builtin_task = {.name = "task",
                                        .right = RIGHT_PUBLIC,
                                        .work = task_work,
                                        .check = task_check,
+                                       .quota = quota,
                                        .afterwork = task_afterwork};

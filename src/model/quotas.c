@@ -1,0 +1,110 @@
+/* quotas: the member of a configuration, read strictly. */
+#include "model/quotas.h"
+
+static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
+static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",
+                                               "subscriptions", "live",   "streams"};
+#define NAMES(subject)                                                                                       \
+    {                                                                                                        \
+        subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live", \
+            subject ".streams"                                                                               \
+    }
+static const char *const names[QUOTA_SUBJECTS][QUOTA_KINDS] = {NAMES("address"), NAMES("account"),
+                                                               NAMES("namespace")};
+
+const char *quotas_name(enum quota_subject subject, enum quota_kind kind)
+{
+    return names[subject][kind];
+}
+
+static size_t find_word(const char *const *words, size_t count, struct bytes word)
+{
+    size_t place = 0;
+    while (place < count && !bytes_equal(word, bytes_of(words[place])))
+        place++;
+    return place;
+}
+
+/* --- a rate --- */
+
+/* Takes 1 to QUOTAS_COUNT_MOST from the beginning of the text. */
+static bool take_number(struct bytes *text, int64_t *number_r)
+{
+    size_t digits = 0;
+    for (*number_r = 0; digits < text->size && text->data[digits] >= '0' && text->data[digits] <= '9';
+         digits++)
+        if ((*number_r = *number_r * 10 + (text->data[digits] - '0')) > QUOTAS_COUNT_MOST)
+            return false;
+    text->data += digits;
+    text->size -= digits;
+    return digits && *number_r;
+}
+
+static bool take_word(struct bytes *text, struct bytes word)
+{
+    if (text->size < word.size || memcmp(text->data, word.data, word.size) != 0)
+        return false;
+    text->data += word.size;
+    text->size -= word.size;
+    return true;
+}
+
+static bool take_period(struct bytes *text, int64_t *period_ms_r)
+{
+    static const struct {
+        const char *word;
+        int64_t ms;
+    } periods[] = {{"/s", 1000}, {"/min", 60000}, {"/h", 3600000}, {"/d", 86400000}};
+    for (size_t i = 0; i < COUNT_OF(periods); i++)
+        if (take_word(text, bytes_of(periods[i].word))) {
+            *period_ms_r = periods[i].ms;
+            return true;
+        }
+    return false;
+}
+
+static bool read_rate(struct arena *arena, const struct json *value, struct quota_rate *rate_r)
+{
+    struct bytes text = value->value;
+    if (value->kind != JSON_STRING || !take_number(&text, &rate_r->count) ||
+        !take_period(&text, &rate_r->period_ms) || rate_r->count > rate_r->period_ms * QUOTAS_RATES_MOST)
+        return false;
+    rate_r->burst = rate_r->count;
+    if (text.size && (!take_word(&text, BYTES(", burst ")) || !take_number(&text, &rate_r->burst)))
+        return false;
+    rate_r->text = arena_copy(arena, value->value.data, value->value.size);
+    return !text.size;
+}
+
+/* --- the whole --- */
+
+static bool read_subject(struct arena *arena, const struct json *object, struct quotas *quotas)
+{
+    size_t subject = find_word(subjects, QUOTA_SUBJECTS, object->name);
+    if (subject == QUOTA_SUBJECTS || object->kind != JSON_OBJECT)
+        return false;
+    for (const struct json *member = object->first; member; member = member->next) {
+        size_t kind = find_word(kinds, QUOTA_KINDS, member->name);
+        if (kind == QUOTA_KINDS || !read_rate(arena, member, &quotas->rates[subject][kind]))
+            return false;
+        quotas->kinds |= 1u << kind;
+    }
+    return true;
+}
+
+bool quotas_read(struct arena *arena, const struct json *value, const struct quotas **quotas_r)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 64};
+    struct json *object;
+    struct json_problem problem;
+    struct quotas *quotas = ARENA_NEW(arena, struct quotas);
+    if (value->kind != JSON_OBJECT || value->text.size > QUOTAS_TEXT_MOST ||
+        json_read(arena, value->text, &limits, &object, &problem))
+        return false;
+    for (const struct json *member = object->first; member; member = member->next)
+        if (!read_subject(arena, member, quotas))
+            return false;
+    quotas->text = value->text;
+    *quotas_r = quotas;
+    return true;
+}

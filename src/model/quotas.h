@@ -1,0 +1,56 @@
+/* quotas: how much one address, one account and the whole namespace may do: the member `quotas` of a
+ * namespace's configuration (model/namespace.h).  Pure.
+ *
+ *   {"address": {"requests": "600/min", "writes": "60/min, burst 10"}, "account": {…},
+ *    "namespace": {"requests": "6000/min"}}
+ *
+ * A rate is "COUNT/PERIOD" or "COUNT/PERIOD, burst NUMBER"; a period is s, min, h or d.  The burst is what
+ * may come at once; absent: COUNT.  What has no member is not limited. */
+#ifndef STAMPD_MODEL_QUOTAS_H
+#define STAMPD_MODEL_QUOTAS_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "edge/json.h"
+
+enum quota_subject { QUOTA_ADDRESS, QUOTA_ACCOUNT, QUOTA_NAMESPACE, QUOTA_SUBJECTS };
+/* What is counted: requests; those that may change something; tasks requested; subscriptions declared or
+ * changed; connections for live events opened; streamed collections begun. */
+enum quota_kind {
+    QUOTA_REQUESTS,
+    QUOTA_WRITES,
+    QUOTA_TASKS,
+    QUOTA_SUBSCRIPTIONS,
+    QUOTA_LIVE,
+    QUOTA_STREAMS,
+    QUOTA_KINDS
+};
+
+enum {
+    QUOTAS_TEXT_MOST = 4096,        /* bytes of the member */
+    QUOTAS_COUNT_MOST = 1000000000, /* of events and of a burst */
+    QUOTAS_RATES_MOST = 8           /* events in a millisecond */
+};
+
+struct quota_rate {
+    int64_t count, period_ms, burst; /* count 0: not limited */
+    const char *text;                /* as written */
+};
+
+struct quotas {
+    struct quota_rate rates[QUOTA_SUBJECTS][QUOTA_KINDS];
+    unsigned kinds;    /* bits: kinds with a rate */
+    struct bytes text; /* as written */
+};
+
+/* In the arena; false: malformed.  `value` may be shallow. */
+MUST_USE bool quotas_read(struct arena *arena, const struct json *value, const struct quotas **quotas_r);
+/* What quotas_read expects, one sentence. */
+#define QUOTAS_EXPECTED                                                                                      \
+    "An object with address, account, namespace is expected, each an object of rates like \"600/min\" or "   \
+    "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams."
+
+/* "address.requests"; static. */
+const char *quotas_name(enum quota_subject subject, enum quota_kind kind);
+
+#endif

@@ -1,0 +1,23 @@
+/* quota: counts what a caller does against the quotas of the namespace (model/quotas.h), by the limiter of
+ * the shared segment.
+ *
+ * A quota is counted for the address, then the account, then the namespace: what a narrower quota refuses
+ * does not use the wider one.  What is refused for another reason later stays counted.  Without effect: the
+ * administrator, tasks, the address of a client without limits (setting exempt_clients), a namespace without
+ * quotas. */
+#ifndef STAMPD_OPERATION_QUOTA_H
+#define STAMPD_OPERATION_QUOTA_H
+
+#include "operation/operation.h"
+#include "operation/reply.h"
+#include "operation/worker_context.h"
+
+/* Counts one event of this kind.  FAULT_XBUSY, recorded in the reply with the name of the quota, its rate and
+ * the time to wait.  Valid after access_enter. `ns`: index of the namespace. */
+MUST_USE enum fault quota_take(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                               enum quota_kind kind);
+/* Counts a request that runs this operation; NULL: an unknown one. */
+MUST_USE enum fault quota_enter(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                                const struct operation *operation);
+
+#endif

@@ -1,0 +1,311 @@
+"""Quotas: each kind, for each subject, on each path that it counts: so many as the burst are served, the next is refused with the name
+of the quota and the time to wait; another address, another namespace, another kind and the administrator are not affected."""
+import itertools
+import json
+import shutil
+import socket
+
+import pytest
+
+from door_client import Client
+from kit import Kit
+from schema import Schemas
+from stack import refused, wait_until
+
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open'},
+         'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0}}
+BURST = 5
+SCHEMA = {'Note': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}},
+                   'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
+NOTE = {'c': 'Note', 'id': 'one', 'items': [{'c': 'Main', 'j': {'team': 'red'}}]}
+NAMED, SESSION = {'c': 'Note', 'id': 'one'}, 'a-session-of-somebody'
+NUMBERS = itertools.count(2)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings']['modules'] = str(kit.build('tasks.c'))
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+@pytest.fixture(scope='module')
+def demo(stack, tmp_path_factory):
+    for ns in ('demo', 'lab'):
+        Schemas(stack, tmp_path_factory.mktemp(ns)).apply(ns, SCHEMA)
+        stack.put(ns, NOTE)
+    return stack
+
+
+@pytest.fixture
+def client(demo):
+    """Each time another address."""
+    made = []
+
+    def client():
+        number = next(NUMBERS)
+        made.append(Client(demo, f'127.0.{number // 250}.{number % 250 + 1}'))
+        return made[-1]
+    yield client
+    for one in made:
+        one.close()
+    set_quotas(demo, None)
+
+
+def set_quotas(stack, quotas, ns='demo'):
+    return stack.op('z', 'ns', {'set': {'ns': ns, 'quotas': quotas}}, admin=True)
+
+
+def forget(stack):
+    """The counters are gone with the segment."""
+    stack.restart_stampd()
+
+
+# --- what is counted ---
+
+def op(name, param=None, **more):
+    return lambda client, ns: client.op(ns, name, param, **more)
+
+
+def resource(method, id_, body=None):
+    return lambda client, ns: client.ask(method, f'/{ns}/doc/Note/{id_}', body)
+
+
+class Opened:
+    """Of an answer that does not end: its status; of a refusal, all of it."""
+
+    def __init__(self, client, ns, path):
+        connection = client.connect()
+        client.send(connection, 'POST', f'/{ns}/{path}', {'defs': ['Note']})
+        response = connection.getresponse()
+        self.status, self.code, self.args = response.status, '', []
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        if self.status != 200:
+            problem = json.loads(response.read())
+            self.code, self.args = problem['code'], problem['args']
+        else:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        connection.close()
+
+
+ALL = {'c': 'Note', 'collection': 'all', 'value': 'red', 'want': 'docs'}
+# kind: the requests that it counts
+COUNTED = {
+    'requests': {
+        'get': op('get', {'docs': [NAMED]}), 'get by GET': lambda client, ns: client.ask('GET', f'/{ns}/op/get?param={{"docs":[]}}'),
+        'sync': op('sync', syncs=[NAMED]), 'list': op('list', {}), 'put': op('put', {'docs': [NOTE]}), 'GET': resource('GET', 'one'),
+        'PUT': resource('PUT', 'two', {'items': NOTE['items']}), 'collection': op('collection', ALL), 'public': op('Quiet', {'id': 'x'}),
+        'find': op('find', {'c': 'Note', 'i': 'Main', 'want': 'ids', 'id': {'t': 'eq', 'v1': 'one'}}), 'task': op('task', {'op': 'Count', 'param': {'id': 'x'}}),
+        'subs': op('subs', {'defs': ['Note']}, session=SESSION)},
+    'writes': {
+        'put': op('put', {'docs': [NOTE]}), 'PUT': resource('PUT', 'two', {'items': NOTE['items']}),
+        'PATCH': resource('PATCH', 'one', {'items': NOTE['items']}), 'DELETE': resource('DELETE', 'three'),
+        'public': op('Quiet', {'id': 'x'}), 'task': op('task', {'op': 'Count', 'param': {'id': 'x'}}),
+        'subs': op('subs', {'defs': ['Note']}, session=SESSION)},
+    'tasks': {'task': op('task', {'op': 'Count', 'param': {'id': 'x'}})},
+    'subscriptions': {'subs': op('subs', {'defs': ['Note']}, session=SESSION)},
+    'live': {'live': lambda client, ns: Opened(client, ns, 'live')},
+    'streams': {'stream': op('collection', {**ALL, 'stream': True})},
+}
+# Requests that only the kind `requests` counts.
+READS = [op('get', {'docs': [NAMED]}), op('sync', syncs=[NAMED]), resource('GET', 'one'), op('collection', ALL), op('subs', session=SESSION)]
+MATRIX = [(kind, path) for kind, paths in COUNTED.items() for path in paths]
+SERVED = (200, 201, 204, 404)  # 404: DELETE of what is not there
+
+
+def rate(count=BURST):
+    return f'{count}/d'
+
+
+def is_served(reply):
+    return reply.status in SERVED and reply.code != 'XBUSY'
+
+
+def assert_refused(reply, name, text):
+    assert (reply.status, reply.code, reply.args) == (429, 'XBUSY', [f'quotas.{name}', text]), reply
+    assert 1 <= int(reply.headers['retry-after']) <= 86400 // BURST + 1
+
+
+@pytest.mark.parametrize('kind, path', MATRIX)
+def test_an_address_may_do_so_much(demo, client, kind, path):
+    send, greedy, other = COUNTED[kind][path], client(), client()
+    set_quotas(demo, {'address': {kind: rate()}})
+    assert [is_served(send(greedy, 'demo')) for _ in range(BURST)] == [True] * BURST
+    for _ in range(3):  # by several workers
+        assert_refused(send(greedy, 'demo'), f'address.{kind}', rate())
+    assert is_served(send(other, 'demo')), 'another address'
+    assert is_served(send(greedy, 'lab')), 'another namespace'
+    if kind != 'requests':
+        assert all(is_served(read(greedy, 'demo')) for read in READS), 'another kind'
+    demo.put('demo', NOTE, admin=True)
+    assert demo.metrics()[f'stampd_quota_refused_total{{ns="demo",quota="address.{kind}"}}'] >= 3
+
+
+@pytest.mark.parametrize('kind', COUNTED)
+def test_a_namespace_may_be_asked_for_so_much(demo, client, kind):
+    forget(demo)
+    set_quotas(demo, {'namespace': {kind: rate()}, 'address': {kind: rate(BURST - 2)}})
+    path, send = next(iter(COUNTED[kind].items()))
+    one, two, three = client(), client(), client()
+    assert [is_served(send(one, 'demo')) for _ in range(BURST + 3)] == [True] * (BURST - 2) + [False] * 5
+    assert [is_served(send(two, 'demo')) for _ in range(2)] == [True] * 2, 'what an address was refused does not count for the namespace'
+    assert_refused(send(two, 'demo'), f'namespace.{kind}', rate())
+    assert_refused(send(three, 'demo'), f'namespace.{kind}', rate())
+    assert is_served(send(three, 'lab')), path
+    demo.op('demo', 'get', {'docs': []}, admin=True)
+
+
+def test_the_administrator_is_not_limited(demo, client):
+    set_quotas(demo, {subject: {kind: rate(1) for kind in COUNTED} for subject in ('address', 'namespace', 'account')})
+    one = client()
+    key = {'Authorization': f'Bearer {demo.key}'}
+    for _ in range(3 * BURST):
+        assert one.ask('POST', '/demo/op/put', {'param': {'docs': [NOTE]}}, **key).status == 200
+        assert one.ask('POST', '/demo/op/task', {'param': {'op': 'Count', 'param': {'id': 'x'}}}, **key).status == 200
+    assert demo.op('demo', 'get', {'docs': []})['out'] is not None  # it has used nothing
+    refused('XBUSY', demo.op, 'demo', 'get', {'docs': []}, status=429)
+
+
+def test_an_exempt_client_has_no_quota_of_an_address(demo, client):
+    set_quotas(demo, {'address': {'requests': rate(1)}})
+    for _ in range(10):  # 127.0.0.1
+        demo.op('demo', 'get', {'docs': []})
+
+
+def test_rates_fill_up_again(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': '20/s, burst 1'}})
+    served = 0
+
+    def is_enough():
+        nonlocal served
+        served += one.op('demo', 'get', {'docs': []}).status == 200
+        return served >= 5
+    wait_until(is_enough)
+
+
+def test_a_change_holds_at_the_next_request(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate(1)}})
+    assert is_served(one.op('demo', 'get', {'docs': []}))
+    assert not is_served(one.op('demo', 'get', {'docs': []}))
+    set_quotas(demo, {'address': {'writes': rate(1)}})
+    assert [is_served(one.op('demo', 'get', {'docs': []})) for _ in range(9)] == [True] * 9
+
+
+def test_a_namespace_without_quotas_has_those_of_z(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate()}}, 'z')
+    try:
+        assert [is_served(one.op('demo', 'get', {'docs': []})) for _ in range(BURST + 1)] == [True] * BURST + [False]
+        assert is_served(one.op('lab', 'get', {'docs': []})), 'each namespace is counted by itself'
+        set_quotas(demo, {})
+        assert is_served(one.op('demo', 'get', {'docs': []})), 'its own, though empty, come first'
+    finally:
+        set_quotas(demo, None, 'z')
+
+
+def test_counters_outlive_workers(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate()}})
+    for _ in range(BURST):
+        assert is_served(one.op('demo', 'get', {'docs': []}))
+    before = set(demo.worker_pids())
+    for pid in before:
+        demo.kill_worker(pid)
+    wait_until(lambda: len(set(demo.worker_pids()) - before) >= 3, what='new workers')
+    assert_refused(one.op('demo', 'get', {'docs': []}), 'address.requests', rate())
+    forget(demo)
+    assert is_served(one.op('demo', 'get', {'docs': []})), 'not the segment'
+
+
+# --- configuration ---
+
+GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s'}}, {'namespace': {'live': '3/d, burst 1000000000'}},
+        {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
+        {'address': {'requests': '8000/s', 'writes': '480000/min'}}]
+WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
+         *({'address': {'requests': text}} for text in (
+             '', '5', '/s', '5/', '0/s', '-1/s', '+1/s', '5 /s', '5/ s', '5/sec', '5/ms', '5/w', '5/min ', ' 5/min', '5/min,burst 3', '5/min, burst',
+             '5/min, burst 0', '5/min, burst 3 ', '5/min, burst -1', '1e3/s', '5.0/s', '0x5/s', '1000000001/d', '5/min, burst 1000000001',
+             '8001/s', '480001/min', '99999999999999999999/s', '5/s\u0000', '５/s', '5/s; drop'))]
+
+
+@pytest.mark.parametrize('quotas', GOOD)
+def test_good_ones(demo, client, quotas):
+    set_quotas(demo, quotas)
+    assert demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']['quotas'] == quotas
+
+
+@pytest.mark.parametrize('quotas', WRONG, ids=lambda quotas: json.dumps(quotas)[:60])
+def test_wrong_ones_are_refused(demo, client, quotas):
+    problem = refused(('AJSON' if '\\u0000' in json.dumps(quotas) else 'AARG'), set_quotas, demo, quotas)
+    assert problem.code == 'AJSON' or problem.body['at'].startswith('/param/set/quotas')
+    assert 'quotas' not in demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']
+
+
+def test_a_malformed_one_in_the_document_counts_as_none(demo, client):
+    present = demo.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
+    demo.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**present, 'quotas': {'address': {'requests': 'few'}}}}]}, admin=True)
+    assert is_served(client().op('demo', 'get', {'docs': []}))
+    assert demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']['malformed'] == 'quotas'
+
+
+def test_stampctl_sets_and_prints_them(demo, client):
+    wanted = {'address': {'requests': '600/min, burst 50'}, 'namespace': {'writes': '5/s'}}
+    demo.admin('ns', 'quotas', 'demo', json.dumps(wanted))
+    assert json.loads(demo.admin('ns', 'quotas', 'demo').out) == wanted
+    assert demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']['quotas'] == wanted
+    assert 'expected' in demo.admin('ns', 'quotas', 'demo', '{"address":{"requests":1}}', status=1).error
+    assert json.loads(demo.admin('ns', 'quotas', 'demo').out) == wanted
+    demo.admin('ns', 'quotas', 'demo', '--none', '{}', status=2)
+    demo.admin('ns', 'quotas', 'demo', '--none')
+    assert demo.admin('ns', 'quotas', 'demo').out == ''
+    demo.admin('ns', 'quotas', 'nowhere', '{}', status=1)
+
+
+# --- hostile ---
+
+def test_nobody_chooses_another_address(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate()}})
+    headers = [{}, {'X_Forwarded_For': '198.51.100.1'}, {'X_Stampd_Client': '198.51.100.2'}, {'STAMPD_CLIENT': '198.51.100.3'},
+               {'Forwarded': 'for=198.51.100.4'}, {'X_Real_IP': '198.51.100.5'}]
+    replies = [one.ask('GET', '/demo/op/get?param={"docs":[]}', **headers[i % len(headers)]) for i in range(4 * BURST)]
+    assert sum(reply.status == 200 for reply in replies) == BURST
+
+
+def test_what_is_refused_for_another_reason_counts_too(demo, client):
+    """Who sends nonsense uses the server as well."""
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate()}})
+    nonsense = [op('nowhere', {}), op('get', {'docs': 7}), resource('GET', 'no-such-one'), op('ns', {'list': {}}), op('get', {'docs': [{'c': '?'}]})]
+    assert all(reply.code != 'XBUSY' for reply in (send(one, 'demo') for send in nonsense))
+    assert_refused(one.op('demo', 'get', {'docs': []}), 'address.requests', rate())
+
+
+def test_names_that_are_no_namespace_use_no_counter(demo, client):
+    one = client()
+    set_quotas(demo, {'address': {'requests': rate()}})
+    for number in range(50):
+        assert one.ask('GET', f'/no{number}/op/get?param={{"docs":[]}}').code == 'NNAMESPACE'
+    assert is_served(one.op('demo', 'get', {'docs': []}))
+
+
+def test_a_crowd_fills_the_table(demo, client):
+    """More addresses than there are counters: nobody new is refused for it, and who owes most stays refused."""
+    forget(demo)
+    set_quotas(demo, {'address': {'requests': rate()}})
+    greedy = client()
+    for _ in range(BURST):
+        assert is_served(greedy.op('demo', 'get', {'docs': []}))
+    assert_refused(greedy.op('demo', 'get', {'docs': []}), 'address.requests', rate())
+    most = int(demo.metrics()['stampd_rate_counters_most'])
+    for number in range(most + most // 4):
+        with Client(demo, f'127.{1 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}') as stranger:
+            assert stranger.op('demo', 'get', {'docs': []}).status == 200
+    metrics = demo.metrics()
+    assert metrics['stampd_rate_counters_evicted_total'] > 0
+    assert metrics['stampd_rate_counters'] > 0.9 * most
+    assert_refused(greedy.op('demo', 'get', {'docs': []}), 'address.requests', rate())
