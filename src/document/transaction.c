@@ -135,7 +135,7 @@ static size_t bytes_most(const struct transaction *transaction)
 /* Inside the REPEATABLE READ snapshot: what is loaded there may be older than the stamps, so it is not
  * cached. */
 static enum fault find_in_snapshot(struct transaction *transaction, const struct document_name *names,
-                                   size_t count, struct found *found)
+                                   size_t count, size_t most, struct found *found)
 {
     struct documents *documents = transaction->documents;
     struct load *loads = ARENA_ARRAY(transaction->arena, struct load, count);
@@ -143,8 +143,8 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
         loads[i] = (struct load){.class = names[i].class, .id = names[i].id};
         found[i].document = NULL;
     }
-    enum fault fault = store_load_part(documents->store, transaction->ns, transaction->arena, loads, count,
-                                       bytes_most(transaction));
+    enum fault fault =
+        store_load_part(documents->store, transaction->ns, transaction->arena, loads, count, most);
     for (size_t i = 0; !fault && i < count && loads[i].document; i++) {
         arena_defer(transaction->arena, release, loads[i].document);
         found[i] = (struct found){.document = loads[i].document, .from_database = true};
@@ -160,7 +160,7 @@ static enum fault find_newest(struct transaction *transaction, const struct docu
 {
     enum fault fault =
         transaction->in_snapshot
-            ? find_in_snapshot(transaction, names, count, found)
+            ? find_in_snapshot(transaction, names, count, bytes_most(transaction), found)
             : documents_find_newest(transaction->documents, transaction->ns, transaction->arena, names, count,
                                     bytes_most(transaction), found);
     for (size_t i = 0; i < count && !fault; i++)
@@ -259,7 +259,7 @@ enum fault transaction_read(struct transaction *transaction, struct document_nam
         struct found found;
         enum fault fault =
             transaction->in_snapshot
-                ? find_in_snapshot(transaction, &name, 1, &found)
+                ? find_in_snapshot(transaction, &name, 1, bytes_most(transaction), &found)
                 : documents_find_tolerated(transaction->documents, transaction->ns, transaction->arena, name,
                                            tolerance_s * 1000, &found);
         if (fault)
@@ -268,6 +268,19 @@ enum fault transaction_read(struct transaction *transaction, struct document_nam
     }
     *document_r = entry->found.document;
     return FAULT_NONE;
+}
+
+enum fault transaction_newest(struct transaction *transaction, const struct document_name *names,
+                              size_t count, size_t most, const struct document **documents_r)
+{
+    if (!transaction->in_snapshot)
+        return documents_newest_part(transaction->documents, transaction->ns, transaction->arena, names,
+                                     count, most, documents_r);
+    struct found *found = ARENA_ARRAY(transaction->arena, struct found, count);
+    enum fault fault = find_in_snapshot(transaction, names, count, most, found);
+    for (size_t i = 0; !fault && i < count; i++)
+        documents_r[i] = found[i].document;
+    return fault;
 }
 
 /* --- validation of a read-only operation --- */

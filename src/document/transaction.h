@@ -32,6 +32,10 @@ void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most)
  * fetched at 0 before stays so. */
 MUST_USE enum fault transaction_read(struct transaction *transaction, struct document_name name,
                                      int64_t tolerance_s, const struct document **document_r);
+/* The newest copies, as documents_newest_part, but of the instant of the snapshot if the transaction reads in
+ * one.  They are not validated: what they decide was true during this try. */
+MUST_USE enum fault transaction_newest(struct transaction *transaction, const struct document_name *names,
+                                       size_t count, size_t bytes_most, const struct document **documents_r);
 /* The validation stores this answer in its commit, which then happens even if no document changed;
  * idempotency->version is that of the commit. `idempotency` is borrowed until then.  FAULT_STALE of the
  * validation may now mean that an answer is already stored under this name. */

@@ -32,6 +32,17 @@ struct delta delta_compute(const struct document *source, struct client_copy hel
     return delta;
 }
 
+/* A copy under another view is treated as one of a version that the source has never had. */
+struct delta delta_compute_view(const struct document *source, struct client_copy held,
+                                struct bytes held_view, const struct view *view)
+{
+    if (held.version > 0 && !bytes_equal(held_view, view_name(view)))
+        held.version = INT64_MAX;
+    struct delta delta = delta_compute(source, held);
+    delta.view = view_is_whole(view) ? NULL : view;
+    return delta;
+}
+
 static bool is_whole_copy(const struct delta *delta)
 {
     return !delta->with_tombstones;
@@ -40,12 +51,16 @@ static bool is_whole_copy(const struct delta *delta)
 /* Does the delta contain the item itself? */
 static bool is_in(const struct delta *delta, const struct item *item)
 {
+    if (!view_shows(delta->view, item->iclass))
+        return false;
     return item->version > delta->since && (delta->with_tombstones || !item_is_tombstone(item));
 }
 
 /* Does the delta list its name as still existing? */
 static bool is_named(const struct delta *delta, const struct item *item)
 {
+    if (!view_shows(delta->view, item->iclass))
+        return false;
     return delta->with_keys && item->version <= delta->since && !item_is_tombstone(item);
 }
 
@@ -59,10 +74,11 @@ bool delta_is_empty(const struct delta *delta)
 size_t delta_size(const struct delta *delta)
 {
     const struct document *source = delta->source;
-    size_t size = source->json_header + STAMP_DIGITS + strlen(",'items':[],'dels':[],'clkeys':[]}");
+    size_t size = source->json_header + STAMP_DIGITS + strlen(",'w':'','items':[],'dels':[],'clkeys':[]}") +
+                  view_name(delta->view).size;
     if (delta_is_empty(delta))
         return size;
-    if (is_whole_copy(delta))
+    if (is_whole_copy(delta) && !delta->view)
         return size + source->json.size;
     for (const struct item *item = source->items; item < source->items + source->item_count; item++) {
         if (is_in(delta, item))
@@ -135,7 +151,9 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
         builder_add_text(builder, "}");
         return;
     }
-    if (is_whole_copy(delta)) { /* `,"items":[…]` copied from the ready JSON */
+    if (delta->view)
+        view_write_name(delta->view, builder);
+    if (is_whole_copy(delta) && !delta->view) { /* `,"items":[…]` copied from the ready JSON */
         builder_add(builder, source->json.data + source->json_header,
                     source->json.size - source->json_header - 1);
         builder_add_text(builder, ",\"dels\":[");

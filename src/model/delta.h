@@ -7,13 +7,15 @@
  * - v >= dtime (case 1)                 items and tombstones newer than v; dt = max(dt of the copy, dtime)
  * - v < dtime (case 2)                  the same, and `clkeys`: the live items that are not newer; dt = dtime
  * - v > the source's version            (older source, restored database) case 2 with v 0: `clkeys` is empty,
- *                                       all items are sent */
+ *                                       all items are sent
+ * - a copy under another view           the same: what the caller no longer sees goes with the copy */
 #ifndef STAMPD_MODEL_DELTA_H
 #define STAMPD_MODEL_DELTA_H
 
 #include "base/base.h"
 #include "base/builder.h"
 #include "model/document.h"
+#include "model/view.h"
 
 /* The state of the client's copy, as the client sent it; version 0: no copy. */
 struct client_copy {
@@ -26,17 +28,23 @@ struct delta {
     int64_t since;                 /* items with a version above this are included */
     bool with_tombstones;          /* tombstones above `since` are included */
     bool with_keys;                /* the live items up to `since` are listed by class and key */
+    const struct view *view;       /* what the client sees of the source; NULL: all of it */
 };
 
 struct delta delta_compute(const struct document *source, struct client_copy held);
+/* The same for a client that sees the source under a view, which must live as long, and whose copy was of the
+ * view `held_view` (view_name). */
+struct delta delta_compute_view(const struct document *source, struct client_copy held,
+                                struct bytes held_view, const struct view *view);
 
 /* Does the delta carry nothing?  Also true for a document that does not exist. */
 bool delta_is_empty(const struct delta *delta);
 /* An upper bound of the bytes that delta_write_json appends. */
 size_t delta_size(const struct delta *delta);
 
-/* Appends {"c","id","v","ct","dt","items":[…],"dels":[…]} and `clkeys` in case 2; for a document that does
- * not exist {"c","id","v":0,"ct":0,"dt":0}.  An unchanged document costs one copy of the prepared header. */
+/* Appends {"c","id","v","ct","dt","items":[…],"dels":[…]}, `w` before `items` if the view hides something,
+ * and `clkeys` in case 2; for a document that does not exist {"c","id","v":0,"ct":0,"dt":0}.  An unchanged
+ * document costs one copy of the prepared header. */
 void delta_write_json(const struct delta *delta, struct builder *builder);
 
 /* Returns the client's copy after the delta; `copy` may be NULL (no copy).  A new snapshot, which may be a

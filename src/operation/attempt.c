@@ -59,6 +59,7 @@ static void clear(struct attempt *attempt)
     reply->cookie = NULL;
     attempt->schema = NULL;
     attempt->grants = NULL;
+    attempt->stand_ins = NULL;
     attempt->is_final = false;
     attempt->retry_after_s = 0;
 }

@@ -32,11 +32,12 @@ struct call_file {
     struct bytes content;
 };
 
-/* A condition on the version of a document. */
+/* A condition on the version of a document, and on what the caller sees of it. */
 struct version_condition {
     bool is_given;
     bool is_any; /* any version: the document must exist */
     const int64_t *versions;
+    const struct bytes *views; /* each version's view (model/view.h); "": the whole document */
     size_t count;
 };
 

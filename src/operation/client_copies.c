@@ -16,6 +16,7 @@ struct client_copies_scan {
     const char *last;
 };
 
+enum { VIEW_NAME_MOST = 64 };
 enum { ELEMENT_BYTES_LEAST = sizeof "{\"c\":\"C\",\"id\":\"i\",\"v\":0,\"ct\":0,\"dt\":0}" };
 
 /* Does not take the last brace. */
@@ -128,7 +129,7 @@ static enum fault take_stamp(const struct reader *reader, const struct json *obj
 
 /* The members of an element; NULL: absent. */
 struct client_copies_element {
-    const struct json *class, *id, *version, *ctime, *dtime;
+    const struct json *class, *id, *version, *ctime, *dtime, *view;
     uint32_t count; /* members that are one of these */
 };
 
@@ -140,7 +141,10 @@ static struct client_copies_element look_at(const struct json *object)
         const char *name = member->name.data;
         const struct json **place = NULL;
         if (member->name.size == 1)
-            place = *name == 'c' ? &element.class : *name == 'v' ? &element.version : NULL;
+            place = *name == 'c'   ? &element.class
+                    : *name == 'v' ? &element.version
+                    : *name == 'w' ? &element.view
+                                   : NULL;
         else if (member->name.size == 2)
             place = memcmp(name, "id", 2) == 0   ? &element.id
                     : memcmp(name, "ct", 2) == 0 ? &element.ctime
@@ -154,21 +158,45 @@ static struct client_copies_element look_at(const struct json *object)
     return element;
 }
 
+/* Any text that names no view of today is that of another one: the client gets a complete copy. */
+static enum fault take_view(const struct reader *reader, const struct json *object, const struct json *value,
+                            struct bytes *view_r)
+{
+    *view_r = BYTES("");
+    if (!value || value->kind == JSON_NULL)
+        return FAULT_NONE;
+    if (value->kind != JSON_STRING || value->value.size > VIEW_NAME_MOST)
+        return reader_wrong(reader, object, "w", "The w of an earlier answer is expected.");
+    *view_r = value->value;
+    return FAULT_NONE;
+}
+
 static enum fault read_element(const struct reader *reader, const struct json *object,
-                               struct document_name *name, struct client_copy *held)
+                               struct document_name *name, struct client_copy *held, struct bytes *view_r)
 {
     if (object->kind != JSON_OBJECT)
-        return reader_wrong_value(reader, object, "syncs", "Objects with c, id, v, ct and dt are expected.");
+        return reader_wrong_value(reader, object, "syncs",
+                                  "Objects with c, id, v, ct, dt and w are expected.");
     struct client_copies_element element = look_at(object);
     enum fault fault =
-        element.count < object->count ? reader_members(reader, object, "c id v ct dt") : FAULT_NONE;
+        element.count < object->count ? reader_members(reader, object, "c id v ct dt w") : FAULT_NONE;
     if (!fault)
         fault = take_stamp(reader, object, "v", element.version, &held->version);
     if (!fault)
         fault = take_stamp(reader, object, "ct", element.ctime, &held->ctime);
     if (!fault)
         fault = take_stamp(reader, object, "dt", element.dtime, &held->dtime);
+    if (!fault)
+        fault = take_view(reader, object, element.view, view_r);
     return fault ? fault : reader_take_name(reader, object, element.class, element.id, name);
+}
+
+static void note_view(struct arena *arena, struct client_copies *client_copies, size_t most,
+                      struct bytes view)
+{
+    if (!client_copies->views)
+        client_copies->views = ARENA_ARRAY(arena, struct bytes, most);
+    client_copies->views[client_copies->count] = view;
 }
 
 static enum fault check_count(const struct reader *reader, size_t count)
@@ -203,8 +231,11 @@ enum fault client_copies_read(const struct reader *reader, const struct json *sy
     client_copies->names = ARENA_ROOM(arena, struct document_name, syncs->count);
     client_copies->held = ARENA_ROOM(arena, struct client_copy, syncs->count);
     for (const struct json *element = syncs->first; element && !fault; element = element->next) {
+        struct bytes view = BYTES("");
         fault = read_element(reader, element, &client_copies->names[client_copies->count],
-                             &client_copies->held[client_copies->count]);
+                             &client_copies->held[client_copies->count], &view);
+        if (!fault && view.size)
+            note_view(arena, client_copies, syncs->count, view);
         client_copies->count++;
     }
     *client_copies_r = client_copies;

@@ -16,11 +16,18 @@ struct client_copies {
     size_t count;
     struct document_name *names; /* ids are slices of the body */
     struct client_copy *held;
+    struct bytes *views; /* the views that the copies are of (model/view.h); NULL: all of whole documents */
 };
 
-/* Reads the body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no escapes, stamps of 15
- * digits or 0.  In the arena; NULL: it has another form.  The rest after the list, from the name of the next
- * member to the end of the body, is not checked; NO_BYTES: nothing follows. */
+/* The view of a copy; "": the whole document. */
+static inline struct bytes client_copies_view(const struct client_copies *client_copies, size_t place)
+{
+    return client_copies->views ? client_copies->views[place] : BYTES("");
+}
+
+/* Reads the body {"syncs":[{"c","id","v","ct","dt"},…]}: members in this order, no others, no escapes, stamps
+ * of 15 digits or 0.  In the arena; NULL: it has another form.  The rest after the list, from the name of the
+ * next member to the end of the body, is not checked; NO_BYTES: nothing follows. */
 struct client_copies *client_copies_read_fast(struct arena *arena, struct bytes body, struct bytes *others_r);
 /* Are their number and the lengths of their ids within the limits? */
 MUST_USE enum fault client_copies_check(const struct reader *reader,

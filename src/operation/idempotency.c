@@ -138,6 +138,10 @@ static struct bytes digest_of(struct call *call)
     add_part(&parts, bytes_of(param));
     add_part(&parts, call->key);
     add_part(&parts, call->admin);
+    if (call->caller.account.data) { /* however it was proven: a claimed one has the same name */
+        builder_add_text(&parts, "account ");
+        add_part(&parts, call->caller.account);
+    }
     for (size_t i = 0; i < call->path_count; i++)
         add_part(&parts, call->path[i]);
     for (size_t i = 0; i < call->file_count; i++)

@@ -3,6 +3,16 @@
 
 #include "operation/reply.h"
 
+/* What is read in a snapshot may not enter the cache. */
+static enum fault load_newest(struct attempt *attempt, const struct document_name *names, size_t count,
+                              size_t bytes_most, const struct document **documents_r)
+{
+    if (attempt->is_open)
+        return transaction_newest(attempt->transaction, names, count, bytes_most, documents_r);
+    return documents_newest_part(attempt->worker_context->documents, attempt->ns, attempt->call->arena, names,
+                                 count, bytes_most, documents_r);
+}
+
 static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
 {
     struct attempt *attempt = context;
@@ -58,6 +68,128 @@ enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct
     return question.fault;
 }
 
+/* --- what is shown --- */
+
+static void release(void *document)
+{
+    document_release(document);
+}
+
+static struct document *absence_of(struct attempt *attempt, const struct document *document)
+{
+    const struct header header = {.class = document->header.class, .id = document->header.id};
+    struct document *absent = document_build(&header, NULL, 0);
+    arena_defer(attempt->call->arena, release, absent);
+    return absent;
+}
+
+static enum fault show(struct attempt *attempt,
+                       enum fault (*decide)(struct attempt *, const struct document *, bool *,
+                                            struct rules_view *),
+                       const struct document **document, struct view *view_r)
+{
+    bool may;
+    *view_r = (struct view){0};
+    if (!attempt->call->rules || !document_exists(*document))
+        return FAULT_NONE;
+    enum fault fault = decide(attempt, *document, &may, &view_r->rules);
+    if (fault)
+        return fault;
+    if (may)
+        view_r->name = rules_view_name(&view_r->rules, attempt->call->arena);
+    else
+        *document = absence_of(attempt, *document);
+    return FAULT_NONE;
+}
+
+enum fault judge_show(struct attempt *attempt, const struct document **document, struct view *view_r)
+{
+    return show(attempt, judge_read, document, view_r);
+}
+
+enum fault judge_show_listed(struct attempt *attempt, const struct document **document, struct view *view_r)
+{
+    return show(attempt, judge_list, document, view_r);
+}
+
+/* What is hidden takes no room, so that the answer does not depend on it; but memory is bounded. */
+enum { LOADS_MOST = 8 };
+
+enum fault judge_load(struct attempt *attempt, const struct document_name *names, size_t count,
+                      size_t bytes_most, const struct document **documents_r, struct view *views_r)
+{
+    size_t done = 0, shown = 0;
+    for (int load = 0; load < LOADS_MOST && done < count && (shown < bytes_most || !load); load++) {
+        enum fault fault = load_newest(attempt, names + done, count - done, bytes_most, documents_r + done);
+        for (; !fault && done < count && documents_r[done]; done++) {
+            fault = judge_show(attempt, &documents_r[done], &views_r[done]);
+            shown += fault ? 0 : view_size(&views_r[done], documents_r[done]);
+        }
+        if (fault)
+            return fault;
+    }
+    for (; done < count; done++)
+        documents_r[done] = NULL;
+    return FAULT_NONE;
+}
+
+/* --- what is changed --- */
+
+const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name)
+{
+    for (const struct stand_in *one = attempt->stand_ins; one; one = one->next) {
+        const struct header *header = &draft_base(one->draft)->header;
+        if (bytes_equal(header->id, name.id) && bytes_equal(header->class, name.class))
+            return one;
+    }
+    return NULL;
+}
+
+enum fault judge_draft(struct attempt *attempt, struct draft **draft)
+{
+    const struct document *base = draft_base(*draft), *shown = base;
+    const struct document_name name = {base->header.class, base->header.id};
+    struct view view;
+    if (!attempt->call->rules || !document_exists(base))
+        return FAULT_NONE;
+    const struct stand_in *known = judge_find_stand_in(attempt, name);
+    if (known) {
+        *draft = known->shown;
+        return FAULT_NONE;
+    }
+    enum fault fault = judge_show(attempt, &shown, &view);
+    if (fault || shown == base)
+        return fault;
+    struct stand_in *stand_in = ARENA_NEW(attempt->call->arena, struct stand_in);
+    *stand_in = (struct stand_in){attempt->stand_ins, *draft,
+                                  draft_open(attempt->call->arena, (struct document *)shown)};
+    attempt->stand_ins = stand_in;
+    *draft = stand_in->shown;
+    return FAULT_NONE;
+}
+
+/* A change of what the caller may not read is judged as that of a document that does not exist, and never
+ * allowed. */
+static bool may_change(struct attempt *attempt, struct rules_question *question, const struct draft *draft)
+{
+    const struct header *header = &draft_base(draft)->header;
+    const struct stand_in *stand_in =
+        judge_find_stand_in(attempt, (struct document_name){header->class, header->id});
+    if (!stand_in)
+        return rules_may_change(question, draft);
+    return rules_may_change(question, stand_in->shown) && !draft_is_changed(stand_in->shown) &&
+           !draft_is_changed(draft);
+}
+
+enum fault judge_refuse(struct attempt *attempt, const struct draft *draft)
+{
+    struct call *call = attempt->call;
+    const struct header *header = &draft_base(draft)->header;
+    return reply_fault(call, attempt->reply, FAULT_SRULE, NULL,
+                       arena_copy(call->arena, header->class.data, header->class.size),
+                       arena_copy(call->arena, header->id.data, header->id.size), NULL);
+}
+
 enum fault judge_changes(struct attempt *attempt)
 {
     struct call *call = attempt->call;
@@ -66,14 +198,11 @@ enum fault judge_changes(struct attempt *attempt)
         return FAULT_NONE;
     for (size_t i = 0; (draft = transaction_draft(attempt->transaction, i)); i++) {
         struct rules_question question = ask(attempt);
-        if (rules_may_change(&question, draft))
+        if (may_change(attempt, &question, draft))
             continue;
         if (question.fault)
             return question.fault;
-        const struct header *header = &draft_base(draft)->header;
-        return reply_fault(call, attempt->reply, FAULT_SRULE, NULL,
-                           arena_copy(call->arena, header->class.data, header->class.size),
-                           arena_copy(call->arena, header->id.data, header->id.size), NULL);
+        return judge_refuse(attempt, draft);
     }
     return FAULT_NONE;
 }

@@ -9,7 +9,7 @@
 #ifndef STAMPD_OPERATION_JUDGE_H
 #define STAMPD_OPERATION_JUDGE_H
 
-#include "model/rules.h"
+#include "model/view.h"
 #include "operation/attempt.h"
 
 /* May the caller read the document, and what of it?  What it may not read is answered as if it did not exist.
@@ -23,6 +23,32 @@ MUST_USE enum fault judge_list(struct attempt *attempt, const struct document *d
  * changes anything or not?  For every item that a request names; what changes is judged by judge_changes. */
 MUST_USE enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct bytes item_class,
                                bool *may_r);
+/* FAULT_SRULE, recorded in the reply with the class and id of the document. */
+enum fault judge_refuse(struct attempt *attempt, const struct draft *draft);
+
+/* Replaces a document by what the caller may be shown in its place: itself, under the view, or, if it may not
+ * be read, a snapshot of its name that does not exist.  For operations that answer both alike. */
+MUST_USE enum fault judge_show(struct attempt *attempt, const struct document **document,
+                               struct view *view_r);
+/* The same with judge_list in place of judge_read. */
+MUST_USE enum fault judge_show_listed(struct attempt *attempt, const struct document **document,
+                                      struct view *view_r);
+/* Loads the newest documents and replaces each as judge_show does.  Those whose views would take more than
+ * `bytes_most` stay NULL. */
+MUST_USE enum fault judge_load(struct attempt *attempt, const struct document_name *names, size_t count,
+                               size_t bytes_most, const struct document **documents_r, struct view *views_r);
+
+/* Replaces the draft of a document that the caller may not read by another, of a document that does not
+ * exist, so that work does the same for both.  Its changes are never written: judge_changes refuses them. */
+MUST_USE enum fault judge_draft(struct attempt *attempt, struct draft **draft);
+struct stand_in {
+    const struct stand_in *next;
+    const struct draft *draft; /* of the transaction */
+    struct draft *shown;       /* in its place */
+};
+/* NULL: the caller may read the document. */
+const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name);
+
 /* After the work of an operation that obeys rules: may the caller make every change of the transaction?
  * FAULT_SRULE, recorded in the reply with class and id. */
 MUST_USE enum fault judge_changes(struct attempt *attempt);

@@ -48,6 +48,7 @@ struct reply {
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
     int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */
+    const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
     struct builder *body;  /* cleared by the caller before; kept across requests */

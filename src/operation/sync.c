@@ -3,6 +3,7 @@
 
 #include "model/delta.h"
 #include "operation/answer.h"
+#include "operation/judge.h"
 #include "operation/reply.h"
 
 enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
@@ -55,14 +56,11 @@ static bool goes_now(struct answer *answer, const struct delta *delta, const str
            (answer_has_room(answer, body->size, delta_size(delta)) && answer_carry(answer, delta->source));
 }
 
-static void write_changes(struct answer *answer, const struct document *document, struct document_name name,
-                          struct client_copy held, struct builder *body)
+static void write_delta(struct answer *answer, const struct delta *delta, struct document_name name,
+                        struct builder *body)
 {
-    struct delta delta = {0};
-    if (document)
-        delta = delta_compute(document, held);
-    if (document && goes_now(answer, &delta, body))
-        delta_write_json(&delta, body);
+    if (goes_now(answer, delta, body))
+        delta_write_json(delta, body);
     else
         write_instead(name, "later", body);
 }
@@ -92,7 +90,7 @@ static struct allowed find_allowed(const struct attempt *attempt, const struct c
     return allowed;
 }
 
-enum fault sync_write(struct attempt *attempt, const struct client_copies *request)
+static enum fault write_allowed(struct attempt *attempt, const struct client_copies *request)
 {
     struct arena *arena = attempt->call->arena;
     struct builder *body = attempt->reply->body;
@@ -101,17 +99,72 @@ enum fault sync_write(struct attempt *attempt, const struct client_copies *reque
     struct answer answer = answer_begin(attempt->worker_context->settings, arena, allowed.count);
     enum fault fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, arena,
                                              allowed.names, allowed.count, answer.most, documents);
-    if (fault)
-        return fault;
-    builder_add_text(body, "[");
-    for (size_t i = 0; i < request->count; i++) {
+    for (size_t i = 0; !fault && i < request->count; i++) {
+        struct document_name name = request->names[i];
+        struct client_copy held = request->held[i];
         if (i)
             builder_add_text(body, ",");
-        if (allowed.is_closed && allowed.is_closed[i])
-            write_instead(request->names[i], "closed", body);
-        else
-            write_changes(&answer, *documents++, request->names[i], request->held[i], body);
+        if (allowed.is_closed && allowed.is_closed[i]) {
+            write_instead(name, "closed", body);
+            continue;
+        }
+        const struct document *document = *documents++;
+        if (!document) {
+            write_instead(name, "later", body);
+            continue;
+        }
+        struct delta delta = request->views ? delta_compute_view(document, held, request->views[i], NULL)
+                                            : delta_compute(document, held);
+        write_delta(&answer, &delta, name, body);
     }
+    return fault;
+}
+
+/* --- where rules decide --- */
+
+/* Documents that the operation has granted are not judged. */
+static enum fault load_judged(struct attempt *attempt, const struct client_copies *request, size_t most,
+                              const struct document **documents, struct view *views)
+{
+    enum fault fault = judge_load(attempt, request->names, request->count, most, documents, views);
+    for (size_t i = 0; !fault && attempt->grants && i < request->count; i++) {
+        if (!is_granted(attempt, request->names[i]))
+            continue;
+        views[i] = (struct view){0};
+        fault = documents_newest(attempt->worker_context->documents, attempt->ns, attempt->call->arena,
+                                 &request->names[i], 1, &documents[i]);
+    }
+    return fault;
+}
+
+static enum fault write_judged(struct attempt *attempt, const struct client_copies *request)
+{
+    struct arena *arena = attempt->call->arena;
+    struct builder *body = attempt->reply->body;
+    const struct document **documents = ARENA_ROOM(arena, const struct document *, request->count);
+    struct view *views = ARENA_ROOM(arena, struct view, request->count);
+    struct answer answer = answer_begin(attempt->worker_context->settings, arena, request->count);
+    enum fault fault = load_judged(attempt, request, answer.most, documents, views);
+    for (size_t i = 0; !fault && i < request->count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        if (!documents[i]) {
+            write_instead(request->names[i], "later", body);
+            continue;
+        }
+        struct delta delta =
+            delta_compute_view(documents[i], request->held[i], client_copies_view(request, i), &views[i]);
+        write_delta(&answer, &delta, request->names[i], body);
+    }
+    return fault;
+}
+
+enum fault sync_write(struct attempt *attempt, const struct client_copies *request)
+{
+    struct builder *body = attempt->reply->body;
+    builder_add_text(body, "[");
+    enum fault fault =
+        attempt->call->rules ? write_judged(attempt, request) : write_allowed(attempt, request);
     builder_add_text(body, "]");
-    return FAULT_NONE;
+    return fault;
 }

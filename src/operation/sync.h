@@ -12,8 +12,10 @@
  * nothing.  NULL when there are none. */
 MUST_USE enum fault sync_read(struct worker_context *worker_context, struct call *call, struct reply *reply,
                               const struct client_copies **client_copies_r);
-/* Appends the JSON array of answers to the reply's body, in the order of the request.  A caller that may not
- * read the namespace gets only documents that the operation has granted; every other one is answered by
+/* Appends the JSON array of answers to the reply's body, in the order of the request.  Where rules decide,
+ * each document is judged, and one that may not be read is answered as one that does not exist.  Elsewhere a
+ * caller that may not read the namespace gets only documents that the operation has granted; every other one
+ * is answered by
  * {"c","id","closed":true}, whether it exists or not.  A replayed answer grants nothing: an earlier grant may
  * no longer hold.  When the answer is full, and for a document that is named again, it is
  * {"c","id","later":true}. */

@@ -3,14 +3,20 @@
 
 #include "model/stamp.h"
 #include "edge/json.h"
+#include "operation/judge.h"
 #include "document/transaction.h"
 
 enum { PACK_DEPTH = 2, PACK_PARTS = 3, PACK_NODES = 4096 };
 
+/* What the caller may not read has no version. */
 enum fault versions_after_note(struct attempt *attempt)
 {
-    return transaction_versions_after(attempt->transaction, &attempt->versions_after,
-                                      &attempt->versions_after_count);
+    enum fault fault = transaction_versions_after(attempt->transaction, &attempt->versions_after,
+                                                  &attempt->versions_after_count);
+    for (size_t i = 0; !fault && attempt->stand_ins && i < attempt->versions_after_count; i++)
+        if (judge_find_stand_in(attempt, attempt->versions_after[i].name))
+            attempt->versions_after[i].version = 0;
+    return fault;
 }
 
 /* --- the text: [[class, id, version]…], null: the version of the commit --- */

@@ -68,7 +68,7 @@ static const struct argument *find_argument(const struct argument_reader *reader
  * document are accepted, so that it can be sent back as it is. */
 static enum fault refuse_unknown(struct argument_reader *reader, struct bytes name)
 {
-    if (reader->is_resource && names_have("c id v ct dt", name))
+    if (reader->is_resource && names_have("c id v ct dt w", name))
         return FAULT_NONE;
     struct arguments *arguments = reader->arguments;
     struct builder names = {0}, text = {0};

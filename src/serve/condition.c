@@ -41,10 +41,30 @@ static bool take_quoted(struct bytes *text, struct bytes *tag_r)
     return true;
 }
 
-/* A version as this server writes it: digits without a leading zero. */
-static bool is_version(struct bytes tag, int64_t *version_r)
+static bool is_view(struct bytes name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (!memchr("0123456789abcdef", name.data[i], 16))
+            return false;
+    return name.size > 0;
+}
+
+/* Digits without a leading zero. */
+static bool is_number(struct bytes tag, int64_t *version_r)
 {
     return tag.size && tag.data[0] >= '1' && tag.data[0] <= '9' && bytes_to_i64(tag, version_r);
+}
+
+/* A version as this server writes it, and the name of a view. */
+static bool is_version(struct bytes tag, int64_t *version_r, struct bytes *view_r)
+{
+    const char *dash = tag.size ? memchr(tag.data, '-', tag.size) : NULL;
+    *view_r = BYTES("");
+    if (dash) {
+        *view_r = (struct bytes){dash + 1, tag.size - (size_t)(dash + 1 - tag.data)};
+        tag.size = (size_t)(dash - tag.data);
+    }
+    return is_number(tag, version_r) && (!dash || is_view(*view_r));
 }
 
 static size_t count_commas(struct bytes text)
@@ -57,7 +77,7 @@ static size_t count_commas(struct bytes text)
 
 /* One element: nothing, or a tag. */
 static bool read_element(struct bytes *rest, enum comparison comparison, struct version_condition *condition,
-                         int64_t *versions)
+                         int64_t *versions, struct bytes *views)
 {
     struct bytes tag;
     skip_blanks(rest);
@@ -67,7 +87,8 @@ static bool read_element(struct bytes *rest, enum comparison comparison, struct 
     if (!take_quoted(rest, &tag))
         return false;
     condition->is_given = true;
-    if ((!is_weak || comparison == COMPARE_WEAKLY) && is_version(tag, &versions[condition->count]))
+    if ((!is_weak || comparison == COMPARE_WEAKLY) &&
+        is_version(tag, &versions[condition->count], &views[condition->count]))
         condition->count++;
     skip_blanks(rest);
     return !rest->size || *rest->data == ',';
@@ -87,9 +108,11 @@ enum fault condition_read(struct arena *arena, struct bytes field, enum comparis
         return rest.size ? FAULT_AARG : FAULT_NONE;
     }
     int64_t *versions = ARENA_ARRAY(arena, int64_t, count_commas(rest) + 1);
+    struct bytes *views = ARENA_ARRAY(arena, struct bytes, count_commas(rest) + 1);
     condition_r->versions = versions;
+    condition_r->views = views;
     do {
-        if (!read_element(&rest, comparison, condition_r, versions))
+        if (!read_element(&rest, comparison, condition_r, versions, views))
             return FAULT_AARG;
     } while (take(&rest, ","));
     return condition_r->is_given ? FAULT_NONE : FAULT_AARG;

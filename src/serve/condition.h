@@ -1,5 +1,5 @@
 /* condition: If-Match and If-None-Match (RFC 9110, 13.1) as conditions on the version of a document.  The
- * entity tag of a version is its number in quotes. */
+ * entity tag of a version is its number in quotes; under a view (model/view.h) "number-name". */
 #ifndef STAMPD_SERVE_CONDITION_H
 #define STAMPD_SERVE_CONDITION_H
 

@@ -264,6 +264,8 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     if (reply->etag && !reply->fault) {
         builder_add_text(head, "ETag: \"");
         builder_add_i64(head, reply->etag);
+        if (reply->etag_view && *reply->etag_view)
+            builder_printf(head, "-%s", reply->etag_view);
         builder_add_text(head, "\"\r\n");
     }
 }

@@ -144,6 +144,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->cookie = NULL;
     reply->etag = 0;
     reply->retry_after_s = 0;
+    reply->etag_view = NULL;
     reply->is_post_only = false;
     documents_begin_request(worker_context->documents, call->deadline_ms);
     store_clear_visitor(documents_store(worker_context->documents));

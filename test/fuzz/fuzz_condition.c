@@ -11,7 +11,8 @@ static void check_same(const struct version_condition *a, const struct version_c
 {
     assert(a->is_given == b->is_given && a->is_any == b->is_any && a->count == b->count);
     for (size_t i = 0; i < a->count; i++)
-        assert(a->versions[i] == b->versions[i] && a->versions[i] > 0);
+        assert(a->versions[i] == b->versions[i] && a->versions[i] > 0 &&
+               bytes_equal(a->views[i], b->views[i]));
 }
 
 static void check_written(struct arena *arena, const struct version_condition *condition)
@@ -19,7 +20,9 @@ static void check_written(struct arena *arena, const struct version_condition *c
     struct builder field = {0};
     struct version_condition again;
     for (size_t i = 0; i < condition->count; i++)
-        builder_printf(&field, "%s\"%lld\"", i ? " ,\t" : "", (long long)condition->versions[i]);
+        builder_printf(&field, "%s\"%lld%s%.*s\"", i ? " ,\t" : "", (long long)condition->versions[i],
+                       condition->views[i].size ? "-" : "", (int)condition->views[i].size,
+                       condition->views[i].data);
     if (condition->is_any)
         builder_add_text(&field, "*");
     else if (condition->is_given && !condition->count)
@@ -44,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(strong.is_given == weak.is_given && strong.is_any == weak.is_any &&
                strong.count <= weak.count);
         for (size_t i = 0, k = 0; i < strong.count; i++, k++)
-            while (weak.versions[k] != strong.versions[i])
+            while (weak.versions[k] != strong.versions[i] || !bytes_equal(weak.views[k], strong.views[i]))
                 assert(++k < weak.count);
         check_written(arena, &strong);
         check_written(arena, &weak);

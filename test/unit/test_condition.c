@@ -56,10 +56,21 @@ static void tags_are_versions(void **state UNUSED)
     assert_int_equal(condition.versions[0], 7);
 }
 
+static void tags_may_have_a_view(void **state UNUSED)
+{
+    struct version_condition condition = read_field("\"7-0af9\",\"8\"", COMPARE_STRONGLY);
+    assert_int_equal(condition.count, 2);
+    assert_int_equal(condition.versions[0], 7);
+    assert_true(bytes_equal(condition.views[0], BYTES("0af9")));
+    assert_int_equal(condition.versions[1], 8);
+    assert_int_equal(condition.views[1].size, 0);
+}
+
 static void tags_of_others_name_nothing(void **state UNUSED)
 {
     static const char *const fields[] = {
-        "\"\"", "\"07\"", "\"+7\"", "\"-7\"", "\"7a\"", "\"99999999999999999999\"", "\"a,b\"", "\"\xC3\xA9\"",
+        "\"\"",    "\"07\"",       "\"+7\"", "\"-7\"", "\"7a\"",  "\"99999999999999999999\"",
+        "\"a,b\"", "\"\xC3\xA9\"", "\"7-\"", "\"-a\"", "\"7-A\"", "\"7-a-b\"",
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         struct version_condition condition = read_field(fields[i], COMPARE_STRONGLY);
@@ -88,6 +99,7 @@ int main(void)
         cmocka_unit_test(what_is_not_sent_is_not_given),
         cmocka_unit_test(star_is_any),
         cmocka_unit_test(tags_are_versions),
+        cmocka_unit_test(tags_may_have_a_view),
         cmocka_unit_test(tags_of_others_name_nothing),
         cmocka_unit_test(what_is_no_list_is_refused),
     };

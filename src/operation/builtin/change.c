@@ -5,6 +5,7 @@
 
 #include "model/item.h"
 #include "operation/classes.h"
+#include "operation/judge.h"
 #include "operation/reply.h"
 
 /* Items may be sent back as they were given, with their versions.  c and k of an item; an absent
@@ -71,6 +72,11 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
     struct change change;
     const char *refusal;
     enum fault fault = read_item(reader, item, may_remove, &change);
+    bool may = true;
+    if (!fault && attempt->call->rules)
+        fault = judge_name(attempt, draft, change.iclass, &may);
+    if (!fault && !may)
+        fault = judge_refuse(attempt, draft);
     if (fault)
         return fault;
     if (change.is_removal) {
@@ -96,6 +102,15 @@ enum fault change_check_items(const struct reader *reader, const struct json *it
     return fault;
 }
 
+/* A number of the whole document, for a caller that may not see all of it: that it is too much. */
+static int64_t tell(struct attempt *attempt, const struct document *base, int64_t value, int64_t most)
+{
+    const struct document *shown = base;
+    struct view view;
+    bool is_hidden = attempt->call->rules && (judge_show(attempt, &shown, &view) || !view_is_whole(&view));
+    return is_hidden ? most + 1 : value;
+}
+
 enum fault change_items(struct attempt *attempt, struct draft *draft, const struct json *items,
                         bool may_remove)
 {
@@ -110,10 +125,11 @@ enum fault change_items(struct attempt *attempt, struct draft *draft, const stru
     const struct document *base = draft_base(draft); /* what is above a limit already may shrink */
     if (count > reader.settings->limit_items &&
         count > (int64_t)base->item_count - (int64_t)base->tombstone_count)
-        return reader_over(&reader, items, "limit_items", reader.settings->limit_items, count);
+        return reader_over(&reader, items, "limit_items", reader.settings->limit_items,
+                           tell(attempt, base, count, reader.settings->limit_items));
     if (cost > reader.settings->limit_document_bytes && cost > document_cost(base))
         return reader_over(&reader, items, "limit_document_bytes", reader.settings->limit_document_bytes,
-                           cost);
+                           tell(attempt, base, cost, reader.settings->limit_document_bytes));
     return FAULT_NONE;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "operation/answer.h"
+#include "operation/judged_page.h"
 #include "operation/builtin/builtin.h"
 #include "operation/builtin/collection_stream.h"
 #include "store/store_collection.h"
@@ -135,6 +136,99 @@ static enum fault write_documents(struct attempt *attempt, const struct collecti
     return fault;
 }
 
+/* --- where rules decide --- */
+
+/* A page under way. */
+struct judged_members {
+    struct judged_page page;
+    size_t limit, count;           /* members to be written, written */
+    struct collection_member last; /* the last one that was judged */
+    bool is_full;                  /* there is another one */
+};
+
+/* Whoever does not see the properties may not learn from the collection what they are. */
+static bool is_shown(const struct collection_request *request, const struct document *document,
+                     const struct view *view)
+{
+    bool is_there = document_exists(document) && (request->collection || view_is_whole(view));
+    for (size_t i = 0; is_there && request->collection && i < request->collection->key_count; i++)
+        is_there = view_shows(view, request->collection->keys[i].item->name);
+    return is_there;
+}
+
+static void write_member(const struct collection_request *request, const struct document *document,
+                         const struct view *view, struct builder *body)
+{
+    if (!request->wants_ids) {
+        view_write_json(view, document, body);
+        return;
+    }
+    builder_add_text(body, "[");
+    json_add_string(body, document->header.id);
+    builder_printf(body, ",%" PRId64 "]", document->header.version);
+}
+
+static enum fault write_judged(struct attempt *attempt, const struct collection_request *request,
+                               struct judged_members *judged, const struct collection_page *page,
+                               bool *is_cut_r)
+{
+    struct arena *arena = attempt->call->arena;
+    struct builder *body = attempt->reply->body;
+    struct document_name *names = ARENA_ROOM(arena, struct document_name, page->count);
+    const struct document **documents = ARENA_ROOM(arena, const struct document *, page->count);
+    struct view *views = ARENA_ROOM(arena, struct view, page->count);
+    const size_t most = (size_t)attempt->worker_context->settings->limit_answer_bytes;
+    size_t count;
+    for (size_t i = 0; i < page->count; i++)
+        names[i] = (struct document_name){request->class, page->members[i].id};
+    enum fault fault = judged_page_load(&judged->page, attempt, names, page->count, documents, views, &count);
+    for (size_t i = 0; !fault && i < count; i++) {
+        bool is_wanted = is_shown(request, documents[i], &views[i]);
+        bool has_room = !judged->count || body->size + view_size(&views[i], documents[i]) <= most;
+        judged->is_full = is_wanted && (judged->count == judged->limit || !has_room);
+        if (judged->is_full)
+            break;
+        judged->last = page->members[i];
+        if (!is_wanted)
+            continue;
+        if (judged->count++)
+            builder_add_text(body, ",");
+        write_member(request, documents[i], &views[i], body);
+    }
+    *is_cut_r = count < page->count;
+    return fault;
+}
+
+/* The whole collection, by pages: no token says later what has changed since, as the rights of the caller may
+ * have changed too. */
+static enum fault answer_judged(struct attempt *attempt, const struct reader *reader,
+                                struct collection_request *request)
+{
+    struct builder *body = attempt->reply->body;
+    struct judged_members judged = {.limit = (size_t)request->limit};
+    struct collection_page page;
+    bool is_cut = false;
+    if (request->limit < JUDGED_PAGE_LEAST)
+        request->limit = JUDGED_PAGE_LEAST;
+    enum fault fault = read_page(attempt, reader, request, &page);
+    builder_printf(body, "{\"complete\":true,\"first\":%s,\"%s\":[",
+                   request->position.is_first ? "true" : "false", request->wants_ids ? "ids" : "docs");
+    while (!fault) {
+        fault = write_judged(attempt, request, &judged, &page, &is_cut);
+        if (fault || judged.is_full || is_cut || !page.has_more || !judged_page_goes_on(&judged.page))
+            break;
+        request->position.is_first = false;
+        request->position.transaction = judged.last.transaction;
+        request->position.id = judged.last.id;
+        fault = read_page(attempt, reader, request, &page);
+    }
+    builder_add_text(body, "],\"left\":[]");
+    if (judged.is_full || is_cut || page.has_more)
+        collection_request_write_cursor(attempt->call, request, &judged.last, body);
+    builder_add_text(body, "}");
+    return fault;
+}
+
 /* --- the operation ------------------------------------------------------------------------------- */
 
 static enum fault collection_work(struct attempt *attempt)
@@ -145,6 +239,8 @@ static enum fault collection_work(struct attempt *attempt)
     enum fault fault = collection_request_read(attempt, &reader, &request);
     if (!fault && request.is_stream)
         return FAULT_NONE; /* in afterwork, which runs once */
+    if (!fault && request.is_judged)
+        return answer_judged(attempt, &reader, &request);
     if (!fault)
         fault = read_page(attempt, &reader, &request, &page);
     if (fault)
@@ -179,5 +275,6 @@ const struct operation builtin_collection = {.name = "collection",
                                              .right = RIGHT_READ,
                                              .is_safe = true,
                                              .quota = quota,
+                                             .obeys_rules = true,
                                              .work = collection_work,
                                              .afterwork = collection_stream};

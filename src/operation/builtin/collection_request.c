@@ -56,6 +56,10 @@ static enum fault read_value(const struct reader *reader, const struct json *par
 static struct bytes make_question(const struct call *call, const struct collection_request *request)
 {
     struct builder text = {0};
+    if (request->is_judged) {
+        signed_text_add_part(&text, BYTES("judged"));
+        signed_text_add_part(&text, call->caller.account);
+    }
     signed_text_add_part(&text, call->ns);
     signed_text_add_part(&text, request->class);
     signed_text_add_part(&text, request->name);
@@ -91,6 +95,9 @@ static enum fault read_token(const struct reader *reader, const struct json *par
     enum fault fault = reader_text(reader, param, "token", &token);
     if (fault || !token.data)
         return fault;
+    if (request->is_judged)
+        return reader_wrong(reader, param, "token",
+                            "Where rules decide, every answer is complete: omit this member.");
     if (!signed_text_read(reader->call->arena, request->secret, request->question, token, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
         return reader_wrong(reader, param, "token",
@@ -104,6 +111,18 @@ static enum fault read_token(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
+/* Cursors of judged callers have one length: the id's size, the id, and blanks. */
+enum { JUDGED_CURSOR_SIZE = 8 * 20 + 255 };
+
+static bool take_padded(struct bytes *id)
+{
+    int64_t size;
+    if (!take_numbers(*id, &size, 1, id) || size > (int64_t)id->size)
+        return false;
+    id->size = (size_t)size;
+    return true;
+}
+
 static enum fault read_cursor(const struct reader *reader, const struct json *param,
                               struct collection_request *request)
 {
@@ -113,7 +132,8 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
     if (fault || !cursor.data)
         return fault;
     if (!signed_text_read(reader->call->arena, request->secret, request->question, cursor, &payload) ||
-        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload))
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) ||
+        (request->is_judged && !take_padded(&payload)))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
     request->position = (struct collection_position){.is_complete = numbers[0] != 0,
@@ -147,9 +167,18 @@ void collection_request_write_cursor(const struct call *call, const struct colle
         call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
         position->is_complete, position->life, position->number, position->from, position->horizon,
         position->minute, last->transaction, (int)last->id.size, last->id.data);
+    if (request->is_judged)
+        payload = arena_printf(call->arena,
+                               "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                               " %zu %-*.*s",
+                               position->is_complete, position->life, position->number, position->from,
+                               position->horizon, position->minute, last->transaction, last->id.size,
+                               JUDGED_CURSOR_SIZE, (int)last->id.size, last->id.data);
+    struct bytes text = bytes_of(payload);
+    if (request->is_judged && text.size > JUDGED_CURSOR_SIZE)
+        text.size = JUDGED_CURSOR_SIZE;
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body,
-                    signed_text_make(call->arena, request->secret, request->question, bytes_of(payload)));
+    json_add_string(body, signed_text_make(call->arena, request->secret, request->question, text));
 }
 
 /* --- the whole ---------------------------------------------------------------------------------- */
@@ -162,6 +191,9 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
         if (json_member(param, others[i]))
             return reader_wrong(reader, param, others[i],
                                 "A stream returns the whole collection: omit this member.");
+    if (reader->call->rules)
+        return reader_wrong(reader, param, "stream",
+                            "Where rules decide, a collection is not streamed: omit this member.");
     if (!reader->reply->outlet)
         return reader_wrong(reader, param, "stream", "A task cannot stream.");
     return FAULT_NONE;
@@ -170,14 +202,17 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
 /* Requires a value for each property of the collection: a shorter or longer list would be the value of
  * nothing. */
 static enum fault check_count(const struct reader *reader, const struct schema *schema,
-                              const struct collection_request *request)
+                              struct collection_request *request)
 {
     const struct schema_class *class = schema_find_class(schema, request->class);
     const struct json *value = json_member(reader->call->param, "value");
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
     for (size_t i = 0; class && i < class->collection_count; i++) {
         const struct schema_collection *collection = &class->collections[i];
-        if (bytes_equal(collection->name, request->name) && collection->key_count != count)
+        if (!bytes_equal(collection->name, request->name))
+            continue;
+        request->collection = collection;
+        if (collection->key_count != count)
             return reader_wrong(
                 reader, reader->call->param, "value",
                 arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
@@ -190,7 +225,8 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
 {
     const struct json *param = attempt->call->param;
     struct bytes want;
-    *request = (struct collection_request){.position = {.is_complete = true, .is_first = true}};
+    *request = (struct collection_request){.position = {.is_complete = true, .is_first = true},
+                                           .is_judged = attempt->call->rules != NULL};
     enum fault fault = reader_members(reader, param, "c collection value token cursor limit want stream");
     if (!fault)
         fault = reader_class(reader, param, "c", &request->class);

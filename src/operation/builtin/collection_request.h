@@ -22,6 +22,8 @@ struct collection_position {
 struct collection_request {
     struct bytes class, name, value, question, secret;
     bool wants_ids, is_stream;
+    bool is_judged; /* rules apply to the caller: every answer is complete, without tokens */
+    const struct schema_collection *collection; /* its declaration; NULL: an application's, or none */
     int64_t limit;
     struct collection_position position;
 };

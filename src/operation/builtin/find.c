@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "model/value.h"
 #include "operation/classes.h"
+#include "operation/cursor.h"
+#include "operation/judged_page.h"
 #include "operation/reader.h"
 #include "operation/signed_text.h"
 #include "store/store_search.h"
@@ -248,6 +250,21 @@ static enum fault read_cursor(const struct attempt *attempt, const struct reader
     return FAULT_NONE;
 }
 
+static enum fault read_judged_cursor(struct attempt *attempt, const struct reader *reader,
+                                     const struct json *param, struct search *search)
+{
+    struct bytes cursor;
+    bool is_ours;
+    enum fault fault = reader_text(reader, param, "cursor", &cursor);
+    if (!fault && cursor.data)
+        fault = cursor_read(attempt, make_question(attempt, search), cursor, &search->after_id,
+                            &search->after_key, &is_ours);
+    if (fault || !cursor.data || is_ours)
+        return fault;
+    return reader_wrong(reader, param, "cursor",
+                        "The cursor of an earlier page of the same search is expected.");
+}
+
 /* --- the operation ------------------------------------------------------------------------------- */
 
 static enum fault read_wanted(const struct reader *reader, const struct json *param, struct search *search)
@@ -288,7 +305,10 @@ static enum fault read_search(struct attempt *attempt, const struct reader *read
     if (!search->item || !search->item->field_count)
         return refuse_name(reader, class, item, NO_BYTES);
     fault = read_conditions(reader, param, search);
-    return fault ? fault : read_cursor(attempt, reader, param, search);
+    if (fault)
+        return fault;
+    return attempt->call->rules ? read_judged_cursor(attempt, reader, param, search)
+                                : read_cursor(attempt, reader, param, search);
 }
 
 static void write_item(struct builder *body, const struct search_found *found)
@@ -304,6 +324,101 @@ static void write_item(struct builder *body, const struct search_found *found)
     builder_add_text(body, "}");
 }
 
+static void write_found(const struct search *search, const struct search_found *found, bool is_first,
+                        struct builder *body)
+{
+    if (!is_first)
+        builder_add_text(body, ",");
+    if (search->wants_items)
+        write_item(body, found);
+    else
+        json_add_string(body, found->id);
+}
+
+/* --- where rules decide --- */
+
+/* A page under way. */
+struct judged_search {
+    struct search search;
+    struct judged_page page;
+    size_t limit, count; /* wanted, and written */
+    size_t bytes_most;   /* of the body */
+    bool is_full;        /* there is another one */
+};
+
+/* What was found may be older than the document that is judged: an item that has changed since is left out.
+ */
+static bool is_found(const struct search *search, const struct search_found *found,
+                     const struct document *document, const struct view *view)
+{
+    if (!document_exists(document) || !view_shows(view, search->item->name))
+        return false;
+    const struct item *item =
+        search->wants_items ? document_find_item(document, search->item->name, found->item.key) : NULL;
+    return !search->wants_items || (item && item->version == found->item.version);
+}
+
+static enum fault write_judged(struct attempt *attempt, struct judged_search *judged,
+                               const struct search_page *page, bool *is_cut_r)
+{
+    struct arena *arena = attempt->call->arena;
+    struct builder *body = attempt->reply->body;
+    struct search *search = &judged->search;
+    struct document_name *names = ARENA_ROOM(arena, struct document_name, page->count);
+    const struct document **documents = ARENA_ROOM(arena, const struct document *, page->count);
+    struct view *views = ARENA_ROOM(arena, struct view, page->count);
+    size_t count;
+    for (size_t i = 0; i < page->count; i++)
+        names[i] = (struct document_name){search->class->name, page->found[i].id};
+    enum fault fault = judged_page_load(&judged->page, attempt, names, page->count, documents, views, &count);
+    for (size_t i = 0; !fault && i < count; i++) {
+        const struct search_found *found = &page->found[i];
+        bool is_wanted = is_found(search, found, documents[i], &views[i]);
+        judged->is_full = is_wanted && (judged->count == judged->limit || body->size > judged->bytes_most);
+        if (judged->is_full)
+            break;
+        search->after_id = found->id;
+        search->after_key = search->wants_items ? found->item.key : BYTES("");
+        if (is_wanted)
+            write_found(search, found, !judged->count++, body);
+    }
+    *is_cut_r = count < page->count;
+    return fault;
+}
+
+static enum fault find_judged(struct attempt *attempt, const struct search *search)
+{
+    struct builder *body = attempt->reply->body;
+    struct judged_search judged = {.search = *search, .limit = (size_t)search->limit};
+    struct search_page page;
+    struct bytes cursor;
+    bool is_cut = false;
+    const struct bytes question = make_question(attempt, search);
+    judged.bytes_most = body->size + (size_t)search->bytes_most;
+    if (judged.search.limit < JUDGED_PAGE_LEAST)
+        judged.search.limit = JUDGED_PAGE_LEAST;
+    builder_printf(body, "{\"%s\":[", search->wants_items ? "items" : "ids");
+    enum fault fault;
+    do {
+        fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                             attempt->call->arena, &judged.search, &page);
+        if (!fault)
+            fault = write_judged(attempt, &judged, &page, &is_cut);
+    } while (!fault && !judged.is_full && !is_cut && page.has_more && judged_page_goes_on(&judged.page));
+    if (fault)
+        return fault;
+    builder_add_text(body, "]");
+    if (judged.is_full || is_cut || page.has_more) {
+        fault = cursor_make(attempt, question, judged.search.after_id, judged.search.after_key, &cursor);
+        if (fault)
+            return fault;
+        builder_add_text(body, ",\"cursor\":");
+        json_add_string(body, cursor);
+    }
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
 static enum fault find_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
@@ -312,20 +427,16 @@ static enum fault find_work(struct attempt *attempt)
     enum fault fault = read_search(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
+    if (attempt->call->rules)
+        return find_judged(attempt, &search);
     fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
                          attempt->call->arena, &search, &page);
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;
     builder_printf(body, "{\"%s\":[", search.wants_items ? "items" : "ids");
-    for (size_t i = 0; i < page.count; i++) {
-        if (i)
-            builder_add_text(body, ",");
-        if (search.wants_items)
-            write_item(body, &page.found[i]);
-        else
-            json_add_string(body, page.found[i].id);
-    }
+    for (size_t i = 0; i < page.count; i++)
+        write_found(&search, &page.found[i], !i, body);
     builder_add_text(body, "]");
     if (page.has_more)
         write_cursor(attempt, &search, &page.found[page.count - 1], body);
@@ -334,4 +445,4 @@ static enum fault find_work(struct attempt *attempt)
 }
 
 const struct operation builtin_find = {
-    .name = "find", .right = RIGHT_READ, .is_safe = true, .work = find_work};
+    .name = "find", .right = RIGHT_READ, .is_safe = true, .obeys_rules = true, .work = find_work};

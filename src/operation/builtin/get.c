@@ -3,13 +3,15 @@
 #include "operation/builtin/builtin.h"
 
 #include "operation/answer.h"
+#include "operation/judge.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
 struct document_request {
     struct document_name name;
     int64_t age_s;
-    size_t draft; /* age 0: index among the drafts */
+    size_t draft;                  /* age 0: index among the drafts */
+    const struct document *newest; /* with an age, where rules decide */
     const struct json *at;
 };
 
@@ -32,6 +34,9 @@ static enum fault read_requests(const struct reader *reader, const struct json *
     return FAULT_NONE;
 }
 
+/* What is hidden takes no room in the answer: it may not lead to another one. */
+enum { LOADS_OF_RULED = 8 };
+
 /* Those at tolerance 0 come in one round trip; a request for too many is refused with the limit. */
 static enum fault fetch_newest(struct attempt *attempt, const struct reader *reader,
                                struct document_request *requests, size_t count, struct draft **drafts)
@@ -47,7 +52,8 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
     if (!wanted)
         return FAULT_NONE;
     const struct settings *settings = attempt->worker_context->settings;
-    transaction_limit_bytes(attempt->transaction, (size_t)settings->limit_answer_bytes);
+    transaction_limit_bytes(attempt->transaction, (size_t)settings->limit_answer_bytes *
+                                                      (attempt->call->rules ? LOADS_OF_RULED : 1));
     enum fault fault = transaction_fetch_many(attempt->transaction, names, wanted, drafts);
     if (fault != FAULT_ALIMIT)
         return fault;
@@ -55,6 +61,45 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
     return (int64_t)wanted > settings->limit_documents
                ? reader_over(reader, docs, "limit_documents", settings->limit_documents, (int64_t)wanted)
                : reader_over(reader, docs, "limit_answer_bytes", settings->limit_answer_bytes, 0);
+}
+
+/* Where rules decide, an older copy could show what may no longer be read: the newest is within every
+ * tolerance. */
+static enum fault load_newest(struct attempt *attempt, const struct reader *reader,
+                              struct document_request *requests, size_t count)
+{
+    struct arena *arena = attempt->call->arena;
+    struct document_name *names = ARENA_ARRAY(arena, struct document_name, count);
+    const struct document **documents = ARENA_ARRAY(arena, const struct document *, count);
+    const int64_t most = reader->settings->limit_answer_bytes;
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (requests[i].age_s)
+            names[wanted++] = requests[i].name;
+    enum fault fault = FAULT_NONE;
+    if (wanted)
+        fault =
+            transaction_newest(attempt->transaction, names, wanted, (size_t)most * LOADS_OF_RULED, documents);
+    for (size_t i = 0, k = 0; !fault && i < count; i++) {
+        if (!requests[i].age_s)
+            continue;
+        requests[i].newest = documents[k++];
+        if (!requests[i].newest)
+            return reader_over(reader, requests[i].at, "limit_answer_bytes", most, 0);
+    }
+    return fault;
+}
+
+static enum fault find_document(struct attempt *attempt, const struct document_request *request,
+                                struct draft **drafts, const struct document **document_r)
+{
+    *document_r = request->newest;
+    if (request->newest)
+        return FAULT_NONE;
+    if (request->age_s)
+        return transaction_read(attempt->transaction, request->name, request->age_s, document_r);
+    *document_r = draft_base(drafts[request->draft]);
+    return FAULT_NONE;
 }
 
 /* Documents held for the answer count too: a document of removals is large in memory and small as JSON. */
@@ -68,25 +113,24 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
     struct answer answer = answer_begin(reader->settings, attempt->call->arena, count);
     size_t held = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct document *document;
-        enum fault fault = FAULT_NONE;
-        if (requests[i].age_s)
-            fault = transaction_read(attempt->transaction, requests[i].name, requests[i].age_s, &document);
-        else
-            document = draft_base(drafts[requests[i].draft]);
+        const struct document *document, *shown;
+        struct view view = {0};
+        enum fault fault = find_document(attempt, &requests[i], drafts, &document);
+        shown = document;
+        if (!fault && attempt->call->rules)
+            fault = judge_show(attempt, &shown, &view);
         if (fault)
             return fault;
-        held += document->block_bytes;
-        if (!answer_has_room(&answer, body->size, document->json.size) ||
-            (answer.count && held > answer.most * HELD_MOST))
+        size_t size = view_size(&view, shown);
+        held += view_is_whole(&view) ? shown->block_bytes : size;
+        if (!answer_has_room(&answer, body->size, size) || (answer.count && held > answer.most * HELD_MOST))
             return reader_over(reader, requests[i].at, "limit_answer_bytes",
-                               reader->settings->limit_answer_bytes,
-                               (int64_t)(body->size + document->json.size));
+                               reader->settings->limit_answer_bytes, (int64_t)(body->size + size));
         if (!answer_carry(&answer, document))
             return reader_wrong_value(reader, requests[i].at, "docs", "Each document is expected once.");
         if (i)
             builder_add_text(body, ",");
-        builder_add_bytes(body, document->json);
+        view_write_json(&view, shown, body);
     }
     return FAULT_NONE;
 }
@@ -107,6 +151,8 @@ static enum fault get_work(struct attempt *attempt)
     fault = read_requests(&reader, docs, requests);
     if (!fault)
         fault = fetch_newest(attempt, &reader, requests, docs->count, drafts);
+    if (!fault && attempt->call->rules)
+        fault = load_newest(attempt, &reader, requests, docs->count);
     if (fault)
         return fault;
     builder_add_text(attempt->reply->body, "{\"docs\":[");
@@ -115,7 +161,8 @@ static enum fault get_work(struct attempt *attempt)
     return fault;
 }
 
-const struct operation builtin_get = {.name = "get", .right = RIGHT_READ, .is_safe = true, .work = get_work};
+const struct operation builtin_get = {
+    .name = "get", .right = RIGHT_READ, .is_safe = true, .obeys_rules = true, .work = get_work};
 /* No work, and no members of param. */
 static enum fault sync_work(struct attempt *attempt)
 {
@@ -124,4 +171,4 @@ static enum fault sync_work(struct attempt *attempt)
 }
 
 const struct operation builtin_sync = {
-    .name = "sync", .right = RIGHT_READ, .is_safe = true, .work = sync_work};
+    .name = "sync", .right = RIGHT_READ, .is_safe = true, .obeys_rules = true, .work = sync_work};

@@ -7,7 +7,10 @@
 
 #include "base/clock.h"
 #include "model/stamp.h"
+#include "operation/cursor.h"
+#include "operation/judged_page.h"
 #include "operation/reader.h"
+#include "operation/signed_text.h"
 #include "store/store_list.h"
 #include "operation/reply.h"
 
@@ -23,7 +26,7 @@ static enum fault read_query(const struct reader *reader, const struct json *par
         fault = reader_check_length(reader, param, "prefix", query->prefix);
     if (!fault)
         fault = reader_text(reader, param, "cursor", &query->cursor);
-    if (!fault && query->cursor.size)
+    if (!fault && query->cursor.size && !reader->call->rules)
         fault = reader_check_length(reader, param, "cursor", query->cursor);
     if (!fault)
         fault = reader_integer(reader, param, "after", 0, STAMP_MAX, 0, &query->after);
@@ -78,6 +81,100 @@ static enum fault list_documents(struct attempt *attempt, const struct reader *r
     return FAULT_NONE;
 }
 
+/* --- where rules decide --- */
+
+/* The list that a cursor belongs to. */
+static struct bytes make_question(const struct call *call, const struct list_query *query)
+{
+    struct builder text = {0};
+    signed_text_add_part(&text, BYTES("list"));
+    signed_text_add_part(&text, query->class);
+    signed_text_add_part(&text, query->prefix);
+    builder_printf(&text, "%lld", (long long)query->after);
+    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return question;
+}
+
+/* A page under way. */
+struct judged_list {
+    struct list_query query;
+    struct judged_page page;
+    size_t limit, count; /* documents to be listed, listed */
+    bool is_full;        /* there is another one */
+};
+
+static bool is_listed(const struct judged_list *list, const struct document *document)
+{
+    return document_exists(document) && document->header.version > list->query.after;
+}
+
+/* Lists those of the rows that the caller may learn of; all up to query.cursor are done. */
+static enum fault list_rows(struct attempt *attempt, struct judged_list *list, const struct header *headers,
+                            size_t count, bool *is_cut_r)
+{
+    struct arena *arena = attempt->call->arena;
+    struct builder *body = attempt->reply->body;
+    struct document_name *names = ARENA_ROOM(arena, struct document_name, count);
+    const struct document **documents = ARENA_ROOM(arena, const struct document *, count);
+    struct view *views = ARENA_ROOM(arena, struct view, count);
+    size_t judged;
+    for (size_t i = 0; i < count; i++)
+        names[i] = (struct document_name){list->query.class, headers[i].id};
+    enum fault fault = judged_page_load(&list->page, attempt, names, count, documents, views, &judged);
+    for (size_t i = 0; !fault && i < judged; i++) {
+        list->is_full = is_listed(list, documents[i]) && list->count == list->limit;
+        if (list->is_full)
+            break;
+        list->query.cursor = names[i].id;
+        if (!is_listed(list, documents[i]))
+            continue;
+        if (list->count++)
+            builder_add_text(body, ",");
+        write_header(body, &documents[i]->header);
+    }
+    *is_cut_r = judged < count;
+    return fault;
+}
+
+static enum fault list_judged(struct attempt *attempt, const struct reader *reader)
+{
+    struct judged_list list = {0};
+    struct bytes question, more = NO_BYTES, key;
+    bool is_cut = false, is_ours = true;
+    enum fault fault = read_query(reader, attempt->call->param, &list.query);
+    if (fault)
+        return fault;
+    question = make_question(attempt->call, &list.query);
+    if (list.query.cursor.data)
+        fault = cursor_read(attempt, question, list.query.cursor, &list.query.cursor, &key, &is_ours);
+    if (!is_ours && !fault)
+        fault = reader_wrong(reader, attempt->call->param, "cursor",
+                             "The cursor of an earlier page of the same list is expected.");
+    list.limit = (size_t)list.query.limit;
+    if (list.query.limit < JUDGED_PAGE_LEAST)
+        list.query.limit = JUDGED_PAGE_LEAST;
+    builder_add_text(attempt->reply->body, "{\"docs\":[");
+    while (!fault) {
+        struct header *headers;
+        size_t count;
+        fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
+                           attempt->call->arena, &list.query, &headers, &count, &more);
+        if (!fault)
+            fault = list_rows(attempt, &list, headers, count, &is_cut);
+        if (fault || list.is_full || is_cut || !more.data)
+            break;
+        list.query.cursor = more;
+        if (!judged_page_goes_on(&list.page))
+            break;
+    }
+    struct bytes cursor = NO_BYTES;
+    if (!fault && (list.is_full || is_cut || more.data))
+        fault = cursor_make(attempt, question, list.query.cursor, BYTES(""), &cursor);
+    write_end(attempt->reply->body, cursor);
+    return fault;
+}
+
 static enum fault list_classes(struct attempt *attempt, const struct reader *reader)
 {
     const struct json *param = attempt->call->param;
@@ -115,9 +212,14 @@ static enum fault list_work(struct attempt *attempt)
     enum fault fault = reader_members(&reader, attempt->call->param, "c prefix after limit cursor");
     if (fault)
         return fault;
+    if (attempt->call->rules && json_member(attempt->call->param, "c"))
+        return list_judged(attempt, &reader);
+    if (attempt->call->rules) /* there may be classes that the caller may not know of */
+        return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED,
+                           "Without the administrator's key, c is expected.", "list", NULL);
     return json_member(attempt->call->param, "c") ? list_documents(attempt, &reader)
                                                   : list_classes(attempt, &reader);
 }
 
 const struct operation builtin_list = {
-    .name = "list", .right = RIGHT_READ, .is_safe = true, .work = list_work};
+    .name = "list", .right = RIGHT_READ, .is_safe = true, .obeys_rules = true, .work = list_work};

@@ -8,6 +8,7 @@
 
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
+#include "operation/judge.h"
 #include "operation/reader.h"
 #include "operation/versions_after.h"
 #include "operation/reply.h"
@@ -53,6 +54,7 @@ static enum fault check_version(const struct reader *reader, const struct order 
     return fault;
 }
 
+/* A document that the caller may not read is treated as one that does not exist. */
 static enum fault apply_order(struct attempt *attempt, const struct reader *reader, const struct order *order,
                               struct draft *draft)
 {
@@ -92,6 +94,8 @@ static enum fault put_work(struct attempt *attempt)
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
     int64_t highest = 0;
     for (size_t i = 0; !fault && i < count; i++) {
+        if (attempt->call->rules && (fault = judge_draft(attempt, &drafts[i])))
+            return fault;
         int64_t present = change_version(draft_base(drafts[i]));
         if (present > highest)
             highest = present;
@@ -170,6 +174,7 @@ static enum fault put_afterwork(struct attempt *attempt)
 
 const struct operation builtin_put = {.name = "put",
                                       .right = RIGHT_WRITE,
+                                      .obeys_rules = true,
                                       .work = put_work,
                                       .check = put_check,
                                       .afterwork = put_afterwork,

@@ -5,6 +5,7 @@
 
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
+#include "operation/judge.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -23,21 +24,29 @@ static enum fault read_name(const struct reader *reader, struct document_name *n
     return fault;
 }
 
-/* Does the condition match the present version of the document? */
-static bool is_named(const struct version_condition *condition, const struct document *document)
+/* A document as the caller sees it. */
+struct sight {
+    const struct document *document;
+    struct view view;
+};
+
+/* Does the condition match the present version of the document, and the view? */
+static bool is_named(const struct version_condition *condition, const struct sight *sight)
 {
+    const struct document *document = sight->document;
     if (!document_exists(document))
         return false;
     for (size_t i = 0; i < condition->count; i++)
-        if (condition->versions[i] == document->header.version)
+        if (condition->versions[i] == document->header.version &&
+            bytes_equal(condition->views[i], view_name(&sight->view)))
             return true;
     return condition->is_any;
 }
 
-static bool is_refused(const struct resource *resource, const struct document *document)
+static bool is_refused(const struct resource *resource, const struct sight *sight)
 {
-    return (resource->match.is_given && !is_named(&resource->match, document)) ||
-           (resource->none_match.is_given && is_named(&resource->none_match, document));
+    return (resource->match.is_given && !is_named(&resource->match, sight)) ||
+           (resource->none_match.is_given && is_named(&resource->none_match, sight));
 }
 
 static enum fault refuse_absence(struct attempt *attempt, struct document_name name)
@@ -50,41 +59,44 @@ static enum fault refuse_absence(struct attempt *attempt, struct document_name n
 
 /* --- reading --- */
 
-static enum fault read_document(struct attempt *attempt, struct document_name name,
-                                const struct document **document_r)
+/* Where rules decide, an older copy could show what may no longer be read. */
+static enum fault read_document(struct attempt *attempt, struct document_name name, struct sight *sight)
 {
     struct draft *draft;
     int64_t age_s = attempt->call->resource->age_s;
-    if (age_s)
-        return transaction_read(attempt->transaction, name, age_s, document_r);
+    *sight = (struct sight){0};
+    if (age_s && !attempt->call->rules)
+        return transaction_read(attempt->transaction, name, age_s, &sight->document);
     enum fault fault = transaction_fetch(attempt->transaction, name, &draft);
-    if (!fault)
-        *document_r = draft_base(draft);
-    return fault;
+    if (fault)
+        return fault;
+    sight->document = draft_base(draft);
+    return judge_show(attempt, &sight->document, &sight->view);
 }
 
 static enum fault get_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct resource *resource = attempt->call->resource;
-    const struct document *document;
+    struct sight sight;
     struct document_name name;
     enum fault fault = read_name(&reader, &name);
     if (!fault)
-        fault = read_document(attempt, name, &document);
+        fault = read_document(attempt, name, &sight);
     if (fault)
         return fault;
-    if (!document_exists(document))
+    if (!document_exists(sight.document))
         return refuse_absence(attempt, name);
-    if (resource->match.is_given && !is_named(&resource->match, document))
-        return change_refuse_version(&reader, document);
-    attempt->reply->etag = document->header.version;
-    if (resource->none_match.is_given && is_named(&resource->none_match, document)) {
+    if (resource->match.is_given && !is_named(&resource->match, &sight))
+        return change_refuse_version(&reader, sight.document);
+    attempt->reply->etag = sight.document->header.version;
+    attempt->reply->etag_view = sight.view.name;
+    if (resource->none_match.is_given && is_named(&resource->none_match, &sight)) {
         attempt->reply->status = STATUS_NOT_MODIFIED;
         return FAULT_NONE;
     }
     attempt->reply->status = STATUS_OK;
-    builder_add_bytes(attempt->reply->body, document->json);
+    view_write_json(&sight.view, sight.document, attempt->reply->body);
     return FAULT_NONE;
 }
 
@@ -102,21 +114,28 @@ static enum fault find_items(const struct reader *reader, const struct json **it
     return *items_r ? FAULT_NONE : reader_wrong_value(reader, NULL, "items", "An array is expected.");
 }
 
-/* Opens the document for writing, when that is allowed. */
+/* Opens the document for writing, when that is allowed; one that the caller may not read is treated as one
+ * that does not exist. */
 static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
-                        struct draft **draft_r)
+                        struct draft **draft_r, struct sight *sight)
 {
     struct document_name name;
+    *sight = (struct sight){0};
     enum fault fault = read_name(reader, &name);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name, draft_r);
+    if (!fault && attempt->call->rules)
+        fault = judge_draft(attempt, draft_r);
     if (fault)
         return fault;
     if (must_exist && !draft_exists(*draft_r))
         return refuse_absence(attempt, name);
-    return is_refused(attempt->call->resource, draft_base(*draft_r))
-               ? change_refuse_version(reader, draft_base(*draft_r))
-               : FAULT_NONE;
+    sight->document = draft_base(*draft_r);
+    fault = judge_show(attempt, &sight->document, &sight->view);
+    if (fault)
+        return fault;
+    return is_refused(attempt->call->resource, sight) ? change_refuse_version(reader, sight->document)
+                                                      : FAULT_NONE;
 }
 
 static enum fault put_work(struct attempt *attempt)
@@ -124,16 +143,18 @@ static enum fault put_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *items;
     struct draft *draft;
+    struct sight sight;
     enum fault fault = find_items(&reader, &items);
     if (!fault)
-        fault = fetch(attempt, &reader, false, &draft);
+        fault = fetch(attempt, &reader, false, &draft, &sight);
     if (fault)
         return fault;
     const struct document *base = draft_base(draft);
     leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, base);
     draft_create(draft);
     for (uint32_t i = 0; i < base->item_count; i++) /* items sent back unchanged are no change */
-        draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
+        if (view_shows(&sight.view, base->items[i].iclass))
+            draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
     return change_items(attempt, draft, items, false);
 }
 
@@ -142,9 +163,10 @@ static enum fault patch_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *items;
     struct draft *draft;
+    struct sight sight;
     enum fault fault = find_items(&reader, &items);
     if (!fault)
-        fault = fetch(attempt, &reader, true, &draft);
+        fault = fetch(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, draft_base(draft));
@@ -155,12 +177,28 @@ static enum fault delete_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct draft *draft;
-    enum fault fault = fetch(attempt, &reader, true, &draft);
+    struct sight sight;
+    enum fault fault = fetch(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, draft_base(draft));
     draft_delete(draft);
     return FAULT_NONE;
+}
+
+/* The view after the change, where rules decide: of the newest document, if it still has this version. */
+static void name_version(struct attempt *attempt, int64_t version)
+{
+    const struct resource *resource = attempt->call->resource;
+    const struct document_name name = {resource->class, resource->id};
+    const struct document *document;
+    struct view view;
+    attempt->reply->etag = version;
+    if (!attempt->call->rules)
+        return;
+    bool is_known = !judge_load(attempt, &name, 1, SIZE_MAX, &document, &view);
+    attempt->reply->etag = is_known && change_version(document) == version ? version : 0;
+    attempt->reply->etag_view = is_known ? view.name : NULL;
 }
 
 static enum fault write_afterwork(struct attempt *attempt)
@@ -175,28 +213,35 @@ static enum fault write_afterwork(struct attempt *attempt)
     if (attempt->version)
         version = attempt->version;
     reply->status = (int)number;
-    if (attempt->call->resource->act != RESOURCE_REMOVE)
-        reply->etag = version;
     reply->body->size = attempt->out;
     builder_printf(reply->body, "{\"v\":%lld}", (long long)version);
+    if (attempt->call->resource->act != RESOURCE_REMOVE)
+        name_version(attempt, version);
     return FAULT_NONE;
 }
 
 const struct operation builtin_resource[] = {
-    [RESOURCE_READ] =
-        {.name = "GET", .right = RIGHT_READ, .is_safe = true, .work = get_work, .is_bare = true},
+    [RESOURCE_READ] = {.name = "GET",
+                       .right = RIGHT_READ,
+                       .is_safe = true,
+                       .obeys_rules = true,
+                       .work = get_work,
+                       .is_bare = true},
     [RESOURCE_REPLACE] = {.name = "PUT",
                           .right = RIGHT_WRITE,
+                          .obeys_rules = true,
                           .work = put_work,
                           .afterwork = write_afterwork,
                           .is_bare = true},
     [RESOURCE_CHANGE] = {.name = "PATCH",
                          .right = RIGHT_WRITE,
+                         .obeys_rules = true,
                          .work = patch_work,
                          .afterwork = write_afterwork,
                          .is_bare = true},
     [RESOURCE_REMOVE] = {.name = "DELETE",
                          .right = RIGHT_WRITE,
+                         .obeys_rules = true,
                          .work = delete_work,
                          .afterwork = write_afterwork,
                          .is_bare = true},

@@ -29,6 +29,10 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (!*operation_r)
         return access_refuse_unknown(call, attempt->reply, name);
     fault = access_check(call, attempt->reply, *operation_r);
+    if (!fault && call->rules && (*operation_r)->obeys_rules) /* a task would not be judged */
+        return reply_fault(call, attempt->reply, FAULT_SCLOSED,
+                           "Where rules decide, this operation may not be requested as a task.",
+                           (*operation_r)->name, NULL);
     if (fault || (*operation_r)->task.may_clients_schedule || access_is_administrator(call))
         return fault;
     return reply_fault(call, attempt->reply, FAULT_SCLOSED,

@@ -1,0 +1,259 @@
+"""Rules on every path.  Two namespaces with the same rules: `full` has documents, items and members that a caller may not read, `bare` lacks
+exactly these.  Whatever a caller requests, both must answer alike, but for the values of stamps and the text of cursors; and no answer of
+`full` has a content, an id, a version or a time of what is hidden.  So what may not be read cannot be told from what does not exist."""
+import itertools
+import json
+import re
+
+import pytest
+
+from schema import Schemas
+from stack import BUILD, run_program
+
+WORLDS = ('full', 'bare')
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}},
+         'settings': {'limit_anonymous_body_bytes': 65536}}
+
+ALL = {right: ['anybody'] for right in ('read', 'list', 'create', 'update', 'delete')}
+RULES = {
+    'Open': ALL,                                                       # everybody's
+    'Shut': {},                                                        # nobody's
+    'Look': {'read': ['anybody']},                                     # read by name, never listed
+    'Part': {**ALL, 'items': {'Secret': {'see': [], 'write': []}}},    # all but an item
+}
+ITEMS = {'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
+SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True},
+                                                              'secret': {'key': ['Secret.team'], 'mutable': True}}}
+          for name in (*RULES, 'Other')}
+MARK = 'SECRET'
+
+
+def document(name, ident, team='red', **items):
+    return {'c': name, 'id': ident, 'items': [{'c': 'Main', 'j': {'team': team}}, *({'c': c, 'j': j} for c, j in items.items())]}
+
+
+def secret(name, ident, **items):
+    return document(name, ident, **{'Line': None, **items}, Secret={'team': 'red', 'text': MARK})
+
+
+# In the order in which they are written; the second: it is hidden, and `bare` lacks it.  Hidden ones lie before, between and after the others.
+DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look') for ident in ('b', 'd')] + \
+            [(secret(name, f'hidden-{ident}'), True) for name in ('Shut', 'Other') for ident in 'ace']
+SECRET_ITEMS = [{'c': 'Part', 'id': ident, 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': MARK + ident}}]} for ident in ('p', 'q')]
+
+
+@pytest.fixture(scope='module')
+def worlds(stack, tmp_path_factory):
+    for ns in WORLDS:
+        stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Rules', 'j': RULES}]}, admin=True)
+        Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA)
+        for one, is_hidden in DOCUMENTS:
+            if ns == 'full' or not is_hidden:
+                stack.put(ns, one, admin=True)
+        for ident in ('p', 'q'):
+            stack.put(ns, document('Part', ident), admin=True)
+        if ns == 'full':
+            stack.put(ns, *SECRET_ITEMS, admin=True)
+    return stack
+
+
+# --- requests: name: (what it goes through, method, path, body, headers) ---
+
+def named(name, ident):
+    """Those that name one document."""
+    one, it = {'c': name, 'id': ident}, f'doc/{name}/{ident}'
+    items = {'items': [{'c': 'Line', 'k': '1', 'j': 1}]}
+    old = {**one, 'v': 200101000000001, 'ct': 200101000000000, 'dt': 0}
+    yield from {
+        'get': ('get', 'POST', 'op/get', {'param': {'docs': [one]}}, {}),
+        'get by GET': ('get', 'GET', 'op/get?param=' + json.dumps({'docs': [one]}), None, {}),
+        'get by HEAD': ('get', 'HEAD', 'op/get?param=' + json.dumps({'docs': [one]}), None, {}),
+        'get, tolerance': ('get', 'POST', 'op/get', {'param': {'docs': [{**one, 'age': 3600}]}}, {}),
+        'get twice': ('get', 'POST', 'op/get', {'param': {'docs': [one, one]}}, {}),
+        'get twice, tolerance': ('get', 'POST', 'op/get', {'param': {'docs': [{**one, 'age': 60}, {**one, 'age': 60}]}}, {}),
+        'get and sync': ('get', 'POST', 'op/get', {'param': {'docs': [one]}, 'syncs': [one, old]}, {}),
+        'sync': ('sync', 'POST', 'op/sync', {'syncs': [one]}, {}),
+        'sync, a copy': ('sync', 'POST', 'op/sync', {'syncs': [old]}, {}),
+        'sync, a view': ('sync', 'POST', 'op/sync', {'syncs': [{**old, 'w': 'abc'}]}, {}),
+        'list and sync': ('list', 'POST', 'op/list', {'param': {'c': 'Shut'}, 'syncs': [one]}, {}),
+        'put, if': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'if': 200101000000001, **items}]}}, {}),
+        'put, delete, if': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'if': 200101000000001, 'delete': True}]}}, {}),
+        'put, wrong': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'items': [{'c': 'Main'}]}]}}, {}),
+        'put, wrong item': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'items': [{'c': 'Main', 'k': '1', 'j': 1}]}]}}, {}),
+        'put, a large item': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'items': [{'c': 'Line', 'k': 'x' * 300, 'j': 1}]}]}}, {}),
+        'GET': ('GET', 'GET', it, None, {}),
+        'GET, age': ('GET', 'GET', it + '?age=3600', None, {}),
+        'GET, for people': ('GET', 'GET', it, None, {'Accept': 'text/html'}),
+        'HEAD': ('GET', 'HEAD', it, None, {}),
+        'GET, if none': ('GET', 'GET', it, None, {'If-None-Match': '*'}),
+        'GET, if': ('GET', 'GET', it, None, {'If-Match': '"200101000000001"'}),
+        'OPTIONS': (None, 'OPTIONS', it, None, {}),
+        'PUT, if': ('PUT', 'PUT', it, items, {'If-Match': '"200101000000001"'}),
+        'PATCH, if': ('PATCH', 'PATCH', it, items, {'If-Match': '"200101000000001"'}),
+        'DELETE, if': ('DELETE', 'DELETE', it, None, {'If-Match': '"200101000000001"'}),
+    }.items()
+
+
+def writing(name, ident):
+    """Those that would change the document, were they allowed."""
+    one, it = {'c': name, 'id': ident}, f'doc/{name}/{ident}'
+    items = {'items': [{'c': 'Line', 'k': '1', 'j': 1}]}
+    yield from {
+        'put': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, **items}]}}, {}),
+        'put of nothing': ('put', 'POST', 'op/put', {'param': {'docs': [one]}}, {}),
+        'put, removal': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'items': [{'c': 'Secret', 'del': True}]}]}}, {}),
+        'put, new': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'if': 0, **items}]}}, {}),
+        'put, delete': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True}]}}, {}),
+        'put, delete and sync': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True}]}, 'syncs': [one]}, {}),
+        'put, delete, if 0': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'if': 0, 'delete': True}]}}, {}),
+        'put, anew': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True, **items}]}}, {}),
+        'put, behind another': ('put', 'POST', 'op/put', {'param': {'docs': [{'c': 'Other', 'id': 'x', **items}, {**one, **items}]}}, {}),
+        'put, before another': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True}, {'c': 'Other', 'id': 'x', **items}]}}, {}),
+        'put under a key': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, **items}]}}, {'Idempotency-Key': 'key'}),
+        'put, delete, under a key': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True}]}}, {'Idempotency-Key': f'{name}{ident}'}),
+        'the same again': ('put', 'POST', 'op/put', {'param': {'docs': [{**one, 'delete': True}]}}, {'Idempotency-Key': f'{name}{ident}'}),
+        'PUT': ('PUT', 'PUT', it, items, {}),
+        'PUT, new': ('PUT', 'PUT', it, items, {'If-None-Match': '*'}),
+        'PUT of nothing': ('PUT', 'PUT', it, {'items': []}, {}),
+        'PUT, if any': ('PUT', 'PUT', it, items, {'If-Match': '*'}),
+        'PATCH': ('PATCH', 'PATCH', it, items, {}),
+        'DELETE': ('DELETE', 'DELETE', it, None, {}),
+    }.items()
+
+
+def gathering(name):
+    """Those that find documents."""
+    of_all = {'c': name, 'collection': 'all', 'value': 'red'}
+    by_team = [{'f': 'team', 't': 'eq', 'v1': 'red'}]
+    for limit in ({}, {'limit': 1}, {'limit': 2}):
+        yield f'list {limit}', ('list', 'POST', 'op/list', {'param': {'c': name, **limit}}, {})
+        for item, want in itertools.product(('Main', 'Secret'), ('ids', 'items')):
+            yield f'find {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': want, **limit}}, {})
+        for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
+            yield (f'collection {collection} {want} {limit}',
+                   ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))
+    yield 'list, prefix', ('list', 'POST', 'op/list', {'param': {'c': name, 'prefix': 'hidden'}}, {})
+    yield 'list, after', ('list', 'POST', 'op/list', {'param': {'c': name, 'after': 1}}, {})
+    yield 'list by GET', ('list', 'GET', 'op/list?param=' + json.dumps({'c': name}), None, {})
+    yield 'find by id', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': 'Main', 'id': {'t': 'sw', 'v1': 'hidden'}, 'want': 'items'}}, {})
+    yield 'collection, stream', ('collection', 'POST', 'op/collection', {'param': {**of_all, 'stream': True}}, {})
+    yield 'collection, stream of ids', ('collection', 'POST', 'op/collection', {'param': {**of_all, 'want': 'ids', 'stream': True}}, {})
+    yield 'list of classes', ('list', 'POST', 'op/list', {'param': {}}, {})
+
+
+HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other') for ident in 'ac']
+SHOWN = [('Open', 'b'), ('Look', 'd')]
+REQUESTS = {
+    **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN + SHOWN for what, request in named(name, ident)},
+    **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
+    **{f'{name}: {what}': request for name in ('Open', 'Shut', 'Look', 'Other') for what, request in gathering(name)},
+}
+
+
+def ask(stack, ns, request, headers=None):
+    _, method, path, body, more = request
+    return stack.http.request(method, f'{stack.url}/{ns}/{path}', json=body, headers={**more, **(headers or {})}, timeout=60)
+
+
+# --- comparing ---
+
+OWN = {'date', 'x-request-id'}
+
+
+def plain(answer, ns):
+    """An answer without what differs between any two: stamps become their places, cursors their lengths."""
+    text = answer.text.replace(f'/{ns}/', '/NS/')
+    stamps = {}
+    def number(found):
+        return f'stamp{stamps.setdefault(found[0], len(stamps))}'
+    headers = {name.lower(): re.sub(r'\b\d{15}\b', number, value) for name, value in answer.headers.items() if name.lower() not in OWN}
+    text = re.sub(r'(?<=")[\w-]{100,}(?=")', lambda found: f'cursor of {len(found[0])}', text)
+    return answer.status_code, headers, re.sub(r'\b\d{15}\b', number, text)
+
+
+def pages(stack, ns, request):
+    """The answer, and those that follow by its cursors."""
+    answers = [ask(stack, ns, request)]
+    while answers[-1].status_code == 200 and answers[-1].headers.get('Content-Type') == 'application/json' and request[3]:
+        cursor = (answers[-1].json().get('out') or {}).get('cursor')
+        if not cursor:
+            break
+        request = (*request[:3], {**request[3], 'param': {**request[3]['param'], 'cursor': cursor}}, request[4])
+        answers.append(ask(stack, ns, request))
+        assert len(answers) < 50
+    return answers
+
+
+@pytest.fixture(scope='module')
+def hidden(worlds):
+    """Texts that no answer of `full` may have: contents, ids, stamps."""
+    texts = {MARK}
+    for name in ('Shut', 'Other'):
+        for one in worlds.op('full', 'list', {'c': name}, admin=True)['out']['docs']:
+            texts |= {one['id'], str(one['v']), str(one['ct']), str(one['dt'])}
+    return texts
+
+
+@pytest.mark.parametrize('what', REQUESTS)
+def test_both_worlds_answer_alike(worlds, hidden, what):
+    request = REQUESTS[what]
+    full, bare = (pages(worlds, ns, request) for ns in WORLDS)
+    assert [plain(answer, 'full') for answer in full] == [plain(answer, 'bare') for answer in bare]
+    sent = json.dumps(request)
+    for answer in full:
+        text = answer.text + str(answer.headers)
+        assert not [one for one in hidden if one in text and one not in sent], (what, text)
+
+
+# --- nothing is left out ---
+
+JUDGED = {'get', 'sync', 'put', 'list', 'find', 'collection', 'GET', 'PUT', 'PATCH', 'DELETE'}
+CLOSED = {'subs', 'tasks', 'ns', 'copy', 'push'}
+OTHERS = {'pushkey', 'task'}  # without documents; what a task may do is decided below
+
+
+def operations(stack):
+    lines = stack.stampctl('operations', '--json').text.splitlines()
+    return {one['name'] for one in map(json.loads, lines)}
+
+
+def test_every_operation_is_decided_on(worlds):
+    """A new operation is either judged, and has requests here, or closed to callers that rules judge."""
+    assert operations(worlds) == JUDGED | CLOSED | OTHERS
+    assert {request[0] for request in REQUESTS.values()} - {None} == JUDGED
+
+
+@pytest.mark.parametrize('name', sorted(CLOSED))
+def test_the_others_are_closed(worlds, name):
+    for ns in WORLDS:
+        answer = worlds.request('POST', f'/{ns}/op/{name}', json={})
+        assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), answer.text
+
+
+@pytest.mark.parametrize('name', sorted(JUDGED | CLOSED))
+def test_no_task_goes_around_the_rules(worlds, name):
+    """A task of a client is run without rules, later."""
+    for ns in WORLDS:
+        answer = worlds.request('POST', f'/{ns}/op/task', json={'param': {'op': name, 'param': {'docs': []}}})
+        assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), answer.text
+        assert worlds.psql(ns, 'select count(*) from stampd.taskqueue') == [(0,)]
+
+
+def test_what_stands_beside_is_closed(worlds):
+    for ns in WORLDS:
+        answer = worlds.request('POST', f'/{ns}/op/sync', json={'session': 'a-session-of-somebody'})
+        assert answer.json()['code'] == 'SCLOSED', answer.text
+        answer = worlds.request('GET', f'/{ns}/live', query={'def': 'Open'})
+        assert answer.status_code in (401, 403), answer.text
+        answer = worlds.request('POST', f'/{ns}/od', json={})
+        assert answer.status_code in (401, 403), answer.text
+
+
+def test_a_shown_document_is_shown(worlds):
+    """The comparison would hold if everything were refused."""
+    assert worlds.get('full', ('Open', 'b'))['items'] and worlds.get('full', ('Look', 'd'))['items']
+    assert [one['id'] for one in worlds.op('full', 'list', {'c': 'Open'})['out']['docs']] == ['b', 'd']
+    assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'ids'})['out']['ids'] == ['b', 'd']
+    assert [one['id'] for one in worlds.op('full', 'collection', {'c': 'Open', 'collection': 'all', 'value': 'red'})['out']['docs']] == ['b', 'd']
+    part = worlds.get('full', ('Part', 'p'))
+    assert [item['c'] for item in part['items']] == ['Main'] and part['w']
