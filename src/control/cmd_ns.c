@@ -293,11 +293,11 @@ static int ns_access(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "ns access",
-        "CODE closed|read|open",
+        "CODE closed|read|open|rules",
         2,
         2,
-        "Set what callers without a key may do: nothing, read, or read and write.",
-        NULL};
+        "Set what callers without a key may do: nothing, read, read and write, or what rules allow.",
+        "The rules are set with `stampctl rules set`.  Without rules nothing is allowed.\n"};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;

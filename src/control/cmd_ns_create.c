@@ -196,7 +196,7 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
          .help = "Use this database (default: stampd_CODE).",
          .text = &creation.database},
         {.name = "access",
-         .argument = "closed|read|open",
+         .argument = "closed|read|open|rules",
          .help = "Set what callers without a key may do: nothing (closed, the default), read (read), read "
                  "and write "
                  "(open).",
@@ -213,7 +213,7 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     if (!ns_registry_check_code(command.name, creation.code))
         return CONTROL_WRONG;
     if (creation.access && !namespace_is_access(creation.access)) {
-        message_print("ns create: --access %s: expected closed, read or open", creation.access);
+        message_print("ns create: --access %s: expected closed, read, open or rules", creation.access);
         return CONTROL_WRONG;
     }
     if (!control_load_settings(control) || !create(&creation, &map))

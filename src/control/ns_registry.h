@@ -8,7 +8,7 @@
 struct namespace_conf {
     const char *code;
     const char *database; /* "": the text is malformed and has none */
-    const char *access;   /* closed, read, open; "?": the text is malformed */
+    const char *access;   /* closed, read, open, rules; "?": the text is malformed */
     enum ns_state state;  /* its own; the effective one is the highest of this and that of z */
     const char *message;  /* for callers about the state; "": none */
     struct bytes text;    /* the whole JSON; NO_BYTES: there is no document */

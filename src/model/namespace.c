@@ -244,7 +244,7 @@ static const struct ns_member {
     const char *name, *expected;
     reader *read;
 } members[] = {
-    {"access", "One of closed, read, open is expected.", read_access},
+    {"access", "One of closed, read, open, rules is expected.", read_access},
     {"accounts",
      "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
      "sessions_most.",

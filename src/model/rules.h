@@ -25,6 +25,7 @@ enum {
 /* Why a text is not a valid set of rules. */
 struct rules_problem {
     const char *path;     /* "Note.read[1]"; "" for the whole */
+    const char *pointer;  /* the same as a JSON pointer: "/Note/read/1" */
     const char *expected; /* one sentence */
 };
 /* Everything lives in the arena, texts in `text`.  On error returns FAULT_AARG and the problem. */

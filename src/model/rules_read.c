@@ -25,17 +25,17 @@ static bool read_document_class(struct rules_reader *reader, struct rules_node n
 {
     if (!item_is_class_name(name))
         return rules_reader_refuse(
-            reader, node.path,
+            reader, node,
             "A name of a class of documents is a capital letter, then up to 15 letters and digits.");
     return !rules_is_reserved(name) ||
-           rules_reader_refuse(reader, node.path,
+           rules_reader_refuse(reader, node,
                                "Another class is expected: Account, Login and Ticket belong to the server.");
 }
 
 static bool read_name_of_items(struct rules_reader *reader, struct rules_node node, struct bytes *name_r)
 {
     if (node.value->kind != JSON_STRING)
-        return rules_reader_refuse(reader, node.path, "The name of a class of items is expected.");
+        return rules_reader_refuse(reader, node, "The name of a class of items is expected.");
     *name_r = node.value->value;
     return rules_reader_is_item_class(reader, node, *name_r);
 }
@@ -53,7 +53,7 @@ static bool read_word(struct rules_reader *reader, struct rules_node node, struc
                  {"role", RULES_TO_ROLE, true, true},         {"owner", RULES_TO_OWNER, false, false},
                  {"members", RULES_TO_MEMBERS, true, false},  {"team", RULES_TO_TEAM, true, false}};
     if (node.value->kind != JSON_STRING)
-        return rules_reader_refuse(reader, node.path, "A grant is expected, a text: " GRANTS ".");
+        return rules_reader_refuse(reader, node, "A grant is expected, a text: " GRANTS ".");
     struct bytes rest = node.value->value;
     const char *colon = rest.size ? memchr(rest.data, ':', rest.size) : NULL;
     struct bytes word = {rest.data, colon ? (size_t)(colon - rest.data) : rest.size};
@@ -63,7 +63,7 @@ static bool read_word(struct rules_reader *reader, struct rules_node node, struc
             continue;
         grant->to = words[i].to;
         grant->role = colon ? (struct bytes){colon + 1, rest.size - word.size - 1} : NO_BYTES;
-        return !colon || rules_is_role(grant->role) || rules_reader_refuse(reader, node.path, A_ROLE);
+        return !colon || rules_is_role(grant->role) || rules_reader_refuse(reader, node, A_ROLE);
     }
     return rules_reader_refuse_name(reader, node, GRANTS, "grant", rest);
 }
@@ -72,13 +72,13 @@ static bool check_declared(struct rules_reader *reader, struct rules_node node,
                            const struct rules_class *class, const struct rules_grant *grant)
 {
     if (grant->to == RULES_TO_OWNER && !class->owner.item.data)
-        return rules_reader_refuse(reader, node.path,
+        return rules_reader_refuse(reader, node,
                                    "The grant owner needs the class's member owner: \"Item.member\".");
     if (grant->to == RULES_TO_MEMBERS && !class->members.data)
-        return rules_reader_refuse(reader, node.path,
+        return rules_reader_refuse(reader, node,
                                    "The grant members needs the class's member members: a class of items.");
     if (grant->to == RULES_TO_TEAM && !class->team.class.data)
-        return rules_reader_refuse(reader, node.path,
+        return rules_reader_refuse(reader, node,
                                    "The grant team needs the class's member team: class, id and members.");
     return true;
 }
@@ -91,13 +91,12 @@ static bool read_grant(struct rules_reader *reader, struct rules_node node, cons
         return read_word(reader, node, grant) && check_declared(reader, node, class, grant);
     if (!may_have_condition)
         return rules_reader_refuse(
-            reader, node.path,
-            "A text is expected: conditions are allowed in create, update, delete and write.");
+            reader, node, "A text is expected: conditions are allowed in create, update, delete and write.");
     const struct json *to = json_member(node.value, "to"), *condition = json_member(node.value, "if");
     if (!rules_reader_is_object_of(reader, node, "to if", "A grant is expected."))
         return false;
     if (!to || !condition)
-        return rules_reader_refuse(reader, node.path,
+        return rules_reader_refuse(reader, node,
                                    "The members to (a grant) and if (a condition) are expected.");
     struct rules_node to_node = rules_reader_member(reader, node, to);
     reader->condition_nodes = 0;
@@ -137,7 +136,7 @@ static bool read_list(struct rules_reader *reader, struct rules_node object, con
     struct rules_node node = {list->path, member};
     if (member->kind != JSON_ARRAY || member->is_shallow || member->count > RULES_GRANTS_MOST)
         return rules_reader_refuse(
-            reader, node.path,
+            reader, node,
             arena_printf(reader->arena, "A list of at most %d grants is expected.", RULES_GRANTS_MOST));
     struct rules_grant *grants = ARENA_ARRAY(reader->arena, struct rules_grant, member->count);
     for (const struct json *one = member->first; one; one = one->next, list->count++)
@@ -160,10 +159,10 @@ static bool read_team(struct rules_reader *reader, struct rules_node node, struc
     const struct json *name = json_member(node.value, "class"), *id = json_member(node.value, "id"),
                       *members = json_member(node.value, "members");
     if (!name || !id || !members)
-        return rules_reader_refuse(reader, node.path, expected);
+        return rules_reader_refuse(reader, node, expected);
     struct rules_node name_node = rules_reader_member(reader, node, name);
     if (name->kind != JSON_STRING)
-        return rules_reader_refuse(reader, name_node.path, "The name of a class of documents is expected.");
+        return rules_reader_refuse(reader, name_node, "The name of a class of documents is expected.");
     class->team.class = name->value;
     return read_document_class(reader, name_node, name->value) &&
            rules_reader_read_place(reader, rules_reader_member(reader, node, id), &class->team.id) &&
@@ -241,10 +240,10 @@ static bool read_tree(struct rules_reader *reader, struct bytes text, struct jso
     struct json_problem problem;
     if (text.size > RULES_TEXT_MOST)
         return rules_reader_refuse(
-            reader, "",
+            reader, (struct rules_node){.path = ""},
             arena_printf(reader->arena, "A text of at most %d bytes is expected.", RULES_TEXT_MOST));
     if (json_read(reader->arena, text, &limits, root_r, &problem))
-        return rules_reader_refuse(reader, "",
+        return rules_reader_refuse(reader, (struct rules_node){.path = ""},
                                    arena_printf(reader->arena, "A JSON object is expected: %s, at byte %zu.",
                                                 problem.what, problem.offset));
     return true;
@@ -260,7 +259,7 @@ enum fault rules_read(struct arena *arena, struct bytes text, struct rules **rul
     *rules_r = NULL;
     if (!read_tree(&reader, text, &tree))
         return FAULT_AARG;
-    root.value = tree;
+    root.value = reader.root = tree;
     if (!rules_reader_is_object(&reader, root, RULES_CLASSES_MOST,
                                 "An object of classes and their rules is expected."))
         return FAULT_AARG;

@@ -16,7 +16,7 @@ enum { CONDITION_DEPTH = 16 };
 static bool count_node(struct rules_reader *reader, struct rules_node node)
 {
     return ++reader->condition_nodes <= RULES_CONDITION_NODES_MOST ||
-           rules_reader_refuse(reader, node.path,
+           rules_reader_refuse(reader, node,
                                arena_printf(reader->arena,
                                             "A condition of at most %d parts and operands is expected.",
                                             RULES_CONDITION_NODES_MOST));
@@ -28,7 +28,7 @@ static bool is_single(struct rules_reader *reader, struct rules_node node, const
 {
     const struct json *value = node.value;
     if (value->kind != JSON_OBJECT || value->is_shallow || value->count != 1)
-        return rules_reader_refuse(reader, node.path, expected);
+        return rules_reader_refuse(reader, node, expected);
     return names_have(known, value->first->name) ||
            rules_reader_refuse_name(reader, rules_reader_member(reader, node, value->first), known, kind,
                                     value->first->name);
@@ -41,7 +41,7 @@ static bool read_caller(struct rules_reader *reader, struct rules_node node, boo
     operand->source = is_list ? RULES_OF_ROLES : RULES_OF_ACCOUNT;
     if (is_text && bytes_equal(node.value->value, is_list ? BYTES("roles") : BYTES("account")))
         return true;
-    return rules_reader_refuse(reader, node.path,
+    return rules_reader_refuse(reader, node,
                                is_list ? "\"roles\" is expected: the list of the caller's roles."
                                        : "\"account\" is expected; \"roles\" may be the list of in alone.");
 }
@@ -66,7 +66,7 @@ static bool read_operand(struct rules_reader *reader, struct rules_node node, st
     if (node.value->kind == JSON_OBJECT)
         return read_reference(reader, node, false, operand);
     *operand = (struct rules_operand){.source = RULES_OF_LITERAL, .literal = node.value};
-    return node.value->kind != JSON_ARRAY || rules_reader_refuse(reader, node.path, AN_OPERAND);
+    return node.value->kind != JSON_ARRAY || rules_reader_refuse(reader, node, AN_OPERAND);
 }
 
 static bool read_list(struct rules_reader *reader, struct rules_node node, struct rules_operand *list)
@@ -76,7 +76,7 @@ static bool read_list(struct rules_reader *reader, struct rules_node node, struc
     if (node.value->kind == JSON_OBJECT)
         return read_reference(reader, node, true, list);
     if (node.value->kind != JSON_ARRAY || node.value->is_shallow || !node.value->count)
-        return rules_reader_refuse(reader, node.path, A_LIST);
+        return rules_reader_refuse(reader, node, A_LIST);
     struct rules_operand *elements = ARENA_ARRAY(reader->arena, struct rules_operand, node.value->count);
     *list = (struct rules_operand){.source = RULES_OF_LIST, .elements = elements};
     for (const struct json *one = node.value->first; one; one = one->next, list->count++)
@@ -90,7 +90,7 @@ static bool read_pair(struct rules_reader *reader, struct rules_node node, struc
 {
     const struct json *first = node.value->kind == JSON_ARRAY ? node.value->first : NULL;
     if (!first || node.value->count != 2)
-        return rules_reader_refuse(reader, node.path, "A list of two operands is expected.");
+        return rules_reader_refuse(reader, node, "A list of two operands is expected.");
     struct rules_node second = rules_reader_element(reader, node, 1, first->next);
     return read_operand(reader, rules_reader_element(reader, node, 0, first), &condition->operands[0]) &&
            (condition->test == RULES_IF_IN ? read_list(reader, second, &condition->operands[1])
@@ -101,7 +101,7 @@ static bool read_exists(struct rules_reader *reader, struct rules_node node,
                         struct rules_condition *condition)
 {
     if (node.value->kind != JSON_OBJECT)
-        return rules_reader_refuse(reader, node.path, AN_OPERAND);
+        return rules_reader_refuse(reader, node, AN_OPERAND);
     return read_operand(reader, node, &condition->operands[0]);
 }
 
@@ -114,7 +114,7 @@ static bool read_parts(struct rules_reader *reader, struct rules_node node, int 
 {
     bool is_not = condition->test == RULES_IF_NOT;
     if (!is_not && (node.value->kind != JSON_ARRAY || node.value->is_shallow || !node.value->count))
-        return rules_reader_refuse(reader, node.path, "A list of conditions is expected.");
+        return rules_reader_refuse(reader, node, "A list of conditions is expected.");
     condition->part_count = is_not ? 1 : node.value->count;
     struct rules_condition *parts = ARENA_ARRAY(reader->arena, struct rules_condition, condition->part_count);
     condition->parts = parts;
@@ -147,7 +147,7 @@ static bool read_any_condition(struct rules_reader *reader, struct rules_node no
         return false;
     if (depth > CONDITION_DEPTH)
         return rules_reader_refuse(
-            reader, node.path,
+            reader, node,
             arena_printf(reader->arena, "A condition of at most %d levels is expected.", CONDITION_DEPTH));
     if (!is_single(reader, node, TESTS, "condition",
                    "A condition is expected, an object with one member: one of " TESTS "."))

@@ -9,9 +9,14 @@ enum {
     MEMBER_MOST = 64
 };
 
-bool rules_reader_refuse(struct rules_reader *reader, const char *path, const char *expected)
+bool rules_reader_refuse(struct rules_reader *reader, struct rules_node node, const char *expected)
 {
-    *reader->problem = (struct rules_problem){path, expected};
+    struct builder pointer = {0};
+    if (reader->root && node.value)
+        (void)json_add_pointer(&pointer, reader->root, node.value);
+    *reader->problem = (struct rules_problem){
+        node.path, arena_copy(reader->arena, pointer.size ? pointer.data : "", pointer.size), expected};
+    builder_free(&pointer);
     return false;
 }
 
@@ -37,7 +42,7 @@ bool rules_reader_refuse_name(struct rules_reader *reader, struct rules_node nod
 {
     struct builder words = {0};
     names_explain(known, kind, name, &words);
-    rules_reader_refuse(reader, node.path, arena_copy(reader->arena, words.data, words.size));
+    rules_reader_refuse(reader, node, arena_copy(reader->arena, words.data, words.size));
     builder_free(&words);
     return false;
 }
@@ -46,9 +51,9 @@ bool rules_reader_is_object(struct rules_reader *reader, struct rules_node node,
                             const char *expected)
 {
     if (node.value->kind != JSON_OBJECT || node.value->is_shallow)
-        return rules_reader_refuse(reader, node.path, expected);
+        return rules_reader_refuse(reader, node, expected);
     return node.value->count <= most ||
-           rules_reader_refuse(reader, node.path,
+           rules_reader_refuse(reader, node,
                                arena_printf(reader->arena, "At most %zu members are expected.", most));
 }
 
@@ -86,9 +91,9 @@ bool rules_reader_is_item_class(struct rules_reader *reader, struct rules_node n
 {
     if (!item_is_class_name(name))
         return rules_reader_refuse(
-            reader, node.path,
+            reader, node,
             "A name of a class of items is a capital letter, then up to 15 letters and digits.");
-    return !item_is_reserved(name) || rules_reader_refuse(reader, node.path, ITEM_RESERVED);
+    return !item_is_reserved(name) || rules_reader_refuse(reader, node, ITEM_RESERVED);
 }
 
 bool rules_reader_read_place(struct rules_reader *reader, struct rules_node node, struct rules_place *place_r)
@@ -96,15 +101,14 @@ bool rules_reader_read_place(struct rules_reader *reader, struct rules_node node
     struct bytes text = node.value->kind == JSON_STRING ? node.value->value : NO_BYTES;
     const char *dot = text.size ? memchr(text.data, '.', text.size) : NULL;
     if (!dot)
-        return rules_reader_refuse(reader, node.path,
-                                   "A member of a singleton is expected: \"Item.member\".");
+        return rules_reader_refuse(reader, node, "A member of a singleton is expected: \"Item.member\".");
     place_r->item = (struct bytes){text.data, (size_t)(dot - text.data)};
     place_r->member = (struct bytes){dot + 1, text.size - place_r->item.size - 1};
     if (!rules_reader_is_item_class(reader, node, place_r->item))
         return false;
     return (rules_reader_is_name(place_r->member, MEMBER_MOST, "_-") && !is_digit(*place_r->member.data)) ||
            rules_reader_refuse(
-               reader, node.path,
+               reader, node,
                "The member after the point is a letter, _ or -, then up to 63 letters, digits, "
                "_ and -.");
 }

@@ -7,7 +7,8 @@
 struct rules_reader {
     struct arena *arena;
     struct rules_problem *problem;
-    size_t condition_nodes; /* of the condition that is read */
+    const struct json *root; /* NULL: not read yet */
+    size_t condition_nodes;  /* of the condition that is read */
 };
 
 /* A value and its path. */
@@ -17,7 +18,7 @@ struct rules_node {
 };
 
 /* Records the problem and returns false. */
-bool rules_reader_refuse(struct rules_reader *reader, const char *path, const char *expected);
+bool rules_reader_refuse(struct rules_reader *reader, struct rules_node node, const char *expected);
 /* Refuses a name that is none of `known`, with the nearest of them. */
 bool rules_reader_refuse_name(struct rules_reader *reader, struct rules_node node, const char *known,
                               const char *kind, struct bytes name);

@@ -1,147 +1,17 @@
 /* access: checks the namespace, the key, and what the namespace's configuration allows, in this order. */
 #include "operation/access.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "edge/crypto.h"
 #include "operation/caller.h"
 #include "operation/client_copies.h"
+#include "operation/configurations.h"
 #include "operation/reply.h"
-
-/* No item, or one that cannot be read: closed. */
-static struct ns_conf read_conf(struct arena *arena, const struct document *document)
-{
-    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
-    return namespace_read(arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
-}
-
-/* No item, or one that cannot be read: nothing is allowed. */
-static struct rules *read_rules(struct arena *arena, const struct document *document)
-{
-    const struct item *item = document_find_item(document, BYTES("Rules"), BYTES(""));
-    struct rules *rules;
-    struct rules_problem problem;
-    bool is_there = item && !item_is_tombstone(item) && !item->raw;
-    if (is_there && rules_read(arena, item->content, &rules, &problem)) {
-        log_warning("document Namespace/%.*s: its item Rules is malformed at %s: %s",
-                    (int)document->header.id.size, document->header.id.data, problem.path, problem.expected);
-        is_there = false;
-    }
-    return is_there || !rules_read(arena, BYTES("{}"), &rules, &problem) ? rules : NULL;
-}
-
-/* A configuration, as parsed from one snapshot of its document. */
-struct known_conf {
-    char code[NAMESPACE_CODE_MOST];
-    size_t code_size;
-    struct document *document; /* held: while it is the newest, `conf` is current */
-    struct newest_proof proof;
-    int64_t version;     /* of the document that was parsed last */
-    struct arena *arena; /* of the texts of `conf` */
-    struct ns_conf conf;
-    struct rules *rules;
-};
-
-enum { KNOWN_CONFS = 64 };
-struct access_memory {
-    struct known_conf z, known[KNOWN_CONFS];
-};
-
-struct access_memory *access_memory_create(void)
-{
-    struct access_memory *memory = calloc(1, sizeof *memory);
-    if (!memory)
-        log_fatal("out of memory");
-    return memory;
-}
-
-static void forget(struct known_conf *known)
-{
-    document_release(known->document);
-    arena_destroy(known->arena);
-    *known = (struct known_conf){0};
-}
-
-void access_memory_destroy(struct access_memory *memory)
-{
-    for (size_t i = 0; memory && i < KNOWN_CONFS; i++)
-        forget(&memory->known[i]);
-    if (memory)
-        forget(&memory->z);
-    free(memory);
-}
 
 static bool is_code_of_z(struct bytes code)
 {
     return bytes_equal(code, BYTES("z"));
-}
-
-/* The slot in which a namespace's configuration is kept; another one may occupy it. */
-static struct known_conf *place_of(struct access_memory *memory, struct bytes code)
-{
-    size_t sum = 0;
-    if (is_code_of_z(code))
-        return &memory->z;
-    for (size_t i = 0; i < code.size; i++)
-        sum = sum * 31 + (unsigned char)code.data[i];
-    return &memory->known[sum % KNOWN_CONFS];
-}
-
-static bool is_of(const struct known_conf *known, struct bytes code)
-{
-    return known->document && bytes_equal((struct bytes){known->code, known->code_size}, code);
-}
-
-static bool is_current(const struct documents *documents, const struct known_conf *known, struct bytes code)
-{
-    return is_of(known, code) && documents_is_still_newest(documents, &known->proof);
-}
-
-/* A malformed configuration is reported once by each process. */
-static void keep(struct known_conf *known, struct bytes code, const struct document *document,
-                 const struct newest_proof *proof)
-{
-    bool is_other = !is_of(known, code) || known->document != document;
-    int64_t reported = is_of(known, code) ? known->version : 0;
-    known->proof = *proof;
-    if (!is_other)
-        return;
-    forget(known);
-    *known = (struct known_conf){.document = document_hold((struct document *)document),
-                                 .proof = *proof,
-                                 .version = document->header.version,
-                                 .arena = arena_create("access")};
-    bool is_short = code.size <= sizeof known->code; /* else it is no code, and read again each time */
-    known->code_size = is_short ? code.size : SIZE_MAX;
-    memcpy(known->code, code.data, is_short ? code.size : 0);
-    known->conf = read_conf(known->arena, document);
-    known->rules = read_rules(known->arena, document);
-    if (known->conf.wrong && reported != known->version)
-        log_warning("document Namespace/%.*s: its item Conf is malformed member=%s", (int)code.size,
-                    code.data, *known->conf.wrong ? known->conf.wrong : "all");
-}
-
-/* Both documents are verified, or loaded, in one round trip. */
-static enum fault refresh(struct worker_context *worker_context, struct call *call, struct known_conf *own,
-                          struct known_conf *z)
-{
-    const struct document_name names[] = {{.class = BYTES("Namespace"), .id = call->ns},
-                                          {.class = BYTES("Namespace"), .id = BYTES("z")}};
-    const struct document *documents[COUNT_OF(names)];
-    struct newest_proof proofs[COUNT_OF(names)];
-    int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
-    if (ns < 0)
-        return FAULT_BINTERNAL;
-    enum fault fault = documents_newest_proven(worker_context->documents, ns, call->arena, names,
-                                               own == z ? 1 : 2, documents, proofs);
-    if (fault)
-        return fault;
-    keep(own, call->ns, documents[0], &proofs[0]);
-    if (own != z)
-        keep(z, names[1].id, documents[1], &proofs[1]);
-    return FAULT_NONE;
 }
 
 void access_add_state_of_z(struct ns_conf *conf, const struct ns_conf *z)
@@ -152,29 +22,25 @@ void access_add_state_of_z(struct ns_conf *conf, const struct ns_conf *z)
     conf->message = z->message;
 }
 
+static struct ns_conf with_those_of_z(const struct configuration *own, const struct configuration *z)
+{
+    struct ns_conf conf = own->conf;
+    if (own != z)
+        access_add_state_of_z(&conf, &z->conf);
+    if (!conf.quotas)
+        conf.quotas = z->conf.quotas;
+    return conf;
+}
+
 enum fault access_configuration(struct worker_context *worker_context, struct call *call,
                                 struct ns_conf *conf_r)
 {
-    struct known_conf *own = place_of(worker_context->access, call->ns), *z = &worker_context->access->z;
-    const struct documents *documents = worker_context->documents;
+    const struct configuration *own, *z;
     *conf_r = (struct ns_conf){.mode = ACCESS_CLOSED};
-    if (!is_current(documents, own, call->ns) || !is_current(documents, z, BYTES("z"))) {
-        enum fault fault = refresh(worker_context, call, own, z);
-        if (fault)
-            return fault;
-    }
-    *conf_r = own->conf;
-    if (own != z)
-        access_add_state_of_z(conf_r, &z->conf);
-    if (!conf_r->quotas)
-        conf_r->quotas = z->conf.quotas;
-    return FAULT_NONE;
-}
-
-/* Valid until the next call of access_configuration. */
-static const struct rules *rules_of(const struct worker_context *worker_context, const struct call *call)
-{
-    return place_of(worker_context->access, call->ns)->rules;
+    enum fault fault = configurations_find(worker_context, call, &own, &z);
+    if (!fault)
+        *conf_r = with_those_of_z(own, z);
+    return fault;
 }
 
 /* --- the decision --- */
@@ -306,7 +172,7 @@ static bool is_foreign(const struct browser *browser, const struct ns_conf *conf
 
 enum fault access_enter(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    struct ns_conf conf;
+    const struct configuration *own, *z;
     bool has_key;
     call->level = LEVEL_NOTHING;
     call->rules = NULL;
@@ -314,9 +180,10 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     call->is_read_only = false;
     call->message = NULL;
     call->is_entered = false;
-    enum fault fault = access_configuration(worker_context, call, &conf);
+    enum fault fault = configurations_find(worker_context, call, &own, &z);
     if (fault)
         return fault;
+    const struct ns_conf conf = with_those_of_z(own, z);
     if (!access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
         return access_refuse_name(call, reply);
     fault = access_check_keys(worker_context, call, reply, &has_key);
@@ -327,12 +194,16 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     fault = access_refuse_state(worker_context->settings, &conf, call->database, has_key);
     if (fault)
         return reply_fault(call, reply, fault, message, NULL);
-    call->is_read_only =
-        conf.state == NS_READONLY && !is_database_of_z(worker_context->settings, call->database);
     call->message = message;
     call->level = access_level(worker_context->settings, &conf, call->database, has_key);
-    call->rules = conf.mode == ACCESS_RULES && !has_key ? rules_of(worker_context, call) : NULL;
+    bool is_of_z = is_database_of_z(worker_context->settings, call->database);
+    call->is_read_only = conf.state == NS_READONLY && !is_of_z;
+    call->rules = has_key || is_of_z ? NULL : own->rules; /* z is the administrator's */
     call->quotas = has_key ? NULL : conf.quotas;
+    if (call->rules || call->quotas) {
+        configurations_hold(own, call->arena);
+        configurations_hold(z, call->arena);
+    }
     call->accounts = conf.accounts;
     fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
     if (fault)

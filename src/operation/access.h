@@ -1,8 +1,6 @@
 /* access: what may this caller do in this namespace?  Deny by default.
  *
- * A namespace's configuration (model/namespace.h) is the document Namespace/<code> of the namespace z.  A
- * parsed one is kept as long as the shared segment proves its document the newest, so every worker applies a
- * change at its next request.
+ * A namespace's configuration, which configurations.h keeps, applies at the next request of every worker.
  *
  * Every path that leads into a namespace goes through one function, access_level: operations, resources,
  * synchronisations and sessions beside any operation, tasks that clients create, ping, and live events in
@@ -51,10 +49,6 @@ void access_add_state_of_z(struct ns_conf *conf, const struct ns_conf *z);
 /* FAULT_OOFF, OGONE: why a caller is not served at all in this state.  The namespace z is always served. */
 enum fault access_refuse_state(const struct settings *settings, const struct ns_conf *conf,
                                struct bytes database, bool is_administrator);
-
-/* The configurations that a worker has read, so that each version is parsed once. */
-struct access_memory *access_memory_create(void) __attribute__((returns_nonnull));
-void access_memory_destroy(struct access_memory *memory); /* NULL is allowed */
 
 /* The configuration of the call's namespace, with the effective state; its texts are valid until the next
  * call. */

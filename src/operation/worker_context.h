@@ -6,13 +6,13 @@
 #include "document/documents.h"
 #include "segment/segment.h"
 
-struct access_memory;
+struct configurations;
 
 struct worker_context {
     const struct settings *settings;
     struct segment *segment;
     struct documents *documents;
-    struct access_memory *access; /* the configurations that operation/access.c has read */
+    struct configurations *configurations; /* operation/configurations.h */
 };
 
 #endif

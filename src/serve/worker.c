@@ -17,7 +17,7 @@
 #include "store/session.h"
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
-#include "operation/access.h"
+#include "operation/configurations.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"
 #include "serve/memory.h"
@@ -96,7 +96,7 @@ static void open_worker(struct worker *worker, int wake)
         .settings = heritage->settings,
         .segment = heritage->segment,
         .documents = documents_create(heritage->settings, heritage->segment),
-        .access = access_memory_create(),
+        .configurations = configurations_create(),
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(
@@ -106,7 +106,7 @@ static void open_worker(struct worker *worker, int wake)
 static void close_worker(struct worker *worker)
 {
     fcgi_close(worker->fcgi);
-    access_memory_destroy(worker->worker_context.access);
+    configurations_destroy(worker->worker_context.configurations);
     documents_destroy(worker->worker_context.documents);
     arena_destroy(worker->arena);
     builder_free(&worker->input);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "operation/access.h"
+#include "operation/configurations.h"
 #include "operation/builtin/builtin.h"
 #include "operation/worker_context.h"
 #include "operation/reply.h"
@@ -237,7 +237,7 @@ static void serve(const struct letter *letter)
     struct worker_context worker_context = {.settings = &settings,
                                             .segment = segment,
                                             .documents = documents_create(&settings, segment),
-                                            .access = access_memory_create()};
+                                            .configurations = configurations_create()};
     struct request_source source = {
         .parameter = letter_parameter, .read_body = letter_body, .context = (void *)(uintptr_t)letter};
     struct reply reply = {.body = &output};
@@ -249,7 +249,7 @@ static void serve(const struct letter *letter)
     cors_decide(&worker_context, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &head);
     check_answer(&request.form, &reply);
-    access_memory_destroy(worker_context.access);
+    configurations_destroy(worker_context.configurations);
     documents_destroy(worker_context.documents);
 }
 

@@ -28,6 +28,7 @@ def refused(stack, param, **more):
 def as_it_was(stack):
     before = stack.psql('z', "select id, content from item where class = 'Namespace' and iclass = 'Conf' order by id")
     yield
+    stack.psql('z', "select put_item('Namespace', 'demo', 'Rules', '', null)")
     for code, content in before:
         stack.psql('z', "select put_item('Namespace', %s, 'Conf', '', %s)", (code, content))
     wait_until(lambda: [get(stack, code)['database'] for code, _ in before] == [f'stampd_{code}' for code, _ in before]
@@ -156,6 +157,58 @@ def test_changes_at_once_lose_nothing(stack):
     for thread in threads:
         thread.join()
     assert {name: value for name, value in get(stack).items() if name in members} == members
+
+
+RULES = {'Note': {'owner': 'Info.owner', 'read': ['owner', 'role:staff'], 'update': [{'to': 'owner', 'if': {'unchanged': 'Info.owner'}}]}}
+
+
+def test_rules_are_set_read_and_removed(stack):
+    version = ns(stack, {'set': {'ns': 'demo', 'rules': RULES, 'access': 'rules'}})['v']
+    present = get(stack)
+    assert (present['v'], present['access'], present['rules']) == (version, 'rules', RULES)
+    assert all('rules' not in one for one in ns(stack, {'list': {}})['namespaces']), 'they may be long'
+    assert ns(stack, {'set': {'ns': 'demo', 'rules': RULES}})['v'] == version, 'nothing to change'
+    ns(stack, {'set': {'ns': 'demo', 'label': 'other'}})
+    assert get(stack)['rules'] == RULES
+    for _ in range(6):  # by each worker: no operation obeys them that is not declared so, and nobody is the administrator
+        assert stack.request('POST', '/demo/op/tasks', json={'param': {'backlog': True}}).json()['code'] == 'SCLOSED'
+    ns(stack, {'set': {'ns': 'demo', 'rules': None}})
+    assert 'rules' not in get(stack) and get(stack)['access'] == 'rules'
+
+
+@pytest.mark.parametrize('rules, at, words', [
+    ([], '', 'An object of classes'), ('{}', '', 'An object of classes'), ({'note': {}}, '/note', 'class of documents'),
+    ({'Account': {}}, '/Account', 'belong to the server'), ({'Note': {'reed': []}}, '/Note/reed', 'did you mean "read"?'),
+    ({'Note': {'read': ['anybody', 'anybdy']}}, '/Note/read/1', 'did you mean'), ({'Note': {'read': ['owner']}}, '/Note/read/0', 'member owner'),
+    ({'Note': {'update': [{'to': 'account', 'if': {'all': [{'eq': [1, {'after': 'a'}]}]}}]}}, '/Note/update/0/if/all/0/eq/1/after', 'Item.member'),
+    ({'Note': {'a/b~c': 1}}, '/Note/a~1b~0c', 'Unknown member')])
+def test_wrong_rules_are_refused_with_a_pointer_into_them(stack, rules, at, words):
+    ns(stack, {'set': {'ns': 'demo', 'rules': RULES}})
+    problem = refused(stack, {'set': {'ns': 'demo', 'label': 'new', 'rules': rules}})
+    assert (problem.status, problem.code, problem.body['at']) == (400, 'AARG', '/param/set/rules' + at) and words in problem.body['detail']
+    assert get(stack)['rules'] == RULES and 'label' not in get(stack)
+
+
+def test_rules_that_are_malformed_allow_nothing(stack):
+    """Somebody else wrote them."""
+    ns(stack, {'set': {'ns': 'demo', 'rules': {'Note': {'read': ['anybody']}}, 'access': 'rules'}})
+    for wrong in ({'Note': {'read': ['anyone']}}, 'text', [1]):
+        stack.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Rules', 'j': wrong}]}, admin=True)
+        for _ in range(6):
+            assert stack.request('POST', '/demo/op/put', json={'param': {'docs': [{'c': 'Note', 'id': 'a'}]}}).status_code in (401, 403)
+    assert get(stack)['rules'] == [1]
+    ns(stack, {'set': {'ns': 'demo', 'rules': None}})
+
+
+def test_rules_do_not_open_the_namespace_z(stack):
+    conf = stack.get('z', ('Namespace', 'z'), admin=True)['items'][0]['j']
+    ns(stack, {'set': {'ns': 'z', 'access': 'rules', 'rules': {'Namespace': {'read': ['anybody'], 'list': ['anybody'], 'update': ['anybody']}}}})
+    try:
+        for operation in ('get', 'list', 'put', 'find', 'sync', 'ns'):
+            for _ in range(4):
+                assert stack.request('POST', f'/z/op/{operation}', json={'param': {}}).json()['code'] == 'SCLOSED'
+    finally:
+        stack.put('z', {'c': 'Namespace', 'id': 'z', 'items': [{'c': 'Conf', 'j': conf}, {'c': 'Rules', 'del': True}]}, admin=True)
 
 
 def test_an_answer_is_replayed(stack):

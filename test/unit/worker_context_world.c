@@ -14,7 +14,7 @@
 
 #include "edge/crypto.h"
 #include "fake_store.h"
-#include "operation/access.h"
+#include "operation/configurations.h"
 #include "operation/builtin/builtin.h"
 #include "operation/reply.h"
 #include "segment/processes.h"
@@ -57,14 +57,14 @@ int worker_context_world_open(const struct settings *limits)
     worker_context = (struct worker_context){.settings = &settings,
                                              .segment = segment,
                                              .documents = documents_create(&settings, segment),
-                                             .access = access_memory_create()};
+                                             .configurations = configurations_create()};
     arena = arena_create("test");
     return 0;
 }
 
 int worker_context_world_close(void **state UNUSED)
 {
-    access_memory_destroy(worker_context.access);
+    configurations_destroy(worker_context.configurations);
     documents_destroy(worker_context.documents);
     segment_close(segment);
     arena_destroy(arena);

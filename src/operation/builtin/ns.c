@@ -1,11 +1,14 @@
 /* ns: administrators read and change the configurations of namespaces (model/namespace.h), in the namespace
  * z. param, one member: {"list":{"limit","cursor"}} → {"namespaces":[namespace…],"cursor":code};
- * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member};
- * {"set":{"ns","if":version,"access","state","message",…}} → {"v":version}: null removes a member. */
+ * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member}, with its access
+ * rules (model/rules.h); {"set":{"ns","if":version,"access","state","message",…,"rules":{…}}} →
+ * {"v":version}: null removes a member. */
 #include "operation/builtin/builtin.h"
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "model/namespace.h"
+#include "model/rules.h"
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
 #include "operation/tasks/task_wakeup.h"
@@ -18,9 +21,10 @@ static struct document_name name_of(struct bytes code)
     return (struct document_name){.class = BYTES("Namespace"), .id = code};
 }
 
-static struct bytes content_of(const struct document *document)
+/* The content of a singleton; NO_BYTES: there is none. */
+static struct bytes find_content(const struct document *document, struct bytes item_class)
 {
-    const struct item *item = document_find_item(document, BYTES("Conf"), BYTES(""));
+    const struct item *item = document_find_item(document, item_class, BYTES(""));
     return item && !item_is_tombstone(item) && !item->raw ? item->content : NO_BYTES;
 }
 
@@ -50,11 +54,19 @@ static void add_text(struct builder *body, const char *name, struct bytes text)
     json_add_string(body, text);
 }
 
+/* Rules that stampctl or an operation of the server wrote are valid. */
+static void write_rules(struct attempt *attempt, const struct document *document)
+{
+    struct bytes text = find_content(document, BYTES("Rules"));
+    if (text.data)
+        builder_printf(attempt->reply->body, ",\"rules\":%.*s", (int)text.size, text.data);
+}
+
 /* What is malformed is left out and named. */
-static void write_namespace(struct attempt *attempt, const struct document *document)
+static void write_namespace(struct attempt *attempt, const struct document *document, bool with_rules)
 {
     struct builder *body = attempt->reply->body;
-    const struct ns_conf conf = namespace_read(attempt->call->arena, content_of(document));
+    const struct ns_conf conf = namespace_read(attempt->call->arena, find_content(document, BYTES("Conf")));
     const struct {
         const char *name;
         struct bytes text;
@@ -78,6 +90,8 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
         builder_printf(body, ",\"quotas\":%.*s", (int)conf.quotas->text.size, conf.quotas->text.data);
     if (conf.wrong)
         add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
+    if (with_rules)
+        write_rules(attempt, document);
     builder_add_text(body, "}");
 }
 
@@ -92,7 +106,7 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
         return fault;
     if (!draft_exists(draft))
         return refuse_absence(reader, code);
-    write_namespace(attempt, draft_base(draft));
+    write_namespace(attempt, draft_base(draft), true);
     return FAULT_NONE;
 }
 
@@ -137,7 +151,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader, con
     for (size_t i = 0; i < count && !fault; i++)
         if (draft_exists(drafts[i])) {
             builder_printf(attempt->reply->body, "%s", comma);
-            write_namespace(attempt, draft_base(drafts[i]));
+            write_namespace(attempt, draft_base(drafts[i]), false);
             comma = ",";
         }
     builder_add_text(attempt->reply->body, "]");
@@ -154,7 +168,7 @@ static enum fault find_present(struct attempt *attempt, const struct reader *rea
                                struct bytes code, struct draft *draft, struct bytes *text_r)
 {
     struct arena *arena = attempt->call->arena;
-    *text_r = draft_exists(draft) ? content_of(draft_base(draft)) : NO_BYTES;
+    *text_r = draft_exists(draft) ? find_content(draft_base(draft), BYTES("Conf")) : NO_BYTES;
     if (!text_r->data && bytes_equal(code, BYTES("z"))) {
         *text_r = namespace_set_member(arena, NO_BYTES, "database", reader->settings->z_database);
         return FAULT_NONE;
@@ -172,7 +186,7 @@ static enum fault change_members(const struct reader *reader, const struct json 
 {
     struct arena *arena = reader->call->arena;
     for (const struct json *member = wish->first; member; member = member->next) {
-        if (bytes_equal(member->name, BYTES("ns")) || bytes_equal(member->name, BYTES("if")))
+        if (names_have("ns if rules", member->name))
             continue;
         const char *name = arena_copy(arena, member->name.data, member->name.size);
         const char *expected =
@@ -184,6 +198,32 @@ static enum fault change_members(const struct reader *reader, const struct json 
     return FAULT_NONE;
 }
 
+/* The pointer to the error goes into the rules. */
+static enum fault refuse_rules(const struct reader *reader, const struct json *wish,
+                               const struct rules_problem *problem)
+{
+    enum fault fault = reader_wrong(reader, wish, "rules", problem->expected);
+    if (reader->reply->at)
+        reader->reply->at = arena_printf(reader->call->arena, "%s%s", reader->reply->at, problem->pointer);
+    return fault;
+}
+
+static enum fault change_rules(const struct reader *reader, const struct json *wish, struct draft *draft)
+{
+    const struct json *member = json_member(wish, "rules");
+    struct rules *rules;
+    struct rules_problem problem;
+    if (!member)
+        return FAULT_NONE;
+    if (member->kind == JSON_NULL)
+        draft_remove_item(draft, BYTES("Rules"), BYTES(""));
+    else if (rules_read(reader->call->arena, member->text, &rules, &problem))
+        return refuse_rules(reader, wish, &problem);
+    else
+        draft_set_item(draft, BYTES("Rules"), BYTES(""), false, member->text);
+    return FAULT_NONE;
+}
+
 static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     const struct json *wish = json_member(param, "set");
@@ -192,7 +232,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     int64_t expected;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
-    enum fault fault = reader_members(reader, wish, "ns if " NAMESPACE_MEMBERS);
+    enum fault fault = reader_members(reader, wish, "ns if rules " NAMESPACE_MEMBERS);
     if (!fault)
         fault = read_code(reader, wish, "ns", &code);
     if (!fault)
@@ -211,6 +251,8 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     const char *refusal = fault ? NULL : namespace_refuse_change(attempt->call->arena, before, text);
     if (refusal)
         fault = reader_wrong(reader, wish, "accounts", refusal);
+    if (!fault)
+        fault = change_rules(reader, wish, draft);
     if (fault)
         return fault;
     draft_create(draft);
