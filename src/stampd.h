@@ -63,7 +63,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 6
+#define STAMPD_ABI_MINOR 7
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -101,7 +101,7 @@ enum stampd_outcome { STAMPD_DONE = 0, STAMPD_FAULT = 1 };
  * requires it; in the namespace z all operations of modules require it. */
 enum stampd_access {
     STAMPD_ADMIN = 0, /* requires the administrator's key */
-    STAMPD_PUBLIC = 1 /* everyone; the operation checks account and key itself */
+    STAMPD_PUBLIC = 1 /* everyone; the operation decides by stampd_caller, or checks account and key itself */
 };
 
 /* Properties of an operation when it is run as a task (below).  All zero: the defaults. */
@@ -267,6 +267,53 @@ int64_t stampd_cron_next(const char *period, int64_t after);
  * exists.  A grant lasts for this request and this try.  An answer replayed under an Idempotency-Key grants
  * nothing.  Without the declaration: BMODULE. */
 void stampd_grant_read(struct stampd_call *call, const char *document_class, const char *id);
+
+/* ==== The caller and the rules ======================================================================= */
+
+/* The account that has signed in, with a session or a service key that the server has checked: its id.  NULL:
+ * none; also for the administrator's key and in a task.  stampd_account, in contrast, is an argument that
+ * anybody can send.  Since 1.7, as everything in this part. */
+const char *stampd_caller(const struct stampd_call *call);
+/* The roles of this account, sorted; NULL past the end. */
+size_t stampd_role_count(const struct stampd_call *call);
+const char *stampd_role(const struct stampd_call *call, size_t place);
+bool stampd_has_role(const struct stampd_call *call, const char *role);
+
+/* An operation of a module is trusted: it reads and changes every document, whatever the caller may do.
+ * These functions return what the caller may do: by the rules of the namespace, where its access is rules;
+ * elsewhere by its access, for all documents alike.  Everything is allowed to the administrator and to tasks.
+ *
+ * May the caller read the document, as it was loaded?  Learn of it from a list or a search, which includes
+ * reading it?  See its items of this class?  False for a document that did not exist, and after a failure. */
+bool stampd_may_read(struct stampd_document *document);
+bool stampd_may_list(struct stampd_document *document);
+bool stampd_may_see(struct stampd_document *document, const char *item_class);
+/* May the caller leave the document as it is now, with the changes of this try?  Unchanged: true. */
+bool stampd_may_change(struct stampd_document *document);
+
+/* Counts an event of `subject` under `name`, against a rate as in quotas (quotas.md), as "5/h" or
+ * "60/min, burst 10".  True: within the rate.  False: the try fails with XBUSY (429, Retry-After; `args`:
+ * `name`, the rate), and the event is not counted.  Names are the application's own; events are counted for
+ * each namespace, by all workers of the host.  Each try counts, whatever becomes of it. */
+bool stampd_limit(struct stampd_call *call, const char *name, const char *subject, const char *rate);
+
+/* ==== Digests and secrets ============================================================================ */
+
+enum { STAMPD_SHA256_BYTES = 32 };
+/* SHA-256; HMAC with SHA-256 (RFC 2104).  Since 1.7, as everything in this part. */
+void stampd_sha256(struct stampd_bytes bytes, unsigned char digest_r[STAMPD_SHA256_BYTES]);
+void stampd_hmac_sha256(struct stampd_bytes key, struct stampd_bytes bytes,
+                        unsigned char digest_r[STAMPD_SHA256_BYTES]);
+/* Bytes in lower-case hexadecimal digits; in base64url without padding. */
+const char *stampd_hex(struct stampd_call *call, struct stampd_bytes bytes);
+const char *stampd_base64url(struct stampd_call *call, struct stampd_bytes bytes);
+/* Compares secrets in a time that depends on their sizes only. */
+bool stampd_equal_secrets(struct stampd_bytes a, struct stampd_bytes b);
+/* Fills the buffer with random bytes that nobody can predict. */
+void stampd_random(void *buffer, size_t size);
+/* A new random token of 256 bits: 43 letters, digits, '-' and '_'.  Each try gets another.  Store its digest,
+ * never the token itself: SHA-256 is enough for a secret that is random, but not for a password. */
+const char *stampd_random_token(struct stampd_call *call);
 
 /* ==== Memory ========================================================================================= */
 

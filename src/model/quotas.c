@@ -63,17 +63,17 @@ static bool take_period(struct bytes *text, int64_t *period_ms_r)
     return false;
 }
 
-static bool read_rate(struct arena *arena, const struct json *value, struct quota_rate *rate_r)
+bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r)
 {
-    struct bytes text = value->value;
-    if (value->kind != JSON_STRING || !take_number(&text, &rate_r->count) ||
-        !take_period(&text, &rate_r->period_ms) || rate_r->count > rate_r->period_ms * QUOTAS_RATES_MOST)
+    struct bytes rest = text;
+    if (!take_number(&rest, &rate_r->count) || !take_period(&rest, &rate_r->period_ms) ||
+        rate_r->count > rate_r->period_ms * QUOTAS_RATES_MOST)
         return false;
     rate_r->burst = rate_r->count;
-    if (text.size && (!take_word(&text, BYTES(", burst ")) || !take_number(&text, &rate_r->burst)))
+    if (rest.size && (!take_word(&rest, BYTES(", burst ")) || !take_number(&rest, &rate_r->burst)))
         return false;
-    rate_r->text = arena_copy(arena, value->value.data, value->value.size);
-    return !text.size;
+    rate_r->text = arena_copy(arena, text.data, text.size);
+    return !rest.size;
 }
 
 /* --- the whole --- */
@@ -85,7 +85,8 @@ static bool read_subject(struct arena *arena, const struct json *object, struct 
         return false;
     for (const struct json *member = object->first; member; member = member->next) {
         size_t kind = find_word(kinds, QUOTA_KINDS, member->name);
-        if (kind == QUOTA_KINDS || !read_rate(arena, member, &quotas->rates[subject][kind]))
+        if (kind == QUOTA_KINDS || member->kind != JSON_STRING ||
+            !quotas_read_rate(arena, member->value, &quotas->rates[subject][kind]))
             return false;
         quotas->kinds |= 1u << kind;
     }

@@ -50,6 +50,8 @@ MUST_USE bool quotas_read(struct arena *arena, const struct json *value, const s
     "An object with address, account, namespace is expected, each an object of rates like \"600/min\" or "   \
     "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams."
 
+/* A rate in its text form; the arena has a copy of the text. */
+MUST_USE bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r);
 /* "address.requests"; static. */
 const char *quotas_name(enum quota_subject subject, enum quota_kind kind);
 

@@ -190,6 +190,16 @@ enum fault judge_refuse(struct attempt *attempt, const struct draft *draft)
                        arena_copy(call->arena, header->id.data, header->id.size), NULL);
 }
 
+enum fault judge_change(struct attempt *attempt, const struct draft *draft, bool *may_r)
+{
+    *may_r = true;
+    if (!attempt->call->rules)
+        return FAULT_NONE;
+    struct rules_question question = ask(attempt);
+    *may_r = rules_may_change(&question, draft);
+    return question.fault;
+}
+
 enum fault judge_changes(struct attempt *attempt)
 {
     struct call *call = attempt->call;

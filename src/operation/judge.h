@@ -49,6 +49,8 @@ struct stand_in {
 /* NULL: the caller may read the document. */
 const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name);
 
+/* May the caller leave the document as the draft does? */
+MUST_USE enum fault judge_change(struct attempt *attempt, const struct draft *draft, bool *may_r);
 /* After the work of an operation that obeys rules: may the caller make every change of the transaction?
  * FAULT_SRULE, recorded in the reply with class and id. */
 MUST_USE enum fault judge_changes(struct attempt *attempt);

@@ -40,8 +40,8 @@ struct limiter_rate {
 enum { LIMITER_RATE_MOST = 8 };
 
 /* What is counted: the quotas of operation/quota.h from 0 on, attempts to sign in and the like from
- * LIMITER_ATTEMPTS on. */
-enum { LIMITER_ATTEMPTS = 64 };
+ * LIMITER_ATTEMPTS on, events of modules. */
+enum { LIMITER_ATTEMPTS = 64, LIMITER_MODULES = 128 };
 
 /* The key of a counter; others cannot compute it.  `ns`: index of the namespace. */
 uint64_t limiter_key(const struct segment *segment, int ns, int kind, struct bytes subject);
